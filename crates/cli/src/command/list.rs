@@ -1,0 +1,35 @@
+//! `hostmark list`: every probe, without touching the machine.
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use hostmark_engine::plan;
+use hostmark_model::{Exit, Lang, ProbeInfo};
+use hostmark_probes::CATALOGUE;
+use hostmark_report::render::handbook;
+
+use crate::output;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// Groups, probes, or lmbench names
+    filters: Vec<String>,
+    /// How to show it
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+pub fn list(arguments: &ListArguments, lang: Lang) -> Result<Exit> {
+    let probes: Vec<ProbeInfo> = plan::pick(CATALOGUE, &arguments.filters)?.iter().map(|entry| entry.info()).collect();
+    let text = match arguments.format {
+        Format::Json => serde_json::to_string_pretty(&probes)? + "\n",
+        Format::Table => handbook::list(&probes, &output::options(lang, false)),
+    };
+    output::print(&text);
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,53 @@
+//! The commands, and what all of them share.
+
+pub mod explain;
+pub mod janitor;
+pub mod list;
+pub mod report;
+pub mod run;
+pub mod worker;
+
+use clap::{Parser, Subcommand};
+use hostmark_model::Exit;
+
+use crate::language::Language;
+
+/// Tells what a Linux server really delivers: bandwidth and latency, with an error bar on every number.
+#[derive(Debug, Parser)]
+#[command(name = "hostmark", version, max_term_width = 100)]
+pub struct Arguments {
+    /// Language of titles, texts and findings; the locale's by default
+    #[arg(long, global = true, value_enum)]
+    pub lang: Option<Language>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure this machine
+    Run(run::RunArguments),
+    /// List every probe: id, title, unit, axes
+    List(list::ListArguments),
+    /// Teach a probe: what is executed, why it matters, how to read it
+    Explain(explain::ExplainArguments),
+    /// Show a run that was measured before
+    Report(report::ReportArguments),
+}
+
+/// An error that ends with another code than bad input.
+#[derive(Debug)]
+pub struct EndsWith(pub Exit, pub String);
+
+impl std::fmt::Display for EndsWith {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.1)
+    }
+}
+
+impl std::error::Error for EndsWith {}
+
+/// The exit code of an error.
+pub fn exit_of(error: &anyhow::Error) -> Exit {
+    error.downcast_ref::<EndsWith>().map_or(Exit::BadInput, |ends| ends.0)
+}

@@ -1,0 +1,285 @@
+//! `hostmark run`: measures, shows and stores.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use hostmark_engine::clock::Calibration;
+use hostmark_engine::janitor::Charge;
+use hostmark_engine::plan::{self, Plan, Request, allowance};
+use hostmark_engine::{Journal, Results, Setting, Wall, WorkerLink};
+use hostmark_host::{NoiseSnapshot, Root, busiest_other};
+use hostmark_launch::local::Worker;
+use hostmark_model::{
+    Exit, HostFacts, Lang, Order, Outcome, Profile, Received, Run, SCHEMA, Settings, Text, Tool,
+};
+use hostmark_probes::CATALOGUE;
+use hostmark_report::{RenderOptions, export, findings};
+
+use super::janitor::Janitor;
+use super::{EndsWith, report, worker};
+use crate::progress::Bar;
+use crate::signals::StopRequest;
+use crate::store::Place;
+use crate::wall::SinceStart;
+use crate::output;
+
+/// A process that takes more of a CPU than this disturbs a run.
+const BUSY_CPUS: f64 = 0.2;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProfileName {
+    /// At most 60 seconds
+    Quick,
+    /// At most 5 minutes
+    Standard,
+    /// At most 30 minutes
+    Thorough,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Profile {
+        match name {
+            ProfileName::Quick => Profile::Quick,
+            ProfileName::Standard => Profile::Standard,
+            ProfileName::Thorough => Profile::Thorough,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// What to measure: group, group.probe, group.probe@axis=value, or an lmbench name; everything by default
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// How much time it may take; a hard limit
+    #[arg(long, value_enum, default_value = "quick")]
+    profile: ProfileName,
+    /// Where the run goes; by default it is kept with the others and called last
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How to show it
+    #[arg(long, default_value = "table", value_parser = report::formats())]
+    format: String,
+    /// Seed of all orders; by default a new one, which is recorded
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Show every interval, sample count and note
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
+    let root = Root::here();
+    let host = hostmark_host::read(&root);
+    let id = uuid::Uuid::now_v7();
+    let request = Request {
+        filters: arguments.filters.clone(),
+        profile: arguments.profile.into(),
+        seed: arguments.seed.unwrap_or(id.as_u64_pair().1 & 0xffff_ffff),
+    };
+    let plan = plan::plan(CATALOGUE, &host, request)?;
+    if plan.selected.is_empty() {
+        return Err(EndsWith(Exit::NothingSelected, "nothing is selected; hostmark list shows what there is".into()).into());
+    }
+    let started = jiff::Timestamp::now();
+    let place = match &arguments.out {
+        Some(path) => Some(Place::named(path)?),
+        None => keep(started, &host, id),
+    };
+    let stop = StopRequest::catch().context("signals cannot be caught")?;
+    let before = NoiseSnapshot::read_with_processes(&root);
+    let calibration = hostmark_engine::clock::choose(&host);
+    let mut run = begin(&plan, host, &calibration, started, id, place.as_ref());
+
+    let mut journal = place.as_ref().and_then(|place| match Journal::create(&place.journal, &run, &plan) {
+        Ok(journal) => Some(Ok(journal)),
+        Err(error) if arguments.out.is_some() => Some(Err(error)),
+        Err(error) => {
+            eprintln!("hostmark: the run cannot be kept ({}: {error}); name a file by --out", place.journal.display());
+            None
+        }
+    }).transpose().with_context(|| {
+        let path = place.as_ref().map(|place| place.journal.display().to_string()).unwrap_or_default();
+        format!("the journal {path} cannot be written; name another file by --out")
+    })?;
+    let results = measure(&plan, &run.host, &calibration, &stop, journal.as_mut(), wall)?;
+    let after = NoiseSnapshot::read_with_processes(&root);
+
+    run.settings.clock = calibration.facts();
+    run.disturbances = disturbances(&before, &after);
+    run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
+    run.finished = Some(timestamp(jiff::Timestamp::now()));
+    run.cases = results.cases;
+    run.findings = findings(&run);
+
+    let place = place.filter(|_| journal.is_some());
+    let saved = place.as_ref().map(|place| save(&run, place));
+    if matches!(saved, Some(Ok(()))) && let Some(journal) = journal {
+        // Left behind it would only be a copy.
+        let _ = journal.remove();
+    }
+    output::print(&report::render(&run, &arguments.format, lang, arguments.verbose));
+    if arguments.format == "table" && let (Some(place), Some(Ok(()))) = (&place, &saved) {
+        output::print(&closing(place, arguments.out.is_none(), lang));
+    }
+    if let Some(Err(error)) = saved {
+        let file = place.map(|place| place.file.display().to_string()).unwrap_or_default();
+        return Err(lost(format!("the run could not be saved to {file} ({error}); make room, or name another file by --out")));
+    }
+    if let Some(error) = results.journal_lost {
+        return Err(lost(format!("the journal could not be written to its end ({error}); make room before the next run")));
+    }
+    Ok(exit_of(&run, stop.signal()))
+}
+
+fn lost(text: String) -> anyhow::Error {
+    EndsWith(Exit::ResourceLost, text).into()
+}
+
+/// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
+fn keep(started: jiff::Timestamp, host: &HostFacts, id: uuid::Uuid) -> Option<Place> {
+    let stamp = started.strftime("%Y%m%dT%H%M%SZ").to_string();
+    let unique = format!("{:04x}", id.as_u64_pair().1 as u16);
+    match Place::fresh(&stamp, &host.hostname, &unique) {
+        Ok(place) => Some(place),
+        Err(error) => {
+            eprintln!("hostmark: the run cannot be kept ({error:#}); name a file by --out");
+            None
+        }
+    }
+}
+
+fn timestamp(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The run before anything is measured.
+fn begin(
+    plan: &Plan,
+    host: HostFacts,
+    calibration: &Calibration,
+    started: jiff::Timestamp,
+    id: uuid::Uuid,
+    place: Option<&Place>,
+) -> Run {
+    let request = &plan.request;
+    let allowance = allowance(request.profile);
+    let environment = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+    Run {
+        schema: SCHEMA.into(),
+        id: id.to_string(),
+        name: place.map_or_else(|| id.to_string(), |place| place.name.clone()),
+        started: timestamp(started),
+        finished: None,
+        interrupted: None,
+        tool: Tool {
+            version: env!("CARGO_PKG_VERSION").into(),
+            target: format!("{}-unknown-linux-{environment}", std::env::consts::ARCH),
+            libc: if cfg!(target_env = "musl") { "musl" } else { "glibc" }.into(),
+            is_static: cfg!(target_feature = "crt-static"),
+        },
+        settings: Settings {
+            profile: request.profile,
+            seed: request.seed,
+            filters: request.filters.clone(),
+            rounds: allowance.rounds,
+            limit_s: allowance.limit.as_secs_f64(),
+            clock: calibration.facts(),
+            cpu: plan.cpu,
+            set: Default::default(),
+        },
+        host,
+        disturbances: Vec::new(),
+        probes: plan.selected.iter().map(|entry| entry.info()).collect(),
+        cases: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+/// A local worker as the engine sees it; its group is in the janitor's charge while it lives.
+struct LocalLink {
+    worker: Worker,
+    janitor: Rc<RefCell<Janitor>>,
+}
+
+impl WorkerLink for LocalLink {
+    fn receive(&mut self, at_most: Duration) -> Received {
+        self.worker.receive(at_most)
+    }
+
+    fn end(&mut self) {
+        let group = self.worker.id();
+        self.worker.end();
+        self.janitor.borrow_mut().tell(&Charge::Reaped(group));
+    }
+}
+
+fn measure(
+    plan: &Plan,
+    host: &HostFacts,
+    calibration: &Calibration,
+    stop: &StopRequest,
+    journal: Option<&mut Journal>,
+    wall: &dyn Wall,
+) -> Result<Results> {
+    let program = std::env::current_exe().context("the program's own file cannot be found")?;
+    let janitor = Janitor::start(&program).with_context(|| format!("{} cannot be started", program.display()))?;
+    let janitor = Rc::new(RefCell::new(janitor));
+    let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
+        janitor.borrow_mut().tell(&Charge::Directory(PathBuf::from(&order.scratch)));
+        let worker = spawn(&program, order, stop)?;
+        janitor.borrow_mut().tell(&Charge::Group(worker.id()));
+        Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor) }))
+    };
+    let mut bar = Bar::new();
+    let scratch = std::env::temp_dir().display().to_string();
+    let setting = Setting { plan, host, clock: calibration.order.clone(), scratch };
+    let results = hostmark_engine::run(&setting, &mut open, wall, &mut bar, journal);
+    bar.finish();
+    Ok(results)
+}
+
+fn spawn(program: &Path, order: &Order, stop: &StopRequest) -> io::Result<Worker> {
+    Worker::spawn(program, &[worker::NAME], &serde_json::to_string(order)?, Some(stop.readable()))
+}
+
+/// What took the machine's time while the run went on.
+fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<String>> {
+    let mut found = Vec::new();
+    if let Some(busy) = busiest_other(before, after).filter(|busy| busy.cpus >= BUSY_CPUS) {
+        let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
+        found.push(Text {
+            en: format!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run"),
+            zh: format!("有繁忙的进程(pid {pid},{name},占一个 CPU 的 {percent:.0} %)干扰了本次运行"),
+        });
+    }
+    found
+}
+
+fn save(run: &Run, place: &Place) -> io::Result<()> {
+    let json = export::format_named("json").map(|format| (format.render)(run, &RenderOptions::default()));
+    place.save(&json.unwrap_or_default())
+}
+
+fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
+    let file = place.file.display();
+    let name = if is_kept { "last".to_owned() } else { file.to_string() };
+    let text = match lang {
+        Lang::En => format!("saved as {file}\nmore: hostmark report {name} --verbose    explain: hostmark explain memory.latency\n"),
+        Lang::Zh => format!("已存为 {file}\n更多:hostmark report {name} --verbose    讲解:hostmark explain memory.latency\n"),
+    };
+    format!("\n{text}")
+}
+
+fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
+    match signal {
+        Some(signal) => Exit::Signal(signal),
+        None if run.cases.iter().any(|case| matches!(case.outcome, Outcome::Failed { .. })) => Exit::CaseFailed,
+        None => Exit::Fine,
+    }
+}

@@ -1,0 +1,58 @@
+//! How does one ask? The command line: parses, calls, prints, and ends with a documented exit code.
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the command line is where printing belongs")]
+
+mod command;
+mod language;
+mod output;
+mod progress;
+mod signals;
+mod store;
+mod wall;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use hostmark_model::Exit;
+
+use crate::command::{Arguments, Command};
+use crate::wall::SinceStart;
+
+fn main() -> ExitCode {
+    // The hard limit of a run counts from here.
+    let wall = SinceStart::now();
+    // Workers and the janitor are started by the hundred: they skip everything that only a person needs.
+    let mut words = std::env::args_os().skip(1);
+    match words.next().as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some(command::worker::NAME) => return command::worker::serve(),
+        Some(command::janitor::NAME) => return command::janitor::serve(),
+        None => {
+            let mut help = String::new();
+            help += &Arguments::command().render_help().to_string();
+            output::print(&help);
+            return ExitCode::from(Exit::Fine.code());
+        }
+        Some(_) => {}
+    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = if error.use_stderr() { Exit::BadInput } else { Exit::Fine };
+            // Help that nobody reads is no error.
+            let _ = error.print();
+            return ExitCode::from(code.code());
+        }
+    };
+    let lang = arguments.lang.unwrap_or_else(language::of_locale).into();
+    let done = match arguments.command {
+        Command::Run(run) => command::run::run(&run, lang, &wall),
+        Command::List(list) => command::list::list(&list, lang),
+        Command::Explain(explain) => command::explain::explain(&explain, lang),
+        Command::Report(report) => command::report::report(&report, lang),
+    };
+    let exit = done.unwrap_or_else(|error| {
+        eprintln!("hostmark: {error:#}");
+        command::exit_of(&error)
+    });
+    ExitCode::from(exit.code())
+}

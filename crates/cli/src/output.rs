@@ -1,0 +1,32 @@
+//! Standard output, which may be closed at any time: that is the reader's choice, and no error.
+
+use std::io::{self, IsTerminal, Write};
+
+use hostmark_model::Lang;
+use hostmark_report::RenderOptions;
+
+/// Widest and narrowest tables.
+const WIDTHS: (usize, usize) = (100, 80);
+
+/// Prints `text`; a closed output is ignored.
+pub fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        eprintln!("hostmark: standard output cannot be written: {error}; redirect it elsewhere");
+    }
+}
+
+/// How tables look on this output.
+pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
+    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).or_else(terminal_columns);
+    let width = if columns.is_some_and(|columns: usize| columns < WIDTHS.0) { WIDTHS.1 } else { WIDTHS.0 };
+    RenderOptions { width, color, lang, verbose }
+}
+
+fn terminal_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}

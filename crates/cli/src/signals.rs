@@ -1,0 +1,43 @@
+//! A person's request to stop: noticed where a worker is waited for, and remembered for the exit code.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, pipe_with};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// Catches the signals that ask a run to stop.
+pub struct StopRequest {
+    readable: Rc<OwnedFd>,
+    which: Arc<AtomicUsize>,
+}
+
+impl StopRequest {
+    /// From now on the first SIGINT, SIGTERM or SIGHUP is a request, and a second one ends the process.
+    pub fn catch() -> io::Result<StopRequest> {
+        let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let which = Arc::new(AtomicUsize::new(0));
+        let asked = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order: the second signal finds what the first one has set.
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
+            signal_hook::flag::register(signal, Arc::clone(&asked))?;
+            signal_hook::flag::register_usize(signal, Arc::clone(&which), signal as usize)?;
+            signal_hook::low_level::pipe::register(signal, writable.try_clone()?)?;
+        }
+        Ok(StopRequest { readable: Rc::new(readable), which })
+    }
+
+    /// Becomes readable when a request has come.
+    pub fn readable(&self) -> Rc<OwnedFd> {
+        Rc::clone(&self.readable)
+    }
+
+    /// The signal that asked, if one did.
+    pub fn signal(&self) -> Option<u8> {
+        u8::try_from(self.which.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
+    }
+}

@@ -1,0 +1,129 @@
+//! How a run's time is shared: what one more round may take, and when there is none left.
+
+use std::time::Duration;
+
+use hostmark_model::{HostFacts, Profile};
+
+use crate::plan::{Plan, allowance};
+
+/// Share of the limit that is for measuring; the rest is for ending the last round, the estimates and the report.
+const FOR_MEASURING: f64 = 0.95;
+/// When measuring is stopped hard, as a share of the limit.
+const HARD_STOP: f64 = 0.97;
+/// Share of the limit in which the run's warm-up of its CPUs has to be done: 3 s of the quick profile.
+const WARM_UP_SHARE: u32 = 20;
+/// A round that is not done this long after its time for samples has hung; in short runs, a share of the limit.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE_SHARE: u32 = 12;
+/// A round with less time for samples than this would measure noise.
+const LEAST_SAMPLES: Duration = Duration::from_millis(10);
+/// Resident memory at most, so that a run is a small guest on any host.
+const MOST_MEMORY: u64 = 256 << 20;
+/// In the longer profiles, share of the memory that may be filled.
+const MEMORY_SHARE: u64 = 2;
+
+/// The time for the rounds that are still to come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Time until measuring ends.
+    left: Duration,
+    /// Rounds still to come.
+    rounds: usize,
+    /// What they take besides samples.
+    overhead: Duration,
+    /// Samples of one round at most.
+    most: Duration,
+}
+
+/// What becomes of one round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// It has this long for samples.
+    Sample(Duration),
+    /// There is no time for it.
+    Drop,
+    /// There is no time for any.
+    Over,
+}
+
+impl Budget {
+    /// What a round is thought to take besides samples before any is known.
+    pub const FIRST_OVERHEAD: Duration = Duration::from_millis(15);
+
+    /// The budget of a plan when `elapsed` is gone, `rounds` are to come, and they take `overhead` besides samples.
+    pub fn new(plan: &Plan, elapsed: Duration, rounds: usize, overhead: Duration) -> Budget {
+        let end = allowance(plan.request.profile).limit.mul_f64(FOR_MEASURING);
+        Budget { left: end.saturating_sub(elapsed), rounds, overhead, most: Budget::most_a_round(plan) }
+    }
+
+    /// Rounds of every case.
+    pub fn rounds(plan: &Plan) -> u32 {
+        allowance(plan.request.profile).rounds
+    }
+
+    /// Samples of one round at most.
+    pub fn most_a_round(plan: &Plan) -> Duration {
+        let allowance = allowance(plan.request.profile);
+        allowance.case / allowance.rounds
+    }
+
+    /// When measuring is stopped hard, from the start of the command.
+    pub fn hard_limit(plan: &Plan) -> Duration {
+        allowance(plan.request.profile).limit.mul_f64(HARD_STOP)
+    }
+
+    /// How long the run's warm-up may take.
+    pub fn warm_up(plan: &Plan) -> Duration {
+        allowance(plan.request.profile).limit / WARM_UP_SHARE
+    }
+
+    /// How long after its time for samples a round has hung: long enough for a loaded machine, short enough that a few
+    /// such rounds do not take the whole run's time.
+    pub fn patience(plan: &Plan) -> Duration {
+        PATIENCE.min(allowance(plan.request.profile).limit / PATIENCE_SHARE)
+    }
+
+    /// What is left for rounds beyond the planned ones.
+    pub fn time_for_more(plan: &Plan, elapsed: Duration) -> Duration {
+        Budget::new(plan, elapsed, 0, Duration::ZERO).left
+    }
+
+    /// Memory that a case may fill, bytes: never so much that the host swaps.
+    pub fn memory_bytes(host: &HostFacts) -> u64 {
+        host.fillable_bytes() / MEMORY_SHARE
+    }
+
+    /// What the rounds to come are expected to take.
+    pub fn expected(&self) -> Duration {
+        (self.share() * self.rounds as u32 + self.overhead).min(self.left)
+    }
+
+    /// Samples of each of the rounds to come, when all get the same.
+    fn share(&self) -> Duration {
+        let samples = self.left.saturating_sub(self.overhead);
+        (samples / self.rounds.max(1) as u32).clamp(LEAST_SAMPLES, self.most)
+    }
+
+    /// What rounds take at least: their overhead, and as few samples as are worth taking.
+    pub fn at_least(rounds: usize, overhead: Duration) -> Duration {
+        overhead + LEAST_SAMPLES * rounds as u32
+    }
+
+    /// What becomes of the next round; `promised`: what its case and those that come before it take at least. A default
+    /// point is dropped only when no time at all is left.
+    pub fn decide(&self, is_default: bool, promised: Duration) -> Verdict {
+        if self.left.is_zero() {
+            return Verdict::Over;
+        }
+        if is_default || promised <= self.left { Verdict::Sample(self.share()) } else { Verdict::Drop }
+    }
+}
+
+/// The largest buffer that a profile asks for, bytes.
+pub fn largest_buffer(profile: Profile) -> u64 {
+    match profile {
+        Profile::Quick => MOST_MEMORY,
+        Profile::Standard => 2 * MOST_MEMORY,
+        Profile::Thorough => 4 * MOST_MEMORY,
+    }
+}

@@ -1,0 +1,357 @@
+//! What a probe's function is given: the point it stands at, and the verbs by which it is timed.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use hostmark_model::{CaseId, Order};
+
+use crate::clock::{Clock, CoreClock, Precision, Ticks};
+use crate::parallel;
+use crate::sample::{Sampler, Samples, Witness};
+use crate::stop::{Checked, Result, Stop};
+use crate::sys::affinity;
+use crate::sys::memory::{Buffer, Node, Pages};
+
+/// A logical CPU by the kernel's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cpu(pub usize);
+
+/// Below this share of huge pages a buffer did not get what it asked for.
+const MOSTLY_HUGE: f64 = 0.9;
+
+/// What a round has yielded so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Yield {
+    pub samples: Option<Samples>,
+    pub amount: u64,
+    pub notes: Vec<(String, String)>,
+}
+
+/// One round of one case, as its probe sees it.
+pub struct Case {
+    id: CaseId,
+    order: Order,
+    clock: Clock,
+    precision: Precision,
+    core: Option<CoreClock>,
+    witness: Witness,
+    begun: Ticks,
+    scratch: Option<PathBuf>,
+    pub(crate) yielded: Yield,
+}
+
+impl Case {
+    /// The case of `order`, timed by `clock`.
+    pub(crate) fn new(
+        id: CaseId,
+        order: Order,
+        clock: Clock,
+        precision: Precision,
+        core: Option<CoreClock>,
+        witness: Witness,
+    ) -> Case {
+        let begun = clock.start();
+        Case { id, order, clock, precision, core, witness, begun, scratch: None, yielded: Yield::default() }
+    }
+
+    /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
+    #[inline(always)]
+    pub fn time<R: Checked>(&mut self, mut op: impl FnMut() -> R) -> Result<()> {
+        self.sample(0, &mut |iterations| {
+            for _ in 0..iterations {
+                black_box(op()).check()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Times a short operation, under 100 ns: `body(n)` does it n times, unrolled; the value is the slope of two lengths.
+    #[inline(always)]
+    pub fn time_n(&mut self, mut body: impl FnMut(u64)) -> Result<()> {
+        self.sample(0, &mut |iterations| {
+            body(iterations);
+            Ok(())
+        })
+    }
+
+    /// Like [`Case::time_n`], as a rate: an iteration of `body` moves `amount` bytes or does `amount` operations.
+    #[inline(always)]
+    pub fn rate(&mut self, amount: u64, mut body: impl FnMut(u64)) -> Result<()> {
+        self.sample(amount, &mut |iterations| {
+            body(iterations);
+            Ok(())
+        })
+    }
+
+    fn sample(&mut self, amount: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let hint = self.order.iterations;
+        let mut sampler = Sampler {
+            clock: &self.clock,
+            precision: self.precision,
+            core: self.core.as_mut(),
+            witness: &self.witness,
+            budget_ns: self.order.budget_ns as f64,
+        };
+        let samples = sampler.take(hint, body)?;
+        self.keep(samples, amount)
+    }
+
+    fn keep(&mut self, samples: Samples, amount: u64) -> Result<()> {
+        if self.yielded.samples.is_some() {
+            return Err(Stop::failed("the probe measured twice in one round"));
+        }
+        self.yielded.samples = Some(samples);
+        self.yielded.amount = amount;
+        Ok(())
+    }
+
+    /// Rates of one worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one
+    /// barrier, and what is counted is what all did in the window they have in common.
+    pub fn parallel<W: FnMut(u64)>(
+        &mut self,
+        cpus: &[Cpu],
+        amount: u64,
+        make: impl Fn(Cpu) -> Result<W> + Sync,
+    ) -> Result<()> {
+        let clock = parallel::common_clock(&self.order.clock, &self.clock);
+        let samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, amount, make)?;
+        // The counts are already bytes or operations.
+        self.keep(samples, 1)
+    }
+
+    /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation.
+    pub fn observe(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+        let mut samples = Samples { learned: 1, ..Samples::default() };
+        // The first is thrown away, as every round's first sample is.
+        next(&self.clock)?;
+        let begin = self.clock.start();
+        loop {
+            let before = self.witness.read();
+            let ns = self.clock.ns(next(&self.clock)?);
+            samples.push(ns, 1, ns, before, self.witness.read());
+            let spent_ns = self.clock.ns(self.clock.start().since(begin));
+            if spent_ns >= self.order.budget_ns as f64 || samples.ns.len() >= 100_000 {
+                return self.keep(samples, 0);
+            }
+        }
+    }
+
+    /// The value of an axis at this point.
+    pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
+        let value = self.id.params.get(axis).ok_or_else(|| Stop::failed(format!("there is no axis '{axis}'")))?;
+        value.parse().map_err(|_| Stop::failed(format!("'{value}' is no value of the axis '{axis}'")))
+    }
+
+    /// The CPUs of this case; the first is the one that the round already runs on.
+    pub fn cpus<const N: usize>(&self) -> Result<[Cpu; N]> {
+        let cpus: Vec<Cpu> = self.order.cpus.iter().take(N).map(|&id| Cpu(id)).collect();
+        cpus.try_into().map_err(|_| Stop::skipped(format!("needs {N} CPUs")))
+    }
+
+    /// All CPUs of this case: as many as its threads.
+    pub fn thread_cpus(&self) -> Vec<Cpu> {
+        self.order.cpus.iter().map(|&id| Cpu(id)).collect()
+    }
+
+    /// Binds the calling thread to one CPU.
+    pub fn pin(&mut self, cpu: Cpu) -> Result<()> {
+        affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))
+    }
+
+    /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
+    pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
+        if bytes > self.order.memory_bytes {
+            let (asked, may) = (bytes >> 20, self.order.memory_bytes >> 20);
+            return Err(Stop::skipped(format!("needs {asked} MiB of memory, and may fill {may} MiB here")));
+        }
+        let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
+        let buffer = Buffer::map(bytes, pages, node).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
+        let obtained = match (pages, buffer.huge_fraction()) {
+            (Pages::Base, _) => "base".to_owned(),
+            (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
+            (Pages::Pmd, Some(fraction)) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
+            (Pages::Pmd, None) => "unknown".to_owned(),
+        };
+        self.note("pages", obtained);
+        Ok(buffer)
+    }
+
+    /// A directory of this round's own; it is removed after the round, however that ends.
+    pub fn scratch_dir(&mut self) -> Result<PathBuf> {
+        if let Some(made) = &self.scratch {
+            return Ok(made.clone());
+        }
+        let path = PathBuf::from(&self.order.scratch);
+        fs::create_dir_all(&path)
+            .map_err(|error| Stop::skipped(format!("no scratch directory {}: {error}", path.display())))?;
+        self.scratch = Some(path.clone());
+        Ok(path)
+    }
+
+    /// When the round's time for samples is over, for probes that observe.
+    pub fn deadline(&self) -> Ticks {
+        Ticks(self.begun.0 + self.clock.ticks(self.order.budget_ns as f64).0)
+    }
+
+    /// Size of the first-level data cache in bytes, 0 when the host does not tell.
+    pub fn l1d_bytes(&self) -> u64 {
+        self.order.l1d_bytes
+    }
+
+    /// Size of the last-level cache in bytes, 0 when the host does not tell.
+    pub fn llc_bytes(&self) -> u64 {
+        self.order.llc_bytes
+    }
+
+    /// A cache line in bytes, as the host tells it, else 64.
+    pub fn line_bytes(&self) -> u64 {
+        self.order.line_bytes
+    }
+
+    /// Seed of everything random in this round.
+    pub fn seed(&self) -> u64 {
+        self.order.seed
+    }
+
+    /// Records how it was measured: what was obtained, which kernel was chosen.
+    pub fn note(&mut self, key: &str, value: impl ToString) {
+        self.yielded.notes.push((key.to_owned(), value.to_string()));
+    }
+
+    /// The core's frequency beside the samples, hertz.
+    pub(crate) fn core_hz(&self) -> Option<f64> {
+        self.core.as_ref().and_then(CoreClock::median_hz)
+    }
+
+    /// The clock's precision.
+    pub(crate) fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Removes the scratch directory, when one was made.
+    pub(crate) fn clean(&mut self) {
+        if let Some(path) = self.scratch.take() {
+            // The janitor tries again when the run ends.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+impl Drop for Case {
+    /// A probe that panicked leaves nothing behind either.
+    fn drop(&mut self) {
+        self.clean();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::FakeClock;
+    use hostmark_model::{ClockOrder, PROTOCOL};
+
+    fn case(fake: &FakeClock, id: &str) -> Case {
+        let clock = Clock::Fake(fake.clone());
+        let order = Order {
+            protocol: PROTOCOL,
+            parent: 0,
+            case: id.into(),
+            round: 0,
+            seed: 1,
+            clock: ClockOrder::MonotonicRaw,
+            budget_ns: 40_000_000,
+            cpus: vec![0],
+            iterations: None,
+            l1d_bytes: 0,
+            llc_bytes: 0,
+            line_bytes: 64,
+            memory_bytes: 1 << 20,
+            scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
+        };
+        let precision = Precision::of(&clock);
+        Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind)
+    }
+
+    fn values(case: &Case) -> Vec<f64> {
+        let samples = case.yielded.samples.as_ref().unwrap();
+        samples.ns.iter().zip(&samples.iterations).map(|(ns, &n)| ns / n as f64).collect()
+    }
+
+    #[test]
+    fn an_operation_is_timed_exactly() {
+        let fake = FakeClock::new(10);
+        let mut case = case(&fake, "a.b");
+        case.time(|| fake.advance(150)).unwrap();
+        assert!(values(&case).iter().all(|&ns| ns == 150.0));
+    }
+
+    #[test]
+    fn a_rate_carries_its_amount() {
+        let fake = FakeClock::new(10);
+        let mut case = case(&fake, "a.b");
+        case.rate(4096, |n| fake.advance(n * 32)).unwrap();
+        assert_eq!((values(&case)[0], case.yielded.amount), (32.0, 4096));
+    }
+
+    #[test]
+    fn an_operation_that_fails_fails_the_round() {
+        let fake = FakeClock::new(10);
+        let refused = || -> Result<()> {
+            fake.advance(100);
+            Err(Stop::failed("refused"))
+        };
+        assert_eq!(case(&fake, "a.b").time(refused), Err(Stop::failed("refused")));
+    }
+
+    #[test]
+    fn observed_samples_are_kept_but_the_first() {
+        let fake = FakeClock::new(0);
+        let mut case = case(&fake, "a.b");
+        let mut turn = 0;
+        let observed = case.observe(|clock| {
+            turn += 1;
+            let start = clock.start();
+            fake.advance(if turn == 1 { 9_000_000 } else { 10_000_000 });
+            Ok(clock.end().since(start))
+        });
+        observed.unwrap();
+        assert_eq!(values(&case), [10_000_000.0; 4]);
+    }
+
+    #[test]
+    fn axes_are_read_by_name_and_type() {
+        let case = case(&FakeClock::new(1), "a.b@size=4096,kernel=avx2");
+        assert_eq!(case.param::<u64>("size"), Ok(4096));
+        assert_eq!(case.param::<String>("kernel"), Ok("avx2".into()));
+        assert!(matches!(case.param::<u64>("kernel"), Err(Stop::Failed(_))));
+        assert!(matches!(case.param::<u64>("threads"), Err(Stop::Failed(_))));
+        assert!(matches!(case.cpus::<2>(), Err(Stop::Skipped(_))));
+    }
+
+    #[test]
+    fn more_memory_than_allowed_is_skipped_with_both_sizes() {
+        let mut case = case(&FakeClock::new(1), "a.b");
+        let Err(Stop::Skipped(reason)) = case.buffer(64 << 20, Pages::Base, None).map(drop) else { panic!() };
+        assert!(reason.contains("64 MiB") && reason.contains("1 MiB"), "{reason}");
+        assert_eq!(case.buffer(4096, Pages::Base, None).unwrap().bytes().len(), 4096);
+    }
+
+    #[test]
+    fn a_scratch_directory_is_removed_with_its_contents() {
+        let mut case = case(&FakeClock::new(1), "a.b");
+        let path = case.scratch_dir().unwrap();
+        std::fs::write(path.join("file"), "x").unwrap();
+        case.clean();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn measuring_twice_is_an_error() {
+        let fake = FakeClock::new(10);
+        let mut case = case(&fake, "a.b");
+        case.time_n(|n| fake.advance(n)).unwrap();
+        assert!(matches!(case.time_n(|n| fake.advance(n)), Err(Stop::Failed(_))));
+    }
+}

@@ -1,0 +1,151 @@
+//! The clock: the CPU's constant-rate counter where it can be trusted, `CLOCK_MONOTONIC_RAW` where not, a fake one in tests.
+
+mod calibrate;
+mod chain;
+mod fake;
+mod precision;
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod arch;
+
+pub use arch::SOURCE;
+pub use calibrate::{Calibration, choose};
+pub use chain::{CoreClock, WarmUp, warm_up};
+pub use fake::FakeClock;
+pub use precision::Precision;
+
+use hostmark_model::ClockOrder;
+
+/// An instant of a [`Clock`], in its own ticks; only differences mean something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Ticks(pub u64);
+
+impl Ticks {
+    /// Ticks since `earlier`; 0 when `earlier` is later.
+    pub fn since(self, earlier: Ticks) -> Ticks {
+        Ticks(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// Why the CPU's counter is not used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CounterUnusable {
+    /// Neither the CPU nor the kernel vouches for a constant rate.
+    #[error("the counter's rate is not known to be constant (no invariant bit, kernel clock source {clock_source})")]
+    NotConstant {
+        /// The kernel's clock source.
+        clock_source: String,
+    },
+    /// The kernel tried the counter and gave it up.
+    #[error("the kernel gave the counter up as unstable (clock source {clock_source})")]
+    GivenUp {
+        /// The kernel's clock source.
+        clock_source: String,
+    },
+    /// There is no instruction that reads counter and CPU together.
+    #[error("this CPU has no rdtscp")]
+    NoOrderedRead,
+    /// Reading it in user space is forbidden.
+    #[error("reading the counter is forbidden to this process (PR_SET_TSC)")]
+    Forbidden,
+    /// Two calibrations disagree.
+    #[error("two calibrations of the counter differ by {parts_per_million:.0} ppm")]
+    Unstable {
+        /// By how much.
+        parts_per_million: f64,
+    },
+}
+
+/// What times a sample.
+#[derive(Debug, Clone)]
+pub enum Clock {
+    /// The CPU's constant-rate counter (TSC, CNTVCT).
+    Counter {
+        /// Nanoseconds a tick.
+        ns_per_tick: f64,
+    },
+    /// `CLOCK_MONOTONIC_RAW`; a tick is a nanosecond.
+    MonotonicRaw,
+    /// A clock that moves when a test says so; a tick is a nanosecond.
+    Fake(FakeClock),
+}
+
+impl Clock {
+    /// The clock that an order names.
+    pub fn from_order(order: &ClockOrder) -> Clock {
+        match *order {
+            ClockOrder::Counter { hz, .. } => Clock::Counter { ns_per_tick: 1e9 / hz },
+            ClockOrder::MonotonicRaw => Clock::MonotonicRaw,
+        }
+    }
+
+    /// Reads the clock so that nothing later begins before the reading.
+    #[inline(always)]
+    pub fn start(&self) -> Ticks {
+        match self {
+            Clock::Counter { .. } => Ticks(arch::start()),
+            Clock::MonotonicRaw => Ticks(monotonic_raw_ns()),
+            Clock::Fake(fake) => Ticks(fake.read()),
+        }
+    }
+
+    /// Reads the clock so that everything earlier is done before the reading.
+    #[inline(always)]
+    pub fn end(&self) -> Ticks {
+        match self {
+            Clock::Counter { .. } => Ticks(arch::end()),
+            Clock::MonotonicRaw => Ticks(monotonic_raw_ns()),
+            Clock::Fake(fake) => Ticks(fake.read()),
+        }
+    }
+
+    /// A number of ticks as nanoseconds.
+    pub fn ns(&self, ticks: Ticks) -> f64 {
+        match self {
+            Clock::Counter { ns_per_tick } => ticks.0 as f64 * ns_per_tick,
+            Clock::MonotonicRaw | Clock::Fake(_) => ticks.0 as f64,
+        }
+    }
+
+    /// Nanoseconds as a number of ticks.
+    pub fn ticks(&self, ns: f64) -> Ticks {
+        match self {
+            Clock::Counter { ns_per_tick } => Ticks((ns / ns_per_tick).round() as u64),
+            Clock::MonotonicRaw | Clock::Fake(_) => Ticks(ns as u64),
+        }
+    }
+
+    /// Times `work` once, in nanoseconds.
+    #[inline(always)]
+    pub fn time(&self, work: impl FnOnce()) -> f64 {
+        let start = self.start();
+        work();
+        let end = self.end();
+        self.ns(end.since(start))
+    }
+}
+
+/// The CPU's counter, in ticks.
+#[inline(always)]
+pub(crate) fn read_counter() -> u64 {
+    arch::start()
+}
+
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds.
+pub(crate) fn monotonic_raw_ns() -> u64 {
+    read_kernel_clock(rustix::time::ClockId::MonotonicRaw)
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds: the same on every CPU.
+pub(crate) fn monotonic_ns() -> u64 {
+    read_kernel_clock(rustix::time::ClockId::Monotonic)
+}
+
+fn read_kernel_clock(id: rustix::time::ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(id);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

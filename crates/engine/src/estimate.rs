@@ -1,0 +1,256 @@
+//! From the rounds of a case to its outcome: values, marks, estimate, interval, flags.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::{
+    Also, Better, CaseId, Estimate, Event, Flag, FlagKind, IntervalMethod, Measured, Noise, Outcome, RoundNoise,
+    RoundRecord, Taint, Unit,
+};
+use hostmark_stats::interval::{self, Method};
+use hostmark_stats::order as stats;
+
+use crate::gate;
+use crate::probe::Entry;
+
+/// Groups whose disturbed samples leave the estimate: their values are the hardware's.
+const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
+
+/// What one round came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundResult {
+    /// Which round, from 0.
+    pub round: u32,
+    /// The CPUs it ran on.
+    pub cpus: Vec<usize>,
+    /// What the worker said.
+    pub events: Vec<Event>,
+}
+
+/// The samples of a round, as values.
+struct RoundValues<'a> {
+    round: &'a RoundResult,
+    noise: RoundNoise,
+    values: Vec<f64>,
+    taints: &'a [u8],
+    /// The clock's step as a share of a sample.
+    relative_resolution: f64,
+}
+
+impl RoundValues<'_> {
+    fn is_mostly_tainted(&self) -> bool {
+        let tainted = self.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count();
+        2 * tainted > self.taints.len()
+    }
+
+    /// The values that count: all, or those that nothing disturbed.
+    fn counting(&self, values: &[f64], leave_out: bool) -> Vec<f64> {
+        let counts = |taint: u8| !leave_out || self.is_mostly_tainted() || !Taint(taint).is_tainted();
+        values.iter().zip(self.taints).filter(|&(_, &taint)| counts(taint)).map(|(&value, _)| value).collect()
+    }
+}
+
+fn round_values(round: &RoundResult) -> Option<RoundValues<'_>> {
+    let noise = round.events.iter().find_map(|event| match event {
+        Event::Done { noise } => Some(noise.clone()),
+        _ => None,
+    })?;
+    round.events.iter().find_map(|event| {
+        let Event::Samples { ns, iterations, amount, taints } = event else { return None };
+        let value = |(&ns, &iterations): (&f64, &u64)| match amount {
+            0 => ns / iterations as f64,
+            _ => *amount as f64 * iterations as f64 * 1e9 / ns,
+        };
+        let values: Vec<f64> = ns.iter().zip(iterations).map(value).collect();
+        let usual_ns = stats::median(ns)?;
+        let usable = values.iter().all(|value| value.is_finite()) && taints.len() == values.len();
+        usable.then(|| RoundValues {
+            round,
+            relative_resolution: if usual_ns == 0.0 { 1.0 } else { noise.resolution_ns / usual_ns.abs() },
+            noise: noise.clone(),
+            values,
+            taints,
+        })
+    })
+}
+
+/// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
+pub fn outcome(entry: &Entry, id: &CaseId, rounds: &[RoundResult], planned: u32, seed: u64) -> Outcome {
+    for event in rounds.iter().flat_map(|round| &round.events) {
+        match event {
+            Event::Failed { reason } => return Outcome::Failed { reason: reason.clone() },
+            Event::Skipped { reason } => return Outcome::Skipped { reason: reason.clone() },
+            _ => {}
+        }
+    }
+    let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
+    if measured.is_empty() {
+        return Outcome::Failed { reason: "no round gave a finite value".into() };
+    }
+    let mut result = combine(entry, id, &measured, seed);
+    if !is_finite(&result) {
+        return Outcome::Failed { reason: "the rounds came to no finite value".into() };
+    }
+    if measured.len() < planned as usize {
+        let detail = format!("{} of {planned} rounds", measured.len());
+        result.flags.push(Flag { kind: FlagKind::RoundsLost, detail });
+    }
+    Outcome::Measured(Box::new(result))
+}
+
+/// Whether every number that readers compute with is one.
+pub(crate) fn is_finite(measured: &Measured) -> bool {
+    let estimates = measured.also.values().map(|also| &also.estimate).chain([&measured.estimate]);
+    let numbers = estimates.flat_map(|estimate| {
+        let Estimate { median, ci_low, ci_high, confidence, min, max, mean, stddev, mad, best_round, .. } = estimate;
+        let ends = [ci_low.unwrap_or(0.0), ci_high.unwrap_or(0.0)];
+        [*median, *confidence, *min, *max, *mean, *stddev, *mad, *best_round].into_iter().chain(ends)
+    });
+    let medians = measured.rounds.iter().map(|round| round.median);
+    numbers.chain(medians).chain(measured.samples.iter().flatten().copied()).all(f64::is_finite)
+}
+
+fn combine(entry: &Entry, id: &CaseId, rounds: &[RoundValues], seed: u64) -> Measured {
+    let leave_out = HARDWARE_GROUPS.contains(&entry.group);
+    let counting: Vec<Vec<f64>> = rounds.iter().map(|round| round.counting(&round.values, leave_out)).collect();
+    let relative_resolution = rounds.iter().map(|round| round.relative_resolution).fold(0.0, f64::max);
+    let estimate = estimate(&counting, relative_resolution, entry.probe.better, seed);
+    let mut flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
+    let core_hz = stats::median(&rounds.iter().filter_map(|round| round.noise.core_hz).collect::<Vec<_>>());
+    flags.extend(gate::check(entry.probe, &id.params, &estimate, core_hz));
+    Measured {
+        also: core_cycles(entry, rounds, leave_out, relative_resolution, seed),
+        samples: rounds.iter().map(|round| round.values.clone()).collect(),
+        rounds: rounds.iter().zip(&counting).map(|(round, counting)| record(round, counting)).collect(),
+        noise: noise_of(rounds, leave_out),
+        notes: notes_of(rounds),
+        estimate,
+        flags,
+    }
+}
+
+/// The value times the core's frequency beside it, for probes that ask for core cycles.
+fn core_cycles(
+    entry: &Entry,
+    rounds: &[RoundValues],
+    leave_out: bool,
+    relative_resolution: f64,
+    seed: u64,
+) -> BTreeMap<String, Also> {
+    let in_cycles = |round: &RoundValues| {
+        let ghz = round.noise.core_hz? / 1e9;
+        let cycles: Vec<f64> = round.values.iter().map(|ns| ns * ghz).collect();
+        Some(round.counting(&cycles, leave_out))
+    };
+    let asked = entry.probe.also.iter().filter(|quantity| quantity.unit == Unit::CoreCycles);
+    asked
+        .filter_map(|quantity| {
+            let cycles: Vec<Vec<f64>> = rounds.iter().map(in_cycles).collect::<Option<_>>()?;
+            let estimate = estimate(&cycles, relative_resolution, quantity.better, seed);
+            Some((quantity.name.to_owned(), Also { estimate }))
+        })
+        .collect()
+}
+
+/// The estimate of a value from the counting samples of its rounds; no round may be empty.
+pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better, seed: u64) -> Estimate {
+    let medians: Vec<f64> = rounds.iter().filter_map(|round| stats::median(round)).collect();
+    let all: Vec<f64> = rounds.iter().flatten().copied().collect();
+    let median = stats::median(&medians).unwrap_or(0.0);
+    let floor = median.abs() * relative_resolution;
+    let interval = interval::of_rounds(rounds, floor, seed);
+    let method = match interval.map(|interval| interval.method) {
+        None => IntervalMethod::None,
+        Some(Method::LogT) => IntervalMethod::LogT,
+        Some(Method::LinearT) => IntervalMethod::LinearT,
+        Some(Method::Bootstrap) => IntervalMethod::Bootstrap,
+    };
+    let best_round = match better {
+        Better::Lower => stats::min(&medians),
+        Better::Higher => stats::max(&medians),
+        Better::Neither => Some(median),
+    };
+    Estimate {
+        median,
+        ci_low: interval.map(|interval| interval.low),
+        ci_high: interval.map(|interval| interval.high),
+        confidence: interval::CONFIDENCE,
+        method,
+        min: stats::min(&all).unwrap_or(0.0),
+        max: stats::max(&all).unwrap_or(0.0),
+        mean: stats::mean(&all).unwrap_or(0.0),
+        stddev: stats::stddev(&all).unwrap_or(0.0),
+        mad: stats::mad(&all).unwrap_or(0.0),
+        best_round: best_round.unwrap_or(0.0),
+        n: all.len() as u64,
+        rounds: medians.len() as u32,
+    }
+}
+
+fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f64, leave_out: bool) -> Vec<Flag> {
+    let mut flags = Vec::new();
+    let mut flag = |kind, detail: String| flags.push(Flag { kind, detail });
+    if estimate.rounds < interval::LEAST_ROUNDS as u32 {
+        let (have, least) = (estimate.rounds, interval::LEAST_ROUNDS);
+        flag(FlagKind::FewRounds, format!("an interval takes {least} rounds, and there are {have}"));
+    }
+    if relative_resolution >= 1.0 {
+        flag(FlagKind::UnderResolution, "a sample is shorter than the clock's smallest step".into());
+    } else if estimate.median <= 0.0 {
+        flag(FlagKind::UnderResolution, "the value does not stand out from the noise".into());
+    }
+    let mostly = rounds.iter().filter(|round| round.is_mostly_tainted()).count();
+    if leave_out && mostly > 0 {
+        let detail =
+            format!("in {mostly} of {} rounds over half of the samples were disturbed, and stay", rounds.len());
+        flag(FlagKind::MostlyTainted, detail);
+    }
+    let unsettled = rounds.iter().filter(|round| !round.noise.settled).count();
+    if unsettled > 0 {
+        flag(FlagKind::Unsettled, format!("in {unsettled} of {} rounds the core's clock did not settle", rounds.len()));
+    }
+    flags
+}
+
+fn record(round: &RoundValues, counting: &[f64]) -> RoundRecord {
+    RoundRecord {
+        round: round.round.round,
+        median: stats::median(counting).unwrap_or(0.0),
+        taints: round.taints.to_vec(),
+        core_hz: round.noise.core_hz,
+        cpus: round.round.cpus.clone(),
+        iterations: round.noise.iterations,
+        settled: round.noise.settled,
+    }
+}
+
+fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
+    let tainted = |round: &RoundValues| round.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count() as u64;
+    let steal: Vec<f64> = rounds.iter().filter_map(|round| round.noise.steal_ns).collect();
+    Noise {
+        tainted: rounds.iter().map(tainted).sum(),
+        left_out: rounds.iter().filter(|round| leave_out && !round.is_mostly_tainted()).map(tainted).sum(),
+        run_delay_ns: rounds.iter().map(|round| round.noise.run_delay_ns).sum(),
+        steal_ns: (!steal.is_empty()).then(|| steal.iter().sum()),
+        involuntary_switches: rounds.iter().map(|round| round.noise.involuntary_switches).sum(),
+        faults: rounds.iter().map(|round| round.noise.faults).sum(),
+        unsettled_rounds: rounds.iter().filter(|round| !round.noise.settled).count() as u32,
+    }
+}
+
+/// What the rounds noted; rounds that differ are told apart, since a value made of both is not one thing.
+fn notes_of(rounds: &[RoundValues]) -> BTreeMap<String, String> {
+    let mut notes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in rounds.iter().flat_map(|round| &round.round.events) {
+        if let Event::Note { key, value } = event {
+            let values = notes.entry(key.clone()).or_default();
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+    }
+    notes.into_iter().map(|(key, values)| (key, values.join("; "))).collect()
+}
+
+#[cfg(test)]
+#[path = "estimate_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! A small catalogue and small hosts, for tests alone.
+
+use hostmark_model::{
+    Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Measured, MemoryFacts, NodeFact, Outcome,
+    Params, Profile, Text, Unit,
+};
+
+use crate::case::Case;
+use crate::estimate::estimate;
+use crate::plan::{Plan, Request, plan};
+use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, find};
+use crate::stop::{Result, Stop};
+
+const TEXT: Text = Text { en: "a text", zh: "文字" };
+
+/// A probe without axes, from which the others differ.
+pub const PLAIN: Probe = Probe {
+    title: TEXT,
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain { what: TEXT, why: TEXT, reading: TEXT },
+    axes: &[],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: TEXT,
+    measure: Measure::Run(never),
+};
+
+fn never(_: &mut Case) -> Result<()> {
+    Err(Stop::failed("no worker measures in these tests"))
+}
+
+const fn listed(
+    quick: &'static [&'static str],
+    standard: &'static [&'static str],
+    thorough: &'static [&'static str],
+) -> Points {
+    Points::Listed { quick, standard, thorough }
+}
+
+/// The largest cache and twice it, unsorted and with a repetition.
+fn around_the_cache(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let cache = host.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or(8 << 20);
+    let mut sizes = vec![2 * cache, 4096, cache, 4096];
+    if profile >= Profile::Standard {
+        sizes.push(4 * cache);
+    }
+    sizes
+}
+
+static LATENCY: Probe = Probe {
+    axes: &[
+        Axis::size("size", "65536", Points::OfHost(around_the_cache)),
+        Axis::choice("pattern", "random", listed(&["in_page", "random"], &["stride"], &["64"])),
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["size", "pattern"] }],
+    limit: Limit::Rising("size"),
+    replaces: &["lat_mem_rd"],
+    ..PLAIN
+};
+
+/// One record a source, so that a test sees what it was given; none where nothing was measured.
+fn echo(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
+    let measured = records.iter().filter(|record| record.measured().is_some());
+    measured.map(|record| CaseRecord { probe: "memory.hierarchy".into(), ..record.clone() }).collect()
+}
+
+static HIERARCHY: Probe = Probe { measure: Measure::Derive { from: &["memory.latency"], derive: echo }, ..PLAIN };
+
+fn breaks(_: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
+    panic!("no curve")
+}
+
+fn is_not_a_number(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
+    let mut records = records.to_vec();
+    for record in &mut records {
+        record.probe = "odd.nan".into();
+        if let Outcome::Measured(measured) = &mut record.outcome {
+            measured.estimate.median = f64::NAN;
+        }
+    }
+    records
+}
+
+static BREAKS: Probe = Probe { measure: Measure::Derive { from: &["net.tcp"], derive: breaks }, ..PLAIN };
+static NAN: Probe = Probe { measure: Measure::Derive { from: &["net.tcp"], derive: is_not_a_number }, ..PLAIN };
+
+static PIPE: Probe =
+    Probe { axes: &[Axis::placement("cpus", "same_cpu")], blocking: true, replaces: &["lat_pipe"], ..PLAIN };
+static TCP: Probe = Probe { ..PLAIN };
+static CONNECT: Probe = Probe { replaces: &["lat_connect"], needs: &[Need::Root], ..PLAIN };
+static STREAM: Probe = Probe {
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    axes: &[
+        Axis::threads("threads", listed(&["2", "1"], &["4"], &[])),
+        Axis::count("passes", "10", listed(&["9", "100"], &[], &[])),
+    ],
+    limit: Limit::BytesPerCycle,
+    needs: &[Need::HugePages],
+    ..PLAIN
+};
+
+/// Groups memory, net, ipc.
+pub static CATALOGUE: Catalogue = &[
+    &Group { name: "memory", probes: &[("hierarchy", &HIERARCHY), ("latency", &LATENCY), ("stream", &STREAM)] },
+    &Group { name: "net", probes: &[("tcp", &TCP), ("tcp_connect", &CONNECT)] },
+    &Group { name: "ipc", probes: &[("pipe", &PIPE)] },
+];
+
+/// Derived probes that go wrong.
+pub static ODD: Catalogue = &[
+    &Group { name: "net", probes: &[("tcp", &TCP)] },
+    &Group { name: "odd", probes: &[("breaks", &BREAKS), ("nan", &NAN)] },
+];
+
+static TEN: Probe = Probe {
+    axes: &[Axis::count("n", "1", listed(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"], &[], &[]))],
+    ..PLAIN
+};
+
+/// Twenty probes of ten cases each: what the quick profile is meant for.
+pub static MANY: Catalogue = &[&Group {
+    name: "many",
+    probes: &[
+        ("a", &TEN),
+        ("b", &TEN),
+        ("c", &TEN),
+        ("d", &TEN),
+        ("e", &TEN),
+        ("f", &TEN),
+        ("g", &TEN),
+        ("h", &TEN),
+        ("i", &TEN),
+        ("j", &TEN),
+        ("k", &TEN),
+        ("l", &TEN),
+        ("m", &TEN),
+        ("n", &TEN),
+        ("o", &TEN),
+        ("p", &TEN),
+        ("q", &TEN),
+        ("r", &TEN),
+        ("s", &TEN),
+        ("t", &TEN),
+    ],
+}];
+
+/// A host of two cores with two threads each (0 and 2, 1 and 3), one 4 MiB cache, one node, root, Linux 6.1.
+pub fn host() -> HostFacts {
+    let cpu = |id: usize| CpuFact {
+        id,
+        online: true,
+        allowed: true,
+        core: Some(id % 2),
+        node: Some(0),
+        siblings: vec![id % 2, id % 2 + 2],
+        ..CpuFact::default()
+    };
+    let mut host = HostFacts {
+        cpus: (0..4).map(cpu).collect(),
+        caches: vec![CacheFact {
+            level: 3,
+            size_bytes: 4 << 20,
+            shared_cpus: (0..4).collect(),
+            ..CacheFact::default()
+        }],
+        nodes: vec![NodeFact { memory_bytes: 1 << 34, cpus: (0..4).collect(), ..NodeFact::default() }],
+        memory: MemoryFacts { available_bytes: 1 << 33, pmd_page_bytes: Some(2 << 20), ..MemoryFacts::default() },
+        ..HostFacts::default()
+    };
+    host.kernel.release = "6.1.0-13-amd64".into();
+    host.limits.is_root = true;
+    host
+}
+
+/// The same host, of which the process may use these CPUs alone.
+pub fn host_with(cpus: &[usize]) -> HostFacts {
+    let mut host = host();
+    host.cpus.iter_mut().for_each(|cpu| cpu.allowed = cpus.contains(&cpu.id));
+    host
+}
+
+/// A request as typed.
+pub fn request(filters: &[&str], profile: Profile) -> Request {
+    Request { filters: filters.iter().map(|&filter| filter.into()).collect(), profile, seed: 7 }
+}
+
+/// A plan for [`host`].
+pub fn planned(catalogue: Catalogue, filters: &[&str], profile: Profile) -> Plan {
+    plan(catalogue, &host(), request(filters, profile)).unwrap()
+}
+
+/// An entry of [`CATALOGUE`].
+pub fn entry(id: &str) -> Entry {
+    find(CATALOGUE, id).unwrap()
+}
+
+/// A measured record whose rounds have these medians; its interval follows from them.
+pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
+    let id: CaseId = id.parse().unwrap();
+    let rounds: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
+    let measured = Measured {
+        estimate: estimate(&rounds, 0.0, Better::Lower, 1),
+        also: Default::default(),
+        samples: rounds,
+        rounds: Vec::new(),
+        noise: Default::default(),
+        notes: Default::default(),
+        flags: Vec::new(),
+    };
+    let outcome = Outcome::Measured(Box::new(measured));
+    CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }
+}
+
+/// A point.
+pub fn params(pairs: &[(&str, &str)]) -> Params {
+    Params(pairs.iter().map(|&(axis, value)| (axis.into(), value.into())).collect())
+}

@@ -1,0 +1,33 @@
+//! How is it measured? Clock, calibration, samples, rounds, plan, worker, journal, janitor. Knows no probe by name.
+#![deny(unsafe_code)]
+
+#[expect(unsafe_code, reason = "reads the counter and runs the chain of adds by their instructions")]
+pub mod clock;
+#[expect(unsafe_code, reason = "raw system calls and mappings, as typed safe functions")]
+pub mod sys;
+
+mod budget;
+mod case;
+mod conversation;
+mod estimate;
+#[cfg(test)]
+mod fixture;
+mod gate;
+pub mod janitor;
+mod journal;
+#[cfg(test)]
+mod mock;
+mod parallel;
+pub mod plan;
+pub mod prelude;
+pub mod probe;
+mod run;
+mod sample;
+mod stop;
+pub mod worker;
+
+pub use budget::largest_buffer;
+pub use estimate::{RoundResult, estimate};
+pub use journal::Journal;
+pub use run::{Observer, OpenLink, Results, Setting, Wall, WorkerLink, run};
+pub use stop::{Checked, Result, Stop};

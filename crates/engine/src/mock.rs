@@ -1,0 +1,151 @@
+//! Workers that follow a script, on a wall that moves as the script says, for tests alone.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, Received, RoundNoise};
+
+use crate::journal::Journal;
+use crate::plan::Plan;
+use crate::run::{Observer, Results, Setting, Wall, WorkerLink, run};
+
+/// What a link gives, each after a time.
+pub type Script = Vec<(Duration, Received)>;
+
+/// The time of a run that no clock knows.
+#[derive(Clone, Default)]
+pub struct MockWall(Rc<Cell<Duration>>);
+
+impl MockWall {
+    /// Lets time pass.
+    pub fn advance(&self, by: Duration) {
+        self.0.set(self.0.get() + by);
+    }
+}
+
+impl Wall for MockWall {
+    fn elapsed(&self) -> Duration {
+        self.0.get()
+    }
+}
+
+struct MockLink {
+    wall: MockWall,
+    script: VecDeque<(Duration, Received)>,
+    ended: Rc<Cell<usize>>,
+}
+
+impl WorkerLink for MockLink {
+    fn receive(&mut self, at_most: Duration) -> Received {
+        match self.script.front_mut() {
+            None => Received::Ended("ended with status 0".into()),
+            Some((after, _)) if *after > at_most => {
+                *after -= at_most;
+                self.wall.advance(at_most);
+                Received::TimedOut
+            }
+            Some(_) => {
+                let (after, received) = self.script.pop_front().unwrap();
+                self.wall.advance(after);
+                received
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.ended.set(self.ended.get() + 1);
+    }
+}
+
+/// What was seen of a run.
+pub struct Seen {
+    /// What it came to.
+    pub results: Results,
+    /// Every order, warm-ups among them.
+    pub orders: Vec<Order>,
+    /// Progress as told: case, done, all, left.
+    pub progress: Vec<(String, usize, usize, Duration)>,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Links that were ended.
+    pub ended: usize,
+}
+
+impl Seen {
+    /// The orders of rounds: (case, round).
+    pub fn rounds(&self) -> Vec<(&str, u32)> {
+        let rounds = self.orders.iter().filter(|order| !order.case.is_empty());
+        rounds.map(|order| (order.case.as_str(), order.round)).collect()
+    }
+
+    /// The outcome of a case.
+    pub fn outcome(&self, id: &str) -> &hostmark_model::Outcome {
+        &self.results.cases.iter().find(|case| case.id == id).unwrap().outcome
+    }
+}
+
+impl Observer for Vec<(String, usize, usize, Duration)> {
+    fn round(&mut self, case: &str, done: usize, all: usize, left: Duration) {
+        self.push((case.into(), done, all, left));
+    }
+}
+
+/// Runs a plan against scripted workers. An empty script is a worker that cannot be started.
+pub fn perform(
+    plan: &Plan,
+    host: &HostFacts,
+    journal: Option<&mut Journal>,
+    mut script: impl FnMut(&Order) -> Script,
+) -> Seen {
+    let (wall, ended, orders) = (MockWall::default(), Rc::new(Cell::new(0)), RefCell::new(Vec::new()));
+    let mut open = |order: &Order| -> std::io::Result<Box<dyn WorkerLink>> {
+        orders.borrow_mut().push(order.clone());
+        let script: VecDeque<_> = script(order).into();
+        if script.is_empty() {
+            return Err(std::io::Error::other("no processes left"));
+        }
+        Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone() }))
+    };
+    let setting = Setting { plan, host, clock: ClockOrder::MonotonicRaw, scratch: "/tmp".into() };
+    let mut progress = Vec::new();
+    let results = run(&setting, &mut open, &wall, &mut progress, journal);
+    Seen { results, orders: orders.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }
+}
+
+/// An event as a line, at once.
+pub fn line(event: &Event) -> (Duration, Received) {
+    (Duration::ZERO, Received::Line(serde_json::to_string(event).unwrap()))
+}
+
+/// The greeting.
+pub fn hello() -> (Duration, Received) {
+    line(&Event::Hello { protocol: PROTOCOL, pid: 1 })
+}
+
+/// The end of a round whose samples had so many iterations.
+pub fn done(iterations: u64) -> Event {
+    Event::Done { noise: RoundNoise { iterations, settled: true, resolution_ns: 1.0, ..RoundNoise::default() } }
+}
+
+/// Samples of a thousand iterations, `ns` an iteration.
+pub fn samples(ns: &[f64]) -> Event {
+    let count = ns.len();
+    let ns = ns.iter().map(|ns| ns * 1000.0).collect();
+    Event::Samples { ns, iterations: vec![1000; count], amount: 0, taints: vec![0; count] }
+}
+
+/// A round that goes well: `ns` an iteration, in the time granted and `overhead` more. Warm-ups take 20 ms.
+pub fn fine(order: &Order, ns: f64, overhead: Duration) -> Script {
+    let granted = Duration::from_nanos(order.budget_ns);
+    if order.case.is_empty() {
+        return vec![hello(), (Duration::from_millis(20), line(&done(0)).1)];
+    }
+    vec![hello(), (granted + overhead, line(&samples(&[ns, ns, ns])).1), line(&done(1000))]
+}
+
+/// As [`fine`], always 5 ns.
+pub fn usual(order: &Order) -> Script {
+    fine(order, 5.0, Duration::from_millis(8))
+}

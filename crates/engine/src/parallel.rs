@@ -1,0 +1,253 @@
+//! Several workers at once: one barrier, and only what all did in the window that they have in common is counted.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hostmark_model::{ClockOrder, Taint};
+
+use crate::case::Cpu;
+use crate::clock::{self, Clock, Ticks};
+use crate::sample::Samples;
+use crate::stop::{Result, Stop};
+use crate::sys::affinity;
+use crate::sys::counters::ThreadCounters;
+
+/// A chunk of work between two readings of the clock lasts about this long, ns.
+const CHUNK_NS: f64 = 100_000.0;
+/// Samples that the common window is cut into.
+const SLICES: usize = 20;
+/// Chunks that a worker logs at most.
+const MOST_CHUNKS: usize = 1 << 16;
+
+/// A clock whose readings on two CPUs may be compared: the counter where it is known to be the same on all, else the
+/// kernel's monotonic clock.
+pub(crate) fn common_clock(order: &ClockOrder, own: &Clock) -> CommonClock {
+    match (order, own) {
+        (ClockOrder::Counter { synchronized: true, .. }, clock) => CommonClock::Own(clock.clone()),
+        _ => CommonClock::Monotonic,
+    }
+}
+
+/// See [`common_clock`].
+#[derive(Debug, Clone)]
+pub(crate) enum CommonClock {
+    /// The run's own clock.
+    Own(Clock),
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+}
+
+impl CommonClock {
+    fn now(&self) -> Ticks {
+        match self {
+            CommonClock::Own(clock) => clock.end(),
+            CommonClock::Monotonic => Ticks(clock::monotonic_ns()),
+        }
+    }
+
+    fn ns(&self, ticks: Ticks) -> f64 {
+        match self {
+            CommonClock::Own(clock) => clock.ns(ticks),
+            CommonClock::Monotonic => ticks.0 as f64,
+        }
+    }
+}
+
+/// What one worker did: when each of its chunks ended, and how much it had done by then.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Log {
+    /// (ns since the common start, amount done until then); the first entry is its start with 0.
+    chunks: Vec<(f64, f64)>,
+    delay_ns: f64,
+    involuntary_switches: u64,
+    faults: u64,
+}
+
+/// Measures the summed rate of one worker a CPU; the samples' iterations are amounts.
+pub(crate) fn measure<W: FnMut(u64)>(
+    clock: &CommonClock,
+    budget_ns: f64,
+    cpus: &[Cpu],
+    amount: u64,
+    make: impl Fn(Cpu) -> Result<W> + Sync,
+) -> Result<Samples> {
+    let barrier = Barrier::new(cpus.len());
+    let broken = AtomicBool::new(false);
+    let epoch = clock.now();
+    let work = |cpu: Cpu| -> Result<Log> {
+        let ready = prepare(clock, cpu, &make);
+        if ready.is_err() {
+            broken.store(true, Ordering::Relaxed);
+        }
+        // Everyone comes to the barrier, also who cannot work: else the others would wait for ever.
+        barrier.wait();
+        let (mut body, chunk) = ready?;
+        if broken.load(Ordering::Relaxed) {
+            return Ok(Log::default());
+        }
+        Ok(log_until(clock, epoch, budget_ns, amount, chunk, &mut body))
+    };
+    let logs: Result<Vec<Log>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || work(cpu))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Log>>| {
+            thread.join().unwrap_or_else(|_| Err(Stop::failed("a worker thread panicked")))
+        };
+        threads.into_iter().map(join).collect()
+    });
+    common_window(&logs?).ok_or_else(|| Stop::failed("the workers had no window in common"))
+}
+
+/// Binds the thread, makes its work, warms it and finds how much of it makes a chunk.
+fn prepare<W: FnMut(u64)>(
+    clock: &CommonClock,
+    cpu: Cpu,
+    make: &(impl Fn(Cpu) -> Result<W> + Sync),
+) -> Result<(W, u64)> {
+    affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))?;
+    let mut body = make(cpu)?;
+    let mut chunk = 1_u64;
+    loop {
+        let start = clock.now();
+        body(chunk);
+        let ns = clock.ns(clock.now().since(start));
+        if ns >= 0.5 * CHUNK_NS || chunk >= 1 << 40 {
+            let fitting = (chunk as f64 * CHUNK_NS / ns.max(1.0)) as u64;
+            return Ok((body, fitting.max(1)));
+        }
+        chunk *= 2;
+    }
+}
+
+fn log_until(
+    clock: &CommonClock,
+    epoch: Ticks,
+    budget_ns: f64,
+    amount: u64,
+    chunk: u64,
+    body: &mut impl FnMut(u64),
+) -> Log {
+    let counters = ThreadCounters::open();
+    let mut chunks = Vec::with_capacity(MOST_CHUNKS.min((budget_ns / CHUNK_NS) as usize * 4 + 64));
+    let before = counters.read();
+    let start_ns = clock.ns(clock.now().since(epoch));
+    let (mut now_ns, mut done) = (start_ns, 0.0);
+    chunks.push((now_ns, done));
+    while now_ns - start_ns < budget_ns && chunks.len() < chunks.capacity() {
+        body(chunk);
+        done += chunk as f64 * amount as f64;
+        now_ns = clock.ns(clock.now().since(epoch));
+        chunks.push((now_ns, done));
+    }
+    let after = counters.read();
+    Log {
+        chunks,
+        delay_ns: after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64,
+        involuntary_switches: after.involuntary_switches - before.involuntary_switches,
+        faults: after.faults - before.faults,
+    }
+}
+
+/// The amounts of all logs in slices of the window in which all of them worked.
+fn common_window(logs: &[Log]) -> Option<Samples> {
+    let first = |log: &Log| log.chunks.first().map(|chunk| chunk.0);
+    let last = |log: &Log| log.chunks.last().map(|chunk| chunk.0);
+    let begin = logs.iter().map(first).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)?;
+    let end = logs.iter().map(last).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)?;
+    let longest_chunk =
+        logs.iter().flat_map(|log| log.chunks.windows(2)).map(|pair| pair[1].0 - pair[0].0).fold(0.0, f64::max);
+    // A slice is no shorter than the longest chunk, so that interpolation inside a chunk invents no spread.
+    let slices = (((end - begin) / longest_chunk.max(1.0)) as usize).clamp(1, SLICES);
+    let slice_ns = (end - begin) / slices as f64;
+    if slice_ns <= 0.0 {
+        return None;
+    }
+    let delayed = logs.iter().any(|log| log.delay_ns > 0.01 * (end - begin));
+    let mut samples = Samples { learned: 1, ..Samples::default() };
+    for slice in 0..slices {
+        let (from, to) = (begin + slice as f64 * slice_ns, begin + (slice + 1) as f64 * slice_ns);
+        let done: f64 = logs.iter().map(|log| done_at(log, to) - done_at(log, from)).sum();
+        samples.ns.push(slice_ns);
+        samples.iterations.push(done.round() as u64);
+        samples.taints.push(Taint(if delayed { Taint::DELAYED } else { 0 }));
+    }
+    let delay_ns: f64 = logs.iter().map(|log| log.delay_ns).sum();
+    samples.delays_ns = vec![delay_ns / slices as f64; slices];
+    samples.involuntary_switches = logs.iter().map(|log| log.involuntary_switches).sum();
+    samples.faults = logs.iter().map(|log| log.faults).sum();
+    Some(samples)
+}
+
+/// How much a worker had done at a time inside its log, by linear interpolation within a chunk.
+fn done_at(log: &Log, ns: f64) -> f64 {
+    let after = log.chunks.partition_point(|chunk| chunk.0 < ns);
+    match (after.checked_sub(1).map(|before| log.chunks[before]), log.chunks.get(after)) {
+        (Some((from, done)), Some(&(to, then))) => done + (then - done) * (ns - from) / (to - from).max(1e-9),
+        (None, Some(&(_, done))) => done,
+        (Some((_, done)), None) => done,
+        (None, None) => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(start: f64, end: f64, rate: f64) -> Log {
+        let steps = 100;
+        let at = |step: usize| start + (end - start) * step as f64 / steps as f64;
+        let chunks = (0..=steps).map(|step| (at(step), (at(step) - start) * rate)).collect();
+        Log { chunks, ..Log::default() }
+    }
+
+    #[test]
+    fn only_the_common_window_counts() {
+        // One starts late, the other ends early: alone, each would seem to have had the whole time.
+        let samples = common_window(&[log(0.0, 8e6, 2.0), log(2e6, 10e6, 3.0)]).unwrap();
+        let spent: f64 = samples.ns.iter().sum();
+        let done: u64 = samples.iterations.iter().sum();
+        assert!((spent - 6e6).abs() < 1.0);
+        assert!((done as f64 - 6e6 * 5.0).abs() < 100.0, "{done}");
+    }
+
+    #[test]
+    fn workers_that_never_ran_together_have_no_rate() {
+        assert_eq!(common_window(&[log(0.0, 1e6, 1.0), log(2e6, 3e6, 1.0)]), None);
+        assert_eq!(common_window(&[]), None);
+    }
+
+    #[test]
+    fn a_worker_that_was_kept_waiting_marks_the_window() {
+        let mut late = log(0.0, 1e6, 1.0);
+        late.delay_ns = 20_000.0;
+        let samples = common_window(&[late]).unwrap();
+        assert!(samples.taints.iter().all(|taint| taint.is_tainted()));
+        assert_eq!(samples.delays_ns.len(), samples.ns.len());
+        assert!((samples.delays_ns.iter().sum::<f64>() - 20_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn two_workers_that_each_wait_a_known_time_have_the_sum_of_their_rates() {
+        let cpus = affinity::allowed().unwrap();
+        let [one, two] = [Cpu(cpus[0]), Cpu(*cpus.last().unwrap())];
+        let wait_10_us = |n: u64| {
+            for _ in 0..n {
+                let until = clock::monotonic_ns() + 10_000;
+                while clock::monotonic_ns() < until {}
+            }
+        };
+        let samples = measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, Stop>(wait_10_us)).unwrap();
+        let rates: Vec<f64> = samples.ns.iter().zip(&samples.iterations).map(|(ns, &n)| n as f64 / ns * 1e9).collect();
+        let best = rates.iter().copied().fold(0.0, f64::max);
+        // 100 000 a second each; busy neighbours can only take from it.
+        let expected = if one == two { 1e5 } else { 2e5 };
+        assert!(best <= expected * 1.05 && best > expected * 0.1, "{best}");
+    }
+
+    #[test]
+    fn one_that_cannot_start_ends_all_with_its_reason() {
+        let cpu = Cpu(affinity::allowed().unwrap()[0]);
+        let make = |_| Err::<fn(u64), _>(Stop::skipped("no memory"));
+        let result = measure(&CommonClock::Monotonic, 1e6, &[cpu], 1, make);
+        assert_eq!(result, Err(Stop::skipped("no memory")));
+    }
+}

@@ -1,0 +1,420 @@
+//! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
+
+use std::time::Duration;
+
+use hostmark_host::{self as host_facts, Placement};
+use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, Profile, is_axis_value};
+
+use crate::probe::{Axis, Catalogue, Entry, Measure, Need, Points, entries};
+
+/// What the person asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Filters as typed; none selects everything.
+    pub filters: Vec<String>,
+    /// The profile.
+    pub profile: Profile,
+    /// The seed of all orders and samples.
+    pub seed: u64,
+}
+
+/// A case of a plan.
+#[derive(Clone)]
+pub struct PlannedCase {
+    /// Its probe.
+    pub entry: Entry,
+    /// Its id.
+    pub id: CaseId,
+    /// Whether it stands at its probe's defaults: such a case is never dropped for time.
+    pub is_default: bool,
+    /// The CPUs it runs on, the measuring thread's first.
+    pub cpus: Vec<usize>,
+    /// Why it cannot be measured here, when that is known beforehand.
+    pub skip: Option<String>,
+}
+
+/// What a run will measure, in catalogue order.
+#[derive(Clone)]
+pub struct Plan {
+    /// What was asked.
+    pub request: Request,
+    /// Cases measured in workers.
+    pub cases: Vec<PlannedCase>,
+    /// Probes computed from the others afterwards.
+    pub derived: Vec<Entry>,
+    /// Every selected probe, in catalogue order.
+    pub selected: Vec<Entry>,
+    /// The CPU of single-party cases.
+    pub cpu: usize,
+}
+
+/// What a profile allows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Allowance {
+    /// Rounds a case: fixed, never decided by looking at the result.
+    pub rounds: u32,
+    /// The hard wall limit of the run.
+    pub limit: Duration,
+    /// Time for samples of one case, over all its rounds.
+    pub case: Duration,
+    /// Cases at most.
+    pub cases: usize,
+}
+
+/// The allowance of a profile.
+pub const fn allowance(profile: Profile) -> Allowance {
+    match profile {
+        Profile::Quick => allow(3, 60, 500, 240),
+        Profile::Standard => allow(5, 300, 3_000, 900),
+        Profile::Thorough => allow(10, 1_800, 20_000, 3_000),
+    }
+}
+
+const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize) -> Allowance {
+    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases }
+}
+
+/// Why nothing can be planned. Sentences that end with what to do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// No probe, group or lmbench program is called that.
+    #[error("no probe is called '{name}'{}", suggest(.suggestion))]
+    UnknownProbe {
+        /// What was typed.
+        name: String,
+        /// The nearest name.
+        suggestion: Option<String>,
+    },
+    /// The probe has no such axis.
+    #[error("{probe} has no axis '{axis}'; {}", known_axes(.known))]
+    UnknownAxis {
+        /// The probe.
+        probe: String,
+        /// What was typed.
+        axis: String,
+        /// Its axes.
+        known: Vec<String>,
+    },
+    /// The axis has no such value.
+    #[error("'{value}' is no value of {probe}'s axis {axis}; use {known}")]
+    UnknownValue {
+        /// The probe.
+        probe: String,
+        /// The axis.
+        axis: String,
+        /// What was typed.
+        value: String,
+        /// What may be typed.
+        known: String,
+    },
+    /// A filter gives an axis two values.
+    #[error("{probe}'s axis {axis} has two values, {one} and {other}; give one, or two filters")]
+    TwoValues {
+        /// The probe.
+        probe: String,
+        /// The axis.
+        axis: String,
+        /// Its first value.
+        one: String,
+        /// Its second.
+        other: String,
+    },
+    /// The filter is not of the form of a filter.
+    #[error("{0}; write a filter as group, group.probe or group.probe@axis=value")]
+    Malformed(#[from] CaseIdError),
+    /// The process may use no CPU.
+    #[error("this process may run on no online CPU; widen its affinity")]
+    NoCpu,
+}
+
+fn suggest(suggestion: &Option<String>) -> String {
+    match suggestion {
+        Some(name) => format!("; did you mean {name}? (hostmark list shows all)"),
+        None => "; hostmark list shows all".into(),
+    }
+}
+
+fn known_axes(known: &[String]) -> String {
+    match known {
+        [] => "it has none, so leave out the part behind @".into(),
+        _ => format!("use {}", known.join(", ")),
+    }
+}
+
+/// The probes that filters pick, in catalogue order; without filters all of them.
+pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, PlanError> {
+    let filters: Vec<Filter> = filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+    let picked = |entry: &Entry| filters.is_empty() || filters.iter().any(|filter| filter.picks(entry));
+    Ok(entries(catalogue).filter(picked).collect())
+}
+
+/// Turns a request into a plan for this host.
+pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<Plan, PlanError> {
+    let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
+    let filters: Vec<Filter> =
+        request.filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+    let picked = |entry: &Entry| filters.is_empty() || filters.iter().any(|filter| filter.picks(entry));
+    let sources: Vec<&str> = entries(catalogue)
+        .filter(picked)
+        .flat_map(|entry| match entry.probe.measure {
+            Measure::Derive { from, .. } => from,
+            Measure::Run(_) => &[],
+        })
+        .copied()
+        .collect();
+    let mut plan = Plan { request, cases: Vec::new(), derived: Vec::new(), selected: Vec::new(), cpu };
+    for entry in entries(catalogue) {
+        let is_source = sources.contains(&entry.id().as_str());
+        if !picked(&entry) && !is_source {
+            continue;
+        }
+        plan.selected.push(entry);
+        if let Measure::Derive { .. } = entry.probe.measure {
+            plan.derived.push(entry);
+            continue;
+        }
+        let star = star(&entry, host, plan.request.profile);
+        let mut wanted: Vec<Params> = Vec::new();
+        if is_source || filters.is_empty() {
+            wanted.clone_from(&star);
+        }
+        for filter in filters.iter().filter(|filter| filter.picks(&entry)) {
+            wanted.extend(filter.points(&star));
+        }
+        for params in unique(wanted) {
+            let is_default = params == star[0];
+            plan.cases.push(placed(entry, params, is_default, host, cpu));
+        }
+    }
+    limit_cases(&mut plan);
+    Ok(plan)
+}
+
+/// More cases than the profile has room for: those furthest from the defaults, the last of them first, are told so.
+fn limit_cases(plan: &mut Plan) {
+    let most = allowance(plan.request.profile).cases;
+    let steps = |case: &PlannedCase| {
+        let default = case.entry.default_params();
+        case.id.params.0.iter().zip(&default.0).filter(|(one, other)| one != other).count()
+    };
+    let measurable = plan.cases.iter().enumerate().filter(|(_, case)| case.skip.is_none());
+    let mut order: Vec<(bool, usize, usize)> =
+        measurable.map(|(index, case)| (!case.is_default, steps(case), index)).collect();
+    order.sort_unstable();
+    for &(is_optional, _, index) in order.iter().skip(most) {
+        if is_optional {
+            plan.cases[index].skip = Some(format!("the profile has room for {most} cases"));
+        }
+    }
+}
+
+fn unique(points: Vec<Params>) -> Vec<Params> {
+    let mut seen = std::collections::HashSet::new();
+    points.into_iter().filter(|params| seen.insert(params.clone())).collect()
+}
+
+/// The points of one axis, its default among them, in order.
+fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
+    let mut points: Vec<String> = match axis.points {
+        Points::Listed { quick, standard, thorough } => {
+            let lists = match profile {
+                Profile::Quick => [quick, &[], &[]],
+                Profile::Standard => [quick, standard, &[]],
+                Profile::Thorough => [quick, standard, thorough],
+            };
+            lists.into_iter().flatten().map(|&point| point.to_owned()).collect()
+        }
+        Points::OfHost(of_host) => of_host(host, profile).into_iter().map(|point| point.to_string()).collect(),
+    };
+    points.push(axis.default.to_owned());
+    if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
+        points.sort_by_key(|point| point.parse().unwrap_or(u64::MAX));
+    }
+    let mut seen = std::collections::HashSet::new();
+    points.retain(|point| seen.insert(point.clone()));
+    points
+}
+
+/// The cases of a probe: the default, then one axis at a time, then the products that the probe asks for.
+fn star(entry: &Entry, host: &HostFacts, profile: Profile) -> Vec<Params> {
+    let axes = entry.probe.axes;
+    let default = entry.default_params();
+    let mut cases = vec![default.clone()];
+    for axis in axes {
+        cases.extend(points(axis, host, profile).iter().map(|point| default.with(axis.name, point)));
+    }
+    for cross in entry.probe.cross.iter().filter(|cross| profile >= cross.from) {
+        let mut product = vec![default.clone()];
+        for axis in axes.iter().filter(|axis| cross.axes.contains(&axis.name)) {
+            let points = points(axis, host, profile);
+            product = product
+                .iter()
+                .flat_map(|params| points.iter().map(|point| params.with(axis.name, point)).collect::<Vec<_>>())
+                .collect();
+        }
+        cases.extend(product);
+    }
+    unique(cases)
+}
+
+fn placed(entry: Entry, params: Params, is_default: bool, host: &HostFacts, cpu: usize) -> PlannedCase {
+    let mut case = PlannedCase {
+        id: CaseId { probe: entry.id(), params },
+        entry,
+        is_default,
+        cpus: vec![cpu],
+        skip: entry.probe.needs.iter().find_map(|need| unmet(*need, host)),
+    };
+    let value_of = |kind: AxisKind| {
+        entry.probe.axes.iter().find(|axis| axis.kind == kind).and_then(|axis| case.id.params.get(axis.name))
+    };
+    if let Some(threads) = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok()) {
+        let have = host.usable_cpus().len();
+        match threads {
+            1 => {}
+            2.. if threads <= have => case.cpus = host_facts::spread(host, threads),
+            _ => case.skip = case.skip.or(Some(format!("needs {threads} CPUs, and may use {have} here"))),
+        }
+    } else if let Some(value) = value_of(AxisKind::Placement) {
+        match value.parse::<Placement>().map(|placement| host_facts::pair(host, placement)) {
+            Ok(Ok(pair)) => case.cpus = pair.to_vec(),
+            Ok(Err(reason)) => case.skip = case.skip.or(Some(reason)),
+            // `free`: the scheduler decides.
+            Err(_) => case.cpus = host.usable_cpus(),
+        }
+    }
+    case
+}
+
+/// Why a need is not met here.
+fn unmet(need: Need, host: &HostFacts) -> Option<String> {
+    match need {
+        Need::Cpus(wanted) => {
+            let have = host.usable_cpus().len();
+            (have < wanted).then(|| format!("needs {wanted} CPUs, and may use {have} here"))
+        }
+        Need::Root => (!host.limits.is_root).then(|| "needs root".into()),
+        Need::Kernel(major, minor) => {
+            let release = &host.kernel.release;
+            let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+            let have = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+            (have < (major, minor)).then(|| format!("needs Linux {major}.{minor}, and this is {release}"))
+        }
+        Need::HugePages => {
+            host.memory.pmd_page_bytes.is_none().then(|| "needs transparent huge pages, which this kernel lacks".into())
+        }
+    }
+}
+
+/// A filter: which probes, and which of their points.
+struct Filter {
+    /// Ids of the probes it picks.
+    probes: Vec<String>,
+    /// Axis values that a case must have.
+    pairs: Vec<(String, String)>,
+}
+
+impl Filter {
+    fn parse(catalogue: Catalogue, text: &str) -> Result<Filter, PlanError> {
+        let (name, axes) = text.split_once('@').map_or((text, None), |(name, axes)| (name, Some(axes)));
+        let matching: Vec<Entry> = entries(catalogue)
+            .filter(|entry| entry.group == name || entry.id() == name || entry.probe.replaces.contains(&name))
+            .collect();
+        if matching.is_empty() {
+            return Err(PlanError::UnknownProbe { name: name.into(), suggestion: nearest(catalogue, name) });
+        }
+        let probes = matching.iter().map(Entry::id).collect();
+        let Some(axes) = axes else { return Ok(Filter { probes, pairs: Vec::new() }) };
+        let mut pairs = Vec::new();
+        for part in axes.split(',') {
+            let Some((axis, value)) = part.split_once('=') else {
+                return Err(CaseIdError::Axis(part.to_owned()).into());
+            };
+            for entry in &matching {
+                let value = checked_value(entry, axis, value)?;
+                match pairs.iter().find(|(known, _): &&(String, String)| known == axis) {
+                    Some((_, known)) if *known == value => {}
+                    Some((_, known)) => {
+                        let (one, other) = (known.clone(), value);
+                        return Err(PlanError::TwoValues { probe: entry.id(), axis: axis.into(), one, other });
+                    }
+                    None => pairs.push((axis.to_owned(), value)),
+                }
+            }
+        }
+        Ok(Filter { probes, pairs })
+    }
+
+    fn picks(&self, entry: &Entry) -> bool {
+        self.probes.contains(&entry.id())
+    }
+
+    /// The cases of the star that have the filter's values; where there is none, the default point with those values.
+    fn points(&self, star: &[Params]) -> Vec<Params> {
+        let has_all = |params: &&Params| self.pairs.iter().all(|(axis, value)| params.get(axis) == Some(value));
+        let of_star: Vec<Params> = star.iter().filter(has_all).cloned().collect();
+        if !of_star.is_empty() {
+            return of_star;
+        }
+        vec![self.pairs.iter().fold(star[0].clone(), |params, (axis, value)| params.with(axis, value))]
+    }
+}
+
+/// A typed value as it stands in a case id, when the axis can have it.
+fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanError> {
+    let axes = entry.probe.axes;
+    let Some(found) = axes.iter().find(|known| known.name == axis) else {
+        let known = axes.iter().map(|axis| axis.name.to_owned()).collect();
+        return Err(PlanError::UnknownAxis { probe: entry.id(), axis: axis.into(), known });
+    };
+    let no_value =
+        |known: String| PlanError::UnknownValue { probe: entry.id(), axis: axis.into(), value: value.into(), known };
+    match found.kind {
+        AxisKind::Size => match parse_size(value) {
+            Some(bytes) if bytes > 0 => Ok(bytes.to_string()),
+            _ => Err(no_value("bytes, as 4096, 32K, 64M or 1G".into())),
+        },
+        AxisKind::Count | AxisKind::Threads => match value.parse::<u64>() {
+            Ok(count) if count > 0 => Ok(count.to_string()),
+            _ => Err(no_value("a positive whole number".into())),
+        },
+        AxisKind::Choice | AxisKind::Placement => {
+            let known = points(found, &HostFacts::default(), Profile::Thorough);
+            match is_axis_value(value) && known.iter().any(|point| point == value) {
+                true => Ok(value.to_owned()),
+                false => Err(no_value(known.join(", "))),
+            }
+        }
+    }
+}
+
+/// Bytes as a person types them: a whole number, or one with K, M or G (2^10 …), in either case.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 20),
+        b'G' | b'g' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// The known name that is most like `name`, when one is alike.
+pub fn nearest(catalogue: Catalogue, name: &str) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries(catalogue) {
+        names.extend([entry.id(), entry.group.to_owned()]);
+        names.extend(entry.probe.replaces.iter().map(|&replaced| replaced.to_owned()));
+    }
+    let name = name.to_lowercase();
+    let alike = |known: String| (strsim::jaro_winkler(&name, &known), known);
+    let best = names.into_iter().map(alike).max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (best.0 > 0.8).then_some(best.1)
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,306 @@
+//! Plans of a small catalogue for small hosts.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::fixture::{CATALOGUE, MANY, host, host_with, planned, request};
+use crate::probe::{Group, Probe};
+
+fn ids(plan: &Plan) -> Vec<String> {
+    plan.cases.iter().map(|case| case.id.to_string()).collect()
+}
+
+fn of(filters: &[&str], profile: Profile) -> Vec<String> {
+    ids(&planned(CATALOGUE, filters, profile))
+}
+
+fn quick(filters: &[&str]) -> Vec<String> {
+    of(filters, Profile::Quick)
+}
+
+fn error(filter: &str) -> String {
+    match plan(CATALOGUE, &host(), request(&[filter], Profile::Quick)) {
+        Ok(_) => panic!("{filter} was taken"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn skip(plan: &Plan, id: &str) -> Option<String> {
+    plan.cases.iter().find(|case| case.id.to_string() == id).unwrap().skip.clone()
+}
+
+#[test]
+fn cases_form_a_star_with_the_default_first_and_sizes_in_order() {
+    assert_eq!(
+        quick(&["memory.latency"]),
+        [
+            "memory.latency@size=65536,pattern=random",
+            "memory.latency@size=4096,pattern=random",
+            "memory.latency@size=4194304,pattern=random",
+            "memory.latency@size=8388608,pattern=random",
+            "memory.latency@size=65536,pattern=in_page",
+        ]
+    );
+}
+
+#[test]
+fn counts_are_sorted_as_numbers() {
+    assert_eq!(
+        quick(&["memory.stream"]),
+        [
+            "memory.stream@threads=1,passes=10",
+            "memory.stream@threads=2,passes=10",
+            "memory.stream@threads=1,passes=9",
+            "memory.stream@threads=1,passes=100",
+        ]
+    );
+}
+
+#[test]
+fn axes_are_crossed_from_their_profile_on_without_repetition() {
+    // Sizes 4096, 65536, 4, 8 and 16 MiB; patterns random, in_page, stride and, when thorough, 64.
+    assert_eq!(of(&["memory.latency"], Profile::Standard).len(), 1 + 4 + 2);
+    let thorough = of(&["memory.latency"], Profile::Thorough);
+    assert_eq!(thorough.len(), 5 * 4);
+    assert_eq!(thorough[0], "memory.latency@size=65536,pattern=random");
+    assert!(thorough.contains(&"memory.latency@size=16777216,pattern=64".to_owned()));
+    for (catalogue, profile) in [(CATALOGUE, Profile::Thorough), (CATALOGUE, Profile::Quick), (MANY, Profile::Quick)] {
+        let all = ids(&planned(catalogue, &[], profile));
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+}
+
+#[test]
+fn a_longer_profile_measures_all_that_a_shorter_one_does() {
+    let [quick, standard, thorough] =
+        [Profile::Quick, Profile::Standard, Profile::Thorough].map(|profile| of(&[], profile));
+    let holds = |all: &[String], part: &[String]| part.iter().all(|id| all.contains(id));
+    assert!(holds(&standard, &quick) && holds(&thorough, &standard));
+    assert!(quick.len() < standard.len() && standard.len() < thorough.len());
+}
+
+#[test]
+fn every_probe_has_one_default_which_comes_first() {
+    let plan = planned(CATALOGUE, &[], Profile::Thorough);
+    for cases in plan.cases.chunk_by(|one, other| one.id.probe == other.id.probe) {
+        let defaults: Vec<bool> = cases.iter().map(|case| case.is_default).collect();
+        assert!(defaults[0] && !defaults[1..].contains(&true), "{}", cases[0].id);
+        assert_eq!(cases[0].id.params, cases[0].entry.default_params());
+    }
+}
+
+#[test]
+fn a_filter_is_a_whole_name() {
+    assert_eq!(quick(&["net.tcp"]), ["net.tcp"]);
+    assert_eq!(quick(&["net"]), ["net.tcp", "net.tcp_connect"]);
+    assert_eq!(quick(&["lat_connect"]), ["net.tcp_connect"]);
+    assert_eq!(quick(&["net.tcp_connect", "net.tcp", "net"]), ["net.tcp", "net.tcp_connect"]);
+}
+
+#[test]
+fn a_filter_with_values_picks_the_cases_that_have_them() {
+    assert_eq!(quick(&["memory.latency@size=4M"]), ["memory.latency@size=4194304,pattern=random"]);
+    assert_eq!(quick(&["lat_mem_rd@size=4k"]), ["memory.latency@size=4096,pattern=random"]);
+    assert_eq!(quick(&["memory.latency@pattern=random"]).len(), 4);
+    assert_eq!(quick(&["memory.stream@threads=1"]).len(), 3);
+    let both = quick(&["memory.latency@size=4K", "memory.latency@pattern=in_page"]);
+    assert_eq!(both, ["memory.latency@size=4096,pattern=random", "memory.latency@size=65536,pattern=in_page"]);
+}
+
+#[test]
+fn values_outside_the_star_make_a_case_at_the_default() {
+    assert_eq!(quick(&["memory.latency@size=48K"]), ["memory.latency@size=49152,pattern=random"]);
+    assert_eq!(quick(&["memory.latency@size=1G"]), ["memory.latency@size=1073741824,pattern=random"]);
+    assert_eq!(quick(&["memory.latency@size=4096,pattern=in_page"]), ["memory.latency@size=4096,pattern=in_page"]);
+    // A value of a longer profile may be asked for in a shorter one.
+    assert_eq!(quick(&["memory.latency@pattern=64"]), ["memory.latency@size=65536,pattern=64"]);
+    assert!(!planned(CATALOGUE, &["memory.latency@size=48K"], Profile::Quick).cases[0].is_default);
+    assert!(planned(CATALOGUE, &["memory.latency@size=64K"], Profile::Quick).cases[0].is_default);
+}
+
+#[test]
+fn what_is_no_filter_is_refused_with_what_to_do() {
+    for (filter, sentence) in [
+        (
+            "memory.latenzy",
+            "no probe is called 'memory.latenzy'; did you mean memory.latency? (hostmark list shows all)",
+        ),
+        (
+            "Memory.Latency",
+            "no probe is called 'Memory.Latency'; did you mean memory.latency? (hostmark list shows all)",
+        ),
+        ("lat_conect", "no probe is called 'lat_conect'; did you mean lat_connect? (hostmark list shows all)"),
+        ("zzz", "no probe is called 'zzz'; hostmark list shows all"),
+        ("", "no probe is called ''; hostmark list shows all"),
+        ("memory.latency@length=4K", "memory.latency has no axis 'length'; use size, pattern"),
+        ("net.tcp@size=4K", "net.tcp has no axis 'size'; it has none, so leave out the part behind @"),
+        (
+            "memory.latency@size=4X",
+            "'4X' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G",
+        ),
+        ("memory.latency@size=0", "'0' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G"),
+        ("memory.stream@passes=-1", "'-1' is no value of memory.stream's axis passes; use a positive whole number"),
+        ("memory.stream@threads=0", "'0' is no value of memory.stream's axis threads; use a positive whole number"),
+        (
+            "memory.latency@pattern=rand",
+            "'rand' is no value of memory.latency's axis pattern; use in_page, random, stride, 64",
+        ),
+        (
+            "ipc.pipe@cpus=same",
+            "'same' is no value of ipc.pipe's axis cpus; \
+             use same_cpu, smt_sibling, same_cache, other_cache, other_node, free",
+        ),
+        (
+            "memory.latency@size",
+            "'size' is not of the form axis=value, with a value of a-z 0-9 _ . + -; \
+             write a filter as group, group.probe or group.probe@axis=value",
+        ),
+        (
+            "memory.latency@",
+            "'' is not of the form axis=value, with a value of a-z 0-9 _ . + -; \
+             write a filter as group, group.probe or group.probe@axis=value",
+        ),
+        (
+            "memory.latency@size=4K,pattern=random,size=8K",
+            "memory.latency's axis size has two values, 4096 and 8192; give one, or two filters",
+        ),
+    ] {
+        assert_eq!(error(filter), sentence);
+    }
+}
+
+#[test]
+fn sizes_are_read_as_people_type_them() {
+    for (text, bytes) in [("4096", 4096), ("32K", 32 << 10), ("32k", 32 << 10), ("64M", 64 << 20), ("1g", 1 << 30)] {
+        assert_eq!(parse_size(text), Some(bytes), "{text}");
+    }
+    for text in ["", "K", "-1", "+4", "4 K", "1.5M", "32KiB", "18446744073709551616", "99999999999G", "4µ"] {
+        assert_eq!(parse_size(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_derived_probe_selects_what_it_stands_on() {
+    let plan = planned(CATALOGUE, &["memory.hierarchy"], Profile::Quick);
+    assert_eq!(ids(&plan), quick(&["memory.latency"]));
+    let selected: Vec<String> = plan.selected.iter().map(Entry::id).collect();
+    assert_eq!(selected, ["memory.hierarchy", "memory.latency"]);
+    assert_eq!(plan.derived.iter().map(Entry::id).collect::<Vec<_>>(), ["memory.hierarchy"]);
+    // A point that was asked for beside it comes on top.
+    let with_point = quick(&["memory.hierarchy", "memory.latency@size=48K"]);
+    assert_eq!(with_point.len(), 6);
+    assert_eq!(with_point[0], "memory.latency@size=65536,pattern=random");
+}
+
+#[test]
+fn what_the_host_lacks_becomes_the_reason() {
+    let mut host = host();
+    host.limits.is_root = false;
+    host.memory.pmd_page_bytes = None;
+    let plan = plan(CATALOGUE, &host, request(&[], Profile::Standard)).unwrap();
+    assert_eq!(skip(&plan, "net.tcp_connect"), Some("needs root".into()));
+    assert_eq!(skip(&plan, "net.tcp"), None);
+    let huge = "needs transparent huge pages, which this kernel lacks";
+    // The probe's own need is told before what one of its points needs.
+    for id in ["memory.stream@threads=1,passes=10", "memory.stream@threads=4,passes=10"] {
+        assert_eq!(skip(&plan, id), Some(huge.into()));
+    }
+}
+
+#[test]
+fn kernels_are_compared_as_numbers() {
+    let mut host = host();
+    for (release, met) in [("6.1.0", true), ("6.10.3-arch", true), ("5.15.0", false), ("10.0", true), ("6", false)] {
+        host.kernel.release = release.into();
+        let reason = unmet(Need::Kernel(6, 1), &host);
+        assert_eq!(reason.is_none(), met, "{release}");
+        assert!(met || reason == Some(format!("needs Linux 6.1, and this is {release}")));
+    }
+    assert_eq!(unmet(Need::Cpus(4), &host), None);
+    assert_eq!(unmet(Need::Cpus(5), &host), Some("needs 5 CPUs, and may use 4 here".into()));
+}
+
+#[test]
+fn placements_have_their_cpus_or_the_reason_why_not() {
+    let plan = planned(CATALOGUE, &["ipc.pipe"], Profile::Quick);
+    let cpus = |value: &str| {
+        let found = plan.cases.iter().find(|case| case.id.params.get("cpus") == Some(value)).unwrap();
+        (found.cpus.clone(), found.skip.clone())
+    };
+    assert_eq!(cpus("same_cpu"), (vec![plan.cpu, plan.cpu], None));
+    let (pair, none) = cpus("smt_sibling");
+    assert_eq!((pair[0].abs_diff(pair[1]), none), (2, None));
+    let (pair, none) = cpus("same_cache");
+    assert_eq!((pair[0].abs_diff(pair[1]) % 2, none), (1, None));
+    assert_eq!(cpus("other_cache").1, Some("the usable CPUs of a node share one last-level cache".into()));
+    assert_eq!(cpus("other_node").1, Some("the usable CPUs are all on one memory node".into()));
+    assert_eq!(cpus("free"), (vec![0, 1, 2, 3], None));
+}
+
+#[test]
+fn threads_have_a_cpu_each_or_the_reason_why_not() {
+    let plan = planned(CATALOGUE, &["memory.stream@threads=3", "memory.stream@threads=5"], Profile::Quick);
+    let cpus: HashSet<usize> = plan.cases[0].cpus.iter().copied().collect();
+    assert_eq!((plan.cases[0].skip.clone(), cpus.len()), (None, 3));
+    assert_eq!(plan.cases[1].skip, Some("needs 5 CPUs, and may use 4 here".into()));
+}
+
+#[test]
+fn one_usable_cpu_is_enough_for_what_one_party_does() {
+    let plan = plan(CATALOGUE, &host_with(&[2]), request(&[], Profile::Quick)).unwrap();
+    assert_eq!(plan.cpu, 2);
+    assert_eq!(skip(&plan, "ipc.pipe@cpus=same_cpu"), None);
+    assert_eq!(skip(&plan, "ipc.pipe@cpus=free"), None);
+    assert_eq!(skip(&plan, "ipc.pipe@cpus=same_cache"), Some("only one CPU is usable".into()));
+    assert_eq!(skip(&plan, "memory.stream@threads=2,passes=10"), Some("needs 2 CPUs, and may use 1 here".into()));
+    assert!(plan.cases.iter().filter(|case| case.skip.is_none()).all(|case| case.cpus.iter().all(|&cpu| cpu == 2)));
+}
+
+#[test]
+fn no_usable_cpu_is_an_error() {
+    let error = plan(CATALOGUE, &host_with(&[]), request(&[], Profile::Quick)).map(|_| ()).unwrap_err();
+    assert_eq!(error, PlanError::NoCpu);
+    assert_eq!(error.to_string(), "this process may run on no online CPU; widen its affinity");
+}
+
+/// 300 cases: the default, 149 more of one axis, and 150 beside a second axis' other value.
+fn sizes(_: &HostFacts, _: Profile) -> Vec<u64> {
+    (1..=150).map(|step| step * 4096).collect()
+}
+
+static WIDE: Probe = Probe {
+    axes: &[
+        Axis::size("size", "4096", Points::OfHost(sizes)),
+        Axis::choice("page", "base", Points::Listed { quick: &["pmd"], standard: &[], thorough: &[] }),
+    ],
+    cross: &[crate::probe::Cross { from: Profile::Quick, axes: &["size", "page"] }],
+    ..crate::fixture::PLAIN
+};
+static ROOT: Probe = Probe { needs: &[Need::Root], ..crate::fixture::PLAIN };
+
+static OVERFULL: Catalogue = &[
+    &Group { name: "wide", probes: &[("memory", &WIDE)] },
+    &Group { name: "late", probes: &[("root", &ROOT), ("plain", &crate::fixture::PLAIN)] },
+];
+
+#[test]
+fn cases_over_the_number_are_told_so_and_never_a_default() {
+    let mut host = host();
+    host.limits.is_root = false;
+    let plan = plan(OVERFULL, &host, request(&[], Profile::Quick)).unwrap();
+    let room = Some("the profile has room for 240 cases".to_owned());
+    assert_eq!(plan.cases.len(), 302);
+    assert_eq!(plan.cases.iter().filter(|case| case.skip.is_none()).count(), 240);
+    assert_eq!(plan.cases.iter().filter(|case| case.skip == room).count(), 61);
+    assert!(plan.cases.iter().filter(|case| case.is_default).all(|case| case.skip != room));
+    // What could not be measured anyway takes no room, and keeps its own reason.
+    assert_eq!(skip(&plan, "late.root"), Some("needs root".into()));
+    // The furthest from the defaults go: no case of the star, and of the product the last.
+    assert!(
+        plan.cases
+            .iter()
+            .filter(|case| case.skip == room)
+            .all(|case| { case.id.params.get("page") == Some("pmd") && case.id.params.get("size") != Some("4096") })
+    );
+    assert_eq!(skip(&plan, "wide.memory@size=614400,page=pmd"), room);
+}

@@ -1,0 +1,17 @@
+//! Everything that a probe's file needs, and nothing else.
+
+pub use hostmark_model::{
+    Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, Flag, FlagKind, HostFacts,
+    Measured, Noise, Outcome, Params, Profile, Text, Unit,
+};
+
+pub use hostmark_stats::change::{Plateau, plateaus};
+
+pub use crate::budget::largest_buffer;
+pub use crate::case::{Case, Cpu};
+pub use crate::clock::{Clock, Ticks};
+pub use crate::estimate::estimate;
+pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Quantity};
+pub use crate::stop::{Checked, Result, Stop};
+pub use crate::sys;
+pub use crate::sys::memory::{Buffer, Node, Pages};

@@ -1,0 +1,246 @@
+//! A probe is data and one function; everything that help, plan, worker and report need of it stands in its one struct.
+
+use hostmark_model::{
+    AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, QuantityInfo, Text, Unit,
+};
+
+use crate::case::Case;
+use crate::stop::Result;
+
+/// A further quantity that the same measurement yields. One in core cycles that the probe does not report itself is the
+/// value times the core's frequency beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct Quantity {
+    /// Its key in a run file.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is good.
+    pub better: Better,
+    /// What it is.
+    pub title: Text,
+}
+
+/// The points of an axis. Quick's are part of standard's, and those of thorough's.
+#[derive(Clone, Copy)]
+pub enum Points {
+    /// The same on every host; standard adds to quick, thorough to both.
+    Listed {
+        /// From the quick profile on.
+        quick: &'static [&'static str],
+        /// From the standard profile on.
+        standard: &'static [&'static str],
+        /// In the thorough profile.
+        thorough: &'static [&'static str],
+    },
+    /// From the host's facts, as its cache sizes.
+    OfHost(fn(&HostFacts, Profile) -> Vec<u64>),
+}
+
+/// A parameter that a probe sweeps.
+#[derive(Clone, Copy)]
+pub struct Axis {
+    /// Its name in a case id.
+    pub name: &'static str,
+    /// How its values are read.
+    pub kind: AxisKind,
+    /// Its value while another axis is swept: the same on every host, so that hosts compare.
+    pub default: &'static str,
+    /// Its points.
+    pub points: Points,
+}
+
+/// The placement that leaves the choice to the scheduler.
+pub(crate) const FREE: &str = "free";
+/// Placements as points, nearest first.
+const PLACEMENTS: &[&str] = &["same_cpu", "smt_sibling", "same_cache", "other_cache", "other_node", FREE];
+
+impl Axis {
+    /// An axis of bytes.
+    pub const fn size(name: &'static str, default: &'static str, points: Points) -> Axis {
+        Axis { name, kind: AxisKind::Size, default, points }
+    }
+
+    /// An axis of names.
+    pub const fn choice(name: &'static str, default: &'static str, points: Points) -> Axis {
+        Axis { name, kind: AxisKind::Choice, default, points }
+    }
+
+    /// An axis of plain integers.
+    pub const fn count(name: &'static str, default: &'static str, points: Points) -> Axis {
+        Axis { name, kind: AxisKind::Count, default, points }
+    }
+
+    /// An axis of numbers of threads, each on a CPU of its own; 1 by default.
+    pub const fn threads(name: &'static str, points: Points) -> Axis {
+        Axis { name, kind: AxisKind::Threads, default: "1", points }
+    }
+
+    /// An axis of all placements of two parties; those that the host lacks are Skipped.
+    pub const fn placement(name: &'static str, default: &'static str) -> Axis {
+        let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
+        Axis { name, kind: AxisKind::Placement, default, points }
+    }
+}
+
+/// Axes whose full product is measured from a profile on; elsewhere cases form a star around the defaults.
+#[derive(Debug, Clone, Copy)]
+pub struct Cross {
+    /// The first profile that crosses them.
+    pub from: Profile,
+    /// The axes.
+    pub axes: &'static [&'static str],
+}
+
+/// What physics forbids of a probe's value: the plausibility gate marks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing is known.
+    None,
+    /// A dependent operation takes at least one core cycle.
+    CyclesPerOp,
+    /// No more bytes a core cycle than the load and store ports move.
+    BytesPerCycle,
+    /// A latency does not fall as this axis grows.
+    Rising(&'static str),
+}
+
+/// What a probe needs of its host; an unmet need is Skipped with the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// This many usable CPUs.
+    Cpus(usize),
+    /// Effective user id 0.
+    Root,
+    /// This kernel, or a later one.
+    Kernel(u32, u32),
+    /// Transparent huge pages.
+    HugePages,
+}
+
+/// How a probe's value comes to be.
+#[derive(Clone, Copy)]
+pub enum Measure {
+    /// Measured in a worker, a round at a time.
+    Run(fn(&mut Case) -> Result<()>),
+    /// Computed in the parent from what other probes measured, which are selected along with it.
+    Derive {
+        /// Ids of the probes it stands on.
+        from: &'static [&'static str],
+        /// The records, default case first.
+        derive: fn(&[CaseRecord], &HostFacts) -> Vec<CaseRecord>,
+    },
+}
+
+/// One probe. All fields are mandatory; its id is its group's name and its file's.
+pub struct Probe {
+    /// A short title.
+    pub title: Text,
+    /// Raised when the meaning of the number changes.
+    pub revision: u32,
+    /// The unit of its value.
+    pub unit: Unit,
+    /// Which direction is good.
+    pub better: Better,
+    /// Further quantities of the same measurement.
+    pub also: &'static [Quantity],
+    /// The texts that teach it.
+    pub explain: Explain,
+    /// Its axes, in the order of a case id.
+    pub axes: &'static [Axis],
+    /// Axes whose product is measured.
+    pub cross: &'static [Cross],
+    /// What physics forbids.
+    pub limit: Limit,
+    /// Whether the operation waits for another party, so that waiting for a CPU is part of it.
+    pub blocking: bool,
+    /// What it needs of its host.
+    pub needs: &'static [Need],
+    /// The lmbench programs whose place it takes.
+    pub replaces: &'static [&'static str],
+    /// The section of a report that shows it.
+    pub section: Text,
+    /// How it is measured.
+    pub measure: Measure,
+}
+
+/// The probes of one folder.
+pub struct Group {
+    /// The folder's name, the first half of an id.
+    pub name: &'static str,
+    /// File name and probe, in the order of a report.
+    pub probes: &'static [(&'static str, &'static Probe)],
+}
+
+/// All groups, in the order of a report.
+pub type Catalogue = &'static [&'static Group];
+
+/// A probe with its group and name.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The group.
+    pub group: &'static str,
+    /// The file's name.
+    pub name: &'static str,
+    /// The probe.
+    pub probe: &'static Probe,
+}
+
+impl Entry {
+    /// `group.name`.
+    pub fn id(&self) -> String {
+        format!("{}.{}", self.group, self.name)
+    }
+
+    /// The point at which every axis has its default.
+    pub fn default_params(&self) -> Params {
+        Params(self.probe.axes.iter().map(|axis| (axis.name.to_owned(), axis.default.to_owned())).collect())
+    }
+
+    /// What a run file says of the probe.
+    pub fn info(&self) -> ProbeInfo {
+        let probe = self.probe;
+        let explain = &probe.explain;
+        ProbeInfo {
+            id: self.id(),
+            title: probe.title.to_owned_text(),
+            unit: probe.unit,
+            better: probe.better,
+            also: probe.also.iter().map(Quantity::info).collect(),
+            revision: probe.revision,
+            explain: Explain {
+                what: explain.what.to_owned_text(),
+                why: explain.why.to_owned_text(),
+                reading: explain.reading.to_owned_text(),
+            },
+            section: probe.section.to_owned_text(),
+            replaces: probe.replaces.iter().map(|&name| name.to_owned()).collect(),
+            axes: probe.axes.iter().map(Axis::info).collect(),
+        }
+    }
+}
+
+impl Quantity {
+    fn info(&self) -> QuantityInfo {
+        let title = self.title.to_owned_text();
+        QuantityInfo { name: self.name.into(), unit: self.unit, better: self.better, title }
+    }
+}
+
+impl Axis {
+    fn info(&self) -> AxisInfo {
+        AxisInfo { name: self.name.into(), kind: self.kind, default: self.default.into() }
+    }
+}
+
+/// Every probe of the catalogue, in its order.
+pub fn entries(catalogue: Catalogue) -> impl Iterator<Item = Entry> {
+    catalogue
+        .iter()
+        .flat_map(|&group| group.probes.iter().map(|&(name, probe)| Entry { group: group.name, name, probe }))
+}
+
+/// The probe called `id`.
+pub fn find(catalogue: Catalogue, id: &str) -> Option<Entry> {
+    entries(catalogue).find(|entry| entry.id() == id)
+}

@@ -1,0 +1,452 @@
+//! A run: passes over the plan in seeded order, a fresh worker a round, inside a hard wall limit.
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use hostmark_model::{CaseId, CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Received};
+use hostmark_stats::interval::LEAST_ROUNDS;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use crate::budget::{Budget, Verdict};
+use crate::conversation::{self, End};
+use crate::estimate::{self, RoundResult};
+use crate::gate;
+use crate::journal::Journal;
+use crate::plan::{Plan, PlannedCase};
+use crate::probe::{Entry, Limit, Measure};
+use crate::stop::panic_text;
+
+/// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
+const WARM_UP_LIMIT: Duration = Duration::from_secs(2);
+
+/// A way to one worker.
+pub trait WorkerLink {
+    /// The next line, or why there is none.
+    fn receive(&mut self, at_most: Duration) -> Received;
+    /// Ends the worker and everything it started, and waits until it is gone.
+    fn end(&mut self);
+}
+
+/// Opens a link to a fresh worker that has been given the order.
+pub type OpenLink<'a> = dyn FnMut(&Order) -> io::Result<Box<dyn WorkerLink>> + 'a;
+
+/// The time since the run's command was given: the hard limit counts from there.
+pub trait Wall {
+    /// It.
+    fn elapsed(&self) -> Duration;
+}
+
+/// What a run tells while it goes on; called between rounds alone, never while something is timed.
+pub trait Observer {
+    /// A round is about to start: its case, rounds done, rounds in all, time left by estimate.
+    fn round(&mut self, case: &str, done: usize, all: usize, left: Duration);
+}
+
+/// What a run stands on.
+pub struct Setting<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The machine.
+    pub host: &'a HostFacts,
+    /// The calibrated clock.
+    pub clock: ClockOrder,
+    /// Directory for scratch directories, one a round.
+    pub scratch: String,
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// Every case, in catalogue order, a probe's default first.
+    pub cases: Vec<CaseRecord>,
+    /// Whether the person stopped it.
+    pub interrupted: bool,
+    /// Whether the journal could not be written to its end, and why.
+    pub journal_lost: Option<io::Error>,
+}
+
+/// The state of one planned case.
+struct Progress {
+    rounds: Vec<RoundResult>,
+    /// Time of the last round that was not for samples: start, set-up, warm-up, journal.
+    overhead: Option<Duration>,
+    iterations: Option<u64>,
+    /// No more rounds: it was skipped or failed.
+    ended: bool,
+    /// There is no time for as many rounds as an interval needs, so the others have its time.
+    dropped: bool,
+}
+
+struct Runner<'a> {
+    setting: &'a Setting<'a>,
+    open: &'a mut OpenLink<'a>,
+    wall: &'a dyn Wall,
+    observer: &'a mut dyn Observer,
+    journal: Option<&'a mut Journal>,
+    states: Vec<Progress>,
+    results: Results,
+    /// Of each case, the default of its probe, or itself when that is not in the plan.
+    defaults: Vec<usize>,
+    done: usize,
+}
+
+/// Measures the plan.
+pub fn run<'a>(
+    setting: &'a Setting<'a>,
+    open: &'a mut OpenLink<'a>,
+    wall: &'a dyn Wall,
+    observer: &'a mut dyn Observer,
+    journal: Option<&'a mut Journal>,
+) -> Results {
+    let fresh = |case: &PlannedCase| Progress {
+        rounds: Vec::new(),
+        overhead: None,
+        iterations: None,
+        ended: case.skip.is_some(),
+        dropped: false,
+    };
+    let cases = &setting.plan.cases;
+    let states = cases.iter().map(fresh).collect();
+    let results = Results::default();
+    let mut runner =
+        Runner { setting, open, wall, observer, journal, states, results, defaults: defaults(cases), done: 0 };
+    runner.measure();
+    runner.finish()
+}
+
+impl Runner<'_> {
+    fn measure(&mut self) {
+        let plan = self.setting.plan;
+        let rounds = Budget::rounds(plan);
+        self.warm_cpus();
+        for pass in 0..rounds {
+            let mut order = self.shuffled(self.pending(), u64::from(pass));
+            if pass == 0 {
+                // Whatever the machine does, every default has a value; and its probe's other cases know what a round costs.
+                order.sort_by_key(|&index| !plan.cases[index].is_default);
+            }
+            if self.results.interrupted || !self.pass(pass, &order, (rounds - pass - 1) as usize) {
+                return;
+            }
+        }
+        // Time left over: one more round for the widest intervals, decided once.
+        let order = self.shuffled(self.widest_that_fit(), u64::from(rounds));
+        for &index in &order {
+            self.states[index].dropped = false;
+        }
+        self.pass(rounds, &order, 0);
+    }
+
+    fn pending(&self) -> Vec<usize> {
+        (0..self.states.len()).filter(|&index| self.is_pending(index)).collect()
+    }
+
+    fn is_pending(&self, index: usize) -> bool {
+        !self.states[index].ended && !self.states[index].dropped
+    }
+
+    fn shuffled(&self, mut cases: Vec<usize>, pass: u64) -> Vec<usize> {
+        let seed = self.setting.plan.request.seed ^ pass.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        cases.shuffle(&mut Pcg64Mcg::seed_from_u64(seed));
+        cases
+    }
+
+    /// Waits until the clock of every CPU that the plan uses is steady, so that the first rounds are like the last; on
+    /// hosts of very many CPUs, of as many as there is time for, the single-party cases' first.
+    fn warm_cpus(&mut self) {
+        let plan = self.setting.plan;
+        let used = self.pending().into_iter().flat_map(|index| plan.cases[index].cpus.iter().copied());
+        let mut seen = std::collections::HashSet::new();
+        let cpus: Vec<usize> = std::iter::once(plan.cpu).chain(used).filter(|&cpu| seen.insert(cpu)).collect();
+        let end = self.wall.elapsed() + Budget::warm_up(plan);
+        for cpu in cpus {
+            if self.wall.elapsed() >= end {
+                return;
+            }
+            let order = self.order("", vec![cpu], 0, Duration::ZERO, None);
+            if let Ok(mut link) = (self.open)(&order) {
+                let until = self.wall.elapsed() + WARM_UP_LIMIT;
+                // Whether it settled is measured again in every round.
+                let (_, how) = conversation::hear(link.as_mut(), self.wall, until, Budget::hard_limit(plan));
+                link.end();
+                if how == End::Interrupted {
+                    self.results.interrupted = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One pass; `later`: passes after this one. False when the run is over.
+    fn pass(&mut self, pass: u32, order: &[usize], later: usize) -> bool {
+        for (position, &index) in order.iter().enumerate() {
+            if !self.is_pending(index) {
+                continue;
+            }
+            let remaining: Vec<usize> =
+                order[position..].iter().copied().filter(|&index| self.is_pending(index)).collect();
+            let costs = self.costs(index, &remaining, later);
+            let budget = Budget::new(self.setting.plan, self.wall.elapsed(), costs.rounds, costs.overhead);
+            let case = &self.setting.plan.cases[index];
+            let grant = match budget.decide(case.is_default, costs.promised) {
+                Verdict::Sample(grant) => grant,
+                Verdict::Drop => {
+                    self.states[index].dropped = self.states[index].rounds.len() + later < LEAST_ROUNDS;
+                    continue;
+                }
+                Verdict::Over => return false,
+            };
+            let id = case.id.to_string();
+            self.observer.round(&id, self.done, self.done + costs.rounds, budget.expected());
+            if !self.round(index, &id, pass, grant) {
+                return false;
+            }
+            self.done += 1;
+        }
+        true
+    }
+
+    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones.
+    fn costs(&self, next: usize, remaining: &[usize], later: usize) -> Costs {
+        let known: Vec<Duration> = self.states.iter().filter_map(|state| state.overhead).collect();
+        let usual = match known.len() {
+            0 => Budget::FIRST_OVERHEAD,
+            count => known.iter().sum::<Duration>() / count as u32,
+        };
+        let mut costs = Costs::default();
+        let mut add = |index: usize, rounds: usize| {
+            let state = &self.states[index];
+            let overhead =
+                state.overhead.or(self.states[self.defaults[index]].overhead).unwrap_or(usual) * rounds as u32;
+            costs.rounds += rounds;
+            costs.overhead += overhead;
+            // Defaults come first of all, then what has begun; what has not begun waits for what these leave.
+            if index == next || self.setting.plan.cases[index].is_default || !state.rounds.is_empty() {
+                costs.promised += Budget::at_least(rounds, overhead);
+            }
+        };
+        remaining.iter().for_each(|&index| add(index, 1));
+        if later > 0 {
+            self.pending().into_iter().for_each(|index| add(index, later));
+        }
+        costs
+    }
+
+    fn order(&self, case: &str, cpus: Vec<usize>, round: u32, grant: Duration, iterations: Option<u64>) -> Order {
+        let host = self.setting.host;
+        let first_level = cpus.first().and_then(|&cpu| host.cache(cpu, 1));
+        let cache = cpus.first().and_then(|&cpu| host.last_level_cache(cpu));
+        Order {
+            protocol: PROTOCOL,
+            parent: std::process::id(),
+            case: case.to_owned(),
+            round,
+            seed: round_seed(self.setting.plan.request.seed, case, round),
+            clock: self.setting.clock.clone(),
+            budget_ns: grant.as_nanos() as u64,
+            l1d_bytes: first_level.map_or(0, |cache| cache.size_bytes),
+            llc_bytes: cache.map_or(0, |cache| cache.size_bytes),
+            line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
+            memory_bytes: Budget::memory_bytes(host),
+            scratch: format!(
+                "{}/{}{}-{}",
+                self.setting.scratch,
+                crate::janitor::SCRATCH_PREFIX,
+                std::process::id(),
+                self.done
+            ),
+            cpus,
+            iterations,
+        }
+    }
+
+    /// One round of one case. False when the run is over.
+    fn round(&mut self, index: usize, id: &str, pass: u32, grant: Duration) -> bool {
+        let began = self.wall.elapsed();
+        let cpus = self.setting.plan.cases[index].cpus.clone();
+        let order = self.order(id, cpus.clone(), pass, grant, self.states[index].iterations);
+        let (events, end) = self.converse(&order, grant);
+        if end != End::Complete {
+            // What a stopped round had said so far is no round.
+            self.results.interrupted |= end == End::Interrupted;
+            return false;
+        }
+        let round = RoundResult { round: pass, cpus, events };
+        if self.results.journal_lost.is_none()
+            && let Some(journal) = self.journal.as_deref_mut()
+            && let Err(error) = journal.append(id, &round)
+        {
+            self.results.journal_lost = Some(error);
+        }
+        let state = &mut self.states[index];
+        state.ended |= round.is_end();
+        state.iterations = round.learned().or(state.iterations);
+        state.rounds.push(round);
+        state.overhead = Some((self.wall.elapsed() - began).saturating_sub(grant));
+        true
+    }
+
+    /// Opens a link to a fresh worker, hears it out, and ends it.
+    fn converse(&mut self, order: &Order, grant: Duration) -> (Vec<Event>, End) {
+        let plan = self.setting.plan;
+        let mut link = match (self.open)(order) {
+            Ok(link) => link,
+            Err(error) => {
+                let reason = format!("no worker could be started: {error}");
+                return (vec![Event::Failed { reason }], End::Complete);
+            }
+        };
+        let hung = self.wall.elapsed() + grant + Budget::patience(plan);
+        let heard = conversation::hear(link.as_mut(), self.wall, hung, Budget::hard_limit(plan));
+        link.end();
+        heard
+    }
+
+    /// The cases with the widest intervals for which there is still time; those without an interval are the widest.
+    fn widest_that_fit(&self) -> Vec<usize> {
+        let plan = self.setting.plan;
+        let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
+        let mut widths: Vec<(f64, usize)> = open.filter_map(|index| Some((self.width(index)?, index))).collect();
+        widths.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let mut left = Budget::time_for_more(plan, self.wall.elapsed());
+        let mut chosen = Vec::new();
+        for (_, index) in widths {
+            let cost = self.costs(index, &[index], 0).overhead + Budget::most_a_round(plan);
+            if cost > left {
+                break;
+            }
+            left -= cost;
+            chosen.push(index);
+        }
+        chosen
+    }
+
+    /// The relative width of a case's interval; without one where rounds are missing, infinite.
+    fn width(&self, index: usize) -> Option<f64> {
+        if self.states[index].rounds.len() < Budget::rounds(self.setting.plan) as usize {
+            return Some(f64::INFINITY);
+        }
+        match self.outcome(index) {
+            Outcome::Measured(measured) => measured.estimate.relative_half_width(),
+            _ => None,
+        }
+    }
+
+    /// A case's outcome so far.
+    fn outcome(&self, index: usize) -> Outcome {
+        let plan = self.setting.plan;
+        let (case, state) = (&plan.cases[index], &self.states[index]);
+        if let Some(reason) = &case.skip {
+            return Outcome::Skipped { reason: reason.clone() };
+        }
+        if state.rounds.is_empty() {
+            let stopped = self.results.interrupted && !state.dropped;
+            return Outcome::Skipped { reason: if stopped { "interrupted" } else { "time budget" }.into() };
+        }
+        let seed = round_seed(plan.request.seed, &case.id.to_string(), u32::MAX);
+        estimate::outcome(&case.entry, &case.id, &state.rounds, Budget::rounds(plan), seed)
+    }
+
+    fn finish(mut self) -> Results {
+        let plan = self.setting.plan;
+        let mut measured: Vec<CaseRecord> = plan
+            .cases
+            .iter()
+            .enumerate()
+            .map(|(index, case)| CaseRecord {
+                id: case.id.to_string(),
+                probe: case.id.probe.clone(),
+                params: case.id.params.clone(),
+                outcome: self.outcome(index),
+            })
+            .collect();
+        for records in measured.chunk_by_mut(|one, other| one.probe == other.probe) {
+            let probe = plan.cases.iter().find(|case| case.id.probe == records[0].probe).map(|case| case.entry.probe);
+            if let Some(Limit::Rising(axis)) = probe.map(|probe| probe.limit) {
+                gate::mark_falling(records, axis);
+            }
+        }
+        for entry in &plan.selected {
+            let id = entry.id();
+            match entry.probe.measure {
+                Measure::Derive { from, derive } => {
+                    let of_source = |record: &&CaseRecord| from.contains(&record.probe.as_str());
+                    let sources: Vec<CaseRecord> = measured.iter().filter(of_source).cloned().collect();
+                    self.results.cases.extend(derived(entry, || derive(&sources, self.setting.host)));
+                }
+                Measure::Run(_) => {
+                    let own = measured.iter().filter(|record| record.probe == id).cloned();
+                    self.results.cases.extend(own);
+                }
+            }
+        }
+        self.results
+    }
+}
+
+/// What the rounds still to come cost.
+#[derive(Debug, Clone, Copy, Default)]
+struct Costs {
+    /// How many they are.
+    rounds: usize,
+    /// What they take besides samples.
+    overhead: Duration,
+    /// What is taken at least, samples and all, by those that come before any that is still to begin.
+    promised: Duration,
+}
+
+/// Of each case, the default of its probe, or itself when that is not in the plan.
+fn defaults(cases: &[PlannedCase]) -> Vec<usize> {
+    let of_probe: HashMap<&str, usize> =
+        cases.iter().enumerate().filter(|(_, case)| case.is_default).map(|(i, case)| (&*case.id.probe, i)).collect();
+    cases.iter().enumerate().map(|(index, case)| *of_probe.get(&*case.id.probe).unwrap_or(&index)).collect()
+}
+
+/// The records of a derived probe: however its function ends, there is at least one, and every number is finite.
+fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -> Vec<CaseRecord> {
+    let whole = |outcome: Outcome| {
+        let id = CaseId { probe: entry.id(), params: entry.default_params() };
+        vec![CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }]
+    };
+    let mut records = match catch_unwind(AssertUnwindSafe(derive)) {
+        Ok(records) if records.is_empty() => {
+            return whole(Outcome::Skipped { reason: "what was measured does not tell it".into() });
+        }
+        Ok(records) => records,
+        Err(panic) => return whole(Outcome::Failed { reason: panic_text(&*panic) }),
+    };
+    for record in &mut records {
+        if record.measured().is_some_and(|measured| !estimate::is_finite(measured)) {
+            record.outcome = Outcome::Failed { reason: "it came to no finite value".into() };
+        }
+    }
+    records
+}
+
+impl RoundResult {
+    fn is_end(&self) -> bool {
+        matches!(self.events.last(), Some(Event::Skipped { .. } | Event::Failed { .. }))
+    }
+
+    fn learned(&self) -> Option<u64> {
+        match self.events.last() {
+            Some(Event::Done { noise }) if noise.iterations > 0 => Some(noise.iterations),
+            _ => None,
+        }
+    }
+}
+
+/// The seed of one round of one case: the same run seed gives the same, whatever else is selected (FNV-1a of the id).
+fn round_seed(seed: u64, case: &str, round: u32) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let start = 0xcbf2_9ce4_8422_2325 ^ seed;
+    case.bytes().chain(round.to_le_bytes()).fold(start, mix)
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

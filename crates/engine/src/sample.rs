@@ -1,0 +1,220 @@
+//! Samples of one round: how many iterations, two lengths, and what the kernel saw of the thread meanwhile.
+
+use hostmark_model::Taint;
+
+use crate::clock::{Clock, CoreClock, Precision};
+use crate::stop::{Result, Stop};
+use crate::sys::counters::{Reading, ThreadCounters};
+
+/// Samples that a round's budget is cut into.
+const SAMPLES_A_ROUND: f64 = 40.0;
+/// A sample lasts between these, ns: exact, yet an interruption spoils one sample and not the case.
+const SHORTEST_SAMPLE_NS: f64 = 200_000.0;
+const LONGEST_SAMPLE_NS: f64 = 5_000_000.0;
+/// The long length is this many times the short one: the difference loses a fifteenth of the time, and gains little noise.
+/// (At 1:2 the slope would be three times as wide as the plain quotient in the same time; docs/decisions/0001.)
+const LENGTH_RATIO: u64 = 16;
+/// From this many iterations on a sample is the difference of two lengths; below, one operation is long enough by itself.
+const SLOPE_FROM: u64 = 2 * LENGTH_RATIO;
+/// Lengths are whole turns of the unrolled bodies from here on.
+const TURN: u64 = 64;
+/// Samples of a round at least, where one is not longer than the budget.
+const LEAST_SAMPLES: usize = 3;
+/// Samples of a round at most.
+const MOST_SAMPLES: usize = 1000;
+/// Bodies timed at most while the number of iterations is sought: one whose time jumps with its length never fits.
+const MOST_TURNS: usize = 64;
+/// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
+const MOST_ITERATIONS: u64 = 1 << 40;
+/// A run delay over this share of a sample marks it.
+const DELAY_SHARE: f64 = 0.01;
+
+/// What sees the thread's surroundings.
+#[derive(Debug)]
+pub enum Witness {
+    /// The kernel's counters of this thread.
+    Thread(ThreadCounters),
+    /// Nothing: tests on a fake clock.
+    #[cfg(test)]
+    Blind,
+}
+
+impl Witness {
+    /// What is counted so far.
+    pub fn read(&self) -> Reading {
+        match self {
+            Witness::Thread(counters) => counters.read(),
+            #[cfg(test)]
+            Witness::Blind => Reading::default(),
+        }
+    }
+}
+
+/// A round's samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Samples {
+    /// Timed nanoseconds of each.
+    pub ns: Vec<f64>,
+    /// Iterations of each.
+    pub iterations: Vec<u64>,
+    /// Marks of each.
+    pub taints: Vec<Taint>,
+    /// Run delay inside each, ns.
+    pub delays_ns: Vec<f64>,
+    /// Involuntary switches inside all.
+    pub involuntary_switches: u64,
+    /// Page faults inside all.
+    pub faults: u64,
+    /// Iterations of a sample, to hand on to later rounds.
+    pub learned: u64,
+}
+
+impl Samples {
+    /// Takes a sample whose surroundings were read before and after it.
+    pub fn push(&mut self, ns: f64, iterations: u64, spent_ns: f64, before: Reading, after: Reading) {
+        let delay_ns = after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
+        let involuntary = after.involuntary_switches - before.involuntary_switches;
+        let faults = after.faults - before.faults;
+        let mut taint = 0;
+        for (seen, mark) in [
+            (after.cpu != before.cpu, Taint::MIGRATED),
+            (delay_ns > DELAY_SHARE * spent_ns, Taint::DELAYED),
+            (involuntary > 0, Taint::SWITCHED),
+            (faults > 0, Taint::FAULTED),
+        ] {
+            taint |= if seen { mark } else { 0 };
+        }
+        self.ns.push(ns);
+        self.iterations.push(iterations);
+        self.taints.push(Taint(taint));
+        self.delays_ns.push(delay_ns);
+        self.involuntary_switches += involuntary;
+        self.faults += faults;
+    }
+
+    /// For an operation that waits for another party, being woken and put on the CPU is part of it: only a delay over the
+    /// round's usual one marks a sample.
+    pub fn forgive_usual_delay(&mut self) {
+        let usual_ns = hostmark_stats::order::median(&self.delays_ns).unwrap_or(0.0);
+        for ((taint, &delay_ns), &ns) in self.taints.iter_mut().zip(&self.delays_ns).zip(&self.ns) {
+            if delay_ns - usual_ns <= DELAY_SHARE * ns {
+                taint.0 &= !Taint::DELAYED;
+            }
+        }
+    }
+}
+
+/// Takes a round's samples of a body that does as many iterations as it is told.
+pub struct Sampler<'a> {
+    /// The clock.
+    pub clock: &'a Clock,
+    /// Its precision.
+    pub precision: Precision,
+    /// The core's frequency beside the samples; none on a fake clock.
+    pub core: Option<&'a mut CoreClock>,
+    /// What sees the thread's surroundings.
+    pub witness: &'a Witness,
+    /// Time for samples, ns.
+    pub budget_ns: f64,
+}
+
+impl Sampler<'_> {
+    fn target_ns(&self) -> f64 {
+        let share_ns = (self.budget_ns / SAMPLES_A_ROUND).clamp(SHORTEST_SAMPLE_NS, LONGEST_SAMPLE_NS);
+        share_ns.max(self.precision.shortest_sample_ns())
+    }
+
+    /// Takes samples until the budget is spent. `hint`: iterations that an earlier round found.
+    pub fn take(&mut self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<Samples> {
+        let (iterations, sample_ns) = self.find_iterations(hint, body)?;
+        let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
+        let mut samples = Samples { learned: iterations, ..Samples::default() };
+        let begin = self.clock.start();
+        while samples.ns.len() < MOST_SAMPLES {
+            let spent_ns = self.clock.ns(self.clock.start().since(begin));
+            if spent_ns >= self.budget_ns && samples.ns.len() >= least {
+                break;
+            }
+            self.one(iterations, body, &mut samples)?;
+            if let Some(core) = self.core.as_deref_mut() {
+                core.look(self.clock);
+            }
+        }
+        Ok(samples)
+    }
+
+    /// One sample: the short length, then the long one, and the difference of the two.
+    fn one(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>, samples: &mut Samples) -> Result<()> {
+        let before = self.witness.read();
+        if iterations >= SLOPE_FROM {
+            let short = short_length(iterations);
+            let short_ns = self.timed(short, body)?;
+            let long_ns = self.timed(iterations, body)?;
+            let after = self.witness.read();
+            samples.push(long_ns - short_ns, iterations - short, long_ns + short_ns, before, after);
+        } else {
+            let ns = self.timed(iterations, body)?;
+            samples.push(ns, iterations, ns, before, self.witness.read());
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn timed(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<f64> {
+        let mut result = Ok(());
+        let ns = self.clock.time(|| result = body(iterations));
+        result.map(|()| ns)
+    }
+
+    /// How many iterations make a sample of the target's length, and how long it is. Its last turn is the round's first
+    /// sample, which is thrown away: it pays for cold caches and predictors.
+    fn find_iterations(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, f64)> {
+        let target_ns = self.target_ns();
+        let mut iterations = hint.unwrap_or(1).max(1);
+        if hint.is_some() {
+            let ns = self.timed(iterations, body)?;
+            if (iterations == 1 && ns >= target_ns) || (0.5 * target_ns..2.0 * target_ns).contains(&ns) {
+                return Ok((iterations, ns));
+            }
+            iterations = 1;
+        }
+        for _ in 0..MOST_TURNS {
+            let ns = self.timed(iterations, body)?;
+            if ns < 0.5 * target_ns {
+                if iterations >= MOST_ITERATIONS {
+                    return Err(Stop::failed("the operation takes no time, however often it is done"));
+                }
+                // Never in one leap: a first short length is mostly start-up cost.
+                let factor = (target_ns / ns.max(1.0)).clamp(2.0, 16.0);
+                iterations = whole_turns((iterations as f64 * factor) as u64);
+                continue;
+            }
+            let fitting = whole_turns(((iterations as f64 * target_ns / ns) as u64).max(1));
+            if fitting >= iterations {
+                return Ok((fitting, ns * fitting as f64 / iterations as f64));
+            }
+            // Longer than the target: perhaps an interruption; a second look decides.
+            let again_ns = self.timed(fitting, body)?;
+            if fitting == 1 || again_ns >= 0.5 * target_ns {
+                return Ok((fitting, again_ns));
+            }
+            iterations = fitting;
+        }
+        Ok((iterations, self.timed(iterations, body)?))
+    }
+}
+
+/// The short length for a long one.
+fn short_length(iterations: u64) -> u64 {
+    iterations / LENGTH_RATIO
+}
+
+/// Rounds up so that both lengths are whole turns of an unrolled body, where they are long enough.
+fn whole_turns(iterations: u64) -> u64 {
+    let turn = LENGTH_RATIO * TURN;
+    if iterations < turn { iterations } else { iterations.next_multiple_of(turn) }
+}
+
+#[cfg(test)]
+#[path = "sample_tests.rs"]
+mod tests;

@@ -1,0 +1,68 @@
+//! Why a round ends without a value, and how an operation says that it went wrong.
+
+use std::any::Any;
+use std::fmt::Display;
+use std::io;
+
+/// Why a round ends without a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// It cannot be measured here.
+    Skipped(String),
+    /// It should have worked and did not.
+    Failed(String),
+}
+
+impl Stop {
+    /// Skipped, with the reason.
+    pub fn skipped(reason: impl Display) -> Stop {
+        Stop::Skipped(reason.to_string())
+    }
+
+    /// Failed, with what went wrong.
+    pub fn failed(error: impl Display) -> Stop {
+        Stop::Failed(error.to_string())
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        Stop::failed(error)
+    }
+}
+
+/// What a probe's function returns.
+pub type Result<T> = std::result::Result<T, Stop>;
+
+/// What a timed operation may return: a value that only has to be computed, or a result that is checked.
+pub trait Checked {
+    /// The error, when the operation failed.
+    fn check(self) -> Result<()>;
+}
+
+macro_rules! always_fine {
+    ($($value:ty)*) => {$(
+        impl Checked for $value {
+            #[inline(always)]
+            fn check(self) -> Result<()> {
+                Ok(())
+            }
+        }
+    )*};
+}
+
+always_fine!(() u8 u32 u64 usize i32 i64);
+
+impl<T, E: Into<Stop>> Checked for std::result::Result<T, E> {
+    #[inline(always)]
+    fn check(self) -> Result<()> {
+        self.map(drop).map_err(Into::into)
+    }
+}
+
+/// What a panic said, as a reason.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("without a word"))
+}

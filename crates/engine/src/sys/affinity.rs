@@ -1,0 +1,58 @@
+//! The CPUs a thread may run on, for any number of CPUs (libc's and rustix' sets end at 1024).
+
+use std::io;
+
+const BITS: usize = usize::BITS as usize;
+
+/// Binds the calling thread to `cpus`.
+pub fn bind(cpus: &[usize]) -> io::Result<()> {
+    let words = cpus.iter().max().map_or(1, |highest| highest / BITS + 1);
+    let mut mask = vec![0_usize; words];
+    for cpu in cpus {
+        mask[cpu / BITS] |= 1 << (cpu % BITS);
+    }
+    // SAFETY: the pointer and the length in bytes describe `mask`, which the kernel only reads; 0 is the caller.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&mask[..]), mask.as_ptr()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The CPUs that the calling thread may run on, ascending.
+pub fn allowed() -> io::Result<Vec<usize>> {
+    let mut mask = vec![0_usize; 1024 / BITS];
+    loop {
+        // SAFETY: the pointer and the length in bytes describe `mask`, which the kernel fills at most; 0 is the caller.
+        let result =
+            unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask[..]), mask.as_mut_ptr()) };
+        if result >= 0 {
+            let bits = result as usize * 8;
+            return Ok((0..bits).filter(|bit| mask[bit / BITS] >> (bit % BITS) & 1 == 1).collect());
+        }
+        let error = io::Error::last_os_error();
+        // The kernel's mask is longer than ours.
+        if error.raw_os_error() != Some(libc::EINVAL) || mask.len() > 1 << 20 {
+            return Err(error);
+        }
+        mask = vec![0; mask.len() * 2];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_bound_to_one_cpu_may_run_there_alone() {
+        std::thread::spawn(|| {
+            let last = *allowed().unwrap().last().unwrap();
+            bind(&[last]).unwrap();
+            assert_eq!(allowed().unwrap(), [last]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_an_error() {
+        assert!(bind(&[1 << 16]).is_err());
+    }
+}

@@ -1,0 +1,20 @@
+//! The kernel's doors that no library opens as we need them: typed, safe functions over raw calls.
+
+pub mod affinity;
+pub mod clocks;
+pub mod counters;
+pub mod memory;
+pub mod process;
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod arch;
+
+/// `getppid` by the system-call instruction itself: no libc, no vDSO, no cache can answer it.
+#[inline(always)]
+pub fn getppid() -> u64 {
+    arch::call0(libc::SYS_getppid) as u64
+}

@@ -1,0 +1,91 @@
+//! Processes: dying with the parent, the cheapest child there is, and groups that can be ended whole.
+
+use std::io;
+
+use rustix::process::{Pid, Signal};
+
+/// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
+/// False means that it is not, and that the process should end.
+pub fn die_with_parent(parent: u32) -> bool {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok()
+        && rustix::process::getppid().is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == parent)
+}
+
+/// Whether reading the time-stamp counter is forbidden to this process.
+pub fn counter_forbidden() -> bool {
+    let mut mode: libc::c_int = 0;
+    // SAFETY: PR_GET_TSC writes one int through the pointer given.
+    let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+    result == 0 && mode == libc::PR_TSC_SIGSEGV
+}
+
+/// Forks by clone(2) with nothing shared; the child ends at once with status 0; the parent waits for it.
+/// An error when the kernel refuses, or when the child ended in any other way.
+#[inline]
+pub fn fork_exit() -> io::Result<()> {
+    // SAFETY: without CLONE_VM and with no new stack the child goes on on its copy of this one, as after fork(2). It does
+    // nothing but exit_group, which is safe whatever other threads held when it was made.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    match child {
+        0 => loop {
+            // SAFETY: ends the child.
+            unsafe { libc::syscall(libc::SYS_exit_group, 0) };
+        },
+        -1 => Err(io::Error::last_os_error()),
+        _ => reap(child as i32),
+    }
+}
+
+fn reap(child: i32) -> io::Result<()> {
+    let mut status: libc::c_int = 0;
+    loop {
+        // SAFETY: wait4 writes one int through the pointer given and nothing through the null one.
+        let waited = unsafe { libc::wait4(child, &raw mut status, 0, std::ptr::null_mut()) };
+        if waited == child {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("the child ended with wait status {status:#x}")))
+    }
+}
+
+/// Memory of this process that is resident, bytes; none without /proc.
+pub fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Kills every process of the group `leader`; a group that is gone is fine.
+pub fn kill_group(leader: u32) {
+    if let Some(pid) = i32::try_from(leader).ok().filter(|&pid| pid > 1).and_then(Pid::from_raw) {
+        // The only other answer is that no such group exists any more.
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_ends_well_is_reaped() {
+        fork_exit().unwrap();
+        // Nothing is left to wait for.
+        // SAFETY: no pointer is given.
+        let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
+        assert!(left <= 0);
+    }
+
+    #[test]
+    fn another_parent_is_noticed() {
+        assert!(!die_with_parent(u32::MAX));
+    }
+}

@@ -1,0 +1,144 @@
+//! The worker: reads one order, runs one round in this fresh process, and says what came of it in JSON lines.
+
+use std::io::{BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hostmark_host::{NoiseSnapshot, Root};
+use hostmark_model::{AxisKind, CaseId, Event, Order, PROTOCOL, RoundNoise};
+
+use crate::case::Case;
+use crate::clock::{Clock, CoreClock, Precision, warm_up};
+use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, find};
+use crate::sample::Witness;
+use crate::stop::{Result, Stop, panic_text};
+use crate::sys::counters::ThreadCounters;
+use crate::sys::{affinity, process};
+
+/// The warm-up of a CPU at the start of a run: at least, at most, ns.
+const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
+/// The warm-up of a round, at most, ns.
+const ROUND_WARM_UP_NS: f64 = 5e6;
+
+/// Serves one order; the process should end afterwards, whatever is returned.
+pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<()> {
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let order: Order = serde_json::from_str(&line)?;
+    if !process::die_with_parent(order.parent) {
+        // Whoever gave the order is gone: nobody would read an answer.
+        return Ok(());
+    }
+    // A panic is reported as an event, not on the terminal of whoever measures.
+    std::panic::set_hook(Box::new(|_| {}));
+    respond(catalogue, order, output)
+}
+
+/// Carries the order out, and writes what came of it.
+fn respond(catalogue: Catalogue, order: Order, output: &mut impl Write) -> std::io::Result<()> {
+    let mut events = vec![Event::Hello { protocol: PROTOCOL, pid: std::process::id() }];
+    events.extend(answer(catalogue, order));
+    // Written after timing, at once.
+    let mut text = String::new();
+    for event in &events {
+        text += &serde_json::to_string(event)?;
+        text.push('\n');
+    }
+    output.write_all(text.as_bytes())?;
+    output.flush()
+}
+
+fn answer(catalogue: Catalogue, order: Order) -> Vec<Event> {
+    if order.protocol != PROTOCOL {
+        let reason = format!("the order is of protocol {}, and this worker speaks {PROTOCOL}", order.protocol);
+        return vec![Event::Failed { reason }];
+    }
+    let round = catch_unwind(AssertUnwindSafe(|| match order.case.is_empty() {
+        true => warm_cpu(&order),
+        false => round(catalogue, order),
+    }));
+    match round {
+        Ok(Ok(events)) => events,
+        Ok(Err(Stop::Skipped(reason))) => vec![Event::Skipped { reason }],
+        Ok(Err(Stop::Failed(reason))) => vec![Event::Failed { reason }],
+        Err(panic) => vec![Event::Failed { reason: panic_text(&*panic) }],
+    }
+}
+
+fn bind(cpus: &[usize]) -> Result<()> {
+    match cpus {
+        [] => Ok(()),
+        _ => affinity::bind(cpus).map_err(|error| Stop::skipped(format!("CPUs {cpus:?} cannot be had: {error}"))),
+    }
+}
+
+/// The CPUs of the measuring thread: the first, or all where the scheduler is to decide.
+fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
+    let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);
+    if entry.probe.axes.iter().any(is_free) { cpus } else { &cpus[..cpus.len().min(1)] }
+}
+
+/// The run's warm-up of one CPU.
+fn warm_cpu(order: &Order) -> Result<Vec<Event>> {
+    bind(&order.cpus)?;
+    let clock = Clock::from_order(&order.clock);
+    let warm = warm_up(&clock, RUN_WARM_UP_NS.0, RUN_WARM_UP_NS.1);
+    Ok(vec![Event::Done { noise: RoundNoise { settled: warm.settled, ..RoundNoise::default() } }])
+}
+
+fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
+    let id: CaseId = order.case.parse().map_err(Stop::failed)?;
+    let entry =
+        find(catalogue, &id.probe).ok_or_else(|| Stop::failed(format!("the worker knows no probe '{}'", id.probe)))?;
+    let Measure::Run(measure) = entry.probe.measure else {
+        return Err(Stop::failed("a derived probe has no rounds"));
+    };
+    bind(own_cpus(&entry, &id, &order.cpus))?;
+    let clock = Clock::from_order(&order.clock);
+    let precision = Precision::of(&clock);
+    let root = Root::here();
+    let noise_before = NoiseSnapshot::read(&root);
+    let warm = warm_up(&clock, 0.0, ROUND_WARM_UP_NS);
+    let core = CoreClock::new(&clock);
+    let cpus = order.cpus.clone();
+    let mut case = Case::new(id, order, clock, precision, Some(core), Witness::Thread(ThreadCounters::open()));
+    let measured = measure(&mut case);
+    let steal_ns = noise_before.steal_ns_until(&NoiseSnapshot::read(&root), &cpus).map(|ns| ns as f64);
+    case.clean();
+    measured?;
+    report(&entry, case, warm.settled, steal_ns)
+}
+
+/// The events of a round that measured.
+fn report(entry: &Entry, mut case: Case, settled: bool, steal_ns: Option<f64>) -> Result<Vec<Event>> {
+    let mut samples =
+        case.yielded.samples.take().ok_or_else(|| Stop::failed("the probe ended without measuring anything"))?;
+    if entry.probe.blocking {
+        samples.forgive_usual_delay();
+    }
+    let precision = case.precision();
+    let noise = RoundNoise {
+        core_hz: case.core_hz(),
+        resolution_ns: precision.resolution_ns,
+        clock_cost_ns: precision.cost_ns,
+        settled,
+        iterations: samples.learned,
+        run_delay_ns: samples.delays_ns.iter().sum(),
+        steal_ns,
+        involuntary_switches: samples.involuntary_switches,
+        faults: samples.faults,
+    };
+    let mut events: Vec<Event> =
+        std::mem::take(&mut case.yielded.notes).into_iter().map(|(key, value)| Event::Note { key, value }).collect();
+    events.push(Event::Samples {
+        ns: samples.ns,
+        iterations: samples.iterations,
+        amount: case.yielded.amount,
+        taints: samples.taints.iter().map(|taint| taint.0).collect(),
+    });
+    events.push(Event::Done { noise });
+    Ok(events)
+}
+
+#[cfg(test)]
+#[path = "worker_tests.rs"]
+mod tests;

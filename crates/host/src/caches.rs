@@ -1,0 +1,186 @@
+//! Every cache instance once: from sysfs, and on x86 from CPUID where sysfs is silent (some guests and sandboxes).
+
+use std::collections::HashSet;
+
+use hostmark_model::{CacheFact, CacheKind, CpuFact};
+
+use crate::cpu_list::holds;
+use crate::cpuinfo::CpuInfo;
+use crate::root::Root;
+
+const CPU_DIR: &str = "/sys/devices/system/cpu";
+
+/// By level, kind and first CPU; empty when nothing tells of any.
+pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> Vec<CacheFact> {
+    let mut caches = from_sysfs(root, cpus);
+    if caches.is_empty() && root.is_this_machine() {
+        caches = from_cpuid(cpuinfo, cpus);
+    }
+    caches.sort_by(|a, b| order(a).cmp(&order(b)));
+    caches
+}
+
+fn order(cache: &CacheFact) -> (u8, u8, Option<&usize>) {
+    let kind = match cache.kind {
+        CacheKind::Data => 0,
+        CacheKind::Instruction => 1,
+        CacheKind::Unified => 2,
+    };
+    (cache.level, kind, cache.shared_cpus.first())
+}
+
+/// A cache is read once, at its first CPU: the others that share it under the same index are passed over, so that the
+/// work grows with the number of caches, not with CPUs × sharers.
+fn from_sysfs(root: &Root, cpus: &[CpuFact]) -> Vec<CacheFact> {
+    let mut caches = Vec::new();
+    let mut seen: HashSet<(usize, usize)> = HashSet::new();
+    for cpu in cpus.iter().filter(|cpu| cpu.online) {
+        for index in 0.. {
+            if seen.contains(&(index, cpu.id)) {
+                continue;
+            }
+            let dir = format!("{CPU_DIR}/cpu{}/cache/index{index}", cpu.id);
+            let Some(level) = root.number(&format!("{dir}/level")) else { break };
+            let shared = root.id_list(&format!("{dir}/shared_cpu_list")).filter(|ids| holds(ids, cpu.id));
+            let shared_cpus = shared.unwrap_or_else(|| vec![cpu.id]);
+            seen.extend(shared_cpus.iter().map(|id| (index, *id)));
+            // Firmware that describes no size (some Arm guests) leaves a cache of which nothing can be said.
+            if let Some(cache) = cache(root, &dir, level, shared_cpus) {
+                caches.push(cache);
+            }
+        }
+    }
+    caches
+}
+
+fn cache(root: &Root, dir: &str, level: u8, shared_cpus: Vec<usize>) -> Option<CacheFact> {
+    let kind = match root.text(&format!("{dir}/type"))?.as_str() {
+        "Data" => CacheKind::Data,
+        "Instruction" => CacheKind::Instruction,
+        "Unified" => CacheKind::Unified,
+        _ => return None,
+    };
+    Some(CacheFact {
+        level,
+        kind,
+        size_bytes: size_bytes(&root.text(&format!("{dir}/size"))?)?,
+        line_bytes: root.number(&format!("{dir}/coherency_line_size")).filter(|line| *line > 0),
+        ways: root.number(&format!("{dir}/ways_of_associativity")).filter(|ways| *ways > 0),
+        shared_cpus,
+    })
+}
+
+/// `1024K` in bytes; zero is no size.
+fn size_bytes(text: &str) -> Option<u64> {
+    let (number, unit) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 1 << 10),
+        b'M' => (&text[..text.len() - 1], 1 << 20),
+        b'G' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|size| *size > 0)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn from_cpuid(cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> Vec<CacheFact> {
+    use raw_cpuid::{CacheType, CpuId};
+    let Some(parameters) = CpuId::new().get_cache_parameters() else { return Vec::new() };
+    let online: Vec<usize> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+    let apic_ids = apic_ids(cpuinfo, &online);
+    let mut caches = Vec::new();
+    for cache in parameters {
+        let kind = match cache.cache_type() {
+            CacheType::Data => CacheKind::Data,
+            CacheType::Instruction => CacheKind::Instruction,
+            CacheType::Unified => CacheKind::Unified,
+            _ => continue,
+        };
+        let size = cache.sets() as u64
+            * cache.associativity() as u64
+            * cache.physical_line_partitions() as u64
+            * cache.coherency_line_size() as u64;
+        for shared_cpus in sharers(&apic_ids, cache.max_cores_for_cache()) {
+            caches.push(CacheFact {
+                level: cache.level(),
+                kind,
+                size_bytes: size,
+                line_bytes: Some(cache.coherency_line_size() as u64),
+                ways: u32::try_from(cache.associativity()).ok(),
+                shared_cpus,
+            });
+        }
+    }
+    caches
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn from_cpuid(_: &CpuInfo, _: &[CpuFact]) -> Vec<CacheFact> {
+    Vec::new()
+}
+
+/// (CPU, APIC id) of every online CPU; one CPU alone shares with nobody, whatever its APIC id.
+#[cfg(any(target_arch = "x86_64", test))]
+fn apic_ids(cpuinfo: &CpuInfo, online: &[usize]) -> Vec<(usize, usize)> {
+    if let [only] = online {
+        return vec![(*only, 0)];
+    }
+    let told = |stanza| Some((crate::cpuinfo::number(stanza, "processor")?, crate::cpuinfo::number(stanza, "apicid")?));
+    cpuinfo.processors().iter().filter_map(told).filter(|(id, _)| holds(online, *id)).collect()
+}
+
+/// CPUs share a cache when their APIC ids agree above the bits that number its at most `most` sharers (the processor
+/// manuals' rule for leaf 4 and 0x8000001D).
+#[cfg(any(target_arch = "x86_64", test))]
+fn sharers(apic_ids: &[(usize, usize)], most: usize) -> Vec<Vec<usize>> {
+    let shift = most.max(1).next_power_of_two().trailing_zeros();
+    let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
+    for (cpu, apic) in apic_ids {
+        groups.entry(apic >> shift).or_default().push(*cpu);
+    }
+    groups.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_carry_their_unit() {
+        assert_eq!(size_bytes("32K"), Some(32 << 10));
+        assert_eq!(size_bytes("2M"), Some(2 << 20));
+        assert_eq!(size_bytes("512"), Some(512));
+        assert_eq!(size_bytes("0K"), None);
+        assert_eq!(size_bytes("K"), None);
+        assert_eq!(size_bytes(""), None);
+        assert_eq!(size_bytes("é"), None);
+    }
+
+    #[test]
+    fn apic_ids_tell_who_shares_a_cache() {
+        let ids = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 8), (5, 9)];
+        assert_eq!(sharers(&ids, 1).len(), 6);
+        assert_eq!(sharers(&ids, 2), [vec![0, 1], vec![2, 3], vec![4, 5]]);
+        // Six sharers need three bits.
+        assert_eq!(sharers(&ids, 6), [vec![0, 1, 2, 3], vec![4, 5]]);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn cpuid_and_sysfs_agree_where_both_tell() {
+        let root = Root::here();
+        let cpuinfo = CpuInfo::read(&root);
+        let cpus = crate::cpus::read(&root, &cpuinfo);
+        let (told, asked) = (from_sysfs(&root, &cpus), from_cpuid(&cpuinfo, &cpus));
+        for cache in &asked {
+            assert!(cache.size_bytes > 0 && cache.level > 0, "{cache:?}");
+        }
+        for level in 1..=2 {
+            let size = |caches: &[CacheFact]| {
+                caches.iter().find(|c| c.level == level && c.kind != CacheKind::Instruction).map(|c| c.size_bytes)
+            };
+            if let (Some(told), Some(asked)) = (size(&told), size(&asked)) {
+                assert_eq!(told, asked, "level {level}");
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The processor's model and abilities, as x86 and aarch64 tell them.
+
+use hostmark_model::{CpuFact, CpuFacts};
+
+use crate::arm;
+use crate::cpuinfo::{CpuInfo, Stanza};
+use crate::root::Root;
+
+const CPU_DIR: &str = "/sys/devices/system/cpu";
+
+pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts {
+    let is_arm = cpuinfo.first("CPU implementer").is_some();
+    let mut features: Vec<String> =
+        cpuinfo.words(if is_arm { "Features" } else { "flags" }).map(str::to_owned).collect();
+    features.sort_unstable();
+    features.dedup();
+    let mut packages: Vec<usize> = cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let first_usable = cpus.iter().find(|cpu| cpu.online && cpu.allowed);
+    CpuFacts {
+        architecture: architecture(root, cpuinfo),
+        vendor: if is_arm { arm_vendor(cpuinfo) } else { cpuinfo.first("vendor_id").map(str::to_owned) },
+        model: cpuinfo
+            .first("model name")
+            .filter(|name| !is_arm || !name.starts_with("ARMv8 Processor"))
+            .map(str::to_owned)
+            .or_else(|| arm_model(root, cpuinfo)),
+        microcode: cpuinfo.first("microcode").map(str::to_owned),
+        features,
+        packages: packages.len(),
+        governor: first_usable.and_then(|cpu| root.text(&format!("{CPU_DIR}/cpu{}/cpufreq/scaling_governor", cpu.id))),
+        smt_active: smt_active(root, cpus),
+    }
+}
+
+fn architecture(root: &Root, cpuinfo: &CpuInfo) -> String {
+    // This binary runs here, so it is of this machine's architecture.
+    if root.is_this_machine() {
+        return std::env::consts::ARCH.to_owned();
+    }
+    let told = root.text("/proc/sys/kernel/arch");
+    told.unwrap_or_else(|| match (cpuinfo.first("vendor_id"), cpuinfo.first("CPU implementer")) {
+        (Some(_), _) => "x86_64".to_owned(),
+        (_, Some(_)) => "aarch64".to_owned(),
+        _ => String::new(),
+    })
+}
+
+fn smt_active(root: &Root, cpus: &[CpuFact]) -> Option<bool> {
+    match root.text(&format!("{CPU_DIR}/smt/active")).as_deref() {
+        Some("1") => Some(true),
+        Some("0") => Some(false),
+        _ => {
+            let mut told = cpus.iter().filter(|cpu| cpu.online && !cpu.siblings.is_empty()).peekable();
+            told.peek()?;
+            Some(told.any(|cpu| cpu.siblings.len() > 1))
+        }
+    }
+}
+
+fn arm_vendor(cpuinfo: &CpuInfo) -> Option<String> {
+    let code = hex(cpuinfo.first("CPU implementer")?)?;
+    Some(arm::implementer(code).map_or_else(|| format!("{code:#04x}"), str::to_owned))
+}
+
+/// The distinct cores in the order in which they appear, joined by `+` (big and little cores differ), each with the
+/// revision of its design (errata and their cures go by it).
+fn arm_model(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
+    cpuinfo.first("CPU implementer")?;
+    let on_ec2 = root.text("/sys/class/dmi/id/sys_vendor").is_some_and(|vendor| vendor == "Amazon EC2");
+    let core = |stanza: &Stanza| {
+        let number = |key| hex(stanza.get(key)?);
+        let mut name = arm::model(number("CPU implementer")?, number("CPU part")?, on_ec2);
+        if let (Some(variant), Some(revision)) = (number("CPU variant"), stanza.get("CPU revision")) {
+            name.push_str(&format!(" r{variant}p{revision}"));
+        }
+        Some(name)
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in cpuinfo.processors().iter().filter_map(core) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| names.join(" + "))
+}
+
+fn hex(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}

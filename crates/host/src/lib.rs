@@ -1,0 +1,57 @@
+//! What is this machine? Reads /proc, /sys and a few marker files into `HostFacts`; an absent file is an absent fact.
+#![forbid(unsafe_code)]
+
+use hostmark_model::HostFacts;
+
+mod arm;
+mod caches;
+mod cgroups;
+mod container;
+mod cpu_list;
+mod cpu_model;
+mod cpuinfo;
+mod cpus;
+mod hypervisor;
+mod kernel;
+mod limits;
+mod memory;
+mod nodes;
+mod noise;
+mod placement;
+mod processes;
+mod root;
+
+pub use cpu_list::parse_cpu_list;
+pub use noise::{NoiseSnapshot, busiest_other};
+pub use placement::{Placement, pair, single, spread};
+pub use processes::BusyProcess;
+pub use root::Root;
+
+/// Everything that the files under `root` tell of the machine.
+pub fn read(root: &Root) -> HostFacts {
+    let cpuinfo = cpuinfo::CpuInfo::read(root);
+    let mut cpus = cpus::read(root, &cpuinfo);
+    let nodes = nodes::read(root);
+    nodes::assign(&nodes, &mut cpus);
+    let caches = caches::read(root, &cpuinfo, &cpus);
+    HostFacts {
+        hostname: root.text("/proc/sys/kernel/hostname").unwrap_or_default(),
+        boot_id: root.text("/proc/sys/kernel/random/boot_id"),
+        cpu: cpu_model::read(root, &cpuinfo, &cpus),
+        caches,
+        nodes,
+        memory: memory::read(root),
+        kernel: kernel::read(root),
+        virtualization: hostmark_model::VirtualizationFacts {
+            hypervisor: hypervisor::read(root, &cpuinfo),
+            container: container::read(root),
+        },
+        limits: limits::read(root),
+        cpus,
+    }
+}
+
+/// Everything that this machine tells of itself.
+pub fn read_here() -> HostFacts {
+    read(&Root::here())
+}

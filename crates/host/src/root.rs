@@ -1,0 +1,122 @@
+//! The tree under which /proc, /sys and the marker files are read: the machine's own, or a captured one.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// No file that is read here is larger (/proc/cpuinfo of 8192 CPUs is 12 MB); a link to an endless one ends here.
+const FILE_LIMIT_BYTES: u64 = 32 << 20;
+
+/// Where the machine's files are: `/`, or a directory that holds a captured tree of them.
+#[derive(Debug, Clone)]
+pub struct Root {
+    path: PathBuf,
+    is_this_machine: bool,
+}
+
+impl Root {
+    /// This machine. What no file tells (CPUID, the page size) is asked from the processor and the kernel.
+    pub fn here() -> Root {
+        Root { path: PathBuf::from("/"), is_this_machine: true }
+    }
+
+    /// A captured tree: `path/proc/cpuinfo` stands for `/proc/cpuinfo`. Only its files decide.
+    pub fn at(path: impl Into<PathBuf>) -> Root {
+        Root { path: path.into(), is_this_machine: false }
+    }
+
+    /// Whether this is the running machine rather than a captured tree.
+    pub fn is_this_machine(&self) -> bool {
+        self.is_this_machine
+    }
+
+    fn locate(&self, path: &str) -> PathBuf {
+        self.path.join(path.trim_start_matches('/'))
+    }
+
+    /// The bytes of `path`, up to where `enough` is satisfied (asked after every read).
+    fn bytes_until(&self, path: &str, enough: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let mut file = File::open(self.locate(path)).ok()?.take(FILE_LIMIT_BYTES);
+        // sysfs fills at most one page a read, and most values are a few bytes: no growing, no fstat.
+        let mut chunk = [0u8; 4096];
+        let mut bytes = Vec::new();
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => return Some(bytes),
+                Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            }
+            if enough(&bytes) {
+                return Some(bytes);
+            }
+        }
+    }
+
+    /// The whole file, untrimmed; None when it is not readable. Bytes that are not UTF-8 become U+FFFD.
+    pub(crate) fn raw(&self, path: &str) -> Option<String> {
+        Some(into_text(self.bytes_until(path, |_| false)?))
+    }
+
+    /// The file without surrounding white space; None when absent, unreadable or empty.
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        let raw = self.raw(path)?;
+        let text = raw.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// What one read of the file gives: enough for a file of one line.
+    pub(crate) fn one_read(&self, path: &str) -> Option<String> {
+        Some(into_text(self.bytes_until(path, |_| true)?))
+    }
+
+    /// The start of the file, up to and including its first empty line.
+    pub(crate) fn first_stanza(&self, path: &str) -> Option<String> {
+        let text = into_text(self.bytes_until(path, |bytes| bytes.windows(2).any(|pair| pair == b"\n\n"))?);
+        Some(text.split("\n\n").next().unwrap_or_default().to_owned())
+    }
+
+    /// The file's one number.
+    pub(crate) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
+        self.text(path)?.parse().ok()
+    }
+
+    /// The file's CPU (or node) list; an empty file is an empty list.
+    pub(crate) fn id_list(&self, path: &str) -> Option<Vec<usize>> {
+        crate::parse_cpu_list(&self.raw(path)?)
+    }
+
+    /// Whether `path` exists, followed through links.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.locate(path).exists()
+    }
+
+    /// Where the link at `path` points.
+    pub(crate) fn link(&self, path: &str) -> Option<String> {
+        std::fs::read_link(self.locate(path)).ok()?.to_str().map(str::to_owned)
+    }
+
+    /// The sorted names in the directory at `path`; empty when there is none.
+    pub(crate) fn names(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.locate(path)) else { return Vec::new() };
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// The value behind `key:` in a file of `key: value` lines, as /proc/self/status writes them.
+pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':').map(str::trim))
+}
+
+/// The bytes that a `Key:   123 kB` line tells.
+pub(crate) fn kilobytes_field(text: &str, key: &str) -> Option<u64> {
+    let number: u64 = field(text, key)?.strip_suffix("kB")?.trim().parse().ok()?;
+    number.checked_mul(1024)
+}

@@ -1,0 +1,82 @@
+//! Control groups of both versions.
+
+use crate::machines;
+use crate::tree::Tree;
+
+#[test]
+fn a_hybrid_system_without_limits_has_none() {
+    let limits = machines::small_guest().facts().limits;
+    assert_eq!((limits.cgroup_version, limits.cpu_quota), (Some(1), None));
+    assert_eq!((limits.memory_limit_bytes, limits.memory_used_bytes), (None, None));
+    assert!(limits.is_root);
+}
+
+#[test]
+fn a_container_of_half_a_cpu_and_256_mib_is_seen_as_such() {
+    let host = machines::small_container().facts();
+    let limits = &host.limits;
+    assert_eq!((limits.cgroup_version, limits.cpu_quota), (Some(2), Some(0.5)));
+    assert_eq!(limits.memory_limit_bytes, Some(256 << 20));
+    assert_eq!(limits.memory_used_bytes, Some(40_000_000), "inactive page cache gives way");
+    assert_eq!(host.fillable_bytes(), (256 << 20) - 40_000_000);
+    assert_eq!(host.virtualization.container.as_deref(), Some("docker"));
+}
+
+#[test]
+fn the_tightest_group_on_the_way_up_wins() {
+    let tree = Tree::new();
+    tree.file("/proc/self/cgroup", "0::/user.slice/app.scope\n")
+        .file("/proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n")
+        .file("/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n")
+        .file("/sys/fs/cgroup/user.slice/memory.max", "4000000000\n")
+        .file("/sys/fs/cgroup/user.slice/memory.current", "3950000000\n")
+        .file("/sys/fs/cgroup/user.slice/app.scope/cpu.max", "max 100000\n")
+        .file("/sys/fs/cgroup/user.slice/app.scope/memory.max", "1000000000\n")
+        .file("/sys/fs/cgroup/user.slice/app.scope/memory.current", "100000000\n");
+    let limits = tree.facts().limits;
+    assert_eq!((limits.cgroup_version, limits.cpu_quota), (Some(2), Some(1.5)));
+    // The larger group has less room left.
+    assert_eq!((limits.memory_limit_bytes, limits.memory_used_bytes), (Some(4_000_000_000), Some(3_950_000_000)));
+    tree.file("/sys/fs/cgroup/user.slice/memory.current", "200000000\n");
+    assert_eq!(tree.facts().limits.memory_limit_bytes, Some(1_000_000_000));
+    tree.file("/sys/fs/cgroup/user.slice/app.scope/memory.high", "700000000\n");
+    assert_eq!(tree.facts().limits.memory_limit_bytes, Some(700_000_000));
+}
+
+#[test]
+fn version_1_limits_are_read_from_each_controllers_mount() {
+    let tree = machines::small_guest();
+    let group = "/sys/fs/cgroup/memory/process_api";
+    tree.file(&format!("{group}/memory.limit_in_bytes"), "1073741824\n")
+        .file(&format!("{group}/memory.usage_in_bytes"), "500000000\n")
+        .file(&format!("{group}/memory.stat"), "inactive_file 7\ntotal_inactive_file 200000000\n")
+        .file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "25000\n");
+    let limits = tree.facts().limits;
+    assert_eq!((limits.cgroup_version, limits.cpu_quota), (Some(1), Some(0.25)));
+    assert_eq!((limits.memory_limit_bytes, limits.memory_used_bytes), (Some(1 << 30), Some(300_000_000)));
+}
+
+#[test]
+fn a_version_1_container_sees_its_own_group_at_the_mount_point() {
+    let tree = Tree::new();
+    tree.file("/proc/self/cgroup", "4:memory:/docker/ab12\n3:cpu,cpuacct:/docker/ab12\n")
+        .file(
+            "/proc/self/mountinfo",
+            "50 49 0:30 /docker/ab12 /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n\
+             51 49 0:31 /docker/ab12 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+        )
+        .file("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "200000\n")
+        .file("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n")
+        .file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n");
+    let host = tree.facts();
+    assert_eq!(host.limits.cpu_quota, Some(2.0));
+    assert_eq!((host.limits.memory_limit_bytes, host.limits.memory_used_bytes), (Some(512 << 20), None));
+    assert_eq!(host.virtualization.container.as_deref(), Some("docker"));
+}
+
+#[test]
+fn without_root_rights_one_is_not_root() {
+    assert!(!machines::one_cpu().facts().limits.is_root);
+    assert!(!Tree::new().facts().limits.is_root);
+    assert_eq!(machines::one_cpu().facts().limits.cgroup_version, None);
+}

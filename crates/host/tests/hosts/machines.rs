@@ -1,0 +1,210 @@
+//! The machines that the cases share.
+
+use crate::tree::Tree;
+
+/// This project's own kind of machine: a KVM guest of two single-thread cores with version 1 groups and an unused
+/// version 2 hierarchy beside them.
+pub fn small_guest() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-1\n", "0-1\n").status("0-1", 0).meminfo(24_684_096, 24_272_276);
+    for cpu in 0..2 {
+        let own = cpu.to_string();
+        tree.core(cpu, 0, cpu, &own)
+            .cache(cpu, 0, "1 Data", "32K", &own)
+            .cache(cpu, 1, "1 Instruction", "32K", &own)
+            .cache(cpu, 2, "2 Unified", "1024K", &own)
+            .cache(cpu, 3, "3 Unified", "36608K", "0-1")
+            .cpu_file(cpu, "cpu_capacity", "1024\n");
+    }
+    tree.nodes_online("0\n").node(0, "0-1", 24_684_096, "10");
+    let cpuinfo = |cpu: usize| {
+        format!(
+            "processor\t: {cpu}\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n\
+             model name\t: Intel(R) Xeon(R) Processor @ 2.50GHz\nmicrocode\t: 0x1\nphysical id\t: 0\ncore id\t\t: {cpu}\n\
+             apicid\t\t: {cpu}\nflags\t\t: sse2 fpu avx2 hypervisor rdtscp\npower management:\n\n"
+        )
+    };
+    tree.file("/proc/cpuinfo", cpuinfo(0) + &cpuinfo(1))
+        .file("/proc/sys/kernel/osrelease", "6.18.5\n")
+        .file("/proc/sys/kernel/version", "#1 SMP\n")
+        .file("/proc/sys/kernel/hostname", "guest-7\n")
+        .file("/proc/sys/kernel/random/boot_id", "0b1c2d3e-0000-4000-8000-000000000000\n")
+        .file("/proc/cmdline", "console=ttyS0 quiet\n")
+        .file("/proc/self/schedstat", "12345 54612 1\n")
+        .file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
+        .file("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc kvm-clock \n")
+        .file("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n")
+        .file("/sys/devices/system/cpu/vulnerabilities/mds", "Mitigation: Clear CPU buffers; SMT Host state unknown\n")
+        .file("/sys/devices/system/cpu/smt/active", "0\n")
+        .file("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+        .file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
+        .file("/.dockerenv", "")
+        .link("/proc/self/ns/pid", "pid:[4026531836]")
+        .link("/proc/self/ns/ipc", "ipc:[4026531839]")
+        .link("/proc/self/ns/uts", "uts:[4026531838]")
+        .file("/proc/self/cgroup", "9:name=systemd:/\n4:memory:/process_api/07ff\n2:cpuacct:/\n1:cpu:/\n0::/\n")
+        .file(
+            "/proc/self/mountinfo",
+            "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
+             31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n\
+             32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n\
+             35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+             40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd\n\
+             41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
+        )
+        .file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
+        .file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
+        .file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+        .file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "400000000\n")
+        .file("/sys/fs/cgroup/memory/process_api/memory.limit_in_bytes", "9223372036854771712\n")
+        .file("/sys/fs/cgroup/memory/process_api/07ff/memory.limit_in_bytes", "9223372036854771712\n");
+    tree
+}
+
+/// Two packages of four two-thread cores, ids as firmware deals them: first threads 0-7, second 16-23, 8-15 absent;
+/// core of CPUs 3 and 19 offline. A third node has memory and no CPU.
+pub fn two_sockets() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-7,16-23\n", "0-2,4-7,16-18,20-23\n").status("0-511", 1000).meminfo(400_000_000, 300_000_000);
+    for first in [0, 1, 2, 4, 5, 6, 7] {
+        let package = first / 4;
+        let threads = format!("{first},{}", first + 16);
+        let (all, name) = if package == 0 { ("0-2,16-18", "2100000\n") } else { ("4-7,20-23", "2100000\n") };
+        for cpu in [first, first + 16] {
+            tree.core(cpu, package, first % 4, &threads)
+                .cache(cpu, 0, "1 Data", "48K", &threads)
+                .cache(cpu, 1, "1 Instruction", "32K", &threads)
+                .cache(cpu, 2, "2 Unified", "2048K", &threads)
+                .cache(cpu, 3, "3 Unified", "61440K", all)
+                .cpu_file(cpu, "cpufreq/cpuinfo_max_freq", name)
+                .cpu_file(cpu, "cpufreq/scaling_governor", "powersave\n");
+        }
+    }
+    tree.nodes_online("0-2\n")
+        .node(0, "0-2,16-18", 130_000_000, "10 21 14")
+        .node(1, "4-7,20-23", 130_000_000, "21 10 24")
+        .node(2, "", 64_000_000, "14 24 10")
+        .file(
+            "/proc/cpuinfo",
+            "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Gold 6554S\n\
+             microcode\t: 0x21000230\nflags\t\t: fpu sse2 avx512f\n\n",
+        )
+        .file("/sys/devices/system/cpu/smt/active", "1\n")
+        .file("/sys/class/dmi/id/sys_vendor", "Dell Inc.\n")
+        .file("/sys/class/dmi/id/product_name", "PowerEdge R760\n");
+    tree
+}
+
+/// One package whose eight single-thread cores sit on four last-level caches of two cores each.
+pub fn chiplets() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-7\n", "0-7\n").status("0-7", 0);
+    for cpu in 0..8 {
+        let own = cpu.to_string();
+        let first = cpu / 2 * 2;
+        tree.core(cpu, 0, cpu, &own)
+            .cache(cpu, 0, "1 Data", "32K", &own)
+            .cache(cpu, 2, "2 Unified", "512K", &own)
+            .cache(cpu, 1, "1 Instruction", "32K", &own)
+            .cache(cpu, 3, "3 Unified", "32M", &format!("{first}-{}", first + 1));
+    }
+    tree.nodes_online("0").node(0, "0-7", 64_000_000, "10");
+    tree
+}
+
+/// An aarch64 server on EC2 of four Neoverse V1 cores with 64 KiB pages.
+pub fn arm_server() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-3\n", "0-3\n").status("0-3", 1000).meminfo(16_000_000, 15_000_000);
+    let mut cpuinfo = String::new();
+    for cpu in 0..4 {
+        let own = cpu.to_string();
+        // Arm firmware without a package number: the kernel writes -1.
+        tree.core(cpu, 0, cpu, &own)
+            .cpu_file(cpu, "topology/physical_package_id", "-1\n")
+            .cache(cpu, 0, "1 Data", "64K", &own)
+            .cache(cpu, 1, "1 Instruction", "64K", &own)
+            .cache(cpu, 2, "2 Unified", "1024K", &own)
+            .cache(cpu, 3, "3 Unified", "32768K", "0-3");
+        cpuinfo.push_str(&format!(
+            "processor\t: {cpu}\nBogoMIPS\t: 2100.00\nFeatures\t: fp asimd sve atomics\nCPU implementer\t: 0x41\n\
+             CPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\nCPU revision\t: 1\n\n"
+        ));
+    }
+    tree.file("/proc/cpuinfo", cpuinfo)
+        .file("/proc/self/smaps", "0000-1000 r-xp 0 0:0 0\nSize:  64 kB\nKernelPageSize:       64 kB\n")
+        .file("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")
+        .file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "536870912\n")
+        .file("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n")
+        .file("/sys/class/dmi/id/product_name", "c7g.xlarge\n");
+    tree
+}
+
+/// A container with a group of version 2 that may use half a CPU and 256 MiB.
+pub fn small_container() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-7\n", "0-7\n").status("2-3", 0).meminfo(64_000_000, 60_000_000);
+    tree.file("/proc/self/cgroup", "0::/\n")
+        .file(
+            "/proc/self/mountinfo",
+            "900 899 0:27 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw,nsdelegate\n",
+        )
+        .file("/sys/fs/cgroup/cpu.max", "50000 100000\n")
+        .file("/sys/fs/cgroup/memory.max", "268435456\n")
+        .file("/sys/fs/cgroup/memory.high", "max\n")
+        .file("/sys/fs/cgroup/memory.current", "100000000\n")
+        .file(
+            "/sys/fs/cgroup/memory.stat",
+            "anon 20000000\nfile 80000000\ninactive_file 60000000\nactive_file 20000000\n",
+        )
+        .file("/.dockerenv", "")
+        .link("/proc/self/ns/pid", "pid:[4026532999]")
+        .link("/proc/self/ns/ipc", "ipc:[4026532998]")
+        .link("/proc/self/ns/uts", "uts:[4026532997]");
+    tree
+}
+
+/// A virtual machine of one CPU whose kernel knows no nodes.
+pub fn one_cpu() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0\n", "0\n").status("0", 1000).meminfo(1_000_000, 800_000);
+    tree.core(0, 0, 0, "0").cache(0, 0, "1 Data", "32K", "0").cache(0, 1, "2 Unified", "512K", "0");
+    tree
+}
+
+/// 1,536 CPUs on two packages of 384 two-thread cores.
+pub fn large_server() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-1535\n", "0-1535\n").status("0-1535", 1000);
+    for core in 0..768 {
+        let threads = format!("{core},{}", core + 768);
+        let first = core / 8 * 8;
+        let shared = format!("{first}-{},{}-{}", first + 7, first + 768, first + 775);
+        tree.core(core, core / 384, core % 384, &threads).cache(core, 0, "1 Data", "48K", &threads);
+        // A shared cache is described at its first CPU alone: its other CPUs must not need to be asked.
+        if core == first {
+            tree.cache(core, 1, "3 Unified", "32M", &shared);
+        }
+    }
+    tree.nodes_online("0-1").node(0, "0-383,768-1151", 1_000_000_000, "10 32").node(
+        1,
+        "384-767,1152-1535",
+        1_000_000_000,
+        "32 10",
+    );
+    tree
+}
+
+/// Two fast two-thread cores (0-1, 2-3) and four slow ones (4-7), as a hybrid processor has.
+pub fn hybrid() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-7\n", "0-7\n").status("0-7", 0);
+    for cpu in 0..8 {
+        let threads = if cpu < 4 { format!("{}-{}", cpu / 2 * 2, cpu / 2 * 2 + 1) } else { cpu.to_string() };
+        tree.core(cpu, 0, if cpu < 4 { cpu / 2 } else { cpu }, &threads)
+            .cache(cpu, 0, "1 Data", "48K", &threads)
+            .cache(cpu, 1, "3 Unified", "24M", "0-7")
+            .cpu_file(cpu, "cpufreq/cpuinfo_max_freq", if cpu < 4 { "5100000\n" } else { "3900000\n" });
+    }
+    tree
+}

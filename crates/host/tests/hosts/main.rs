@@ -1,0 +1,10 @@
+//! What is read of machines that are not this one, from trees of files made here, and of this one.
+
+mod environment;
+mod limits;
+mod machines;
+mod noise;
+mod placement;
+mod this_machine;
+mod topology;
+mod tree;

@@ -1,0 +1,216 @@
+//! A worker that is a process of this machine, in a group of its own, so that it ends whole.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use hostmark_model::Received;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How long a worker whose output has ended may take to end by itself, in turns.
+const GRACE_TURNS: u32 = 100;
+/// One such turn.
+const GRACE_TURN: Duration = Duration::from_millis(2);
+
+/// A worker process and what it has said that nobody has read yet.
+#[derive(Debug)]
+pub struct Worker {
+    child: Child,
+    unread: Vec<u8>,
+    stop: Option<Rc<OwnedFd>>,
+    ended: bool,
+}
+
+impl Worker {
+    /// Starts `program` with `arguments`, gives it one line and no more. `stop` becomes readable when the person asks to
+    /// stop. The worker is the leader of a process group of its own.
+    pub fn spawn(program: &Path, arguments: &[&str], line: &str, stop: Option<Rc<OwnedFd>>) -> io::Result<Worker> {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let mut worker = match child.stdin.take() {
+            Some(mut stdin) => {
+                let told = stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n"));
+                let worker = Worker { child, unread: Vec::new(), stop, ended: false };
+                // A worker that ended before it had read its order is told of when its end is received.
+                told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+                    .map(|()| worker)
+            }
+            None => Err(io::Error::other("the worker has no standard input")),
+        }?;
+        worker.unread.reserve(4096);
+        Ok(worker)
+    }
+
+    /// The worker's process id, which is its group's too.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line, or why there is none within `at_most`.
+    pub fn receive(&mut self, at_most: Duration) -> Received {
+        loop {
+            if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                return Received::Line(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            match self.wait(at_most) {
+                Ok(Readiness::Output) => {}
+                Ok(Readiness::Stop) => return Received::Interrupted,
+                Ok(Readiness::Nothing) => return Received::TimedOut,
+                Err(error) => return Received::Ended(format!("cannot be heard: {error}")),
+            }
+            let mut more = [0; 1 << 16];
+            let Some(stdout) = self.child.stdout.as_mut() else {
+                return Received::Ended("has no standard output".into());
+            };
+            match stdout.read(&mut more) {
+                Ok(0) => return Received::Ended(self.status()),
+                Ok(length) => self.unread.extend_from_slice(&more[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Received::Ended(format!("cannot be heard: {error}")),
+            }
+        }
+    }
+
+    fn wait(&self, at_most: Duration) -> io::Result<Readiness> {
+        let Some(stdout) = self.child.stdout.as_ref() else { return Ok(Readiness::Output) };
+        let mut watched = vec![PollFd::new(stdout, PollFlags::IN)];
+        if let Some(stop) = &self.stop {
+            watched.push(PollFd::new(&**stop, PollFlags::IN));
+        }
+        let timeout = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: i64::from(at_most.subsec_nanos()) };
+        match poll(&mut watched, Some(&timeout)) {
+            // A signal's handler has run, and its pipe tells at the next look.
+            Err(rustix::io::Errno::INTR) | Ok(0) if self.stop.is_none() => return Ok(Readiness::Nothing),
+            Err(rustix::io::Errno::INTR) => return self.wait(at_most),
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let ready = |index: usize| watched.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(match (ready(1), ready(0)) {
+            (true, _) => Readiness::Stop,
+            (_, true) => Readiness::Output,
+            _ => Readiness::Nothing,
+        })
+    }
+
+    /// How it ended, as a fragment that fits after "the worker".
+    fn status(&mut self) -> String {
+        // Its output has ended: it is about to end by itself, or must be made to.
+        for _ in 0..GRACE_TURNS {
+            if matches!(self.child.try_wait(), Ok(None)) {
+                std::thread::sleep(GRACE_TURN);
+            }
+        }
+        self.kill();
+        match self.reap() {
+            Ok(status) => describe(status),
+            Err(error) => format!("cannot be waited for: {error}"),
+        }
+    }
+
+    fn kill(&self) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // The only other answer is that the group is gone.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        self.ended = true;
+        self.child.wait()
+    }
+
+    /// Ends the worker and everything in its group, and waits until it is gone.
+    pub fn end(&mut self) {
+        if !self.ended {
+            self.kill();
+            let _ = self.reap();
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+enum Readiness {
+    Output,
+    Stop,
+    Nothing,
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (_, Some(code)) => format!("ended with status {code} before it was done"),
+        _ => "ended before it was done".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, stop: Option<Rc<OwnedFd>>) -> Worker {
+        Worker::spawn(Path::new("/bin/sh"), &["-c", script], "order", stop).unwrap()
+    }
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn lines_come_one_by_one_and_then_the_end() {
+        let mut worker = shell("read order; echo \"got $order\"; echo two; exit 3", None);
+        assert_eq!(worker.receive(SOON), Received::Line("got order".into()));
+        assert_eq!(worker.receive(SOON), Received::Line("two".into()));
+        let Received::Ended(how) = worker.receive(SOON) else { panic!() };
+        assert_eq!(how, "ended with status 3 before it was done");
+    }
+
+    #[test]
+    fn a_worker_that_was_killed_says_by_what() {
+        let mut worker = shell("kill -9 $$", None);
+        assert_eq!(worker.receive(SOON), Received::Ended("was ended by signal 9".into()));
+    }
+
+    #[test]
+    fn silence_times_out_and_the_end_is_waited_for() {
+        let mut worker = shell("sleep 60 & sleep 60", None);
+        assert_eq!(worker.receive(Duration::from_millis(20)), Received::TimedOut);
+        let group = Pid::from_raw(worker.id() as i32).unwrap();
+        worker.end();
+        // A group whose members are all gone cannot be signalled. Orphans of it are reaped by init in their own time.
+        for _ in 0..200 {
+            if rustix::process::test_kill_process_group(group).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("a process of the group is left");
+    }
+
+    #[test]
+    fn a_request_to_stop_comes_before_any_line() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        rustix::io::write(&write, b"x").unwrap();
+        let mut worker = shell("echo one; sleep 60", Some(Rc::new(read)));
+        assert_eq!(worker.receive(SOON), Received::Interrupted);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error() {
+        assert!(Worker::spawn(Path::new("/nonexistent/hostmark"), &[], "", None).is_err());
+    }
+}

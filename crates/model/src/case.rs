@@ -1,0 +1,175 @@
+//! Case ids: `group.probe[@axis=value{,axis=value}]`, all axes in declared order.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The point of its axes at which a case stands: (axis, value) in declared order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct Params(pub Vec<(String, String)>);
+
+impl Params {
+    /// The value of `axis`, when the case has that axis.
+    pub fn get(&self, axis: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name == axis).map(|(_, value)| value.as_str())
+    }
+
+    /// The same point with `axis` at `value`; an axis that is not there stays absent.
+    pub fn with(&self, axis: &str, value: &str) -> Params {
+        let set =
+            |(name, old): &(String, String)| (name.clone(), if name == axis { value.to_owned() } else { old.clone() });
+        Params(self.0.iter().map(set).collect())
+    }
+}
+
+impl Serialize for Params {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (axis, value) in &self.0 {
+            map.serialize_entry(axis, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Params;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object of axis values")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
+                let mut points = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    points.push(entry);
+                }
+                Ok(Params(points))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// A probe at one point of its axes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CaseId {
+    /// `group.name`.
+    pub probe: String,
+    /// All axes of the probe, in declared order.
+    pub params: Params,
+}
+
+impl fmt::Display for CaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.probe)?;
+        for (index, (axis, value)) in self.params.0.iter().enumerate() {
+            write!(f, "{}{axis}={value}", if index == 0 { '@' } else { ',' })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a text is no case id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CaseIdError {
+    /// The part before `@` is not `group.name`.
+    #[error("'{0}' is not of the form group.probe")]
+    Probe(String),
+    /// A part behind `@` is not `axis=value`.
+    #[error("'{0}' is not of the form axis=value, with a value of a-z 0-9 _ . + -")]
+    Axis(String),
+}
+
+/// Whether `value` may stand in a case id: one or more of `a-z 0-9 _ . + -`.
+pub fn is_axis_value(value: &str) -> bool {
+    !value.is_empty()
+        && value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'.' | b'+' | b'-'))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+impl FromStr for CaseId {
+    type Err = CaseIdError;
+
+    fn from_str(text: &str) -> Result<Self, CaseIdError> {
+        let (probe, axes) = match text.split_once('@') {
+            Some((probe, axes)) => (probe, Some(axes)),
+            None => (text, None),
+        };
+        if !probe.split_once('.').is_some_and(|(group, name)| is_name(group) && is_name(name)) {
+            return Err(CaseIdError::Probe(probe.to_owned()));
+        }
+        let mut params = Params::default();
+        for part in axes.into_iter().flat_map(|axes| axes.split(',')) {
+            match part.split_once('=') {
+                Some((axis, value)) if is_name(axis) && is_axis_value(value) => {
+                    params.0.push((axis.to_owned(), value.to_owned()));
+                }
+                _ => return Err(CaseIdError::Axis(part.to_owned())),
+            }
+        }
+        Ok(CaseId { probe: probe.to_owned(), params })
+    }
+}
+
+/// `bytes` as a person writes it: `32 KiB`, `1 MiB`, `1.5 GiB`; exact where a whole number of the unit.
+pub fn size_text(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    for (unit, name) in UNITS {
+        if bytes >= unit {
+            return if bytes.is_multiple_of(unit) {
+                format!("{} {name}", bytes / unit)
+            } else {
+                format!("{:.1} {name}", bytes as f64 / unit as f64)
+            };
+        }
+    }
+    format!("{bytes} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_id_reads_back_as_written() {
+        for text in
+            ["syscall.null", "memory.read@size=32768,threads=1", "ipc.pipe_bandwidth@message=4096,cpus=same_cpu"]
+        {
+            let id: CaseId = text.parse().unwrap();
+            assert_eq!(id.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_case_id_is_refused() {
+        for text in
+            ["memory", "memory.", ".read", "Memory.read", "memory.read@", "memory.read@size", "a.b@size=3 K", "a.b@x=A"]
+        {
+            assert!(text.parse::<CaseId>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn params_keep_their_order_through_json() {
+        let params = Params(vec![("size".into(), "32768".into()), ("kernel".into(), "avx2".into())]);
+        let json = serde_json::to_string(&params).unwrap();
+        assert_eq!(json, r#"{"size":"32768","kernel":"avx2"}"#);
+        assert_eq!(serde_json::from_str::<Params>(&json).unwrap(), params);
+    }
+
+    #[test]
+    fn sizes_are_written_exactly_or_with_one_digit() {
+        assert_eq!(size_text(512), "512 B");
+        assert_eq!(size_text(32 << 10), "32 KiB");
+        assert_eq!(size_text((3 << 20) + (1 << 19)), "3.5 MiB");
+        assert_eq!(size_text(1 << 30), "1 GiB");
+    }
+}

@@ -1,0 +1,163 @@
+//! The worker protocol: one order in, JSON-line events out; the same through a pipe, ssh or a virtio port.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the protocol; a worker of another version is refused.
+pub const PROTOCOL: u32 = 1;
+
+/// The clock that the parent calibrated, which a worker uses as it is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ClockOrder {
+    /// The CPU's constant-rate counter, at this many ticks a second.
+    Counter {
+        /// Ticks a second.
+        hz: f64,
+        /// Whether it is known to be the same on every CPU, so that times taken on two CPUs may be compared.
+        synchronized: bool,
+    },
+    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
+    MonotonicRaw,
+}
+
+/// What a worker is to do: one round of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// Process id of who gives the order; a worker whose parent is another ends at once.
+    pub parent: u32,
+    /// The case id; empty for the run's warm-up of a CPU.
+    pub case: String,
+    /// Which round, from 0.
+    pub round: u32,
+    /// Seed of everything random in the round.
+    pub seed: u64,
+    /// The clock to use.
+    pub clock: ClockOrder,
+    /// Time for samples, ns: set-up and warm-up come on top.
+    pub budget_ns: u64,
+    /// The CPUs that the case may use, the first for the measuring thread.
+    pub cpus: Vec<usize>,
+    /// Iterations of a sample that an earlier round found, so that this one need not search.
+    pub iterations: Option<u64>,
+    /// Size of the first-level data cache, bytes (0 when unknown).
+    pub l1d_bytes: u64,
+    /// Size of the last-level cache, bytes (0 when unknown).
+    pub llc_bytes: u64,
+    /// A cache line, bytes.
+    pub line_bytes: u64,
+    /// Memory that the case may fill, bytes.
+    pub memory_bytes: u64,
+    /// Where the round may put files; it is removed afterwards.
+    pub scratch: String,
+}
+
+/// Marks on a sample, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taint(pub u8);
+
+impl Taint {
+    /// The thread moved to another CPU.
+    pub const MIGRATED: u8 = 1;
+    /// The thread waited for a CPU for over 1 % of the sample.
+    pub const DELAYED: u8 = 2;
+    /// The thread was switched out against its will.
+    pub const SWITCHED: u8 = 4;
+    /// The thread took page faults.
+    pub const FAULTED: u8 = 8;
+
+    /// Whether the sample counts as disturbed (moved or kept waiting).
+    pub fn is_tainted(self) -> bool {
+        self.0 & (Self::MIGRATED | Self::DELAYED) != 0
+    }
+}
+
+/// What a round saw of its surroundings.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RoundNoise {
+    /// Core clock beside the samples, hertz; none where no chain was timed.
+    pub core_hz: Option<f64>,
+    /// Smallest step of the clock, ns.
+    pub resolution_ns: f64,
+    /// Cost of a start and an end of the clock, ns.
+    pub clock_cost_ns: f64,
+    /// Whether the warm-up settled.
+    pub settled: bool,
+    /// Iterations of a sample.
+    pub iterations: u64,
+    /// Time waited for a CPU inside samples, ns.
+    pub run_delay_ns: f64,
+    /// Steal on the round's CPUs, ns; none where the kernel does not say.
+    pub steal_ns: Option<f64>,
+    /// Involuntary switches inside samples.
+    pub involuntary_switches: u64,
+    /// Page faults inside samples.
+    pub faults: u64,
+}
+
+/// What a worker says, a line each, written after timing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Event {
+    /// The first line.
+    Hello {
+        /// [`PROTOCOL`].
+        protocol: u32,
+        /// The worker's process id.
+        pid: u32,
+    },
+    /// Something the probe wants known.
+    Note {
+        /// A short key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// The round's samples.
+    Samples {
+        /// Timed nanoseconds of each.
+        ns: Vec<f64>,
+        /// Iterations of each.
+        iterations: Vec<u64>,
+        /// Bytes or operations an iteration when the case is a rate; 0 when it is a time.
+        amount: u64,
+        /// A [`Taint`] each.
+        taints: Vec<u8>,
+    },
+    /// Samples of a further quantity, in its base unit.
+    Also {
+        /// The quantity's name.
+        name: String,
+        /// Its samples.
+        values: Vec<f64>,
+    },
+    /// The round is complete.
+    Done {
+        /// What it saw.
+        noise: RoundNoise,
+    },
+    /// The round cannot be measured here.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+    /// The round went wrong.
+    Failed {
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// What came over a worker's link.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// A line, without its end.
+    Line(String),
+    /// The worker ended; how, as a fragment that fits after "the worker".
+    Ended(String),
+    /// Nothing came in the time given.
+    TimedOut,
+    /// The person asked to stop.
+    Interrupted,
+}

@@ -1,0 +1,27 @@
+//! What is a result? Ids, units, probes' texts, cases, runs, worker events and exit codes: pure data and serde.
+#![forbid(unsafe_code)]
+
+mod case;
+mod event;
+mod exit;
+mod host;
+mod outcome;
+mod probe;
+mod run;
+mod text;
+mod unit;
+
+pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
+pub use event::{ClockOrder, Event, Order, PROTOCOL, Received, RoundNoise, Taint};
+pub use exit::Exit;
+pub use host::{
+    CacheFact, CacheKind, CpuFact, CpuFacts, HostFacts, KernelFacts, LimitFacts, MemoryFacts, NodeFact,
+    VirtualizationFacts,
+};
+pub use outcome::{
+    Also, CaseRecord, Estimate, Flag, FlagKind, IntervalMethod, Measured, Noise, Outcome, RoundRecord, default_case_of,
+};
+pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
+pub use run::{ClockFacts, Finding, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};
+pub use text::{Lang, Text};
+pub use unit::{Better, Unit};

@@ -1,0 +1,205 @@
+//! What came out of a case: an estimate with its interval and every sample behind it, or the reason why there is none.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Params;
+
+/// How an interval was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalMethod {
+    /// A t interval over the logarithms of the round medians (fewer than ten rounds).
+    LogT,
+    /// A t interval over the round medians themselves, where one of them is not positive.
+    LinearT,
+    /// A two-level (round, sample) bootstrap (ten rounds or more).
+    Bootstrap,
+    /// No interval: fewer than three rounds.
+    None,
+}
+
+/// The estimate of a value from its rounds; every number in the base unit of its quantity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The median of the round medians.
+    pub median: f64,
+    /// Lower end of the interval; absent with fewer than three rounds.
+    pub ci_low: Option<f64>,
+    /// Upper end of the interval.
+    pub ci_high: Option<f64>,
+    /// The interval's confidence: 0.95.
+    pub confidence: f64,
+    /// How the interval was made.
+    pub method: IntervalMethod,
+    /// Smallest sample.
+    pub min: f64,
+    /// Largest sample.
+    pub max: f64,
+    /// Mean of all samples.
+    pub mean: f64,
+    /// Standard deviation of all samples (n − 1).
+    pub stddev: f64,
+    /// Median absolute deviation of all samples from their median, unscaled.
+    pub mad: f64,
+    /// The best round's median: what the hardware gave when it was least disturbed. Never used in a comparison.
+    pub best_round: f64,
+    /// Samples used.
+    pub n: u64,
+    /// Rounds used.
+    pub rounds: u32,
+}
+
+impl Estimate {
+    /// Half the interval's width over the median, as a fraction; none without an interval or with a zero median.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let (low, high) = (self.ci_low?, self.ci_high?);
+        (self.median != 0.0).then(|| (high - low) / 2.0 / self.median.abs())
+    }
+}
+
+/// A further quantity of a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Also {
+    /// Its estimate.
+    pub estimate: Estimate,
+}
+
+/// What disturbed a case, summed over its samples and rounds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Noise {
+    /// Samples that were marked: migrated, or kept waiting for over 1 % of their time.
+    pub tainted: u64,
+    /// Marked samples that were left out of the estimate.
+    pub left_out: u64,
+    /// Time the measured thread was runnable and did not run, ns.
+    pub run_delay_ns: f64,
+    /// Time the hypervisor gave to others meanwhile, ns (it moves in ticks of 10 ms; absent where the kernel does not say).
+    pub steal_ns: Option<f64>,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// Page faults inside samples.
+    pub faults: u64,
+    /// Rounds whose warm-up did not settle.
+    pub unsettled_rounds: u32,
+}
+
+/// What is remarkable about a measured value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlagKind {
+    /// Fewer than three rounds: no interval.
+    FewRounds,
+    /// The value is smaller than what the clock can tell apart.
+    UnderResolution,
+    /// Physics forbids it: see the detail.
+    Implausible,
+    /// Over half of the samples were disturbed, so they stayed in.
+    MostlyTainted,
+    /// A round's warm-up never reached a steady clock.
+    Unsettled,
+    /// Rounds are missing: they failed or found no time.
+    RoundsLost,
+    /// The best round is over 10 % better than the median: neighbours, or page placement.
+    BestRoundGap,
+    /// The value cannot be confirmed by what the host reports, or stands on a choice that the detail names.
+    Unconfirmed,
+}
+
+/// A remark on a value, with what it stands on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Flag {
+    /// Which remark.
+    pub kind: FlagKind,
+    /// What was seen, one sentence.
+    pub detail: String,
+}
+
+/// One round as the run file keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundRecord {
+    /// Which round, from 0.
+    pub round: u32,
+    /// The median of its samples.
+    pub median: f64,
+    /// A [`crate::Taint`] per sample.
+    pub taints: Vec<u8>,
+    /// Core clock beside the samples, hertz.
+    pub core_hz: Option<f64>,
+    /// The CPUs it ran on.
+    pub cpus: Vec<usize>,
+    /// Iterations of a sample.
+    pub iterations: u64,
+    /// Whether the warm-up settled.
+    pub settled: bool,
+}
+
+/// A measured case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The value with its interval.
+    pub estimate: Estimate,
+    /// Further quantities, by name.
+    #[serde(default)]
+    pub also: BTreeMap<String, Also>,
+    /// Every sample, by round, in the base unit.
+    pub samples: Vec<Vec<f64>>,
+    /// The rounds.
+    pub rounds: Vec<RoundRecord>,
+    /// What disturbed it.
+    #[serde(default)]
+    pub noise: Noise,
+    /// What the probe says of how it measured: page size obtained, kernel chosen …
+    #[serde(default)]
+    pub notes: BTreeMap<String, String>,
+    /// Remarks on the value.
+    #[serde(default)]
+    pub flags: Vec<Flag>,
+}
+
+/// How a case ended: nothing is silently absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has a value.
+    Measured(Box<Measured>),
+    /// It could not be measured here, and why.
+    Skipped {
+        /// One fragment that says why.
+        reason: String,
+    },
+    /// It should have worked and did not.
+    Failed {
+        /// One fragment that says what went wrong.
+        reason: String,
+    },
+}
+
+/// A case and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseRecord {
+    /// The case id as text.
+    pub id: String,
+    /// Its probe.
+    pub probe: String,
+    /// Its point.
+    pub params: Params,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl CaseRecord {
+    /// The measurement, when there is one.
+    pub fn measured(&self) -> Option<&Measured> {
+        match &self.outcome {
+            Outcome::Measured(measured) => Some(measured),
+            _ => None,
+        }
+    }
+}
+
+/// The first record of `probe`, which is its default case: run files keep catalogue order, default first.
+pub fn default_case_of<'a>(cases: &'a [CaseRecord], probe: &str) -> Option<&'a CaseRecord> {
+    cases.iter().find(|case| case.probe == probe)
+}

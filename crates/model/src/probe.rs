@@ -1,0 +1,82 @@
+//! What a run file says of each probe, so that it can be read without the program that made it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Better, Text, Unit};
+
+/// How an axis' values are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AxisKind {
+    /// Bytes, as a plain integer; K M G (2^10 …) may be typed.
+    Size,
+    /// A plain integer.
+    Count,
+    /// A number of threads, each on a CPU of its own.
+    Threads,
+    /// One of several names.
+    Choice,
+    /// Where two parties run: same_cpu, smt_sibling, same_cache, other_cache, other_node, free.
+    Placement,
+}
+
+/// A parameter that a probe sweeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AxisInfo {
+    /// Its name in a case id.
+    pub name: String,
+    /// How its values are read.
+    pub kind: AxisKind,
+    /// The value that it has while another axis is swept.
+    #[serde(default)]
+    pub default: String,
+}
+
+/// A further quantity that the same measurement yields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuantityInfo {
+    /// Its key in `also`.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is good.
+    pub better: Better,
+    /// What it is.
+    pub title: Text<String>,
+}
+
+/// The three texts that teach a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explain<S = &'static str> {
+    /// What is executed.
+    pub what: Text<S>,
+    /// Why it matters.
+    pub why: Text<S>,
+    /// How to read the value: what is typical, what makes it bad.
+    pub reading: Text<S>,
+}
+
+/// Everything a reader needs to know of a probe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeInfo {
+    /// `group.name`.
+    pub id: String,
+    /// A short title.
+    pub title: Text<String>,
+    /// The unit of its value.
+    pub unit: Unit,
+    /// Which direction is good.
+    pub better: Better,
+    /// Further quantities of the same measurement.
+    pub also: Vec<QuantityInfo>,
+    /// Raised whenever the meaning of the number changes; runs of different revisions are not compared.
+    pub revision: u32,
+    /// The texts that teach it.
+    pub explain: Explain<String>,
+    /// The section of a report that shows it.
+    pub section: Text<String>,
+    /// The lmbench programs whose place it takes.
+    pub replaces: Vec<String>,
+    /// Its axes, in the order of a case id.
+    pub axes: Vec<AxisInfo>,
+}

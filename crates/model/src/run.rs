@@ -1,0 +1,160 @@
+//! The run file: everything measured by one command, readable without the program that made it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CaseRecord, HostFacts, ProbeInfo, Text};
+
+/// The schema that this version writes.
+pub const SCHEMA: &str = "hostmark.run/1";
+
+/// How much time a run takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// At most 60 seconds.
+    Quick,
+    /// At most 5 minutes.
+    Standard,
+    /// At most 30 minutes.
+    Thorough,
+}
+
+/// The program that measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its version.
+    pub version: String,
+    /// The target it was built for.
+    pub target: String,
+    /// The C library it uses: glibc or musl, with its version where known.
+    pub libc: String,
+    /// Whether it is linked statically.
+    #[serde(rename = "static")]
+    pub is_static: bool,
+}
+
+/// The clock of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockFacts {
+    /// `tsc`, `cntvct` or `monotonic_raw`.
+    pub source: String,
+    /// Ticks a second.
+    pub hz: f64,
+    /// Why the CPU's counter is not used, when it is not.
+    pub reason: Option<String>,
+    /// How far the rate at the end of the run was from the rate at its start, as a fraction; none when not checked.
+    pub drift: Option<f64>,
+}
+
+/// What the run was asked to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The profile.
+    pub profile: Profile,
+    /// The seed of all orders and samples.
+    pub seed: u64,
+    /// The filters as typed; empty means everything.
+    pub filters: Vec<String>,
+    /// Rounds a case was to have.
+    pub rounds: u32,
+    /// The hard wall limit, seconds.
+    pub limit_s: f64,
+    /// The clock.
+    pub clock: ClockFacts,
+    /// The CPU of single-party cases.
+    pub cpu: usize,
+    /// Further settings that were not at their default, as typed.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+}
+
+/// A conclusion drawn from a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// A stable name of the rule.
+    pub id: String,
+    /// What was concluded and from what.
+    pub text: Text<String>,
+    /// What to do about it, where something can be done.
+    pub cure: Option<Text<String>>,
+    /// The cases it stands on.
+    pub cases: Vec<String>,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// A unique id.
+    pub id: String,
+    /// A name for people: the file's stem.
+    pub name: String,
+    /// When it started, RFC 3339, UTC.
+    pub started: String,
+    /// When it finished, RFC 3339, UTC; none while it has not.
+    pub finished: Option<String>,
+    /// Why it ended before its plan did, when it did: a signal, a lost resource.
+    #[serde(default)]
+    pub interrupted: Option<String>,
+    /// What measured.
+    pub tool: Tool,
+    /// What was asked.
+    pub settings: Settings,
+    /// The machine.
+    pub host: HostFacts,
+    /// What took the machine's time while it ran.
+    #[serde(default)]
+    pub disturbances: Vec<Text<String>>,
+    /// The probes that were selected, in catalogue order.
+    pub probes: Vec<ProbeInfo>,
+    /// Their cases, in catalogue order, a probe's default case first.
+    pub cases: Vec<CaseRecord>,
+    /// What follows from it.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}
+
+/// Why a text is not a run this version can read. Fragments that fit after a file name.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Written by a later major schema.
+    #[error("was written by a newer hostmark (schema {found}, this one reads up to /1); update hostmark to read it")]
+    Newer {
+        /// The schema found.
+        found: String,
+    },
+    /// JSON, but no run.
+    #[error("is not a hostmark run ({0}); give a file that `hostmark run` wrote")]
+    NotARun(String),
+    /// It ends in the middle.
+    #[error("is truncated (it ends at line {line}); restore it, or measure again")]
+    Truncated {
+        /// Where it ends.
+        line: usize,
+    },
+}
+
+/// Reads a run from the text of its file; unknown fields are ignored, a newer major schema is refused.
+pub fn load_run(text: &str) -> Result<Run, LoadError> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: Option<String>,
+    }
+    let explain = |error: serde_json::Error| match error.is_eof() {
+        true => LoadError::Truncated { line: error.line() },
+        false => LoadError::NotARun(error.to_string()),
+    };
+    let head: Head = serde_json::from_str(text).map_err(explain)?;
+    let Some(schema) = head.schema else {
+        return Err(LoadError::NotARun("it names no schema".into()));
+    };
+    match schema.strip_prefix("hostmark.run/").and_then(|version| version.parse::<u32>().ok()) {
+        Some(1) => {}
+        Some(_) => return Err(LoadError::Newer { found: schema }),
+        None => return Err(LoadError::NotARun(format!("its schema is '{schema}'"))),
+    }
+    serde_json::from_str(text).map_err(explain)
+}

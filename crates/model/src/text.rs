@@ -1,0 +1,37 @@
+//! A text in every language that hostmark speaks.
+
+use serde::{Deserialize, Serialize};
+
+/// The languages of titles, explanations and findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lang {
+    /// English, the default.
+    #[default]
+    En,
+    /// Simplified Chinese.
+    Zh,
+}
+
+/// One text in English and in Chinese; both are mandatory. `S` is `&'static str` in a probe and `String` in a run file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Text<S = &'static str> {
+    /// English.
+    pub en: S,
+    /// Simplified Chinese.
+    pub zh: S,
+}
+
+impl<S: AsRef<str>> Text<S> {
+    /// The text in `lang`.
+    pub fn get(&self, lang: Lang) -> &str {
+        match lang {
+            Lang::En => self.en.as_ref(),
+            Lang::Zh => self.zh.as_ref(),
+        }
+    }
+
+    /// The same text as owned strings, as a run file carries it.
+    pub fn to_owned_text(&self) -> Text<String> {
+        Text { en: self.en.as_ref().to_owned(), zh: self.zh.as_ref().to_owned() }
+    }
+}

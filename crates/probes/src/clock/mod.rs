@@ -1,0 +1,20 @@
+//! Group clock: what reading the time costs and can tell apart.
+
+mod r#loop;
+mod read;
+mod resolution;
+
+crate::group!("clock": read resolution r#loop);
+
+use hostmark_engine::prelude::sys::clocks::Source;
+use hostmark_engine::prelude::{Case, Result, Stop};
+
+/// The clock that the case's axis `source` names.
+fn source(case: &Case) -> Result<Source> {
+    let name: String = case.param("source")?;
+    let source = Source::of_name(&name).ok_or_else(|| Stop::failed(format!("there is no clock '{name}'")))?;
+    match source.is_readable() {
+        true => Ok(source),
+        false => Err(Stop::skipped("reading the counter is forbidden to this process")),
+    }
+}

@@ -1,0 +1,5 @@
+//! Group cpu: the core itself.
+
+mod frequency;
+
+crate::group!("cpu": frequency);

@@ -1,0 +1,94 @@
+//! The register chains in x86-64 instructions.
+
+use std::arch::asm;
+
+pub(super) fn multiply_chain(turns: u64, rest: u64, start: u64, operand: u64) -> u64 {
+    let mut value = start;
+    // SAFETY: registers alone are read and written, all of them declared; both loops end when their counter is zero.
+    unsafe {
+        asm!(
+            "test {turns}, {turns}",
+            "jz 3f",
+            ".p2align 6",
+            "2:",
+            ".rept 64",
+            "imul {value}, {operand}",
+            ".endr",
+            "dec {turns}",
+            "jnz 2b",
+            "3:",
+            "test {rest}, {rest}",
+            "jz 5f",
+            ".p2align 4",
+            "4:",
+            "imul {value}, {operand}",
+            "dec {rest}",
+            "jnz 4b",
+            "5:",
+            turns = inout(reg) turns => _,
+            rest = inout(reg) rest => _,
+            value = inout(reg) value,
+            operand = in(reg) operand,
+            options(nomem, nostack),
+        );
+    }
+    value
+}
+
+pub(super) fn add_chain(turns: u64, rest: u64, start: u64, operand: u64) -> u64 {
+    let mut value = start;
+    // SAFETY: registers alone are read and written, all of them declared; both loops end when their counter is zero.
+    unsafe {
+        asm!(
+            "test {turns}, {turns}",
+            "jz 3f",
+            ".p2align 6",
+            "2:",
+            ".rept 64",
+            "add {value}, {operand}",
+            ".endr",
+            "dec {turns}",
+            "jnz 2b",
+            "3:",
+            "test {rest}, {rest}",
+            "jz 5f",
+            ".p2align 4",
+            "4:",
+            "add {value}, {operand}",
+            "dec {rest}",
+            "jnz 4b",
+            "5:",
+            turns = inout(reg) turns => _,
+            rest = inout(reg) rest => _,
+            value = inout(reg) value,
+            operand = in(reg) operand,
+            options(nomem, nostack),
+        );
+    }
+    value
+}
+
+pub(super) fn empty(turns: u64, rest: u64) {
+    // SAFETY: registers alone are read and written, all of them declared; both loops end when their counter is zero.
+    unsafe {
+        asm!(
+            "test {turns}, {turns}",
+            "jz 3f",
+            ".p2align 6",
+            "2:",
+            "dec {turns}",
+            "jnz 2b",
+            "3:",
+            "test {rest}, {rest}",
+            "jz 5f",
+            ".p2align 4",
+            "4:",
+            "dec {rest}",
+            "jnz 4b",
+            "5:",
+            turns = inout(reg) turns => _,
+            rest = inout(reg) rest => _,
+            options(nomem, nostack),
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! Kernels that read, write, fill and copy memory as fast as each instruction set can, and the tables to choose from.
+//!
+//! A kernel goes over the memory a number of passes without a branch between them, so that small buffers lose nothing
+//! to mispredicted loop ends. All bytes are touched in every pass; nothing beyond is touched, but prefetched perhaps.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+mod libc;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+use aarch64 as machine;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as machine;
+
+use super::Refused;
+
+/// Memory is taken in chunks of this size: a kernel refuses lengths that are no multiple of it.
+pub const CHUNK_BYTES: usize = 512;
+
+/// Alignment of the memory's start: a cache line, also that of the widest vector.
+pub const ALIGNMENT_BYTES: usize = 64;
+
+/// Where a copy's destination should start, relative to its source, modulo 4 KiB.
+///
+/// A load waits for an older store whose address ends in the same 12 bits. Half a KiB below the source, such a store is
+/// still to come, or is 3.5 KiB old and out of the store buffer: AVX-512 copies 64 bytes a cycle in the first cache of
+/// Cascade Lake, against 45 when the destination is ahead by 64 to 2048 bytes.
+pub const COPY_OFFSET_BYTES: usize = 3584;
+
+/// What [`WriteKernel::run`] adds to each of the pattern's 64-bit words from one chunk to the next. It is even in every
+/// byte and the pattern is made odd in every byte, so that no byte written is ever zero.
+pub const PATTERN_STEP: u64 = 0x0202_0202_0202_0202;
+
+/// Reads memory into registers.
+pub struct ReadKernel {
+    /// How it is asked for, and recorded.
+    pub name: &'static str,
+    /// Whether this CPU has the instructions.
+    pub is_available: fn() -> bool,
+    /// Start, bytes, passes (neither zero); gives a checksum of what the last turn of the loop brought, at least.
+    run: unsafe fn(*const u8, usize, u64) -> u64,
+}
+
+impl ReadKernel {
+    /// Reads every byte of `memory`, `passes` times; gives a checksum of what the last turn of the loop brought, at least.
+    pub fn run(&self, memory: &[u8], passes: u64) -> Result<u64, Refused> {
+        check(self.name, self.is_available, memory)?;
+        if passes == 0 {
+            return Ok(0);
+        }
+        // SAFETY: the CPU has the instructions, and the memory is readable, aligned and some whole chunks long.
+        Ok(std::hint::black_box(unsafe { (self.run)(memory.as_ptr(), memory.len(), passes) }))
+    }
+}
+
+/// Stores a pattern to memory.
+pub struct WriteKernel {
+    /// How it is asked for, and recorded.
+    pub name: &'static str,
+    /// Whether this CPU has the instructions.
+    pub is_available: fn() -> bool,
+    /// Start, bytes, passes (neither zero), the first chunk's word, what is added to it a chunk.
+    run: unsafe fn(*mut u8, usize, u64, u64, u64),
+}
+
+impl WriteKernel {
+    /// Writes every byte of `memory`, `passes` times, with values that are never zero and vary from chunk to chunk and
+    /// from pass to pass. Only `rep` and `libc` store one byte value a pass: the pattern's lowest, which varies too.
+    pub fn run(&self, memory: &mut [u8], passes: u64, pattern: u64) -> Result<(), Refused> {
+        self.store(memory, passes, pattern | 0x0101_0101_0101_0101, PATTERN_STEP)
+    }
+
+    /// Sets every byte of `memory` to `byte`, `passes` times: what `memset` does, and with zero what `bzero` does.
+    pub fn fill(&self, memory: &mut [u8], passes: u64, byte: u8) -> Result<(), Refused> {
+        self.store(memory, passes, u64::from_ne_bytes([byte; 8]), 0)
+    }
+
+    fn store(&self, memory: &mut [u8], passes: u64, word: u64, step: u64) -> Result<(), Refused> {
+        check(self.name, self.is_available, memory)?;
+        if passes > 0 {
+            // SAFETY: the CPU has the instructions, and the memory is writable, aligned and some whole chunks long.
+            unsafe { (self.run)(memory.as_mut_ptr(), memory.len(), passes, word, step) };
+        }
+        Ok(())
+    }
+}
+
+/// Copies memory to other memory.
+pub struct CopyKernel {
+    /// How it is asked for, and recorded.
+    pub name: &'static str,
+    /// Whether this CPU has the instructions.
+    pub is_available: fn() -> bool,
+    /// Destination, source, bytes, passes (neither zero).
+    run: unsafe fn(*mut u8, *const u8, usize, u64),
+}
+
+impl CopyKernel {
+    /// Copies every byte of `source` to `destination`, `passes` times.
+    pub fn run(&self, destination: &mut [u8], source: &[u8], passes: u64) -> Result<(), Refused> {
+        check(self.name, self.is_available, destination)?;
+        check(self.name, self.is_available, source)?;
+        if destination.len() != source.len() {
+            let (destination_bytes, source_bytes) = (destination.len(), source.len());
+            return Err(Refused::Unequal { destination_bytes, source_bytes });
+        }
+        if passes > 0 {
+            // SAFETY: the CPU has the instructions; both memories are aligned, equally many whole chunks long, and
+            // apart from each other as one of them is borrowed mutably.
+            unsafe { (self.run)(destination.as_mut_ptr(), source.as_ptr(), source.len(), passes) };
+        }
+        Ok(())
+    }
+}
+
+fn check(kernel: &'static str, is_available: fn() -> bool, memory: &[u8]) -> Result<(), Refused> {
+    if !is_available() {
+        return Err(Refused::Unavailable { kernel });
+    }
+    if memory.is_empty() || !memory.len().is_multiple_of(CHUNK_BYTES) {
+        return Err(Refused::Length { bytes: memory.len(), multiple_bytes: CHUNK_BYTES });
+    }
+    if !memory.as_ptr().addr().is_multiple_of(ALIGNMENT_BYTES) {
+        return Err(Refused::Alignment { needed_bytes: ALIGNMENT_BYTES });
+    }
+    Ok(())
+}
+
+/// All read kernels of this architecture, whether or not this CPU can run them.
+pub fn reads() -> &'static [ReadKernel] {
+    machine::READS
+}
+
+/// All write kernels of this architecture, whether or not this CPU can run them.
+pub fn writes() -> &'static [WriteKernel] {
+    machine::WRITES
+}
+
+/// All copy kernels of this architecture, whether or not this CPU can run them.
+pub fn copies() -> &'static [CopyKernel] {
+    machine::COPIES
+}
+
+/// The read kernel of this name, if this architecture has it.
+pub fn read(name: &str) -> Option<&'static ReadKernel> {
+    machine::READS.iter().find(|kernel| kernel.name == name)
+}
+
+/// The write kernel of this name, if this architecture has it.
+pub fn write(name: &str) -> Option<&'static WriteKernel> {
+    machine::WRITES.iter().find(|kernel| kernel.name == name)
+}
+
+/// The copy kernel of this name, if this architecture has it.
+pub fn copy(name: &str) -> Option<&'static CopyKernel> {
+    machine::COPIES.iter().find(|kernel| kernel.name == name)
+}
+
+/// Where the memory that a kernel goes over lies; for a copy, source and destination together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// It fits the first-level cache.
+    FirstCache,
+    /// It fits some other cache.
+    Caches,
+    /// It fits none.
+    Memory,
+}
+
+/// The read kernel that is the fastest on this CPU for memory at `reach`.
+pub fn best_read(reach: Reach) -> &'static ReadKernel {
+    let mut candidates = machine::best_reads(reach).iter().filter_map(|name| read(name));
+    candidates.find(|kernel| (kernel.is_available)()).unwrap_or(&machine::READS[0])
+}
+
+/// The write kernel with plain stores that is the fastest on this CPU for memory at `reach`.
+pub fn best_write(reach: Reach) -> &'static WriteKernel {
+    let mut candidates = machine::best_writes(reach).iter().filter_map(|name| write(name));
+    candidates.find(|kernel| (kernel.is_available)()).unwrap_or(&machine::WRITES[0])
+}
+
+/// The copy kernel with plain stores that is the fastest on this CPU for memory at `reach`.
+pub fn best_copy(reach: Reach) -> &'static CopyKernel {
+    let mut candidates = machine::best_copies(reach).iter().filter_map(|name| copy(name));
+    candidates.find(|kernel| (kernel.is_available)()).unwrap_or(&machine::COPIES[0])
+}

@@ -1,0 +1,158 @@
+//! Chains of dependent loads through memory: one load ends before the next can start, so a walk shows latency alone.
+
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+mod machine;
+
+#[cfg(test)]
+mod tests;
+
+use std::marker::PhantomData;
+
+use super::Refused;
+use super::random::{Random, one_cycle};
+
+/// Loads that one turn of the hot loop holds: the loop's own cost hides under their latency.
+const UNROLL: u64 = 64;
+
+/// A link: the address of the next node, at the start of each node.
+const LINK_BYTES: usize = size_of::<usize>();
+
+/// Pages that a windowed chain mixes: within reach of the smallest first-level TLBs, yet more pages than the hardware
+/// prefetchers follow at once (a single page would wake the streamer).
+pub const WINDOW_PAGES: usize = 64;
+
+/// Memory whose nodes form one cycle, and the place where the last walk stopped.
+pub struct Chain<'a> {
+    base: usize,
+    node: usize,
+    nodes: u64,
+    /// The memory stays borrowed, so that nothing can change a link.
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Chain<'a> {
+    /// Builds one random cycle over all lines of `line_bytes` in `memory`.
+    ///
+    /// Every byte is written, in ascending order: the link, then non-zero filler that differs from word to word.
+    pub fn random(memory: &'a mut [u8], line_bytes: usize, seed: u64) -> Result<Self, Refused> {
+        let nodes = count_nodes(memory, line_bytes, line_bytes)?;
+        let mut order = vec![0; nodes as usize];
+        one_cycle(&mut order, &mut Random::new(seed));
+        let base = memory.as_ptr().addr();
+        for ((index, line), next) in (0..).zip(memory.chunks_exact_mut(line_bytes)).zip(order) {
+            write_line(line, base + next as usize * line_bytes, index);
+        }
+        Ok(Self::starting_at(memory, base, nodes))
+    }
+
+    /// Builds one cycle that visits all lines of a window of `window_pages` pages in random order before it enters the
+    /// next window; the windows come in random order too. The last window may be shorter.
+    ///
+    /// Every byte is written, as by [`Chain::random`].
+    pub fn windowed(
+        memory: &'a mut [u8],
+        line_bytes: usize,
+        page_bytes: usize,
+        window_pages: usize,
+        seed: u64,
+    ) -> Result<Self, Refused> {
+        let nodes = count_nodes(memory, line_bytes, page_bytes)?;
+        let window_bytes = page_bytes.saturating_mul(window_pages).min(memory.len().next_multiple_of(page_bytes));
+        if window_pages == 0 || !page_bytes.is_multiple_of(line_bytes) {
+            return Err(Refused::Step { bytes: window_bytes });
+        }
+        let mut random = Random::new(seed);
+        let mut next_window = vec![0; memory.len().div_ceil(window_bytes)];
+        one_cycle(&mut next_window, &mut random);
+        let entries: Vec<u32> =
+            memory.chunks(window_bytes).map(|window| random.below((window.len() / line_bytes) as u32)).collect();
+
+        let base = memory.as_ptr().addr();
+        let address = |window: usize, line: u32| base + window * window_bytes + line as usize * line_bytes;
+        let mut order = vec![0; window_bytes / line_bytes];
+        let mut index = 0;
+        for (window, lines) in memory.chunks_mut(window_bytes).enumerate() {
+            let order = &mut order[..lines.len() / line_bytes];
+            one_cycle(order, &mut random);
+            // The line whose successor would be the window's entry closes the window: it leads to the next one.
+            let after = next_window[window] as usize;
+            let leave = address(after, entries[after]);
+            for (line, &next) in lines.chunks_exact_mut(line_bytes).zip(order.iter()) {
+                write_line(line, if next == entries[window] { leave } else { address(window, next) }, index);
+                index += 1;
+            }
+        }
+        Ok(Self::starting_at(memory, address(0, entries[0]), nodes))
+    }
+
+    /// Builds a chain that goes forward by `stride_bytes` and from the last node back to the first.
+    ///
+    /// Only the links are written (a line with a link is not zero): bytes between the nodes keep what they held.
+    pub fn strided(memory: &'a mut [u8], stride_bytes: usize) -> Result<Self, Refused> {
+        let whole = if stride_bytes == 0 { 0 } else { memory.len() - memory.len() % stride_bytes };
+        let memory = &mut memory[..whole];
+        let nodes = count_nodes(memory, stride_bytes, LINK_BYTES)?;
+        let base = memory.as_ptr().addr();
+        for (next, node) in (1..).zip(memory.chunks_exact_mut(stride_bytes)) {
+            let next = if next == nodes as usize { 0 } else { next };
+            node[..LINK_BYTES].copy_from_slice(&(base + next * stride_bytes).to_ne_bytes());
+        }
+        Ok(Self::starting_at(memory, base, nodes))
+    }
+
+    fn starting_at(memory: &'a mut [u8], node: usize, nodes: u64) -> Self {
+        // Exposed after the last write: from here on only the walk's instructions reach the memory.
+        Self { base: memory.as_mut_ptr().expose_provenance(), node, nodes, memory: PhantomData }
+    }
+
+    /// Follows `n` links, from where the last walk stopped: one dependent load each.
+    #[inline]
+    pub fn walk(&mut self, n: u64) {
+        // SAFETY: `node` is a node, as each builder starts at one and each walk ends at one. The builders made every
+        // link the address of a node inside the memory, which this chain borrows exclusively.
+        self.node = unsafe { machine::walk(self.node, n / UNROLL, n % UNROLL) };
+    }
+
+    /// Number of nodes: a walk of this many comes back to where it began.
+    pub fn nodes(&self) -> u64 {
+        self.nodes
+    }
+
+    /// Offset, in the memory, of the node where the next walk begins.
+    pub fn position(&self) -> usize {
+        self.node - self.base
+    }
+}
+
+/// Counts the nodes of `node_bytes` that fill `memory`, when a chain can be built of them.
+fn count_nodes(memory: &[u8], node_bytes: usize, aligned_bytes: usize) -> Result<u64, Refused> {
+    if node_bytes == 0 || !node_bytes.is_multiple_of(LINK_BYTES) {
+        return Err(Refused::Step { bytes: node_bytes });
+    }
+    if !aligned_bytes.is_power_of_two() {
+        return Err(Refused::Step { bytes: aligned_bytes });
+    }
+    if memory.is_empty() || !memory.len().is_multiple_of(node_bytes) {
+        return Err(Refused::Length { bytes: memory.len(), multiple_bytes: node_bytes });
+    }
+    if !memory.as_ptr().addr().is_multiple_of(aligned_bytes.max(LINK_BYTES)) {
+        return Err(Refused::Alignment { needed_bytes: aligned_bytes.max(LINK_BYTES) });
+    }
+    let nodes = memory.len() / node_bytes;
+    if u32::try_from(nodes).is_err() {
+        return Err(Refused::Nodes { nodes });
+    }
+    Ok(nodes as u64)
+}
+
+/// Writes a whole line: the link, then filler that is never zero and differs from word to word.
+fn write_line(line: &mut [u8], link: usize, index: u64) {
+    let (head, filler) = line.split_at_mut(LINK_BYTES);
+    head.copy_from_slice(&link.to_ne_bytes());
+    let mut word = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for slot in filler.chunks_exact_mut(size_of::<u64>()) {
+        word = word.wrapping_add(0xbf58_476d_1ce4_e5b9);
+        slot.copy_from_slice(&(word | 1).to_ne_bytes());
+    }
+}

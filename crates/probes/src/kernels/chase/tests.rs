@@ -1,0 +1,124 @@
+//! Every chain is one cycle through exactly its nodes, and a walk goes on where the last one stopped.
+
+use super::*;
+
+/// Page-aligned zeroed memory.
+struct Aligned(Vec<u8>, usize);
+
+impl Aligned {
+    fn new(bytes: usize) -> Self {
+        let memory = vec![0u8; bytes + 4096];
+        let skip = memory.as_ptr().align_offset(4096);
+        Self(memory, skip)
+    }
+
+    fn slice(&mut self, bytes: usize) -> &mut [u8] {
+        &mut self.0[self.1..self.1 + bytes]
+    }
+}
+
+/// Walks all nodes one by one, and gives the offsets in the order of the visit.
+fn visit(chain: &mut Chain<'_>) -> Vec<usize> {
+    let mut offsets = Vec::new();
+    for _ in 0..chain.nodes() {
+        offsets.push(chain.position());
+        chain.walk(1);
+    }
+    assert_eq!(chain.position(), offsets[0], "the cycle closes after all nodes");
+    offsets
+}
+
+fn assert_each_once(offsets: &[usize], step: usize) {
+    let mut sorted = offsets.to_vec();
+    sorted.sort_unstable();
+    let expected: Vec<usize> = (0..offsets.len()).map(|node| node * step).collect();
+    assert_eq!(sorted, expected);
+}
+
+#[test]
+fn random_is_one_cycle_over_all_lines() {
+    for line in [64, 128] {
+        for lines in [1, 2, 3, 64, 1000, 4096] {
+            let mut memory = Aligned::new(line * lines);
+            let mut chain = Chain::random(memory.slice(line * lines), line, 42).unwrap();
+            assert_eq!(chain.nodes(), lines as u64);
+            assert_each_once(&visit(&mut chain), line);
+        }
+    }
+}
+
+#[test]
+fn seeds_differ_and_repeat() {
+    let mut memory = Aligned::new(64 * 1000);
+    let mut order = |seed| visit(&mut Chain::random(memory.slice(64 * 1000), 64, seed).unwrap());
+    let (first, again, other) = (order(1), order(1), order(2));
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+}
+
+#[test]
+fn windowed_is_one_cycle_that_finishes_each_window() {
+    for (pages, window_pages) in [(1, 64), (2, 1), (64, 64), (65, 64), (200, 64), (37, 4)] {
+        for line in [64, 128] {
+            let mut memory = Aligned::new(pages * 4096);
+            let mut chain = Chain::windowed(memory.slice(pages * 4096), line, 4096, window_pages, 5).unwrap();
+            assert_eq!(chain.nodes(), (pages * 4096 / line) as u64);
+            let offsets = visit(&mut chain);
+            assert_each_once(&offsets, line);
+            let windows: Vec<usize> = offsets.iter().map(|offset| offset / (window_pages * 4096)).collect();
+            let changes = windows.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            assert_eq!(changes + 1, pages.div_ceil(window_pages), "each window is entered once");
+        }
+    }
+}
+
+#[test]
+fn strided_goes_forward_and_wraps() {
+    for (bytes, stride) in [(4096, 8), (4096, 64), (65536, 128), (65536, 4096), (10000, 192), (512, 512)] {
+        let mut memory = Aligned::new(bytes);
+        let mut chain = Chain::strided(memory.slice(bytes), stride).unwrap();
+        assert_eq!(chain.nodes(), (bytes / stride) as u64);
+        let offsets = visit(&mut chain);
+        assert!(offsets.iter().enumerate().all(|(node, &offset)| offset == node * stride));
+    }
+}
+
+#[test]
+fn walks_add_up() {
+    let mut memory = Aligned::new(64 * 1024);
+    let mut chain = Chain::random(memory.slice(64 * 1024), 64, 3).unwrap();
+    let order = visit(&mut chain);
+    let mut walked = 0;
+    for n in [0u64, 1, 5, 63, 64, 65, 128, 1000, 4096, 12345] {
+        chain.walk(n);
+        walked += n as usize;
+        assert_eq!(chain.position(), order[walked % order.len()]);
+    }
+}
+
+#[test]
+fn lines_hold_no_zero_word() {
+    let mut memory = Aligned::new(64 * 1024);
+    Chain::random(memory.slice(64 * 1024), 64, 3).unwrap();
+    let words = memory.slice(64 * 1024).chunks_exact(8);
+    assert!(words.clone().all(|word| word.iter().any(|&byte| byte != 0)));
+    let distinct: std::collections::HashSet<&[u8]> = words.collect();
+    assert_eq!(distinct.len(), 64 * 1024 / 8);
+}
+
+#[test]
+fn unfit_memory_is_refused() {
+    let mut memory = Aligned::new(8192);
+    assert!(matches!(Chain::random(memory.slice(100), 64, 0), Err(Refused::Length { .. })));
+    assert!(matches!(Chain::random(memory.slice(0), 64, 0), Err(Refused::Length { .. })));
+    assert!(matches!(Chain::random(&mut memory.slice(4096)[8..72], 64, 0), Err(Refused::Alignment { .. })));
+    assert!(matches!(Chain::random(memory.slice(4096), 0, 0), Err(Refused::Step { .. })));
+    assert!(matches!(Chain::random(memory.slice(4096), 12, 0), Err(Refused::Step { .. })));
+    assert!(matches!(Chain::windowed(memory.slice(4096), 64, 4096, 0, 0), Err(Refused::Step { .. })));
+    assert!(matches!(Chain::windowed(memory.slice(4096), 64, 0, 64, 0), Err(Refused::Step { .. })));
+    assert!(matches!(Chain::windowed(memory.slice(4096), 64, 32, 64, 0), Err(Refused::Step { .. })));
+    assert!(matches!(Chain::strided(memory.slice(4096), 0), Err(Refused::Step { .. })));
+    assert!(matches!(Chain::strided(memory.slice(4096), 4), Err(Refused::Step { .. })));
+    assert!(matches!(Chain::strided(memory.slice(4096), 8192), Err(Refused::Length { .. })));
+    assert!(matches!(Chain::strided(&mut memory.slice(4096)[4..], 64), Err(Refused::Alignment { .. })));
+}

@@ -1,0 +1,30 @@
+//! What is measured: one folder a group, one file a probe; `kernels` holds the inner loops.
+#![deny(unsafe_code)]
+
+#[expect(unsafe_code, reason = "the measured loops are instructions chosen by hand")]
+pub mod kernels;
+
+mod clock;
+mod cpu;
+mod memory;
+mod process;
+mod section;
+mod syscall;
+
+use hostmark_engine::probe::Catalogue;
+
+/// Every group, in the order of a report.
+pub static CATALOGUE: Catalogue =
+    &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP];
+
+/// A folder's group: its name, and its probes by their files' names.
+macro_rules! group {
+    ($name:literal: $($probe:ident)*) => {
+        /// The group of this folder.
+        pub static GROUP: hostmark_engine::probe::Group = hostmark_engine::probe::Group {
+            name: $name,
+            probes: &[$((stringify!($probe), &$probe::PROBE)),*],
+        };
+    };
+}
+pub(crate) use group;

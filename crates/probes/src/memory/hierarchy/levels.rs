@@ -1,0 +1,118 @@
+//! Which plateau of a latency curve is which level of the hierarchy.
+
+use hostmark_engine::prelude::*;
+
+/// A last plateau counts as DRAM when the curve goes this far beyond the largest reported cache.
+const BEYOND_CACHES: f64 = 2.0;
+
+/// A level that the curve shows.
+#[derive(Debug, Clone)]
+pub struct Level {
+    /// l1d, l2, l3 or dram.
+    pub name: &'static str,
+    /// Where it ends, bytes; none for DRAM.
+    pub size: Option<f64>,
+    /// What the host reports of it, bytes.
+    pub reported_bytes: Option<u64>,
+    /// The measurement that stands for it: of a buffer that about half fills it; of DRAM the largest.
+    pub case: Measured,
+    /// That measurement's case.
+    pub at: String,
+}
+
+struct Point<'a> {
+    size: f64,
+    record: &'a CaseRecord,
+    measured: &'a Measured,
+}
+
+/// The levels that the cases of memory.latency show.
+pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
+    let mut curve: Vec<Point> = cases.iter().filter_map(point).collect();
+    curve.sort_by(|one, other| one.size.total_cmp(&other.size));
+    let best: Vec<(f64, f64)> = curve.iter().map(|point| (point.size, point.measured.estimate.best_round)).collect();
+    let plateaus = plateaus(&best);
+    let reported = reported(host);
+    let capacities: Vec<Option<f64>> = plateaus.iter().map(|plateau| plateau.capacity).collect();
+    let names = name(&capacities, &reported, best.last().map_or(0.0, |point| point.0));
+    let level = |(plateau, name): (&Plateau, Option<&'static str>)| {
+        let name = name?;
+        let point = representative(&curve, plateau, name)?;
+        Some(Level {
+            name,
+            size: plateau.capacity.filter(|_| name != "dram"),
+            reported_bytes: reported.iter().find(|(of, _)| *of == name).map(|(_, bytes)| *bytes),
+            case: point.measured.clone(),
+            at: point.record.id.clone(),
+        })
+    };
+    plateaus.iter().zip(names).filter_map(level).collect()
+}
+
+/// A point of the curve: random pattern, huge pages.
+fn point(record: &CaseRecord) -> Option<Point<'_>> {
+    let params = &record.params;
+    let on_curve = params.get("pattern") == Some("random") && params.get("page") == Some("pmd");
+    let size = params.get("size")?.parse().ok()?;
+    on_curve.then_some(Point { size, record, measured: record.measured()? })
+}
+
+/// The data caches that the host reports, first level first, as one CPU sees them.
+fn reported(host: &HostFacts) -> Vec<(&'static str, u64)> {
+    let Some(&cpu) = host.usable_cpus().last() else { return Vec::new() };
+    let bytes = |level: u8| host.cache(cpu, level).map(|cache| cache.size_bytes);
+    [("l1d", 1), ("l2", 2), ("l3", 3)].into_iter().filter_map(|(name, level)| Some((name, bytes(level)?))).collect()
+}
+
+/// A name for each plateau; none for one that stands between two levels.
+fn name(capacities: &[Option<f64>], reported: &[(&'static str, u64)], largest: f64) -> Vec<Option<&'static str>> {
+    const CACHES: [&str; 3] = ["l1d", "l2", "l3"];
+    let beyond = reported.iter().map(|(_, bytes)| *bytes as f64 * BEYOND_CACHES).fold(0.0, f64::max);
+    let count = capacities.len();
+    let has_dram = count > 1 && largest >= beyond;
+    let caches = if has_dram { count - 1 } else { count };
+    let mut names: Vec<Option<&'static str>> = vec![None; count];
+    if has_dram {
+        names[count - 1] = Some("dram");
+    }
+    if reported.is_empty() || reported.len() == caches {
+        for (name, known) in names.iter_mut().take(caches).zip(CACHES) {
+            *name = Some(known);
+        }
+        return names;
+    }
+    // More or fewer than reported: each reported level takes the plateau that ends nearest, in order.
+    let mut from = 0;
+    for (position, (known, bytes)) in reported.iter().enumerate() {
+        let last = caches.saturating_sub(reported.len() - 1 - position).max(from + 1).min(caches);
+        let distance = |index: &usize| (capacities[*index].unwrap_or(largest) / *bytes as f64).ln().abs();
+        let nearest = (from..last).min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        // A plateau that ends nearer to the next level's size is that one's.
+        let is_own = |index: &usize| {
+            reported.get(position + 1).is_none_or(|(_, next)| {
+                distance(index) <= (capacities[*index].unwrap_or(largest) / *next as f64).ln().abs()
+            })
+        };
+        if let Some(index) = nearest.filter(is_own) {
+            names[index] = Some(known);
+            from = index + 1;
+        }
+    }
+    names
+}
+
+/// The point that stands for a plateau.
+fn representative<'a, 'b>(curve: &'b [Point<'a>], plateau: &Plateau, name: &str) -> Option<&'b Point<'a>> {
+    let on = curve.iter().filter(|point| (plateau.first_size..=plateau.last_size).contains(&point.size));
+    match plateau.capacity {
+        Some(capacity) if name != "dram" => {
+            let from_half = |point: &&Point| (point.size / (capacity / 2.0)).ln().abs();
+            on.min_by(|one, other| from_half(one).total_cmp(&from_half(other)))
+        }
+        _ => on.last(),
+    }
+}
+
+#[cfg(test)]
+#[path = "levels_tests.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+//! Levels found on a known machine's curve and on synthetic ones.
+
+use super::*;
+use crate::memory::hierarchy::tests::{host, record};
+
+fn found(curve: &[(u64, f64)], caches: &[(u8, u64)]) -> Vec<(&'static str, Option<f64>)> {
+    let cases: Vec<CaseRecord> = curve.iter().map(|&(kib, ns)| record(kib * 1024, ns, ns)).collect();
+    levels(&cases, &host(caches)).into_iter().map(|level| (level.name, level.size)).collect()
+}
+
+fn assert_levels(found: &[(&str, Option<f64>)], expected: &[(&str, u64)]) {
+    let names: Vec<&str> = found.iter().map(|level| level.0).collect();
+    let expected_names: Vec<&str> = expected.iter().map(|level| level.0).chain(["dram"]).collect();
+    assert_eq!(names, expected_names);
+    for ((_, size), (name, kib)) in found.iter().zip(expected) {
+        let ratio = size.unwrap() / (*kib as f64 * 1024.0);
+        assert!((0.75..1.25).contains(&ratio), "{name} ends at {ratio} of its size");
+    }
+}
+
+/// Figures of a Core i5-2520M (L1d 32 KiB, L2 256 KiB, L3 3 MiB), stride 4096.
+const CORE_I5_2520M: [(u64, f64); 26] = [
+    (4, 1.3377),
+    (16, 1.3378),
+    (32, 1.3378),
+    (48, 4.0213),
+    (64, 4.0097),
+    (128, 4.0212),
+    (160, 4.0252),
+    (192, 4.9837),
+    (224, 5.9235),
+    (256, 6.5433),
+    (512, 11.4358),
+    (768, 11.5967),
+    (1024, 11.6324),
+    (1280, 11.6394),
+    (1536, 11.6621),
+    (1792, 12.3756),
+    (2048, 14.7488),
+    (2560, 21.8788),
+    (3072, 32.6951),
+    (3584, 43.4919),
+    (4096, 50.0272),
+    (5120, 53.8261),
+    (6144, 55.3678),
+    (7168, 55.3540),
+    (8192, 54.8379),
+    (16384, 55.1),
+];
+
+#[test]
+fn all_levels_of_a_known_machine_are_found() {
+    let caches = [(1, 32 << 10), (2, 256 << 10), (3, 3 << 20)];
+    assert_levels(&found(&CORE_I5_2520M, &caches), &[("l1d", 32), ("l2", 256), ("l3", 3072)]);
+    // The same without a word from the host.
+    assert_levels(&found(&CORE_I5_2520M, &[]), &[("l1d", 32), ("l2", 256), ("l3", 3072)]);
+}
+
+/// Latency of a machine with these levels (KiB, ns): random replacement smears each step; `noise` is a factor by point.
+fn synthetic(levels: &[(f64, f64)], dram: f64, noise: impl Fn(usize) -> f64) -> Vec<(u64, f64)> {
+    let size = |step: usize| 4.0 * 2_f64.powf(step as f64 / 2.0);
+    let latency = |kib: f64| {
+        let mut reached = 1.0;
+        let mut sum = 0.0;
+        for &(capacity, ns) in levels {
+            let hits = if kib <= capacity { 1.0 } else { (capacity / kib).powi(3) };
+            sum += reached * hits * ns;
+            reached *= 1.0 - hits;
+        }
+        sum + reached * dram
+    };
+    (0..32).map(|step| (size(step).round() as u64, latency(size(step)) * noise(step))).collect()
+}
+
+#[test]
+fn all_levels_of_a_noisy_curve_are_found() {
+    // Up to ± 6 %, and two points that a neighbour made half as slow again.
+    let noise = |step: usize| match step {
+        9 | 21 => 1.5,
+        _ => 1.0 + 0.06 * ((step * 7919 % 13) as f64 / 6.0 - 1.0),
+    };
+    let curve = synthetic(&[(32.0, 1.2), (1024.0, 4.5), (16384.0, 22.0)], 95.0, noise);
+    let caches = [(1, 32 << 10), (2, 1 << 20), (3, 16 << 20)];
+    assert_levels(&found(&curve, &caches), &[("l1d", 32), ("l2", 1024), ("l3", 16384)]);
+}
+
+#[test]
+fn a_level_that_is_missing_is_not_invented() {
+    let curve = synthetic(&[(64.0, 1.4), (512.0, 5.0)], 110.0, |_| 1.0);
+    assert_levels(&found(&curve, &[(1, 64 << 10), (2, 512 << 10)]), &[("l1d", 64), ("l2", 512)]);
+    // Reported, but used up by others: the L3 stays unfound, the others keep their names.
+    assert_levels(&found(&curve, &[(1, 64 << 10), (2, 512 << 10), (3, 36 << 20)]), &[("l1d", 64), ("l2", 512)]);
+}
+
+#[test]
+fn a_curve_that_ends_inside_the_last_cache_shows_no_dram() {
+    let curve = synthetic(&[(32.0, 1.2), (1024.0, 4.5), (1e9, 22.0)], 95.0, |_| 1.0);
+    let levels = found(&curve, &[(1, 32 << 10), (2, 1 << 20), (3, 384 << 20)]);
+    assert_eq!(levels.iter().map(|level| level.0).collect::<Vec<_>>(), ["l1d", "l2", "l3"]);
+}
+
+#[test]
+fn no_curve_has_no_levels() {
+    assert!(levels(&[], &host(&[])).is_empty());
+}

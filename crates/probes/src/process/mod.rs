@@ -1,0 +1,5 @@
+//! Group process: making processes and ending them.
+
+mod fork_exit;
+
+crate::group!("process": fork_exit);

@@ -1,0 +1,16 @@
+//! The sections of a report; a probe names its own.
+
+use hostmark_engine::prelude::Text;
+
+/// The levels of the memory hierarchy.
+pub const HIERARCHY: Text = Text { en: "Memory hierarchy", zh: "存储层次" };
+/// Bandwidth of memory by size.
+pub const BANDWIDTH: Text = Text { en: "Memory bandwidth", zh: "内存带宽" };
+/// Latency of memory by size and pattern.
+pub const LATENCY: Text = Text { en: "Memory latency", zh: "内存延迟" };
+/// The core itself.
+pub const CORE: Text = Text { en: "Processor core", zh: "处理器核心" };
+/// Reading the time.
+pub const CLOCKS: Text = Text { en: "Clocks", zh: "时钟" };
+/// Entering the kernel, and making processes.
+pub const SYSTEM: Text = Text { en: "Processes and system calls", zh: "进程与系统调用" };

@@ -1,0 +1,52 @@
+//! A cache that measures smaller or larger than the host says it is.
+
+use hostmark_model::{Lang, Run, Text, Unit};
+
+use super::{Conclusion, Rule};
+use crate::format::value;
+use crate::levels::{HIERARCHY, LEVELS, Level, sizes_differ};
+
+pub(super) static RULE: Rule = Rule {
+    id: "memory.cache_size_differs",
+    probes: &[HIERARCHY],
+    cure: Some(Text {
+        en: "Reason with the measured size. Measure again at a quiet hour: a size that grows then was shared. On your own \
+             hypervisor, pass the host's cache topology on (QEMU: -cpu host,host-cache-info=on).",
+        zh: "请以实测容量为准。在空闲时段再测一次：若容量变大，则说明缓存此前被共享。若宿主机由您管理，请把缓存拓扑透传给虚拟机\
+             （QEMU：-cpu host,host-cache-info=on）。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    LEVELS.iter().filter_map(|level| conclusion(run, *level)).collect()
+}
+
+fn conclusion(run: &Run, level: Level) -> Option<Conclusion> {
+    let measured = level.measured_size(run)?.median;
+    let reported = level.reported(run)?.size_bytes as f64;
+    if !sizes_differ(measured, reported) {
+        return None;
+    }
+    let name = level.name;
+    let says = value(reported, Unit::Bytes, Lang::En);
+    let holds = value(measured, Unit::Bytes, Lang::En);
+    let text = if measured < reported {
+        Text {
+            en: format!(
+                "{name} is reported as {says}, but latency rises from {holds}: the rest is probably used by neighbours, \
+                 or not given to this machine."
+            ),
+            zh: format!("{name} 标称 {says}，但延迟从 {holds} 起即上升：其余部分可能被邻居占用，或未分配给本机。"),
+        }
+    } else {
+        Text {
+            en: format!(
+                "{name} is reported as {says}, but latency stays low up to {holds}: the hypervisor describes another \
+                 cache than the hardware has."
+            ),
+            zh: format!("{name} 标称 {says}，但延迟直到 {holds} 才上升：虚拟机管理程序所描述的缓存与实际硬件不符。"),
+        }
+    };
+    Some(Conclusion { text, cases: level.case(run).map(|case| case.id.clone()).into_iter().collect() })
+}

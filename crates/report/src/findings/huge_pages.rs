@@ -1,0 +1,73 @@
+//! Memory that is slower with base pages than with huge pages, on a host that gives huge pages on request only.
+
+use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
+
+use super::{Conclusion, Rule};
+use crate::format::{percent, value};
+use crate::levels::last_cache_size;
+
+const LATENCY: &str = "memory.latency";
+
+/// By how much base pages must be slower: less is within what page placement does.
+const WORTH_SAYING: f64 = 0.10;
+
+pub(super) static RULE: Rule = Rule {
+    id: "memory.huge_pages_off",
+    probes: &[LATENCY],
+    cure: Some(Text {
+        en: "To change it: echo always > /sys/kernel/mm/transparent_hugepage/enabled (or madvise(MADV_HUGEPAGE) in the \
+             program; databases may want the opposite: read their manual first).",
+        zh: "修改方法：echo always > /sys/kernel/mm/transparent_hugepage/enabled（或在程序中调用 madvise(MADV_HUGEPAGE)；\
+             部分数据库的建议相反，请先查阅其手册）。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let setting = match run.host.memory.transparent_huge_pages.as_deref() {
+        None | Some("always") => return Vec::new(),
+        Some(setting) => setting,
+    };
+    let Some((base, huge)) = largest_pair(run) else { return Vec::new() };
+    let (Some(slow), Some(fast)) = (estimate(base), estimate(huge)) else { return Vec::new() };
+    let slower = slow.median / fast.median - 1.0;
+    // Intervals that overlap prove nothing; a run without intervals is taken at its word.
+    let overlap = matches!((slow.ci_low, fast.ci_high), (Some(low), Some(high)) if low <= high);
+    if slower.is_nan() || slower <= WORTH_SAYING || overlap {
+        return Vec::new();
+    }
+    let (times, base_ns, huge_ns) = (
+        percent(slower),
+        value(slow.median, Unit::Nanoseconds, Lang::En),
+        value(fast.median, Unit::Nanoseconds, Lang::En),
+    );
+    let text = Text {
+        en: format!(
+            "DRAM is {times} slower with base pages ({base_ns}) than with huge pages ({huge_ns}), and huge pages are not \
+             automatic here (THP={setting}): programs with much memory that don't ask for them pay this in page walks."
+        ),
+        zh: format!(
+            "使用基本页时 DRAM 比使用大页慢 {times}（{base_ns} 对 {huge_ns}），而本机不会自动使用大页（THP={setting}）：\
+             内存占用大且未主动申请大页的程序要为页表遍历付出这一代价。"
+        ),
+    };
+    vec![Conclusion { text, cases: vec![base.id.clone(), huge.id.clone()] }]
+}
+
+fn estimate(case: &CaseRecord) -> Option<&Estimate> {
+    case.measured().map(|measured| &measured.estimate).filter(|estimate| estimate.median > 0.0)
+}
+
+/// The largest size in memory that was measured with both pages and else alike.
+fn largest_pair(run: &Run) -> Option<(&CaseRecord, &CaseRecord)> {
+    let in_memory = last_cache_size(run).unwrap_or(0.0);
+    let size = |case: &CaseRecord| case.params.get("size").and_then(|size| size.parse::<u64>().ok());
+    let cases = || run.cases.iter().filter(|case| case.probe == LATENCY && estimate(case).is_some());
+    let base = cases().filter(|case| case.params.get("page") == Some("base"));
+    let pairs = base.filter(|case| size(case).is_some_and(|bytes| bytes as f64 > in_memory)).filter_map(|base| {
+        let wanted = base.params.with("page", "pmd");
+        cases().find(|case| case.params == wanted).map(|huge| (base, huge))
+    });
+    // Chains in random order show page walks; a stride may hide them.
+    pairs.max_by_key(|(base, _)| (base.params.get("pattern") == Some("random"), size(base)))
+}

@@ -1,0 +1,50 @@
+//! Rounds that got far less than the best one: somebody else uses the same caches, memory or CPU.
+
+use hostmark_model::{FlagKind, Lang, Run, Text, Unit};
+
+use super::{Conclusion, Rule};
+use crate::format::{percent, value};
+use crate::levels::{HIERARCHY, LEVELS};
+
+/// By how much the median must stay behind the best round.
+const WORTH_SAYING: f64 = 0.10;
+
+pub(super) static RULE: Rule = Rule {
+    id: "memory.rounds_differ",
+    probes: &[HIERARCHY],
+    cure: Some(Text {
+        en: "The best round is what the hardware gives when left alone. Stop other work on this host, or measure at a quiet \
+             hour; where the neighbours are not yours, a dedicated host or instance is the cure.",
+        zh: "最佳一轮代表硬件不受干扰时的表现。请停止本机的其他任务，或在空闲时段再测；若邻居不归您管理，可改用独占主机或独占实例。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let (mut en, mut zh, mut cases) = (Vec::new(), Vec::new(), Vec::new());
+    for level in LEVELS {
+        let Some(case) = level.case(run) else { continue };
+        let Some(measured) = case.measured() else { continue };
+        let (median, best) = (measured.estimate.median, measured.estimate.best_round);
+        let behind = 1.0 - best / median;
+        // The flag stands for the same rule; a run from before it says the same by its numbers.
+        let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::BestRoundGap);
+        if best > 0.0 && behind > 0.0 && (behind > WORTH_SAYING || is_flagged) {
+            let name = level.name;
+            let [best, median] = [best, median].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+            let behind = percent(behind);
+            en.push(format!("{name} {best} in the best round against {median} in the median ({behind})"));
+            zh.push(format!("{name} 最佳一轮 {best}，中位数 {median}（差 {behind}）"));
+            cases.push(case.id.clone());
+        }
+    }
+    if cases.is_empty() {
+        return Vec::new();
+    }
+    let (en, zh) = (en.join(", "), zh.join("；"));
+    let text = Text {
+        en: format!("Rounds of the same case differ by more than the hardware does: {en}. Neighbours, most likely."),
+        zh: format!("同一用例各轮之间的差异超出硬件本身：{zh}。很可能是邻居造成的。"),
+    };
+    vec![Conclusion { text, cases }]
+}

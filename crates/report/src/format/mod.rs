@@ -1,0 +1,23 @@
+//! Numbers for people: a value in its base unit becomes three significant digits with the unit that suits it.
+
+mod interval;
+mod scale;
+
+pub(crate) use interval::percent_number;
+pub use interval::{interval_target, low_high, percent, plus_minus};
+pub use scale::{Scale, in_scale, number, scale_for, unit_name, value};
+
+use hostmark_model::Estimate;
+
+/// How many significant digits a value is shown with; an interval's ends get one more where they would look alike.
+pub const DIGITS: usize = 3;
+
+/// `3×40`: the rounds, and the samples of one round.
+pub fn rounds_and_samples(estimate: &Estimate) -> String {
+    let rounds = u64::from(estimate.rounds);
+    match rounds {
+        0 => format!("0×{}", estimate.n),
+        // Rounds may differ by a few samples; what is shown is the nearest whole number.
+        _ => format!("{rounds}×{}", (estimate.n.saturating_add(rounds / 2)) / rounds),
+    }
+}

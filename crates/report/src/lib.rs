@@ -1,0 +1,12 @@
+//! What does a run mean? Numbers for people, tables, export formats and findings, all from a run file alone.
+#![forbid(unsafe_code)]
+
+pub mod escape;
+pub mod export;
+pub mod findings;
+pub mod format;
+mod levels;
+pub mod render;
+
+pub use findings::findings;
+pub use render::RenderOptions;

@@ -1,0 +1,238 @@
+//! Rows and columns: numbers stand under each other by their point, remarks behind them or, when long, below.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::page::{Page, Piece, Style, cut, gap};
+use crate::render::wrap::wrap;
+
+/// Columns between two columns, where the width allows it, and where not.
+const GAPS: [usize; 2] = [3, 2];
+
+/// A header may be this wide; it names a point of an axis, whose names are short in every catalogue.
+pub(super) const WIDEST_HEADER: usize = 20;
+
+/// The width of a usual fraction with its point: three digits, one of them before it.
+const USUAL_FRACTION: usize = 3;
+
+/// The share of the width that the first column may take before its texts wrap.
+const LABEL_SHARE: f64 = 0.45;
+
+/// How the cells of a column stand under each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Align {
+    /// At their end.
+    Right,
+    /// At their decimal point, the units and the `±` under each other too.
+    Point,
+    /// At their `…`.
+    Ellipsis,
+}
+
+/// A row.
+pub(super) enum Row {
+    /// A cell for each column, and what is remarkable about them.
+    Cells(Vec<Piece>, Vec<Piece>),
+    /// A label, and what stands in the place of all other cells.
+    Instead(Piece, Piece),
+    /// A heading that begins a new part under the same columns.
+    Heading(Piece),
+    /// Lines that were made elsewhere.
+    Lines(String),
+}
+
+/// A table without lines.
+pub(super) struct Grid {
+    columns: Vec<(Piece, Align)>,
+    rows: Vec<Row>,
+}
+
+/// What the width leaves to a grid's columns.
+struct Layout {
+    label: usize,
+    gap: usize,
+    widths: Vec<usize>,
+    headers: Vec<Piece>,
+}
+
+impl Grid {
+    /// A grid without a row.
+    pub(super) fn new() -> Grid {
+        Grid { columns: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Adds a column behind the labels.
+    pub(super) fn column(&mut self, header: &str, align: Align) {
+        let mut header = Piece::new(header, Style::Dim);
+        header.text = cut(&header.text, WIDEST_HEADER);
+        self.columns.push((header, align));
+    }
+
+    /// Adds a row; its first cell is the label.
+    pub(super) fn row(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// Writes the grid, in several parts when its columns need more than the width.
+    pub(super) fn write(mut self, page: &mut Page) {
+        let (widths, headers): (Vec<usize>, Vec<Piece>) = (0..self.columns.len()).map(|c| self.align(c)).unzip();
+        let label_of = |row: &Row| match row {
+            Row::Cells(cells, _) => cells.first().map_or(0, Piece::width),
+            Row::Instead(label, _) => label.width(),
+            Row::Heading(_) | Row::Lines(_) => 0,
+        };
+        let natural = self.rows.iter().map(label_of).max().unwrap_or(0);
+        let label = natural.min((page.width as f64 * LABEL_SHARE) as usize);
+        let needed = |gap: usize| 2 + label + widths.iter().map(|width| width + gap).sum::<usize>();
+        let gap = *GAPS.iter().find(|gap| needed(**gap) <= page.width).unwrap_or(&GAPS[GAPS.len() - 1]);
+        let layout = Layout { label, gap, widths, headers };
+        let mut from = 0;
+        loop {
+            let mut used = 2 + layout.label;
+            let mut to = from;
+            while to < layout.widths.len() && (to == from || used + layout.gap + layout.widths[to] <= page.width) {
+                used += layout.gap + layout.widths[to];
+                to += 1;
+            }
+            let is_last = to == layout.widths.len();
+            for row in &self.rows {
+                layout.write_row(page, row, from..to, is_last);
+            }
+            if is_last {
+                return;
+            }
+            from = to;
+        }
+    }
+
+    /// Pads the cells of a column to one width; tells it, and the padded header.
+    fn align(&mut self, column: usize) -> (usize, Piece) {
+        let (header, align) = (self.columns[column].0.clone(), self.columns[column].1);
+        let parts: Vec<[String; 4]> =
+            self.rows.iter().filter_map(|row| cell(row, column)).map(|c| split(&c.text, align)).collect();
+        let widest = |part: usize| parts.iter().map(|parts| parts[part].width()).max().unwrap_or(0);
+        let (first, fourth) = (widest(0), widest(3));
+        // A rare long fraction may push its own unit on, rather than part all others from theirs.
+        let second = match align {
+            Align::Point => widest(1).min(USUAL_FRACTION),
+            _ => widest(1),
+        };
+        let behind = parts.iter().map(|[_, b, c, _]| b.width().max(second) + c.width()).max().unwrap_or(0);
+        let core = first + behind;
+        let width = core.max(header.width()) + fourth;
+        let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(text.width()));
+        let mut parts = parts.into_iter();
+        for row in &mut self.rows {
+            let Row::Cells(cells, _) = row else { continue };
+            let Some(cell) = cells.get_mut(column + 1) else { continue };
+            let Some([a, b, c, d]) = parts.next() else { continue };
+            let lead = " ".repeat(width - fourth - core) + &pad(&a, first);
+            let number = format!("{b}{}{c}", pad(&b, second));
+            cell.text = format!("{lead}{a}{number}{}{d}{}", pad(&number, behind), pad(&d, fourth));
+        }
+        // The header stands over the numbers, not over their intervals.
+        let text = format!("{}{}{}", pad(&header.text, width - fourth), header.text, " ".repeat(fourth));
+        (width, Piece { text, style: header.style })
+    }
+}
+
+/// The cell of a row in a column behind the labels.
+fn cell(row: &Row, column: usize) -> Option<&Piece> {
+    match row {
+        Row::Cells(cells, _) => cells.get(column + 1),
+        _ => None,
+    }
+}
+
+/// A cell's parts that stand under each other.
+fn split(text: &str, align: Align) -> [String; 4] {
+    let nothing = String::new;
+    match align {
+        Align::Right => [text.to_owned(), nothing(), nothing(), nothing()],
+        Align::Ellipsis => {
+            let (before, after) = text.split_at(text.find(" …").unwrap_or(text.len()));
+            [before.to_owned(), after.to_owned(), nothing(), nothing()]
+        }
+        Align::Point => {
+            let (value, interval) = text.split_at(text.find(" ±").unwrap_or(text.len()));
+            let (number, unit) = value.split_at(value.find(' ').unwrap_or(value.len()));
+            let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
+            [whole, fraction, unit, interval].map(str::to_owned)
+        }
+    }
+}
+
+impl Layout {
+    fn write_row(&self, page: &mut Page, row: &Row, columns: std::ops::Range<usize>, is_last: bool) {
+        match row {
+            Row::Heading(title) => self.write_heading(page, title, columns),
+            Row::Cells(cells, notes) => {
+                let label = cells.first().cloned().unwrap_or_else(|| Piece::plain(""));
+                let (mut line, indent) = self.write_label(page, &label);
+                for cell in cells.iter().skip(1 + columns.start).take(columns.len()) {
+                    line.extend([gap(self.gap), cell.clone()]);
+                }
+                let used: usize = line.iter().map(Piece::width).sum();
+                let notes: &[Piece] = if is_last { notes } else { &[] };
+                let is_fitting = used + notes.iter().map(|note| note.width() + 3).sum::<usize>() <= page.width;
+                if is_fitting {
+                    notes.iter().for_each(|note| line.extend([gap(3), note.clone()]));
+                }
+                page.line(&line);
+                if !is_fitting {
+                    page.flow(indent + 6, notes);
+                }
+            }
+            Row::Instead(label, text) if columns.start == 0 => {
+                let (mut line, indent) = self.write_label(page, label);
+                let used = line.iter().map(Piece::width).sum::<usize>() + self.gap;
+                let room = page.width.saturating_sub(used);
+                // Beside a long label there may be too little room for a sentence.
+                if room < 24 && text.width() > room {
+                    page.line(&line);
+                    page.paragraph(&" ".repeat(indent + 6), &text.text, text.style);
+                    return;
+                }
+                let mut parts = wrap(&text.text, room).into_iter();
+                line.extend([gap(self.gap), Piece { text: parts.next().unwrap_or_default(), style: text.style }]);
+                page.line(&line);
+                parts.for_each(|part| page.line(&[gap(used), Piece { text: part, style: text.style }]));
+            }
+            Row::Lines(text) if is_last => page.append(text),
+            Row::Instead(..) | Row::Lines(_) => {}
+        }
+    }
+
+    /// A heading with the columns' headers in its line.
+    fn write_heading(&self, page: &mut Page, title: &Piece, columns: std::ops::Range<usize>) {
+        if !title.text.is_empty() {
+            page.blank();
+        }
+        let mut line = vec![title.clone()];
+        let label_end = 2 + self.label;
+        if title.width() > label_end {
+            page.line(&line);
+            line = vec![gap(label_end)];
+        } else {
+            line.push(gap(label_end - title.width()));
+        }
+        for header in &self.headers[columns] {
+            line.extend([gap(self.gap), header.clone()]);
+        }
+        if line.iter().any(|piece| !piece.text.trim().is_empty()) {
+            page.line(&line);
+        }
+    }
+
+    /// Writes a label but for its last line, which it returns padded, with the label's own indent.
+    fn write_label(&self, page: &mut Page, label: &Piece) -> (Vec<Piece>, usize) {
+        let text = label.text.trim_start();
+        let indent = label.text.len() - text.len();
+        let mut parts = wrap(text, self.label.saturating_sub(indent));
+        let last = Piece { text: parts.pop().unwrap_or_default(), style: label.style };
+        for text in parts {
+            page.line(&[gap(2 + indent), Piece { text, style: label.style }]);
+        }
+        let pad = self.label.saturating_sub(indent + last.width());
+        (vec![gap(2 + indent), last, gap(pad)], indent)
+    }
+}

@@ -1,0 +1,256 @@
+//! The head of the table: what was measured where, and what disturbed it.
+
+use hostmark_model::{CaseRecord, FlagKind, Lang, Outcome, Run, Unit};
+
+use super::page::{Page, Piece, Style};
+use super::view::View;
+use super::words;
+use crate::escape::visible;
+use crate::format::{percent, value};
+
+/// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
+const WORTH_SAYING: f64 = 0.01;
+
+/// How far the clock's rate may move: the calibration itself is no better than this.
+const CLOCK_DRIFT: f64 = 1e-4;
+
+/// Writes the head.
+pub(super) fn write(view: &View, page: &mut Page) {
+    let facts = machine(view);
+    page.flow(0, &facts);
+    page.flow(0, &settings(view));
+    let mut ends = Vec::new();
+    let mut disturbances = Vec::new();
+    how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
+    disturbed(view, &mut |en, zh| disturbances.push(if view.lang == Lang::Zh { zh } else { en }));
+    for warning in ends.iter().chain(&disturbances) {
+        page.paragraph("! ", warning, Style::Warning);
+    }
+    if !disturbances.is_empty() {
+        let advice = page.say(words::WHAT_TO_DO);
+        page.paragraph("  ", advice, Style::Dim);
+    }
+}
+
+/// What was measured.
+fn machine(view: &View) -> Vec<Piece> {
+    let (run, host) = (view.run, &view.run.host);
+    let mut facts = vec![
+        Piece::new(format!("hostmark {}", run.tool.version), Style::Heading),
+        Piece::new(&host.hostname, Style::Heading),
+    ];
+    let online = host.cpus.iter().filter(|cpu| cpu.online).count();
+    let usable = host.usable_cpus().len();
+    let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
+    // The marks of a trade name tell nobody anything.
+    let model = host.cpu.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""));
+    let mut parts: Vec<String> = model.into_iter().collect();
+    if online > 0 {
+        let packages = host.cpu.packages;
+        parts.push(match view.lang {
+            Lang::En if packages > 0 => {
+                format!("{} of {}", count(online, "CPU", "CPUs"), count(packages, "package", "packages"))
+            }
+            Lang::En => count(online, "CPU", "CPUs"),
+            Lang::Zh if packages > 0 => format!("{packages} 个封装共 {online} 个 CPU"),
+            Lang::Zh => format!("{online} 个 CPU"),
+        });
+        if usable < online {
+            parts.push(match view.lang {
+                Lang::En => format!("{usable} usable"),
+                Lang::Zh => format!("可用 {usable} 个"),
+            });
+        }
+    }
+    if !host.nodes.is_empty() {
+        parts.push(match view.lang {
+            Lang::En => count(host.nodes.len(), "node", "nodes"),
+            Lang::Zh => format!("{} 个节点", host.nodes.len()),
+        });
+    }
+    if host.memory.total_bytes > 0 {
+        parts.push(value(host.memory.total_bytes as f64, Unit::Bytes, view.lang));
+    }
+    let comma = if view.lang == Lang::Zh { "，" } else { ", " };
+    facts.push(Piece::plain(parts.join(comma)));
+    if !host.kernel.release.is_empty() {
+        facts.push(Piece::plain(format!("Linux {}", host.kernel.release)));
+    }
+    if let Some(hypervisor) = &host.virtualization.hypervisor {
+        let name = if hypervisor == "kvm" { "KVM" } else { hypervisor };
+        facts.push(Piece::plain(match view.lang {
+            Lang::En => format!("{name} guest"),
+            Lang::Zh => format!("{name} 虚拟机"),
+        }));
+    }
+    if let Some(container) = &host.virtualization.container {
+        facts.push(Piece::plain(match view.lang {
+            Lang::En => format!("in {container}"),
+            Lang::Zh => format!("{container} 容器"),
+        }));
+    }
+    facts
+}
+
+/// How it was measured.
+fn settings(view: &View) -> Vec<Piece> {
+    let (run, settings) = (view.run, &view.run.settings);
+    let (cases, rounds, limit) = (run.cases.len(), settings.rounds, settings.limit_s);
+    let profile = view.say(words::profile(settings.profile));
+    let limit = value(if limit.is_finite() { limit * 1e9 } else { limit }, Unit::Nanoseconds, view.lang);
+    let mut facts = vec![
+        match view.lang {
+            Lang::En => format!("{profile}, at most {}", whole_seconds(settings.limit_s).unwrap_or(limit)),
+            Lang::Zh => format!("{profile}，最长 {}", whole_seconds(settings.limit_s).unwrap_or(limit)),
+        },
+        match view.lang {
+            Lang::En => format!("{cases} cases × {rounds} rounds"),
+            Lang::Zh => format!("{cases} 个用例 × {rounds} 轮"),
+        },
+    ];
+    if let Some(seconds) = duration_s(run) {
+        let took = whole_seconds(seconds).unwrap_or_default();
+        facts.push(match view.lang {
+            Lang::En => format!("{}, took {took}", run.started),
+            Lang::Zh => format!("{}，用时 {took}", run.started),
+        });
+    } else {
+        facts.push(run.started.clone());
+    }
+    facts.push(match view.lang {
+        Lang::En => format!("seed {:x}", settings.seed),
+        Lang::Zh => format!("种子 {:x}", settings.seed),
+    });
+    let clock = match settings.clock.source.as_str() {
+        "tsc" => "TSC",
+        "cntvct" => "CNTVCT",
+        source => source,
+    };
+    let rate = value(settings.clock.hz, Unit::Hertz, view.lang);
+    facts.push(match view.lang {
+        Lang::En => format!("clock {clock} {rate}"),
+        Lang::Zh => format!("时钟 {clock} {rate}"),
+    });
+    if !settings.filters.is_empty() {
+        facts.push(match view.lang {
+            Lang::En => format!("only {}", settings.filters.join(" ")),
+            Lang::Zh => format!("仅 {}", settings.filters.join(" ")),
+        });
+    }
+    facts.extend(settings.set.iter().map(|(key, value)| format!("{key}={value}")));
+    facts.into_iter().map(Piece::plain).collect()
+}
+
+fn whole_seconds(seconds: f64) -> Option<String> {
+    match seconds {
+        s if !(0.0..1e9).contains(&s) => None,
+        s if s >= 120.0 => Some(format!("{:.0} min", s / 60.0)),
+        s => Some(format!("{s:.0} s")),
+    }
+}
+
+/// Seconds from start to end, where the file tells both.
+fn duration_s(run: &Run) -> Option<f64> {
+    let parse = |text: &str| text.parse::<jiff::Timestamp>().ok();
+    let (start, end) = (parse(&run.started)?, parse(run.finished.as_deref()?)?);
+    let seconds = end.duration_since(start).as_secs_f64();
+    (seconds >= 0.0).then_some(seconds)
+}
+
+/// Whether all was measured that was to be; a sentence, in both languages, for what was not.
+fn how_it_ended(view: &View, say: &mut impl FnMut(String, String)) {
+    let run = view.run;
+    if let Some(why) = &run.interrupted {
+        say(format!("this run ended before its plan did: {why}"), format!("本次运行提前结束：{why}"));
+    } else if run.finished.is_none() {
+        say("this run has not finished".into(), "本次运行尚未结束".into());
+    }
+    let count = |wanted: fn(&Outcome) -> bool| run.cases.iter().filter(|case| wanted(&case.outcome)).count();
+    let failed = count(|outcome| matches!(outcome, Outcome::Failed { .. }));
+    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped { .. }));
+    if failed > 0 {
+        say(
+            format!("{failed} of {} cases failed and {skipped} were skipped; each says why below", run.cases.len()),
+            format!("{} 个用例中 {failed} 个失败、{skipped} 个略过，原因见下文", run.cases.len()),
+        );
+    }
+}
+
+/// What disturbed the run, a sentence each.
+fn disturbed(view: &View, say: &mut impl FnMut(String, String)) {
+    let (host, clock) = (&view.run.host, &view.run.settings.clock);
+    if let Some(why) = &clock.reason {
+        say(
+            format!("the clock is {} and not the CPU's counter: {why}", clock.source),
+            format!("时钟为 {}，未使用 CPU 计数器：{why}", clock.source),
+        );
+    }
+    if let Some(drift) = clock.drift.filter(|drift| drift.abs() > CLOCK_DRIFT) {
+        let parts = value(drift.abs() * 1e6, Unit::Count, view.lang);
+        say(
+            format!("the clock's rate moved by {parts} parts in a million during the run"),
+            format!("运行期间时钟频率变化了百万分之 {parts}"),
+        );
+    }
+    let usable = host.usable_cpus().len();
+    if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64) {
+        let quota = crate::format::number(quota);
+        say(
+            format!("a CPU quota of {quota} for {usable} CPUs stops this run now and then"),
+            format!("CPU 配额为 {quota}（共 {usable} 个 CPU），运行会不时被暂停"),
+        );
+    }
+    for disturbance in &view.run.disturbances {
+        say(visible(&disturbance.en), visible(&disturbance.zh));
+    }
+    noise(view, say);
+}
+
+fn noise(view: &View, say: &mut impl FnMut(String, String)) {
+    let measured: Vec<_> = view.run.cases.iter().filter_map(CaseRecord::measured).collect();
+    let steal_ns: f64 = measured.iter().filter_map(|m| m.noise.steal_ns).filter(|ns| ns.is_finite()).sum();
+    let of_run = duration_s(view.run).filter(|seconds| *seconds > 0.0).map(|seconds| steal_ns / 1e9 / seconds);
+    if steal_ns > 0.0 && of_run.is_none_or(|share| share >= WORTH_SAYING / 10.0) {
+        let time = value(steal_ns, Unit::Nanoseconds, view.lang);
+        let share = of_run.map(percent);
+        say(
+            match &share {
+                Some(share) => format!("steal {share}: the hypervisor gave {time} of this run to others"),
+                None => format!("steal: the hypervisor gave {time} of this run to others"),
+            },
+            match &share {
+                Some(share) => format!("被窃取 {share}：虚拟机管理程序把本次运行中的 {time} 给了他人"),
+                None => format!("虚拟机管理程序把本次运行中的 {time} 给了他人"),
+            },
+        );
+    }
+    let sum = |of: fn(&hostmark_model::Measured) -> u64| measured.iter().fold(0u64, |sum, m| sum.saturating_add(of(m)));
+    let (tainted, left_out) = (sum(|m| m.noise.tainted), sum(|m| m.noise.left_out));
+    let samples = sum(|m| m.estimate.n.saturating_add(m.noise.left_out));
+    let share = tainted as f64 / samples.max(1) as f64;
+    if tainted > 0 && share >= WORTH_SAYING {
+        let share = percent(share);
+        say(
+            format!("{tainted} of {samples} samples ({share}) moved or waited for a CPU; {left_out} were left out"),
+            format!("{samples} 个样本中 {tainted} 个（{share}）被迁移或等待 CPU；已剔除 {left_out} 个"),
+        );
+    }
+    let rounds = sum(|m| u64::from(m.estimate.rounds));
+    let unsettled = sum(|m| u64::from(m.noise.unsettled_rounds));
+    if unsettled > 0 && unsettled as f64 >= WORTH_SAYING * rounds as f64 {
+        say(
+            format!("in {unsettled} of {rounds} rounds the CPU's clock did not settle"),
+            format!("{rounds} 轮中有 {unsettled} 轮 CPU 频率未稳定"),
+        );
+    }
+    for (kind, count) in &view.flags {
+        // The unsettled rounds were told above.
+        if view.is_common(*kind) && *kind != FlagKind::Unsettled {
+            let (en, zh) = (words::flag(*kind).en, words::flag(*kind).zh);
+            say(
+                format!("{count} of {} values: {en}", view.measured),
+                format!("{} 个数值中 {count} 个：{zh}", view.measured),
+            );
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The blocks BANDWIDTH BY SIZE and LATENCY BY SIZE AND PATTERN.
+
+use hostmark_model::{CaseRecord, Text, Unit};
+
+use super::grid::Grid;
+use super::page::Page;
+use super::remarks::reason_rows;
+use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
+use super::view::{Shown, View, short_size};
+use super::words;
+use crate::levels::level_of_size;
+
+/// The probes of bandwidth, with the words for what they do.
+pub(super) const BANDWIDTHS: [(&str, Text); 3] =
+    [("memory.read", words::READ), ("memory.write", words::WRITE), ("memory.copy", words::COPY)];
+
+/// The probe of latency.
+pub(super) const LATENCY: &str = "memory.latency";
+
+/// Fewer sizes than this are no sweep: they are listed with the rest.
+const SIZES: usize = 3;
+
+/// Writes both blocks, as far as the run has them.
+pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
+    let bandwidths: Vec<(&str, String)> =
+        BANDWIDTHS.iter().map(|(probe, word)| (*probe, view.say(*word).to_owned())).collect();
+    block(view, page, shown, words::BANDWIDTH, &bandwidths, Unit::BytesPerSecond);
+    block(view, page, shown, words::LATENCY, &[(LATENCY, String::new())], Unit::Nanoseconds);
+}
+
+fn block<'a>(
+    view: &View<'a>,
+    page: &mut Page,
+    shown: &mut Shown<'a>,
+    heading: Text,
+    probes: &[(&str, String)],
+    unit: Unit,
+) {
+    let mut members: Vec<&CaseRecord> = Vec::new();
+    let mut lines: Vec<(String, Vec<&CaseRecord>)> = Vec::new();
+    for (probe, word) in probes {
+        let cases = view.cases_of(probe);
+        for (rest, line) in lines_along(&cases, "size") {
+            if line.iter().filter(|case| case.measured().is_some()).count() < SIZES {
+                continue;
+            }
+            let points = view.off_default(probe, &rest);
+            // The pattern names the row of a latency, the default too; elsewhere only what is not at its default does.
+            let pattern = rest.get("pattern").filter(|_| word.is_empty());
+            let rest = points.iter().filter(|(axis, _)| pattern.is_none() || *axis != "pattern").copied();
+            let mut names: Vec<String> = pattern.map(|p| pattern_name(view, p)).into_iter().collect();
+            names.extend(Some(word.clone()).filter(|word| !word.is_empty()));
+            names.extend(rest.map(|(axis, value)| view.point_label(probe, axis, value)));
+            lines.push((names.join(" "), line.clone()));
+            members.extend(line);
+        }
+    }
+    let Some(first) = members.first() else { return };
+    let mut at: Vec<Point> = points(view, &first.probe, "size", &members);
+    at.sort_by_key(|point| point.value.parse::<u64>().unwrap_or(u64::MAX));
+    for point in &mut at {
+        let bytes = point.value.parse::<u64>().ok();
+        point.group = bytes.and_then(|bytes| level_of_size(view.run, bytes as f64)).map(|level| level.name);
+    }
+    let series = lines.into_iter().map(|(label, line)| Series { label, cells: cells(&at, "size", &line) }).collect();
+    let sweep = Sweep { title: view.say(words::SIZE).to_owned(), points: at, series, unit };
+    let unit_name = sweep.unit_name(view);
+    let comma = if unit_name.is_empty() { "" } else { view.say(words::COMMA) };
+    page.heading(&format!("{}{comma}{unit_name}", view.say(heading)), "");
+    if sweep.series.len() > 3 {
+        sweep.write_down(view, page)
+    } else {
+        sweep.write_across(view, page)
+    }
+    let mut grid = Grid::new();
+    reason_rows(view, &members).into_iter().for_each(|row| grid.row(row));
+    grid.write(page);
+    shown.extend(members.iter().map(|case| case.id.as_str()));
+}
+
+/// A pattern in words; a number is a stride in bytes.
+fn pattern_name(view: &View, pattern: &str) -> String {
+    let word = match pattern {
+        "random" => Text { en: "random", zh: "随机" },
+        "in_page" => Text { en: "in page", zh: "窗口内随机" },
+        stride if stride.parse::<u64>().is_ok() => words::STRIDE,
+        _ => return pattern.to_owned(),
+    };
+    match pattern.parse::<u64>() {
+        Ok(_) => format!("{} {}", view.say(word), short_size(pattern)),
+        Err(_) => view.say(word).to_owned(),
+    }
+}

@@ -1,0 +1,83 @@
+//! The table of `hostmark run` and `hostmark report`, made from a run alone.
+
+mod grid;
+mod header;
+mod hierarchy;
+mod memory;
+mod page;
+mod remarks;
+mod sections;
+mod sweep;
+mod view;
+mod words;
+
+use hostmark_model::{Lang, Run};
+
+use self::page::{Mark, Page, Piece, Style};
+use self::view::{Shown, View};
+use super::RenderOptions;
+use crate::findings::findings_and_kept;
+use crate::format::percent;
+
+/// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
+pub fn table(run: &Run, options: &RenderOptions) -> String {
+    let view = View::new(run, options);
+    let mut page = Page::new(options);
+    let mut shown = Shown::new();
+    header::write(&view, &mut page);
+    if run.cases.is_empty() {
+        page.blank();
+        let nothing = page.say(words::NO_CASES);
+        page.paragraph("", nothing, Style::Plain);
+        return page.into_text();
+    }
+    hierarchy::write(&view, &mut page, &mut shown);
+    memory::write(&view, &mut page, &mut shown);
+    sections::write(&view, &mut page, &mut shown);
+    findings(run, &mut page);
+    legend(&view, &mut page);
+    page.into_text()
+}
+
+fn findings(run: &Run, page: &mut Page) {
+    let findings = findings_and_kept(run);
+    let title = page.say(words::FINDINGS);
+    if findings.is_empty() {
+        let none = page.say(words::ALL_WELL);
+        page.heading(title, none);
+        return;
+    }
+    page.heading(title, "");
+    let lang = page.options.lang;
+    for (index, finding) in findings.iter().enumerate() {
+        page.paragraph(&format!("{:>3}  ", index + 1), finding.text.get(lang), Style::Plain);
+        if let Some(cure) = &finding.cure {
+            page.paragraph("     ", cure.get(lang), Style::Dim);
+        }
+    }
+}
+
+/// What the marks on this page mean.
+fn legend(view: &View, page: &mut Page) {
+    let target = percent(view.target);
+    let target = target.replace(".0", "");
+    let mut facts = Vec::new();
+    if !view.verbose && view.measured > 0 {
+        facts.push(match view.lang {
+            Lang::En => format!("± half of the 95 % interval, shown where over {target}"),
+            Lang::Zh => format!("± 95 % 区间的一半，超过 {target} 时显示"),
+        });
+    }
+    let marks = [
+        (Mark::About, words::ABOUT_LEGEND),
+        (Mark::Remark, words::REMARK_LEGEND),
+        (Mark::NotPlanned, words::NOT_PLANNED_LEGEND),
+    ];
+    let used = marks.into_iter().filter(|(mark, _)| page.marks.contains(mark));
+    facts.extend(used.map(|(_, text)| view.say(text).to_owned()));
+    if !facts.is_empty() {
+        page.blank();
+        let pieces: Vec<Piece> = facts.iter().map(|fact| Piece::new(fact, Style::Dim)).collect();
+        page.flow_hanging(0, 0, &pieces);
+    }
+}

@@ -1,0 +1,118 @@
+//! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
+
+use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Text, Unit};
+
+use super::grid::Row;
+use super::page::{Piece, Style};
+use super::view::{View, reason};
+use super::words;
+use crate::format::{percent, value};
+
+/// Share of disturbed samples from which they are mentioned: a few are everyday, and left out already.
+const TAINTED_SHARE: f64 = 0.05;
+
+/// Further quantities up to this many fit behind a value.
+const FEW_QUANTITIES: usize = 3;
+
+/// The further quantities of a measurement.
+pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
+    let Some(info) = view.probe(&case.probe) else { return Vec::new() };
+    let known = info.also.iter().filter_map(|quantity| {
+        let estimate = &measured.also.get(&quantity.name)?.estimate;
+        let shown = value(estimate.median, quantity.unit, view.lang);
+        Some(match quantity.unit {
+            // The unit says it all.
+            Unit::CoreCycles | Unit::ReferenceCycles => shown,
+            _ => format!("{} {shown}", quantity.title.get(view.lang)),
+        })
+    });
+    let known: Vec<Piece> = known.map(|text| Piece::new(text, Style::Dim)).collect();
+    if known.len() > FEW_QUANTITIES && !view.verbose { Vec::new() } else { known }
+}
+
+/// The remarks on a value.
+pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
+    let mut texts: Vec<String> = Vec::new();
+    for flag in &measured.flags {
+        if view.verbose || !view.is_common(flag.kind) {
+            texts.push(flag_text(view, measured, flag));
+        }
+    }
+    let noise = &measured.noise;
+    let samples = measured.estimate.n.saturating_add(noise.left_out).max(1);
+    let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyTainted);
+    let share = noise.tainted as f64 / samples as f64;
+    if noise.tainted > 0 && (view.verbose || (share >= TAINTED_SHARE && !is_told)) {
+        texts.push(match view.lang {
+            Lang::En => format!("{} of {samples} samples disturbed", noise.tainted),
+            Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.tainted),
+        });
+    }
+    let mut pieces: Vec<Piece> =
+        texts.into_iter().map(|text| Piece::new(format!("! {text}"), Style::Warning)).collect();
+    if view.verbose {
+        pieces.extend(measured.notes.iter().map(|(key, note)| Piece::new(format!("{key}: {note}"), Style::Dim)));
+        pieces.push(Piece::new(&case.id, Style::Dim));
+    }
+    pieces
+}
+
+/// One flag in words, with what it stands on where that cannot be told in few words of our own.
+fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
+    let estimate = &measured.estimate;
+    let label = view.say(words::flag(flag.kind));
+    let text = match flag.kind {
+        FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.median > 0.0 => {
+            let by = percent((1.0 - estimate.best_round / estimate.median).abs());
+            match view.lang {
+                Lang::En => format!("best round {by} better"),
+                Lang::Zh => format!("最佳一轮好 {by}"),
+            }
+        }
+        FlagKind::RoundsLost => match view.lang {
+            Lang::En => format!("{} of {} rounds", estimate.rounds, view.run.settings.rounds),
+            Lang::Zh => format!("{} 轮中只有 {} 轮", view.run.settings.rounds, estimate.rounds),
+        },
+        _ => label.to_owned(),
+    };
+    let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;
+    match flag.detail.as_str() {
+        detail if needs_detail && !detail.is_empty() => format!("{text}{}{detail}", view.say(words::COLON)),
+        _ => text,
+    }
+}
+
+/// The rows of cases without a value: one for each reason of a probe, with the number of cases that share it.
+pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<Row> {
+    let mut groups: Vec<(&str, bool, &str, Vec<&CaseRecord>)> = Vec::new();
+    for case in cases {
+        let Some((is_failed, why)) = reason(case) else { continue };
+        match groups
+            .iter_mut()
+            .find(|(probe, failed, other, _)| *probe == case.probe && *failed == is_failed && *other == why)
+        {
+            Some((.., members)) => members.push(case),
+            None => groups.push((&case.probe, is_failed, why, vec![case])),
+        }
+    }
+    let row = |(probe, is_failed, why, members): (&str, bool, &str, Vec<&CaseRecord>)| {
+        let (word, style): (Text, Style) =
+            if is_failed { (words::FAILED, Style::Bad) } else { (words::SKIPPED, Style::Dim) };
+        let mut text = format!("{}{}{why}", view.say(word), view.say(words::COLON));
+        if view.verbose {
+            let ids: Vec<&str> = members.iter().map(|case| case.id.as_str()).collect();
+            text = format!("{text} [{}]", ids.join(" "));
+        }
+        Row::Instead(Piece::plain(which(view, probe, &members)), Piece::new(text, style))
+    };
+    groups.into_iter().map(row).collect()
+}
+
+/// Which cases of a probe: its title for the default, the point when it is one, else how many.
+fn which(view: &View, probe: &str, cases: &[&CaseRecord]) -> String {
+    if let [case] = cases {
+        return view.title(probe, &view.off_default(probe, &case.params));
+    }
+    let title = view.title(probe, &[]);
+    format!("{title}{}{} {}", view.say(words::COMMA), cases.len(), view.say(words::CASES))
+}

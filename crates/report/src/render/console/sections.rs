@@ -1,0 +1,157 @@
+//! All other probes, by section: a row a case, and the sweeps across under it.
+
+use std::collections::HashSet;
+
+use hostmark_model::{CaseRecord, Lang, Measured, Unit};
+
+use super::grid::{Align, Grid, Row};
+use super::page::{Page, Piece, Style};
+use super::remarks::{quantities, reason_rows, remarks};
+use super::sweep::{Series, Sweep, cells, lines_along, points};
+use super::view::{Shown, View};
+use super::words;
+use crate::format::{low_high, rounds_and_samples, value};
+
+/// Points of a numeric axis from which a line across is easier to read than rows.
+const NUMERIC_POINTS: usize = 4;
+/// Points of other axes: they must also come in two lines or more.
+const NAMED_POINTS: usize = 3;
+
+/// Writes every section with a case that was not shown yet.
+pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
+    let mut sections: Vec<(&str, &str, Vec<&CaseRecord>)> = Vec::new();
+    for case in view.run.cases.iter().filter(|case| !shown.contains(case.id.as_str())) {
+        let (key, name) = match view.probe(&case.probe) {
+            Some(info) => (info.section.en.as_str(), info.section.get(view.lang)),
+            None => (words::OTHER.en, view.say(words::OTHER)),
+        };
+        match sections.iter_mut().find(|(known, ..)| *known == key) {
+            Some((.., cases)) => cases.push(case),
+            None => sections.push((key, name, vec![case])),
+        }
+    }
+    if sections.is_empty() {
+        return;
+    }
+    // One grid for all: the eye runs down the same columns from section to section.
+    let mut grid = Grid::new();
+    grid.column(view.say(words::MEDIAN), Align::Point);
+    grid.column(view.say(words::INTERVAL), Align::Ellipsis);
+    grid.column(view.say(words::SAMPLES), Align::Right);
+    for (_, name, cases) in sections {
+        let heading = if view.lang == Lang::En { name.to_uppercase() } else { name.to_owned() };
+        grid.row(Row::Heading(Piece::new(&heading, Style::Heading)));
+        let mut seen: HashSet<&str> = HashSet::new();
+        for case in &cases {
+            if seen.insert(&case.probe) {
+                let same = cases.iter().filter(|other| other.probe == case.probe);
+                probe_rows(view, page, &mut grid, &same.copied().collect::<Vec<_>>());
+            }
+        }
+        shown.extend(cases.iter().map(|case| case.id.as_str()));
+    }
+    grid.write(page);
+}
+
+/// The rows of one probe: its cases, why some have no value, then what reads better across.
+fn probe_rows(view: &View, page: &mut Page, grid: &mut Grid, cases: &[&CaseRecord]) {
+    let Some(first) = cases.first() else { return };
+    let probe = first.probe.as_str();
+    let mut sweeps = Vec::new();
+    let swept = take_sweeps(view, &mut sweeps, cases);
+    let is_row =
+        |case: &CaseRecord| view.off_default(probe, &case.params).is_empty() || !swept.contains(case.id.as_str());
+    let mut is_first = true;
+    for case in cases.iter().filter(|case| is_row(case)) {
+        let Some(measured) = case.measured() else { continue };
+        grid.row(case_row(view, cases, case, measured, is_first));
+        is_first = false;
+    }
+    reason_rows(view, cases).into_iter().for_each(|row| grid.row(row));
+    for sweep in sweeps {
+        let mut sheet = page.sheet();
+        sweep.write_across(view, &mut sheet);
+        page.marks.append(&mut sheet.marks);
+        grid.row(Row::Lines(sheet.into_text()));
+    }
+}
+
+fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Measured, is_first: bool) -> Row {
+    let probe = case.probe.as_str();
+    let estimate = &measured.estimate;
+    let unit = view.unit_or(probe, Unit::Ratio);
+    let off = view.off_default(probe, &case.params);
+    let label = if is_first && off.is_empty() {
+        // The default says where it stands on the axes that others move along.
+        let varies = |axis: &str| all.iter().any(|other| other.params.get(axis) != case.params.get(axis));
+        let points: Vec<(&str, &str)> = case.params.0.iter().map(|(a, v)| (a.as_str(), v.as_str())).collect();
+        let moved: Vec<(&str, &str)> = points.into_iter().filter(|(axis, _)| varies(axis)).collect();
+        view.title(probe, &moved)
+    } else if is_first {
+        view.title(probe, &off)
+    } else {
+        format!("  {}", view.points_label(probe, &off))
+    };
+    let interval = low_high(estimate, unit).unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
+    let mut notes = quantities(view, case, measured);
+    notes.extend(remarks(view, case, measured));
+    let cells = vec![
+        Piece::plain(label),
+        Piece::plain(value(estimate.median, unit, view.lang)),
+        Piece::plain(interval),
+        Piece::new(rounds_and_samples(estimate), Style::Dim),
+    ];
+    Row::Cells(cells, notes)
+}
+
+/// Puts lines of cases along an axis into sweeps, longest axis first; returns the ids that they hold.
+fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRecord]) -> HashSet<&'a str> {
+    let mut taken: HashSet<&str> = HashSet::new();
+    let Some(first) = cases.first() else { return taken };
+    let probe = first.probe.as_str();
+    let mut axes: Vec<&str> = first.params.0.iter().map(|(axis, _)| axis.as_str()).collect();
+    axes.sort_by_key(|axis| std::cmp::Reverse(points(view, probe, axis, cases).len()));
+    for axis in axes {
+        let is_numeric = view.is_numeric(probe, axis);
+        let enough = if is_numeric { NUMERIC_POINTS } else { NAMED_POINTS };
+        let is_long = |line: &Vec<&CaseRecord>| {
+            line.iter().filter(|case| case.measured().is_some()).count() >= enough
+                && line.iter().any(|case| !taken.contains(case.id.as_str()))
+        };
+        let mut lines = lines_along(cases, axis);
+        lines.retain(|(_, line)| is_long(line));
+        if lines.len() < if is_numeric { 1 } else { 2 } {
+            continue;
+        }
+        let members: Vec<&CaseRecord> = lines.iter().flat_map(|(_, line)| line.iter().copied()).collect();
+        let at = points(view, probe, axis, &members);
+        let series = lines.iter().map(|(rest, line)| {
+            let off = view.off_default(probe, rest);
+            let label = if off.is_empty() { default_label(view, probe, rest) } else { view.points_label(probe, &off) };
+            Series { label: format!("  {label}"), cells: cells(&at, axis, line) }
+        });
+        let mut sweep = Sweep {
+            title: String::new(),
+            series: series.collect(),
+            unit: view.unit_or(probe, Unit::Ratio),
+            points: at,
+        };
+        let title = view.title(probe, &[]);
+        let unit = sweep.unit_name(view);
+        sweep.title = match (view.lang, unit) {
+            (Lang::En, "") => format!("{title} by {axis}"),
+            (Lang::En, unit) => format!("{title} by {axis}, {unit}"),
+            (Lang::Zh, "") => format!("{title}，按 {axis}"),
+            (Lang::Zh, unit) => format!("{title}，按 {axis}，{unit}"),
+        };
+        sweeps.push(sweep);
+        taken.extend(members.iter().map(|case| case.id.as_str()));
+    }
+    taken
+}
+
+/// The row of a sweep whose other axes are all at their default.
+fn default_label(view: &View, probe: &str, rest: &hostmark_model::Params) -> String {
+    let points: Vec<(&str, &str)> = rest.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
+    if points.is_empty() { view.say(words::MEDIAN).to_owned() } else { view.points_label(probe, &points) }
+}

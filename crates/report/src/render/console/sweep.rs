@@ -1,0 +1,318 @@
+//! Values along an axis: points read across, or down where there are many kinds of value for each point.
+
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, Params, Unit};
+use unicode_width::UnicodeWidthStr;
+
+use super::grid::{Align, Grid, Row, WIDEST_HEADER};
+use super::page::{Mark, Page, Piece, Style, cut, gap};
+use super::view::{View, reason, short_size};
+use super::words;
+use crate::escape::visible;
+use crate::format::{Scale, in_scale, percent, percent_number, scale_for, value};
+
+/// Values that lie further apart than this have no unit in common that suits them all.
+const ONE_SCALE: f64 = 1e4;
+
+/// A point of the swept axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Point {
+    /// Its value in a case id.
+    pub(super) value: String,
+    /// Its name in the table.
+    pub(super) label: String,
+    /// The group that it belongs to: a level of the memory hierarchy.
+    pub(super) group: Option<&'static str>,
+}
+
+/// The values at each point, all else being the same.
+pub(super) struct Series<'a> {
+    pub(super) label: String,
+    pub(super) cells: Vec<Option<&'a CaseRecord>>,
+}
+
+/// A table of values along an axis.
+pub(super) struct Sweep<'a> {
+    /// What the first column is called.
+    pub(super) title: String,
+    pub(super) points: Vec<Point>,
+    pub(super) series: Vec<Series<'a>>,
+    pub(super) unit: Unit,
+}
+
+/// Cases that differ in one axis alone, by what they have in common.
+pub(super) fn lines_along<'a>(cases: &[&'a CaseRecord], axis: &str) -> Vec<(Params, Vec<&'a CaseRecord>)> {
+    let mut lines: Vec<(Params, Vec<&CaseRecord>)> = Vec::new();
+    for case in cases.iter().filter(|case| case.params.get(axis).is_some()) {
+        let rest = Params(case.params.0.iter().filter(|(name, _)| name != axis).cloned().collect());
+        match lines.iter_mut().find(|(known, _)| *known == rest) {
+            Some((_, members)) => members.push(case),
+            None => lines.push((rest, vec![case])),
+        }
+    }
+    lines
+}
+
+/// The points of `axis` that the cases stand at: numbers ascending, names as they come.
+pub(super) fn points(view: &View, probe: &str, axis: &str, cases: &[&CaseRecord]) -> Vec<Point> {
+    let mut values: Vec<&str> = Vec::new();
+    for value in cases.iter().filter_map(|case| case.params.get(axis)) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let kind = view.kind_of(probe, axis);
+    if view.is_numeric(probe, axis) {
+        values.sort_by_key(|value| value.parse::<u64>().unwrap_or(u64::MAX));
+    }
+    let label = |value: &str| match kind {
+        AxisKind::Size => short_size(value),
+        _ => view.value_label(probe, axis, value),
+    };
+    let point = |value: &&str| {
+        let label = cut(&visible(&label(value)), WIDEST_HEADER);
+        Point { value: (*value).to_owned(), label, group: None }
+    };
+    values.iter().map(point).collect()
+}
+
+/// A line of cases as cells of the points.
+pub(super) fn cells<'a>(points: &[Point], axis: &str, cases: &[&'a CaseRecord]) -> Vec<Option<&'a CaseRecord>> {
+    let at = |point: &Point| cases.iter().find(|case| case.params.get(axis) == Some(&point.value)).copied();
+    points.iter().map(at).collect()
+}
+
+impl<'a> Sweep<'a> {
+    fn cases(&self) -> impl Iterator<Item = &'a CaseRecord> {
+        self.series.iter().flat_map(|series| series.cells.iter().flatten().copied())
+    }
+
+    /// The scale that suits all values; none when they lie too far apart.
+    pub(super) fn scale(&self) -> Option<Scale> {
+        let medians = self.cases().filter_map(|case| Some(case.measured()?.estimate.median.abs()));
+        let mut values: Vec<f64> = medians.filter(|value| value.is_finite() && *value > 0.0).collect();
+        values.sort_by(f64::total_cmp);
+        let (first, last) = (values.first()?, values.last()?);
+        (last / first < ONE_SCALE).then(|| scale_for(values[values.len() / 2], self.unit))
+    }
+
+    /// What the unit of the numbers is called, when there is one for all.
+    pub(super) fn unit_name(&self, view: &View) -> &'static str {
+        self.scale().map_or("", |scale| view.say(scale.suffix))
+    }
+
+    fn text(&self, view: &View, page: &mut Page, scale: Option<Scale>, cell: Option<&CaseRecord>) -> Piece {
+        let Some(case) = cell else {
+            page.marks.insert(Mark::NotPlanned);
+            return Piece::new("·", Style::Dim);
+        };
+        let Some(measured) = case.measured() else {
+            let is_failed = reason(case).is_some_and(|(is_failed, _)| is_failed);
+            return match is_failed {
+                true => Piece::new(view.say(words::FAIL), Style::Bad),
+                false => Piece::new(view.say(words::SKIP), Style::Dim),
+            };
+        };
+        let median = measured.estimate.median;
+        let number = scale.map_or_else(|| value(median, self.unit, view.lang), |scale| in_scale(median, scale));
+        let mut text = number;
+        let mut style = Style::Plain;
+        for flag in measured.flags.iter().filter(|flag| view.verbose || !view.is_common(flag.kind)) {
+            style = Style::Warning;
+            if flag.kind == FlagKind::Unconfirmed && !text.starts_with('≈') {
+                page.marks.insert(Mark::About);
+                text = format!("≈{text}");
+            } else if flag.kind != FlagKind::Unconfirmed && !text.ends_with('!') {
+                page.marks.insert(Mark::Remark);
+                text.push('!');
+            }
+        }
+        Piece::new(text, style)
+    }
+
+    /// Whether a value's interval is wide enough to be shown.
+    fn shows_interval(view: &View, case: &CaseRecord) -> bool {
+        let half = case.measured().and_then(|measured| measured.estimate.relative_half_width());
+        half.is_some_and(|half| view.verbose || half > view.target)
+    }
+
+    /// Writes the sweep with its points across, in as many banks as the width asks for.
+    pub(super) fn write_across(&self, view: &View, page: &mut Page) {
+        let scale = self.scale();
+        let mut rows: Vec<(Piece, Vec<Piece>)> = Vec::new();
+        for series in &self.series {
+            let cells = series.cells.iter().map(|cell| self.text(view, page, scale, *cell)).collect();
+            rows.push((Piece::plain(&series.label), cells));
+            if series.cells.iter().flatten().any(|case| Self::shows_interval(view, case)) {
+                let half = |cell: &Option<&CaseRecord>| cell.and_then(|c| c.measured()?.estimate.relative_half_width());
+                let cells = series.cells.iter().map(|cell| half(cell).map_or("–".to_owned(), percent_number));
+                let label = format!("  {}", view.say(words::PLUS_MINUS));
+                rows.push((Piece::new(label, Style::Dim), cells.map(|text| Piece::new(text, Style::Dim)).collect()));
+            }
+        }
+        let labels = rows.iter().map(|(label, _)| label.width()).chain([self.title.as_str().width()]);
+        let label_width = labels.max().unwrap_or(0).min(page.width * 2 / 5);
+        let widths: Vec<usize> = (0..self.points.len())
+            .map(|index| {
+                let cells = rows.iter().map(|(_, cells)| cells.get(index).map_or(0, Piece::width));
+                let begins = self.begins_group(index, 0);
+                let group =
+                    self.points[index].group.filter(|_| begins).map_or(0, |name| name.width().saturating_sub(1));
+                cells.chain([self.points[index].label.as_str().width(), group]).max().unwrap_or(0)
+            })
+            .collect();
+        let mut from = 0;
+        while from < self.points.len() {
+            let to = self.bank_end(page.width, label_width, &widths, from);
+            self.write_bank(page, &rows, label_width, &widths, from..to);
+            from = to;
+        }
+        self.write_remarks(view, page);
+    }
+
+    fn begins_group(&self, index: usize, first: usize) -> bool {
+        let group = |index: usize| self.points.get(index).and_then(|point| point.group);
+        group(index).is_some() && (index == first || group(index) != group(index.wrapping_sub(1)))
+    }
+
+    /// Columns that a point takes with what parts it from the one before.
+    fn taken(&self, widths: &[usize], index: usize, first: usize) -> usize {
+        widths[index] + if self.begins_group(index, first) { 4 } else { 2 }
+    }
+
+    fn bank_end(&self, width: usize, label_width: usize, widths: &[usize], from: usize) -> usize {
+        let mut used = 2 + label_width;
+        let mut to = from;
+        while to < widths.len() {
+            used += self.taken(widths, to, from);
+            if used > width && to > from {
+                break;
+            }
+            to += 1;
+        }
+        to
+    }
+
+    fn write_bank(
+        &self,
+        page: &mut Page,
+        rows: &[(Piece, Vec<Piece>)],
+        label_width: usize,
+        widths: &[usize],
+        bank: std::ops::Range<usize>,
+    ) {
+        let first = bank.start;
+        if bank.clone().any(|index| self.points[index].group.is_some()) {
+            let mut line = vec![gap(2 + label_width)];
+            for index in bank.clone() {
+                let taken = self.taken(widths, index, first);
+                match self.points[index].group.filter(|_| self.begins_group(index, first)) {
+                    Some(name) => {
+                        line.push(Piece::new(format!(" │ {name}"), Style::Dim));
+                        line.push(gap(taken.saturating_sub(3 + name.width())));
+                    }
+                    None => line.push(gap(taken)),
+                }
+            }
+            page.line(&line);
+        }
+        let head = bank.clone().map(|index| Piece::new(&self.points[index].label, Style::Dim)).collect::<Vec<_>>();
+        let title = Piece::new(&self.title, Style::Dim);
+        let all = std::iter::once((&title, head.as_slice()))
+            .chain(rows.iter().map(|(label, cells)| (label, &cells[bank.clone()])));
+        for (label, cells) in all {
+            let lead = label.text.len() - label.text.trim_start().len();
+            let mut parts = crate::render::wrap::wrap(label.text.trim_start(), label_width.saturating_sub(lead));
+            let last = parts.pop().unwrap_or_default();
+            for text in parts {
+                page.line(&[gap(2 + lead), Piece { text, style: label.style }]);
+            }
+            let room = label_width.saturating_sub(lead + last.as_str().width());
+            let mut line = vec![gap(2 + lead), Piece { text: last, style: label.style }, gap(room)];
+            for (index, cell) in bank.clone().zip(cells) {
+                let begins = self.begins_group(index, first);
+                line.push(if begins { Piece::new(" │ ", Style::Dim) } else { gap(2) });
+                line.push(gap((widths[index] + usize::from(begins)).saturating_sub(cell.width())));
+                line.push(cell.clone());
+            }
+            page.line(&line);
+        }
+    }
+
+    /// Writes the sweep with its points down and its series across.
+    pub(super) fn write_down(&self, view: &View, page: &mut Page) {
+        let scale = self.scale();
+        let columns: Vec<Vec<Piece>> = (self.series.iter())
+            .map(|series| {
+                let with_interval = |cell: &Option<&CaseRecord>| {
+                    let mut piece = self.text(view, page, scale, *cell);
+                    let half = cell.filter(|case| Self::shows_interval(view, case));
+                    if let Some(half) = half.and_then(|case| case.measured()?.estimate.relative_half_width()) {
+                        piece.text.push_str(&format!(" ±{}", percent(half)));
+                    }
+                    piece
+                };
+                series.cells.iter().map(with_interval).collect()
+            })
+            .collect();
+        let width_of = |index: usize| {
+            let cells = columns[index].iter().map(|cell| cell.width() + 2);
+            3 + cells.chain([self.series[index].label.as_str().width()]).max().unwrap_or(0)
+        };
+        let (mut from, label_columns) = (0, 24);
+        while from < columns.len() {
+            let mut to = from;
+            let mut used = label_columns;
+            while to < columns.len() && (to == from || used + width_of(to) <= page.width) {
+                used += width_of(to);
+                to += 1;
+            }
+            let mut grid = Grid::new();
+            grid.column(&self.title, Align::Right);
+            self.series[from..to].iter().for_each(|series| grid.column(&series.label, Align::Point));
+            grid.row(Row::Heading(Piece::plain("")));
+            for (index, point) in self.points.iter().enumerate() {
+                let group = point.group.filter(|_| self.begins_group(index, 0)).unwrap_or("");
+                let mut cells = vec![Piece::new(group, Style::Dim), Piece::new(&point.label, Style::Dim)];
+                cells.extend(columns[from..to].iter().map(|column| column[index].clone()));
+                grid.row(Row::Cells(cells, Vec::new()));
+            }
+            grid.write(page);
+            from = to;
+        }
+        self.write_remarks(view, page);
+    }
+
+    /// The flags of the cells, by kind, each with the cells that carry it.
+    fn write_remarks(&self, view: &View, page: &mut Page) {
+        /// Cells that are named; the rest is counted.
+        const NAMED: usize = 6;
+        let mut kinds: Vec<(FlagKind, Vec<String>, String)> = Vec::new();
+        for series in &self.series {
+            for (point, case) in self.points.iter().zip(&series.cells) {
+                let Some(measured) = case.and_then(CaseRecord::measured) else { continue };
+                for flag in measured.flags.iter().filter(|flag| view.verbose || !view.is_common(flag.kind)) {
+                    let name = format!("{} {}", series.label.trim(), point.label);
+                    match kinds.iter_mut().find(|(kind, ..)| *kind == flag.kind) {
+                        Some((_, names, _)) => names.push(name),
+                        None => kinds.push((flag.kind, vec![name], flag.detail.clone())),
+                    }
+                }
+            }
+        }
+        for (kind, names, detail) in kinds {
+            let mut text = format!(
+                "{}{}{}",
+                view.say(words::flag(kind)),
+                view.say(words::COLON),
+                names[..names.len().min(NAMED)].join(view.say(words::COMMA))
+            );
+            if names.len() > NAMED {
+                text.push_str(&format!(" +{}", names.len() - NAMED));
+            }
+            if matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed) && !detail.is_empty() {
+                text.push_str(&format!(" ({detail})"));
+            }
+            page.paragraph("    ! ", &text, Style::Warning);
+        }
+    }
+}

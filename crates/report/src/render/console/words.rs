@@ -1,0 +1,88 @@
+//! The fixed words of the tables, in both languages side by side.
+
+use hostmark_model::{FlagKind, Profile, Text};
+
+/// Declares a word in both languages.
+macro_rules! words {
+    ($($name:ident: $en:literal, $zh:literal;)*) => {
+        $(pub(super) const $name: Text = Text { en: $en, zh: $zh };)*
+    };
+}
+
+words! {
+    HIERARCHY: "MEMORY HIERARCHY", "内存层次";
+    BANDWIDTH: "BANDWIDTH BY SIZE", "各容量带宽";
+    LATENCY: "LATENCY BY SIZE AND PATTERN", "各容量与访问模式的延迟";
+    FINDINGS: "FINDINGS", "结论";
+    OTHER: "Other", "其他";
+    SIZE: "size", "容量";
+    LATENCY_COLUMN: "latency", "延迟";
+    BEST: "best round", "最佳一轮";
+    STRIDE: "stride", "步长";
+    COMMA: ", ", "，";
+    COLON: ": ", "：";
+    CYCLES: "cycles", "周期";
+    READ: "read", "读";
+    WRITE: "write", "写";
+    COPY: "copy", "拷贝";
+    MEDIAN: "median", "中位数";
+    INTERVAL: "95 % interval", "95 % 区间";
+    SAMPLES: "samples", "样本";
+    NO_INTERVAL: "none", "无";
+    PLUS_MINUS: "± %", "± %";
+    SKIP: "skip", "略过";
+    FAIL: "FAIL", "失败";
+    SKIPPED: "skipped", "略过";
+    FAILED: "FAILED", "失败";
+    CASES: "cases", "个用例";
+    NO_CASES: "No case was measured.", "没有测得任何用例。";
+    REPORTS: "the host reports", "主机标称";
+    REPORTED: "the host reports:", "主机标称：";
+    LINE: "line", "缓存行";
+    PAGES: "pages", "页";
+    ALL_WELL: "none: no rule finds anything to say about this run", "无：没有规则对本次运行提出结论";
+    ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
+        "≈ 本机标称的拓扑无法证实的数值";
+    REMARK_LEGEND: "! see the remark", "! 见备注";
+    NOT_PLANNED_LEGEND: "· not in this run's plan", "· 不在本次运行计划之内";
+    WHAT_TO_DO: "`hostmark host` says what disturbs a measurement, and what to do about it",
+        "`hostmark host` 会说明哪些因素干扰测量以及如何处理";
+}
+
+/// The word for a profile.
+pub(super) const fn profile(profile: Profile) -> Text {
+    match profile {
+        Profile::Quick => Text { en: "quick profile", zh: "快速档" },
+        Profile::Standard => Text { en: "standard profile", zh: "标准档" },
+        Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
+    }
+}
+
+/// What a flag says, in a few words.
+pub(super) const fn flag(kind: FlagKind) -> Text {
+    match kind {
+        FlagKind::FewRounds => Text { en: "fewer than three rounds: no interval", zh: "不足三轮：无区间" },
+        FlagKind::UnderResolution => {
+            Text { en: "under what the clock can tell apart", zh: "低于时钟的分辨能力" }
+        }
+        FlagKind::Implausible => Text { en: "implausible", zh: "不可信" },
+        FlagKind::MostlyTainted => Text { en: "most samples disturbed", zh: "多数样本受扰" },
+        FlagKind::Unsettled => Text { en: "the clock never settled", zh: "频率未稳定" },
+        FlagKind::RoundsLost => Text { en: "rounds lost", zh: "缺少若干轮" },
+        FlagKind::BestRoundGap => Text { en: "best round over 10 % better", zh: "最佳一轮好 10 % 以上" },
+        FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
+    }
+}
+
+/// The words for values of a placement axis.
+pub(super) fn placement(value: &str) -> Option<Text> {
+    Some(match value {
+        "same_cpu" => Text { en: "same CPU", zh: "同一 CPU" },
+        "smt_sibling" => Text { en: "SMT sibling", zh: "SMT 兄弟线程" },
+        "same_cache" => Text { en: "same cache", zh: "同一缓存" },
+        "other_cache" => Text { en: "other cache", zh: "另一缓存" },
+        "other_node" => Text { en: "other node", zh: "另一节点" },
+        "free" => Text { en: "free", zh: "自由调度" },
+        _ => return None,
+    })
+}

@@ -1,0 +1,26 @@
+//! A run for the eye: the console's tables.
+
+pub mod console;
+pub mod handbook;
+mod wrap;
+
+use hostmark_model::Lang;
+
+/// How a person wants to see a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Columns of the terminal that may be used: 100, or 80 where there are no more. Under 40 it is taken as 40.
+    pub width: usize,
+    /// Whether colour may be used; nothing depends on it. Whoever asks decides on NO_COLOR.
+    pub color: bool,
+    /// The language.
+    pub lang: Lang,
+    /// Whether to show every interval, remark and id.
+    pub verbose: bool,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        RenderOptions { width: 100, color: false, lang: Lang::En, verbose: false }
+    }
+}

@@ -1,0 +1,93 @@
+//! The findings: each is drawn from what it needs, and from nothing less.
+
+mod synthetic;
+
+use std::collections::HashSet;
+
+use hostmark_model::{Finding, Lang, Measured, Outcome, Run, Text};
+use hostmark_report::RenderOptions;
+use hostmark_report::findings::{RULES, findings};
+use hostmark_report::render::console::table;
+
+fn ids(run: &Run) -> Vec<String> {
+    findings(run).into_iter().map(|finding| finding.id).collect()
+}
+
+fn change(run: &mut Run, id: &str, change: impl FnOnce(&mut Measured)) {
+    let case = run.cases.iter_mut().find(|case| case.id == id).unwrap();
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!("{id} has no value") };
+    change(measured);
+}
+
+const BASE: &str = "memory.latency@size=268435456,pattern=random,page=base";
+
+#[test]
+fn the_plausible_run_has_all_three() {
+    let found = findings(&synthetic::plausible());
+    let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids, ["memory.huge_pages_off", "memory.rounds_differ", "memory.cache_size_differs"]);
+    for finding in &found {
+        assert!(!finding.cases.is_empty() && finding.cure.is_some());
+        assert!(!finding.text.en.is_empty() && !finding.text.zh.is_empty());
+    }
+    assert!(found[0].text.en.contains("27 %") && found[0].text.zh.contains("27 %"));
+}
+
+#[test]
+fn huge_pages_are_no_finding_when_they_are_on_or_the_difference_is_not_sure() {
+    let mut always = synthetic::plausible();
+    always.host.memory.transparent_huge_pages = Some("always".into());
+    let mut unknown = synthetic::plausible();
+    unknown.host.memory.transparent_huge_pages = None;
+    let mut unsure = synthetic::plausible();
+    change(&mut unsure, BASE, |measured| measured.estimate = synthetic::estimate(122.0, 0.3));
+    let mut small = synthetic::plausible();
+    change(&mut small, BASE, |measured| measured.estimate = synthetic::estimate(104.0, 0.001));
+    for run in [always, unknown, unsure, small] {
+        assert!(!ids(&run).contains(&"memory.huge_pages_off".to_owned()));
+    }
+}
+
+#[test]
+fn a_cache_that_measures_larger_is_a_finding_too() {
+    let mut run = synthetic::plausible();
+    change(&mut run, "memory.hierarchy@level=l2", |measured| {
+        measured.also.get_mut("size").unwrap().estimate.median = 2_097_152.0;
+    });
+    let texts: Vec<String> = findings(&run).into_iter().map(|finding| finding.text.en).collect();
+    assert!(texts.iter().any(|text| text.starts_with("L2 is reported as 1 MiB, but latency stays low up to 2 MiB")));
+}
+
+#[test]
+fn an_even_run_on_a_truthful_host_has_none() {
+    let mut run = synthetic::plausible();
+    run.host.memory.transparent_huge_pages = Some("always".into());
+    change(&mut run, "memory.hierarchy@level=l3", |measured| {
+        measured.estimate = synthetic::estimate(22.0, 0.01);
+        measured.flags.clear();
+        measured.also.get_mut("size").unwrap().estimate.median = 33e6;
+    });
+    assert_eq!(ids(&run), Vec::<String>::new());
+}
+
+#[test]
+fn an_empty_run_has_none() {
+    assert_eq!(findings(&synthetic::empty()), Vec::new());
+}
+
+#[test]
+fn a_finding_of_another_version_is_kept() {
+    let mut run = synthetic::plausible();
+    let kept = Text { en: "a later conclusion".to_owned(), zh: "后来的结论".to_owned() };
+    run.findings = findings(&run);
+    run.findings.push(Finding { id: "later.rule".into(), text: kept, cure: None, cases: Vec::new() });
+    let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
+    assert!(text.contains("  4  后来的结论"), "{text}");
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own_and_names_its_probes() {
+    let names: HashSet<&str> = RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(names.len(), RULES.len());
+    assert!(RULES.iter().all(|rule| !rule.probes.is_empty()));
+}

@@ -1,0 +1,346 @@
+//! A plausible run of a two-CPU guest, made up: caches, bandwidths, calls, forks, a skipped and a failed case, flags.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::*;
+
+/// The spread that every measured value here has.
+const SPREAD: f64 = 0.004;
+
+pub fn estimate(median: f64, spread: f64) -> Estimate {
+    Estimate {
+        median,
+        ci_low: Some(median * (1.0 - spread)),
+        ci_high: Some(median * (1.0 + spread)),
+        confidence: 0.95,
+        method: IntervalMethod::LogT,
+        min: median * 0.99,
+        max: median * 1.2,
+        mean: median * 1.01,
+        stddev: median * 0.02,
+        mad: median * 0.004,
+        best_round: median,
+        n: 120,
+        rounds: 3,
+    }
+}
+
+pub fn measured(median: f64, spread: f64) -> Measured {
+    Measured {
+        estimate: estimate(median, spread),
+        also: BTreeMap::new(),
+        samples: vec![vec![median * 0.99, median, median * 1.01]; 3],
+        rounds: (0..3)
+            .map(|round| RoundRecord {
+                round,
+                median,
+                taints: vec![0, 0, Taint::DELAYED],
+                core_hz: Some(3.1e9),
+                cpus: vec![0],
+                iterations: 1024,
+                settled: true,
+            })
+            .collect(),
+        noise: Noise::default(),
+        notes: BTreeMap::new(),
+        flags: Vec::new(),
+    }
+}
+
+pub fn case(id: &str, outcome: Outcome) -> CaseRecord {
+    let parsed: CaseId = id.parse().unwrap();
+    CaseRecord { id: id.to_owned(), probe: parsed.probe, params: parsed.params, outcome }
+}
+
+pub fn value(id: &str, median: f64) -> CaseRecord {
+    case(id, Outcome::Measured(Box::new(measured(median, SPREAD))))
+}
+
+fn with(mut record: CaseRecord, change: impl FnOnce(&mut Measured)) -> CaseRecord {
+    if let Outcome::Measured(measured) = &mut record.outcome {
+        change(measured);
+    }
+    record
+}
+
+fn flag(kind: FlagKind, detail: &str) -> Flag {
+    Flag { kind, detail: detail.to_owned() }
+}
+
+fn text(en: &str, zh: &str) -> Text<String> {
+    Text { en: en.into(), zh: zh.into() }
+}
+
+pub fn probe(
+    id: &str,
+    title: (&str, &str),
+    unit: Unit,
+    section: (&str, &str),
+    axes: &[(&str, AxisKind, &str)],
+) -> ProbeInfo {
+    let rate = matches!(unit, Unit::BytesPerSecond | Unit::OperationsPerSecond);
+    ProbeInfo {
+        id: id.into(),
+        title: text(title.0, title.1),
+        unit,
+        better: if rate { Better::Higher } else { Better::Lower },
+        also: Vec::new(),
+        revision: 1,
+        explain: Explain { what: text("", ""), why: text("", ""), reading: text("", "") },
+        section: text(section.0, section.1),
+        replaces: Vec::new(),
+        axes: axes.iter().map(|(n, k, d)| AxisInfo { name: (*n).into(), kind: *k, default: (*d).into() }).collect(),
+    }
+}
+
+fn probes() -> Vec<ProbeInfo> {
+    use AxisKind::{Choice, Count, Placement, Size, Threads};
+    let memory = ("Memory", "内存");
+    let bandwidth: &[_] =
+        &[("size", Size, "1048576"), ("kernel", Choice, "best"), ("threads", Threads, "1"), ("page", Choice, "pmd")];
+    let calls = ("System calls", "系统调用");
+    let processes = ("Processes", "进程");
+    let mut all = vec![
+        probe(
+            "clock.read",
+            ("clock read", "读时钟"),
+            Unit::Nanoseconds,
+            ("Clock", "时钟"),
+            &[("source", Choice, "tsc")],
+        ),
+        probe(
+            "cpu.latency",
+            ("operation latency", "运算延迟"),
+            Unit::Nanoseconds,
+            ("Processor", "处理器"),
+            &[("type", Choice, "i64"), ("op", Choice, "add")],
+        ),
+        probe("memory.read", ("memory read", "内存读"), Unit::BytesPerSecond, memory, bandwidth),
+        probe("memory.write", ("memory write", "内存写"), Unit::BytesPerSecond, memory, bandwidth),
+        probe("memory.copy", ("memory copy", "内存拷贝"), Unit::BytesPerSecond, memory, bandwidth),
+        probe(
+            "memory.latency",
+            ("memory latency", "内存延迟"),
+            Unit::Nanoseconds,
+            memory,
+            &[("size", Size, "268435456"), ("pattern", Choice, "random"), ("page", Choice, "pmd")],
+        ),
+        probe(
+            "memory.hierarchy",
+            ("memory hierarchy", "内存层次"),
+            Unit::Nanoseconds,
+            memory,
+            &[("level", Choice, "l1d")],
+        ),
+        probe(
+            "syscall.null",
+            ("null call (getppid)", "空调用（getppid）"),
+            Unit::Nanoseconds,
+            calls,
+            &[("copies", Count, "1")],
+        ),
+        probe(
+            "syscall.select",
+            ("select", "select"),
+            Unit::Nanoseconds,
+            calls,
+            &[("descriptors", Count, "10"), ("kind", Choice, "file")],
+        ),
+        probe("syscall.stat", ("stat", "stat"), Unit::Nanoseconds, calls, &[]),
+        probe(
+            "process.fork_exit",
+            ("fork + exit", "fork + exit"),
+            Unit::Nanoseconds,
+            processes,
+            &[("child", Choice, "static")],
+        ),
+        probe("process.shell", ("sh -c", "sh -c"), Unit::Nanoseconds, processes, &[]),
+        probe(
+            "ipc.pipe",
+            ("pipe round trip", "管道往返"),
+            Unit::Nanoseconds,
+            ("Communication", "进程间通信"),
+            &[("cpus", Placement, "same_cpu")],
+        ),
+    ];
+    let quantity = |name: &str, unit, title| QuantityInfo { name: name.into(), unit, better: Better::Neither, title };
+    all[6].also = vec![
+        quantity("size", Unit::Bytes, text("size", "容量")),
+        quantity("cycles", Unit::CoreCycles, text("cycles", "周期")),
+    ];
+    all[1].also = vec![quantity("cycles", Unit::CoreCycles, text("core cycles", "核心周期"))];
+    all
+}
+
+fn cases() -> Vec<CaseRecord> {
+    let mut cases = vec![
+        value("clock.read@source=tsc", 9.81),
+        value("clock.read@source=monotonic", 24.6),
+        with(value("clock.read@source=syscall", 118.0), |m| {
+            m.noise.tainted = 14;
+            m.noise.left_out = 14;
+        }),
+    ];
+    for (op, cycles) in [("add", 1.0), ("mul", 3.0), ("div", 14.2), ("mod", 14.3)] {
+        for kind in ["i32", "i64", "f64"] {
+            if op == "mod" && kind == "f64" {
+                continue;
+            }
+            let slower = if kind == "f64" { 1.3 } else { 1.0 };
+            let id = format!("cpu.latency@type={kind},op={op}");
+            cases.push(with(value(&id, cycles * slower / 3.1), |m| {
+                m.also.insert("cycles".into(), Also { estimate: estimate(cycles * slower, SPREAD) });
+            }));
+        }
+    }
+    let sizes: [(u64, f64, f64); 10] = [
+        (4096, 188e9, 1.30),
+        (16_384, 196e9, 1.31),
+        (32_768, 190e9, 1.33),
+        (131_072, 88e9, 4.61),
+        (524_288, 84e9, 4.70),
+        (1_048_576, 71e9, 5.02),
+        (8_388_608, 26e9, 21.4),
+        (16_777_216, 24e9, 24.8),
+        (67_108_864, 12.4e9, 88.0),
+        (268_435_456, 11.9e9, 96.4),
+    ];
+    for (probe, factor) in [("read", 1.0), ("write", 0.51), ("copy", 0.46)] {
+        for (size, rate, _) in sizes {
+            let id = format!("memory.{probe}@size={size},kernel=best,threads=1,page=pmd");
+            let wide = if probe == "copy" && size > 60_000_000 { 0.061 } else { SPREAD };
+            cases.push(with(value(&id, rate * factor), |m| m.estimate = estimate(rate * factor, wide)));
+        }
+    }
+    cases.push(value("memory.read@size=1048576,kernel=scalar,threads=1,page=pmd", 22.1e9));
+    cases.push(value("memory.read@size=1048576,kernel=best,threads=2,page=pmd", 139e9));
+    cases.push(value("memory.read@size=268435456,kernel=best,threads=1,page=base", 11.2e9));
+    for (size, _, ns) in sizes {
+        for (pattern, factor) in [("random", 1.0), ("in_page", 0.93), ("64", 0.31), ("4096", 0.9)] {
+            let id = format!("memory.latency@size={size},pattern={pattern},page=pmd");
+            cases.push(with(value(&id, if size > 100_000 { ns * factor } else { ns }), |m| {
+                if pattern == "in_page" && size == 8_388_608 {
+                    m.flags.push(flag(FlagKind::MostlyTainted, "71 of 120 samples"));
+                    m.estimate = estimate(m.estimate.median, 0.17);
+                }
+            }));
+        }
+    }
+    cases.push(value("memory.latency@size=268435456,pattern=random,page=base", 122.0));
+    for (level, ns, size, cycles) in [
+        ("l1d", 1.31, 32_768.0, 4.05),
+        ("l2", 4.63, 1_048_576.0, 14.3),
+        ("l3", 22.0, 18.6e6, 68.0),
+        ("dram", 96.4, 0.0, 299.0),
+    ] {
+        cases.push(with(value(&format!("memory.hierarchy@level={level}"), ns), |m| {
+            m.also.insert("cycles".into(), Also { estimate: estimate(cycles, SPREAD) });
+            if size > 0.0 {
+                m.also.insert("size".into(), Also { estimate: estimate(size, 0.0) });
+            }
+            if level == "l3" {
+                m.estimate = estimate(ns, 0.083);
+                m.estimate.best_round = 18.1;
+                m.flags.push(flag(FlagKind::BestRoundGap, "the best round was 18 % faster"));
+                m.flags.push(flag(FlagKind::Unconfirmed, "ends at 0.50 × the 36608 KiB that the host reports"));
+            }
+        }));
+    }
+    cases.push(value("syscall.null@copies=1", 88.1));
+    cases.push(value("syscall.null@copies=2", 91.0));
+    for (descriptors, ns) in [(10, 310.0), (100, 2105.0), (250, 5150.0), (500, 10_220.0)] {
+        cases.push(value(&format!("syscall.select@descriptors={descriptors},kind=file"), ns));
+    }
+    cases.push(value("syscall.select@descriptors=100,kind=tcp", 2870.0));
+    cases.push(case("syscall.stat", Outcome::Failed { reason: "worker killed by SIGBUS in round 1".into() }));
+    cases.push(with(value("process.fork_exit@child=static", 68_200.0), |m| {
+        m.estimate = estimate(68_200.0, 0.036);
+        m.noise.tainted = 9;
+    }));
+    cases.push(value("process.fork_exit@child=dynamic", 306_200.0));
+    cases.push(case("process.shell", Outcome::Skipped { reason: "time budget".into() }));
+    cases.push(value("ipc.pipe@cpus=same_cpu", 1830.0));
+    cases.push(value("ipc.pipe@cpus=same_cache", 5210.0));
+    for placement in ["smt_sibling", "other_cache", "other_node"] {
+        let reason = "no two usable CPUs stand like this".to_owned();
+        cases.push(case(&format!("ipc.pipe@cpus={placement}"), Outcome::Skipped { reason }));
+    }
+    cases
+}
+
+fn host() -> HostFacts {
+    let cache = |level, kind, size_bytes, ways, shared: &[usize]| CacheFact {
+        level,
+        kind,
+        size_bytes,
+        line_bytes: Some(64),
+        ways: Some(ways),
+        shared_cpus: shared.to_vec(),
+    };
+    let cpu = |id| CpuFact { id, online: true, allowed: true, node: Some(0), ..CpuFact::default() };
+    HostFacts {
+        hostname: "db-17".into(),
+        cpu: CpuFacts {
+            architecture: "x86_64".into(),
+            model: Some("Intel(R) Xeon(R) Processor @ 2.50GHz".into()),
+            packages: 1,
+            ..CpuFacts::default()
+        },
+        cpus: vec![cpu(0), cpu(1)],
+        caches: vec![
+            cache(1, CacheKind::Data, 32_768, 8, &[0]),
+            cache(1, CacheKind::Instruction, 32_768, 8, &[0]),
+            cache(2, CacheKind::Unified, 1_048_576, 16, &[0]),
+            cache(3, CacheKind::Unified, 37_486_592, 11, &[0, 1]),
+        ],
+        nodes: vec![NodeFact { id: 0, cpus: vec![0, 1], memory_bytes: 24 << 30, distances: vec![10] }],
+        memory: MemoryFacts {
+            total_bytes: 25_000_000_000,
+            page_bytes: 4096,
+            pmd_page_bytes: Some(2 << 20),
+            transparent_huge_pages: Some("madvise".into()),
+            ..MemoryFacts::default()
+        },
+        kernel: KernelFacts { release: "6.18.44".into(), ..KernelFacts::default() },
+        virtualization: VirtualizationFacts { hypervisor: Some("kvm".into()), container: None },
+        ..HostFacts::default()
+    }
+}
+
+/// A run with nothing in it.
+pub fn empty() -> Run {
+    Run {
+        schema: SCHEMA.into(),
+        id: "0193".into(),
+        name: "20261121T061500Z-db-17-ab12".into(),
+        started: "2026-11-21T06:15:00Z".into(),
+        finished: Some("2026-11-21T06:15:57Z".into()),
+        interrupted: None,
+        tool: Tool {
+            version: "0.1.0".into(),
+            target: "x86_64-unknown-linux-gnu".into(),
+            libc: "glibc 2.41".into(),
+            is_static: false,
+        },
+        settings: Settings {
+            profile: Profile::Quick,
+            seed: 0x7f3a,
+            filters: Vec::new(),
+            rounds: 3,
+            limit_s: 60.0,
+            clock: ClockFacts { source: "tsc".into(), hz: 2.5e9, reason: None, drift: Some(2e-6) },
+            cpu: 0,
+            set: BTreeMap::new(),
+        },
+        host: HostFacts::default(),
+        probes: Vec::new(),
+        cases: Vec::new(),
+        disturbances: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+/// The plausible run.
+pub fn plausible() -> Run {
+    Run { host: host(), probes: probes(), cases: cases(), ..empty() }
+}

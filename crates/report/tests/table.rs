@@ -1,0 +1,256 @@
+//! The table as people see it: its very text, its width, its safety, and that nothing is silently absent.
+
+mod synthetic;
+
+use std::path::Path;
+
+use hostmark_model::{FlagKind, HostFacts, Lang, Outcome, Run};
+use hostmark_report::RenderOptions;
+use hostmark_report::render::console::table;
+use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
+
+fn options(width: usize, lang: Lang) -> RenderOptions {
+    RenderOptions { width, lang, ..RenderOptions::default() }
+}
+
+/// All ways to look at a run.
+fn all_options() -> Vec<RenderOptions> {
+    let mut all = Vec::new();
+    for width in [40, 80, 100, 160] {
+        for lang in [Lang::En, Lang::Zh] {
+            for verbose in [false, true] {
+                all.push(RenderOptions { width, lang, verbose, color: false });
+            }
+        }
+    }
+    all
+}
+
+/// Compares with a file; `HOSTMARK_BLESS=1` writes it anew, for a look at the difference in review.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("HOSTMARK_BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == expected, "{name} differs; look at it and bless it with HOSTMARK_BLESS=1:\n{text}");
+}
+
+fn fits(run: &Run) {
+    for options in all_options() {
+        for line in table(run, &options).lines() {
+            assert!(line.width() <= options.width, "{} > {}: {line}", line.width(), options.width);
+            assert!(!line.ends_with(' '), "{line:?}");
+        }
+    }
+}
+
+#[test]
+fn the_table_in_english_at_100_columns() {
+    golden("plausible-100-en.txt", &table(&synthetic::plausible(), &options(100, Lang::En)));
+}
+
+#[test]
+fn the_table_in_chinese_at_80_columns() {
+    golden("plausible-80-zh.txt", &table(&synthetic::plausible(), &options(80, Lang::Zh)));
+}
+
+#[test]
+fn the_table_of_a_disturbed_run() {
+    golden("disturbed-100-en.txt", &table(&disturbed(), &options(100, Lang::En)));
+}
+
+/// A run on a bad day: stolen time, tainted samples, a slow clock, a quota, an interruption, flags on half of the values.
+fn disturbed() -> Run {
+    let mut run = synthetic::plausible();
+    run.interrupted = Some("Ctrl-C".into());
+    run.settings.clock.source = "monotonic_raw".into();
+    run.settings.clock.hz = 1e9;
+    run.settings.clock.reason = Some("the hypervisor hides the invariant bit".into());
+    run.settings.clock.drift = Some(-3.1e-4);
+    run.host.limits.cpu_quota = Some(1.5);
+    run.host.virtualization.container = Some("docker".into());
+    run.probes.retain(|probe| !probe.id.starts_with("memory."));
+    run.cases.retain(|case| !case.id.starts_with("memory.") && !case.id.starts_with("cpu."));
+    for (index, case) in run.cases.iter_mut().enumerate() {
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        measured.noise.tainted = 3;
+        measured.noise.left_out = 2;
+        measured.noise.steal_ns = Some(7e7);
+        measured.noise.unsettled_rounds = u32::from(index % 3 == 0);
+        measured.estimate.best_round = measured.estimate.median * 0.8;
+        let flag = |kind, detail: &str| hostmark_model::Flag { kind, detail: detail.into() };
+        if index % 3 != 2 {
+            measured.flags.push(flag(FlagKind::BestRoundGap, ""));
+        }
+        match index {
+            0 => measured.flags.push(flag(FlagKind::UnderResolution, "")),
+            1 => measured.flags.push(flag(FlagKind::Implausible, "under one cycle for a dependent operation")),
+            3 => {
+                measured.flags.push(flag(FlagKind::RoundsLost, ""));
+                measured.flags.push(flag(FlagKind::FewRounds, ""));
+                measured.estimate.rounds = 2;
+                (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
+            }
+            _ => {}
+        }
+    }
+    run
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    fits(&synthetic::plausible());
+    fits(&synthetic::empty());
+    fits(&disturbed());
+}
+
+#[test]
+fn every_case_without_a_value_says_why() {
+    let plausible = synthetic::plausible();
+    for index in 0..plausible.cases.len() {
+        for is_failed in [false, true] {
+            let mut run = plausible.clone();
+            let reason = format!("because-{index}-of-it");
+            run.cases[index].outcome = match is_failed {
+                true => Outcome::Failed { reason: reason.clone() },
+                false => Outcome::Skipped { reason: reason.clone() },
+            };
+            for lang in [Lang::En, Lang::Zh] {
+                let text = table(&run, &options(100, lang));
+                assert!(text.contains(&reason), "{} is absent:\n{text}", run.cases[index].id);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_value_stands_somewhere() {
+    // Numbers that nothing else holds: 101, 102 … in the unit that the case has.
+    let mut run = synthetic::plausible();
+    let mut expected = Vec::new();
+    for (index, case) in run.cases.iter_mut().enumerate() {
+        let rate = ["memory.read", "memory.write", "memory.copy"].contains(&case.probe.as_str());
+        if let Outcome::Measured(measured) = &mut case.outcome {
+            let number = 101 + index;
+            measured.estimate.median = number as f64 * if rate { 1e9 } else { 1.0 };
+            expected.push((case.id.clone(), number.to_string()));
+        }
+    }
+    let text = table(&run, &options(100, Lang::En));
+    let words: Vec<&str> = text.split(|c: char| !c.is_ascii_digit()).collect();
+    for (id, number) in expected {
+        assert!(words.contains(&number.as_str()), "{id} = {number} is absent:\n{text}");
+    }
+}
+
+#[test]
+fn cases_with_one_reason_fold_into_one_line() {
+    let text = table(&synthetic::plausible(), &options(100, Lang::En));
+    assert_eq!(text.matches("no two usable CPUs").count(), 1);
+    assert!(text.contains("pipe round trip, 3 cases"));
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let plain = table(&synthetic::plausible(), &options(100, Lang::En));
+    let coloured = table(&synthetic::plausible(), &RenderOptions { color: true, ..options(100, Lang::En) });
+    assert!(!plain.contains('\u{1b}') && coloured.contains("\u{1b}[1m"));
+    let mut stripped = coloured;
+    for code in ["0", "1", "2", "31", "33"] {
+        stripped = stripped.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn nothing_from_a_file_steers_the_terminal() {
+    let evil = "\u{1b}[2Jgone\r\n\u{202e}\u{7}\u{9b}31m";
+    let mut run = synthetic::plausible();
+    run.tool.version = evil.into();
+    run.host.hostname = evil.into();
+    run.host.cpu.model = Some(evil.into());
+    run.host.kernel.release = evil.into();
+    run.host.virtualization.hypervisor = Some(evil.into());
+    run.settings.filters = vec![evil.into()];
+    run.settings.clock.source = evil.into();
+    run.settings.clock.reason = Some(evil.into());
+    run.interrupted = Some(evil.into());
+    run.started = evil.into();
+    run.host.memory.transparent_huge_pages = Some(evil.into());
+    for probe in &mut run.probes {
+        probe.title.en.push_str(evil);
+        probe.section.en.push_str(evil);
+        probe.also.iter_mut().for_each(|quantity| quantity.title.en.push_str(evil));
+    }
+    for case in &mut run.cases {
+        case.id.push_str(evil);
+        case.params.0.iter_mut().for_each(|(_, value)| value.push_str(evil));
+        match &mut case.outcome {
+            Outcome::Measured(measured) => {
+                measured.notes.insert(evil.into(), evil.into());
+                measured.flags.iter_mut().for_each(|flag| flag.detail.push_str(evil));
+            }
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.push_str(evil),
+        }
+    }
+    for options in all_options() {
+        let text = table(&run, &options);
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+        assert!(!text.contains('\u{202e}'));
+    }
+    fits(&run);
+}
+
+#[test]
+fn odd_runs_are_shown_too() {
+    let mut all_skipped = synthetic::plausible();
+    for case in &mut all_skipped.cases {
+        case.outcome = Outcome::Skipped { reason: "time budget".into() };
+    }
+    fits(&all_skipped);
+    assert!(table(&all_skipped, &options(100, Lang::En)).contains("time budget"));
+
+    let no_facts = Run { host: HostFacts::default(), ..synthetic::plausible() };
+    fits(&no_facts);
+
+    // Neither titles, units nor defaults are known.
+    let undescribed = Run { probes: Vec::new(), ..synthetic::plausible() };
+    fits(&undescribed);
+    assert!(table(&undescribed, &options(100, Lang::En)).contains("syscall.null"));
+
+    let mut one = synthetic::plausible();
+    one.cases.retain(|case| case.id == "memory.hierarchy@level=l3");
+    fits(&one);
+    assert!(table(&one, &options(100, Lang::En)).contains("22.0"));
+
+    let empty = table(&synthetic::empty(), &options(100, Lang::En));
+    assert!(empty.contains("No case was measured."), "{empty}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever cases a run has and whatever numbers they hold, it is shown within the width.
+    #[test]
+    fn no_run_is_too_odd(keep in prop::collection::vec(any::<bool>(), 160), number in prop::num::f64::ANY, rounds in 0u32..4) {
+        let mut run = synthetic::plausible();
+        let mut nth = keep.iter().cycle();
+        run.cases.retain(|_| *nth.next().unwrap_or(&true));
+        run.probes.retain(|_| *nth.next().unwrap_or(&true));
+        for case in &mut run.cases {
+            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+            if *nth.next().unwrap_or(&true) {
+                measured.estimate.median = number;
+                measured.estimate.best_round = number / 3.0;
+            }
+            if *nth.next().unwrap_or(&true) {
+                (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
+            }
+            measured.estimate.rounds = rounds;
+            measured.noise.steal_ns = Some(number);
+        }
+        fits(&run);
+    }
+}

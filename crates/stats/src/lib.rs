@@ -1,0 +1,11 @@
+//! What do samples say? Order statistics, intervals, comparison of two sides, change points: pure functions.
+//!
+//! Nothing here knows a probe, a unit or a clock. Values come in one unit and leave in it; an answer that the data
+//! do not carry is `None`, never a panic and never a NaN.
+#![forbid(unsafe_code)]
+
+mod bootstrap;
+pub mod change;
+pub mod compare;
+pub mod interval;
+pub mod order;
