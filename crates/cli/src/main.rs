@@ -1,6 +1,5 @@
 //! How does one ask? The command line: parses, calls, prints, and ends with a documented exit code.
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the command line is where printing belongs")]
 
 mod command;
 mod language;
@@ -27,9 +26,7 @@ fn main() -> ExitCode {
         Some(command::worker::NAME) => return command::worker::serve(),
         Some(command::janitor::NAME) => return command::janitor::serve(),
         None => {
-            let mut help = String::new();
-            help += &Arguments::command().render_help().to_string();
-            output::print(&help);
+            output::print(&Arguments::command().render_help().to_string());
             return ExitCode::from(Exit::Fine.code());
         }
         Some(_) => {}
@@ -51,8 +48,10 @@ fn main() -> ExitCode {
         Command::Report(report) => command::report::report(&report, lang),
     };
     let exit = done.unwrap_or_else(|error| {
-        eprintln!("hostmark: {error:#}");
+        // Every error is a whole sentence by itself: what caused it is in it, and what to do is its end.
+        output::complain(&error.to_string());
         command::exit_of(&error)
     });
+    let exit = if exit == Exit::Fine && output::is_lost() { Exit::ResourceLost } else { exit };
     ExitCode::from(exit.code())
 }

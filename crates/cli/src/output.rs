@@ -1,6 +1,7 @@
-//! Standard output, which may be closed at any time: that is the reader's choice, and no error.
+//! What people read. Standard output and standard error may be closed or full at any time: a run goes on all the same.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_model::Lang;
 use hostmark_report::RenderOptions;
@@ -8,14 +9,30 @@ use hostmark_report::RenderOptions;
 /// Widest and narrowest tables.
 const WIDTHS: (usize, usize) = (100, 80);
 
+/// Whether something could not be printed that somebody wanted to have.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether output was lost to anything but a reader that left.
+pub fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
 /// Prints `text`; a closed output is ignored.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        eprintln!("hostmark: standard output cannot be written: {error}; redirect it elsewhere");
+        // Once is enough, however much more there was to print.
+        if !LOST.swap(true, Ordering::Relaxed) {
+            complain(&format!("standard output cannot be written ({error}); redirect it elsewhere"));
+        }
     }
+}
+
+/// Says one sentence on standard error; when nobody can hear it, the exit code still tells.
+pub fn complain(sentence: &str) {
+    let _ = writeln!(io::stderr(), "hostmark: {sentence}");
 }
 
 /// How tables look on this output.

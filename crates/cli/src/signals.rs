@@ -21,7 +21,12 @@ impl StopRequest {
         let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let which = Arc::new(AtomicUsize::new(0));
         let asked = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let ignored = ignored();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // Whoever started the run with a signal ignored (nohup, a script's background job) meant it.
+            if signal != SIGTERM && ignored >> (signal - 1) & 1 == 1 {
+                continue;
+            }
             // In this order: the second signal finds what the first one has set.
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
@@ -40,4 +45,11 @@ impl StopRequest {
     pub fn signal(&self) -> Option<u8> {
         u8::try_from(self.which.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
     }
+}
+
+/// The signals that this process was started with ignored, as the kernel's mask; none where /proc does not say.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

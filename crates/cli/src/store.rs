@@ -1,7 +1,8 @@
 //! The runs kept on this machine: where they lie, how they are named, how one is found again.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -13,6 +14,9 @@ pub fn directory() -> Option<PathBuf> {
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data.join("hostmark").join("runs"))
 }
+
+/// Larger than any run, and small enough to be read on any host.
+const LARGEST: u64 = 256 << 20;
 
 /// Where one run goes: its file, and its journal while it goes on.
 #[derive(Debug, Clone)]
@@ -30,19 +34,26 @@ pub struct Place {
 impl Place {
     /// The file that the person named.
     pub fn named(file: &Path) -> Result<Place> {
-        let name = file.file_stem().and_then(|stem| stem.to_str()).context("--out needs a file name")?;
-        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (shown, parent) = (file.display(), parent(file));
+        let name = file.file_stem().and_then(|stem| stem.to_str());
+        let name = name.with_context(|| format!("--out '{shown}' has no name that is text; give another file"))?;
         if !parent.is_dir() {
-            bail!("--out {}: there is no directory {}; create it first", file.display(), parent.display());
+            bail!("--out {shown}: there is no directory {}; create it first", parent.display());
+        }
+        // A run replaces the file, and must not do that to a directory or to /dev/null.
+        match fs::metadata(file) {
+            Ok(found) if found.is_dir() => bail!("--out {shown} is a directory; name a file in it"),
+            Ok(found) if !found.is_file() => bail!("--out {shown} is no regular file; give another file"),
+            _ => {}
         }
         let journal = parent.join(format!("{name}.partial.jsonl"));
         Ok(Place { file: file.to_owned(), journal, name: name.to_owned(), replace: true })
     }
 
-    /// A new name in the directory of runs, which is made when it is not there.
-    pub fn fresh(started: &str, hostname: &str, unique: &str) -> Result<Place> {
-        let directory = directory().context("neither XDG_DATA_HOME nor HOME names a directory")?;
-        fs::create_dir_all(&directory).with_context(|| format!("{} cannot be made", directory.display()))?;
+    /// A new name in the directory of runs, which is made when it is not there; or why there is none.
+    pub fn fresh(started: &str, hostname: &str, unique: &str) -> Result<Place, String> {
+        let directory = directory().ok_or("neither XDG_DATA_HOME nor HOME names a directory")?;
+        fs::create_dir_all(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
         let name = format!("{started}-{}-{unique}", file_part(hostname));
         let at = |suffix: &str| directory.join(format!("{name}{suffix}"));
         Ok(Place { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
@@ -50,15 +61,27 @@ impl Place {
 
     /// Writes the run's file: whole and synced, or not at all.
     pub fn save(&self, text: &str) -> io::Result<()> {
-        let directory = self.file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".hostmark-").suffix(".tmp").tempfile_in(directory)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        // A run is for others to read as well, as any file that a program writes.
-        rustix::fs::fchmod(file.as_file(), rustix::fs::Mode::from_raw_mode(0o644))?;
-        let persisted = if self.replace { file.persist(&self.file) } else { file.persist_noclobber(&self.file) };
-        persisted.map(drop).map_err(|error| error.error)
+        write_whole(&self.file, text, self.replace)
     }
+}
+
+/// Where a file is to lie.
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a file whole and synced, or not at all; a symbolic link goes on pointing to it.
+fn write_whole(path: &Path, text: &str, replace: bool) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut builder = tempfile::Builder::new();
+    // A run is for others to read as well, as any file that a program writes, as far as the umask allows.
+    let builder = builder.prefix(".hostmark-").suffix(".tmp").permissions(Permissions::from_mode(0o666));
+    // The name of a file that is gone again is nothing to tell.
+    let mut file = builder.tempfile_in(parent(&path)).map_err(|error| io::Error::from(error.kind()))?;
+    file.as_file_mut().write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    let persisted = if replace { file.persist(&path) } else { file.persist_noclobber(&path) };
+    persisted.map(drop).map_err(|error| error.error)
 }
 
 /// A host's name as a part of a file name.
@@ -104,17 +127,31 @@ pub fn find(run: &str) -> Result<PathBuf> {
 
 /// Reads a run.
 pub fn load(path: &Path) -> Result<Run> {
-    let text = match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes)
-            .ok()
-            .with_context(|| format!("{} is no text, and so no hostmark run; give a file that `hostmark run` wrote", path.display()))?,
-        Err(error) => bail!("{} cannot be read: {error}; give another file", path.display()),
+    let shown = path.display();
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)) {
+        Err(error) => bail!("{shown} cannot be read: {error}; give another file"),
+        Ok(_) if bytes.len() as u64 > LARGEST => {
+            bail!("{shown} is too large for a run; give a file that `hostmark run` wrote")
+        }
+        Ok(_) if bytes.is_empty() => bail!("{shown} is empty; restore it, or measure again"),
+        Ok(_) => {}
+    }
+    let text = match std::str::from_utf8(&bytes) {
+        Ok(text) => text,
+        // It ends inside a character: it is cut off there, which is told below.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => bail!("{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote"),
     };
-    load_run(&text).map_err(|error| anyhow::anyhow!("{} {error}", path.display()))
+    load_run(text).map_err(|error| anyhow::anyhow!("{shown} {error}"))
 }
 
-/// Writes `text` to a file that a person named.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    let written = OpenOptions::new().write(true).create(true).truncate(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.with_context(|| format!("{} cannot be written; give another file", path.display()))
+/// Writes `text` to a file that a person named: a regular file whole or not at all, anything else as it can be.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => File::options().write(true).open(path)?.write_all(text.as_bytes()),
+        _ => write_whole(path, text, true),
+    }
 }

@@ -46,6 +46,21 @@ pub enum Verdict {
     Over,
 }
 
+/// The case whose round is next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Next {
+    /// Whether it stands at its probe's defaults.
+    pub is_default: bool,
+    /// Its rounds still to come, this one among them.
+    pub rounds: usize,
+    /// What one of them takes besides samples.
+    pub overhead: Duration,
+    /// How many times its grant its last round took.
+    pub stretch: f64,
+    /// What the rounds of all cases that come before any that is still to begin take at least, this case's apart.
+    pub others: Duration,
+}
+
 impl Budget {
     /// What a round is thought to take besides samples before any is known.
     pub const FIRST_OVERHEAD: Duration = Duration::from_millis(15);
@@ -104,18 +119,23 @@ impl Budget {
         (samples / self.rounds.max(1) as u32).clamp(LEAST_SAMPLES, self.most)
     }
 
-    /// What rounds take at least: their overhead, and as few samples as are worth taking.
+    /// What rounds of `overhead` each take at least, with as few samples as are worth taking.
     pub fn at_least(rounds: usize, overhead: Duration) -> Duration {
-        overhead + LEAST_SAMPLES * rounds as u32
+        (overhead + LEAST_SAMPLES) * rounds as u32
     }
 
-    /// What becomes of the next round; `promised`: what its case and those that come before it take at least. A default
-    /// point is dropped only when no time at all is left.
-    pub fn decide(&self, is_default: bool, promised: Duration) -> Verdict {
+    /// What becomes of the next round. A default point is dropped only when no time at all is left.
+    pub fn decide(&self, next: Next) -> Verdict {
         if self.left.is_zero() {
             return Verdict::Over;
         }
-        if is_default || promised <= self.left { Verdict::Sample(self.share()) } else { Verdict::Drop }
+        if !next.is_default && next.others + Budget::at_least(next.rounds, next.overhead) > self.left {
+            return Verdict::Drop;
+        }
+        // On a loaded machine a round takes a multiple of its grant: no single one may take what the others are promised.
+        let later = Budget::at_least(next.rounds.saturating_sub(1), next.overhead);
+        let room = self.left.saturating_sub(next.others + later).div_f64(next.stretch.max(1.0));
+        Verdict::Sample(self.share().min(room).max(LEAST_SAMPLES))
     }
 }
 

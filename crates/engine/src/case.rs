@@ -18,6 +18,8 @@ use crate::sys::memory::{Buffer, Node, Pages};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cpu(pub usize);
 
+/// Values counted in one round at most.
+const MOST_COUNTED: usize = 200;
 /// Below this share of huge pages a buffer did not get what it asked for.
 const MOSTLY_HUGE: f64 = 0.9;
 
@@ -123,7 +125,7 @@ impl Case {
 
     /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation.
     pub fn observe(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
-        let mut samples = Samples { learned: 1, ..Samples::default() };
+        let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
         // The first is thrown away, as every round's first sample is.
         next(&self.clock)?;
         let begin = self.clock.start();
@@ -133,6 +135,22 @@ impl Case {
             samples.push(ns, 1, ns, before, self.witness.read());
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if spent_ns >= self.order.budget_ns as f64 || samples.ns.len() >= 100_000 {
+                return self.keep(samples, 0);
+            }
+        }
+    }
+
+    /// Values that are no times, in the probe's unit: sizes, counts, the clock's own step.
+    pub fn count(&mut self, mut next: impl FnMut() -> Result<f64>) -> Result<()> {
+        let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
+        let begin = self.clock.start();
+        loop {
+            let before = self.witness.read();
+            let start = self.clock.start();
+            let value = next()?;
+            let now = self.clock.start();
+            samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
+            if self.clock.ns(now.since(begin)) >= self.order.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
                 return self.keep(samples, 0);
             }
         }
@@ -160,12 +178,18 @@ impl Case {
         affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))
     }
 
+    /// Skipped where so much memory may not be filled.
+    pub fn may_fill(&self, bytes: u64) -> Result<()> {
+        let (asked, may) = (bytes >> 20, self.order.memory_bytes >> 20);
+        match bytes > self.order.memory_bytes {
+            true => Err(Stop::skipped(format!("needs {asked} MiB of memory, and may fill {may} MiB here"))),
+            false => Ok(()),
+        }
+    }
+
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
     pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
-        if bytes > self.order.memory_bytes {
-            let (asked, may) = (bytes >> 20, self.order.memory_bytes >> 20);
-            return Err(Stop::skipped(format!("needs {asked} MiB of memory, and may fill {may} MiB here")));
-        }
+        self.may_fill(bytes)?;
         let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
         let buffer = Buffer::map(bytes, pages, node).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
         let obtained = match (pages, buffer.huge_fraction()) {
@@ -208,6 +232,14 @@ impl Case {
     /// A cache line in bytes, as the host tells it, else 64.
     pub fn line_bytes(&self) -> u64 {
         self.order.line_bytes
+    }
+
+    /// Nanoseconds a tick of the CPU's counter; Skipped where the run's clock is another one.
+    pub fn counter_ns_per_tick(&self) -> Result<f64> {
+        match self.clock {
+            Clock::Counter { ns_per_tick } => Ok(ns_per_tick),
+            _ => Err(Stop::skipped("the counter's rate is not known here, so that its ticks are no time")),
+        }
     }
 
     /// Seed of everything random in this round.

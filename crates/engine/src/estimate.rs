@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use hostmark_model::{
     Also, Better, CaseId, Estimate, Event, Flag, FlagKind, IntervalMethod, Measured, Noise, Outcome, RoundNoise,
-    RoundRecord, Taint, Unit,
+    RoundRecord, Taint,
 };
 use hostmark_stats::interval::{self, Method};
 use hostmark_stats::order as stats;
 
 use crate::gate;
-use crate::probe::Entry;
+use crate::probe::{Entry, Quantity};
 
 /// Groups whose disturbed samples leave the estimate: their values are the hardware's.
 const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
@@ -75,12 +75,18 @@ fn round_values(round: &RoundResult) -> Option<RoundValues<'_>> {
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
 pub fn outcome(entry: &Entry, id: &CaseId, rounds: &[RoundResult], planned: u32, seed: u64) -> Outcome {
-    for event in rounds.iter().flat_map(|round| &round.events) {
-        match event {
-            Event::Failed { reason } => return Outcome::Failed { reason: reason.clone() },
-            Event::Skipped { reason } => return Outcome::Skipped { reason: reason.clone() },
-            _ => {}
-        }
+    let events = || rounds.iter().flat_map(|round| &round.events);
+    let failed = events().find_map(|event| match event {
+        Event::Failed { reason } => Some(Outcome::Failed { reason: reason.clone() }),
+        _ => None,
+    });
+    let skipped = events().find_map(|event| match event {
+        Event::Skipped { reason } => Some(Outcome::Skipped { reason: reason.clone() }),
+        _ => None,
+    });
+    // What went wrong is not hidden behind what could not be had, nor behind a value.
+    if let Some(outcome) = failed.or(skipped) {
+        return outcome;
     }
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
     if measured.is_empty() {
@@ -118,7 +124,7 @@ fn combine(entry: &Entry, id: &CaseId, rounds: &[RoundValues], seed: u64) -> Mea
     let core_hz = stats::median(&rounds.iter().filter_map(|round| round.noise.core_hz).collect::<Vec<_>>());
     flags.extend(gate::check(entry.probe, &id.params, &estimate, core_hz));
     Measured {
-        also: core_cycles(entry, rounds, leave_out, relative_resolution, seed),
+        also: also(entry, rounds, leave_out, relative_resolution, seed),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
         rounds: rounds.iter().zip(&counting).map(|(round, counting)| record(round, counting)).collect(),
         noise: noise_of(rounds, leave_out),
@@ -128,27 +134,33 @@ fn combine(entry: &Entry, id: &CaseId, rounds: &[RoundValues], seed: u64) -> Mea
     }
 }
 
-/// The value times the core's frequency beside it, for probes that ask for core cycles.
-fn core_cycles(
+/// What a value is in cycles of the core's clock beside it, for probes that ask for it.
+fn in_cycles(quantity: &Quantity, value: f64, core_hz: f64) -> Option<f64> {
+    match quantity.name {
+        name if name == Quantity::CORE_CYCLES.name => Some(value * core_hz / 1e9),
+        name if name == Quantity::BYTES_PER_CYCLE.name => Some(value / core_hz),
+        _ => None,
+    }
+}
+
+fn also(
     entry: &Entry,
     rounds: &[RoundValues],
     leave_out: bool,
     relative_resolution: f64,
     seed: u64,
 ) -> BTreeMap<String, Also> {
-    let in_cycles = |round: &RoundValues| {
-        let ghz = round.noise.core_hz? / 1e9;
-        let cycles: Vec<f64> = round.values.iter().map(|ns| ns * ghz).collect();
-        Some(round.counting(&cycles, leave_out))
+    let of_round = |quantity: &Quantity, round: &RoundValues| -> Option<Vec<f64>> {
+        let core_hz = round.noise.core_hz?;
+        let values: Option<Vec<f64>> = round.values.iter().map(|&value| in_cycles(quantity, value, core_hz)).collect();
+        Some(round.counting(&values?, leave_out))
     };
-    let asked = entry.probe.also.iter().filter(|quantity| quantity.unit == Unit::CoreCycles);
-    asked
-        .filter_map(|quantity| {
-            let cycles: Vec<Vec<f64>> = rounds.iter().map(in_cycles).collect::<Option<_>>()?;
-            let estimate = estimate(&cycles, relative_resolution, quantity.better, seed);
-            Some((quantity.name.to_owned(), Also { estimate }))
-        })
-        .collect()
+    let estimated = |quantity: &Quantity| {
+        let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_round(quantity, round)).collect();
+        let estimate = estimate(&rounds?, relative_resolution, quantity.better, seed);
+        Some((quantity.name.to_owned(), Also { estimate }))
+    };
+    entry.probe.also.iter().filter_map(estimated).collect()
 }
 
 /// The estimate of a value from the counting samples of its rounds; no round may be empty.

@@ -1,1 +1,294 @@
+//! From what workers say to outcomes, exactly.
 
+use super::*;
+use crate::fixture::{PLAIN, entry};
+use crate::probe::{Probe, Quantity};
+use hostmark_model::Text;
+
+/// A round of samples: ns, iterations, taints.
+struct Given {
+    ns: Vec<f64>,
+    iterations: Vec<u64>,
+    amount: u64,
+    taints: Vec<u8>,
+    noise: RoundNoise,
+    notes: Vec<(&'static str, &'static str)>,
+}
+
+fn quiet() -> RoundNoise {
+    RoundNoise { settled: true, resolution_ns: 10.0, iterations: 100, ..RoundNoise::default() }
+}
+
+/// Samples of 100 iterations that come to these values.
+fn given(values: &[f64]) -> Given {
+    Given {
+        ns: values.iter().map(|value| value * 100.0).collect(),
+        iterations: vec![100; values.len()],
+        amount: 0,
+        taints: vec![0; values.len()],
+        noise: quiet(),
+        notes: Vec::new(),
+    }
+}
+
+fn round(number: u32, given: Given) -> RoundResult {
+    let mut events = vec![Event::Hello { protocol: 1, pid: 9 }];
+    events.extend(given.notes.iter().map(|&(key, value)| Event::Note { key: key.into(), value: value.into() }));
+    let Given { ns, iterations, amount, taints, noise, .. } = given;
+    events.push(Event::Samples { ns, iterations, amount, taints });
+    events.push(Event::Done { noise });
+    RoundResult { round: number, cpus: vec![3], events }
+}
+
+fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
+    given.into_iter().enumerate().map(|(number, given)| round(number as u32, given)).collect()
+}
+
+fn outcome_of(probe: &str, rounds: &[RoundResult]) -> Outcome {
+    let entry = entry(probe);
+    let id = CaseId { probe: entry.id(), params: entry.default_params() };
+    outcome(&entry, &id, rounds, 3, 1)
+}
+
+fn measured_as(probe: &str, given: Vec<Given>) -> Measured {
+    match outcome_of(probe, &rounds(given)) {
+        Outcome::Measured(measured) => *measured,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn measured(given: Vec<Given>) -> Measured {
+    measured_as("net.tcp", given)
+}
+
+fn kinds(measured: &Measured) -> Vec<FlagKind> {
+    measured.flags.iter().map(|flag| flag.kind).collect()
+}
+
+#[test]
+fn a_time_is_ns_an_iteration_and_its_value_the_median_of_medians() {
+    let measured = measured(vec![given(&[4.0, 5.0, 9.0]), given(&[7.0, 6.0, 6.5, 9.0]), given(&[5.5])]);
+    let estimate = &measured.estimate;
+    assert_eq!((estimate.median, estimate.rounds, estimate.n), (5.5, 3, 8));
+    assert_eq!((estimate.min, estimate.max, estimate.best_round), (4.0, 9.0, 5.0));
+    assert_eq!(estimate.method, IntervalMethod::LogT);
+    assert!(estimate.ci_low.unwrap() < 5.0 && estimate.ci_high.unwrap() > 6.75);
+    assert_eq!(measured.samples[1], [7.0, 6.0, 6.5, 9.0]);
+    let medians: Vec<f64> = measured.rounds.iter().map(|round| round.median).collect();
+    assert_eq!(medians, [5.0, 6.75, 5.5]);
+    assert_eq!((measured.rounds[2].round, measured.rounds[2].iterations), (2, 100));
+    assert_eq!(measured.rounds[2].cpus, [3]);
+    assert!(measured.flags.is_empty());
+}
+
+#[test]
+fn a_rate_is_amounts_a_second_and_its_best_round_the_highest() {
+    let rate = |ns: f64| Given { ns: vec![ns], iterations: vec![10], amount: 64, taints: vec![0], ..given(&[]) };
+    let measured = measured_as("memory.stream", vec![rate(640.0), rate(320.0), rate(1280.0)]);
+    assert_eq!((measured.estimate.median, measured.estimate.best_round), (1e9, 2e9));
+}
+
+#[test]
+fn ten_rounds_are_bootstrapped_the_same_way_each_time() {
+    let ten = || (0..10).map(|round| given(&[5.0 + f64::from(round) / 10.0, 6.0])).collect::<Vec<_>>();
+    let one = measured(ten());
+    assert_eq!(one.estimate.method, IntervalMethod::Bootstrap);
+    assert_eq!(one, measured(ten()));
+}
+
+const MOVED: u8 = Taint::MIGRATED;
+const SWITCHED: u8 = Taint::SWITCHED;
+
+fn tainted(values: &[f64], taints: &[u8]) -> Given {
+    Given { taints: taints.to_vec(), ..given(values) }
+}
+
+#[test]
+fn disturbed_samples_leave_the_estimate_of_hardware_alone() {
+    let disturbed = || {
+        vec![
+            tainted(&[5.0, 5.0, 90.0, 90.0], &[0, SWITCHED, MOVED, Taint::DELAYED]),
+            given(&[5.0, 5.0, 5.0, 5.0]),
+            given(&[5.0, 5.0, 5.0, 5.0]),
+        ]
+    };
+    let memory = measured_as("memory.latency", disturbed());
+    assert_eq!((memory.estimate.n, memory.estimate.max), (10, 5.0));
+    assert_eq!((memory.noise.tainted, memory.noise.left_out), (2, 2));
+    assert_eq!(memory.rounds[0].median, 5.0);
+    let net = measured_as("net.tcp", disturbed());
+    assert_eq!((net.estimate.n, net.estimate.max), (12, 90.0));
+    assert_eq!((net.noise.tainted, net.noise.left_out), (2, 0));
+    assert_eq!(net.rounds[0].median, 47.5);
+    for measured in [memory, net] {
+        // Kept and marked all the same.
+        assert_eq!(measured.samples[0], [5.0, 5.0, 90.0, 90.0]);
+        assert_eq!(measured.rounds[0].taints, [0, SWITCHED, MOVED, Taint::DELAYED]);
+        assert!(measured.flags.is_empty());
+    }
+}
+
+#[test]
+fn where_over_half_is_disturbed_all_of_the_round_stays_and_is_said() {
+    let given = vec![
+        tainted(&[5.0, 90.0, 90.0], &[0, MOVED, MOVED]),
+        tainted(&[5.0, 6.0, 70.0], &[0, 0, MOVED]),
+        given(&[5.0, 5.0, 5.0]),
+    ];
+    let measured = measured_as("memory.latency", given);
+    assert_eq!((measured.rounds[0].median, measured.rounds[1].median), (90.0, 5.5));
+    assert_eq!((measured.noise.tainted, measured.noise.left_out, measured.estimate.n), (3, 1, 8));
+    assert_eq!(kinds(&measured), [FlagKind::MostlyTainted]);
+    assert_eq!(measured.flags[0].detail, "in 1 of 3 rounds over half of the samples were disturbed, and stay");
+}
+
+#[test]
+fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
+    static CYCLES: Probe = Probe {
+        also: &[Quantity {
+            name: "cycles",
+            unit: Unit::CoreCycles,
+            better: Better::Lower,
+            title: Text { en: "cycles", zh: "周期" },
+        }],
+        ..PLAIN
+    };
+    let entry = Entry { group: "cpu", name: "add", probe: &CYCLES };
+    let id = CaseId { probe: "cpu.add".into(), params: entry.default_params() };
+    let at = |ghz: Option<f64>, taints: [u8; 3], values: [f64; 3]| Given {
+        noise: RoundNoise { core_hz: ghz.map(|ghz| ghz * 1e9), ..quiet() },
+        ..tainted(&values, &taints)
+    };
+    let cycles = |given: Vec<Given>| match outcome(&entry, &id, &rounds(given), 3, 1) {
+        Outcome::Measured(measured) => measured.also.get("cycles").map(|also| also.estimate.clone()),
+        other => panic!("{other:?}"),
+    };
+    // Slow where the clock is slow: the cycles are the same.
+    let steady = cycles(vec![
+        at(Some(3.0), [0, 0, MOVED], [2.0, 2.0, 50.0]),
+        at(Some(2.0), [0; 3], [3.0; 3]),
+        at(Some(1.5), [0; 3], [4.0; 3]),
+    ]);
+    let steady = steady.unwrap();
+    assert_eq!((steady.median, steady.max, steady.n), (6.0, 6.0, 8));
+    assert_eq!(cycles(vec![at(Some(3.0), [0; 3], [2.0; 3]), at(None, [0; 3], [2.0; 3])]), None);
+}
+
+#[test]
+fn fewer_than_three_rounds_have_no_interval_and_say_so() {
+    let measured = measured(vec![given(&[5.0]), given(&[6.0])]);
+    assert_eq!((measured.estimate.ci_low, measured.estimate.ci_high), (None, None));
+    assert_eq!(measured.estimate.method, IntervalMethod::None);
+    assert_eq!(kinds(&measured), [FlagKind::FewRounds, FlagKind::RoundsLost]);
+    assert_eq!(measured.flags[0].detail, "an interval takes 3 rounds, and there are 2");
+    assert_eq!(measured.flags[1].detail, "2 of 3 rounds");
+}
+
+#[test]
+fn an_interval_is_no_narrower_than_the_clock() {
+    let measured = measured(vec![given(&[5.0]), given(&[5.0]), given(&[5.0])]);
+    // 10 ns of 500.
+    assert_eq!((measured.estimate.ci_low, measured.estimate.ci_high), (Some(4.9), Some(5.1)));
+}
+
+#[test]
+fn what_the_clock_cannot_tell_apart_is_said() {
+    let under = measured(vec![given(&[0.05]), given(&[0.05]), given(&[0.05])]);
+    assert_eq!(kinds(&under), [FlagKind::UnderResolution]);
+    assert_eq!(under.flags[0].detail, "a sample is shorter than the clock's smallest step");
+    assert_eq!(under.estimate.median, 0.05);
+    let noise = measured(vec![given(&[-1.0]), given(&[-2.0]), given(&[1.0])]);
+    assert_eq!(kinds(&noise), [FlagKind::UnderResolution]);
+    assert_eq!((noise.estimate.median, noise.estimate.method), (-1.0, IntervalMethod::LinearT));
+}
+
+#[test]
+fn rounds_that_note_different_things_are_told_apart() {
+    let noting = |notes: Vec<(&'static str, &'static str)>| Given { notes, ..given(&[5.0]) };
+    let measured = measured(vec![
+        noting(vec![("pages", "pmd"), ("kernel", "avx2")]),
+        noting(vec![("pages", "base"), ("kernel", "avx2")]),
+        noting(vec![("pages", "pmd")]),
+    ]);
+    let notes: Vec<(&str, &str)> = measured.notes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(notes, [("kernel", "avx2"), ("pages", "pmd; base")]);
+}
+
+#[test]
+fn noise_is_summed_and_steal_is_none_only_where_no_round_knew() {
+    let noisy = |steal_ns: Option<f64>, settled: bool| Given {
+        noise: RoundNoise { steal_ns, settled, run_delay_ns: 7.0, involuntary_switches: 2, faults: 3, ..quiet() },
+        ..given(&[5.0])
+    };
+    let heard = measured(vec![noisy(None, true), noisy(Some(1e7), false), noisy(Some(2e7), true)]);
+    let expected = Noise {
+        run_delay_ns: 21.0,
+        steal_ns: Some(3e7),
+        involuntary_switches: 6,
+        faults: 9,
+        unsettled_rounds: 1,
+        ..Noise::default()
+    };
+    assert_eq!(heard.noise, expected);
+    assert_eq!(kinds(&heard), [FlagKind::Unsettled]);
+    assert_eq!(heard.flags[0].detail, "in 1 of 3 rounds the core's clock did not settle");
+    assert_eq!(measured(vec![noisy(None, true), noisy(None, true), noisy(None, true)]).noise.steal_ns, None);
+}
+
+#[test]
+fn a_round_that_failed_or_was_skipped_decides() {
+    let mut all = rounds(vec![given(&[5.0]), given(&[5.0]), given(&[5.0])]);
+    all[1].events = vec![Event::Failed { reason: "broken".into() }];
+    assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });
+    all[1].events = vec![Event::Skipped { reason: "gone".into() }];
+    assert_eq!(outcome_of("net.tcp", &all), Outcome::Skipped { reason: "gone".into() });
+    // What went wrong is never hidden behind what could not be had.
+    all[2].events = vec![Event::Failed { reason: "broken".into() }];
+    assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });
+}
+
+#[test]
+fn no_number_that_is_none_comes_out() {
+    let good = || given(&[5.0, 5.0]);
+    let raw = |ns: &[f64], iterations: &[u64], amount: u64| Given {
+        ns: ns.to_vec(),
+        iterations: iterations.to_vec(),
+        amount,
+        taints: vec![0; ns.len()],
+        ..given(&[])
+    };
+    let bad = || {
+        vec![
+            raw(&[f64::NAN, 5.0], &[1, 1], 0),
+            raw(&[f64::INFINITY], &[1], 0),
+            raw(&[500.0], &[0], 0),
+            raw(&[0.0], &[0], 0),
+            raw(&[0.0], &[1], 64),
+            raw(&[], &[], 0),
+            raw(&[5.0, 5.0], &[1], 0),
+            Given { taints: vec![], ..given(&[5.0]) },
+        ]
+    };
+    for (index, one) in bad().into_iter().enumerate() {
+        let reason = "no round gave a finite value".to_owned();
+        assert_eq!(outcome_of("net.tcp", &rounds(vec![one])), Outcome::Failed { reason }, "{index}");
+    }
+    // Beside good rounds, a bad one is a round lost.
+    for one in bad() {
+        let measured = measured(vec![good(), one, good(), good()]);
+        assert!(is_finite(&measured));
+        assert_eq!((measured.estimate.median, measured.estimate.rounds), (5.0, 3));
+    }
+    let lost = measured(vec![good(), raw(&[f64::NAN], &[1], 0), good()]);
+    assert_eq!(kinds(&lost), [FlagKind::FewRounds, FlagKind::RoundsLost]);
+    // Zero is a number; so is a sample of no length beside others that have one.
+    for zeros in [vec![given(&[0.0]), given(&[0.0]), given(&[0.0])], vec![given(&[0.0]), good(), good()]] {
+        let measured = measured(zeros);
+        assert!(is_finite(&measured), "{measured:?}");
+        assert!(kinds(&measured).contains(&FlagKind::UnderResolution));
+    }
+    // Finite values whose squares are not.
+    let huge = rounds(vec![given(&[1e300, -1e300]), given(&[1e300]), given(&[-1e300])]);
+    let reason = "the rounds came to no finite value".to_owned();
+    assert_eq!(outcome_of("net.tcp", &huge), Outcome::Failed { reason });
+}

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use hostmark_model::Event;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::estimate::RoundResult;
 use crate::plan::Plan;
@@ -16,6 +15,18 @@ use crate::plan::Plan;
 pub struct Journal {
     file: File,
     path: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Header<'a, R> {
+    run: &'a R,
+    plan: PlanLine,
+}
+
+#[derive(Serialize)]
+struct PlanLine {
+    seed: u64,
+    cases: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -32,7 +43,7 @@ impl Journal {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         let mut journal = Journal { file, path: path.to_owned() };
         let cases: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
-        let header = json!({ "run": run, "plan": { "seed": plan.request.seed, "cases": cases } });
+        let header = Header { run, plan: PlanLine { seed: plan.request.seed, cases } };
         match journal.append_line(&header) {
             Ok(()) => Ok(journal),
             Err(error) => {

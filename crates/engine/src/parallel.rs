@@ -162,7 +162,7 @@ fn common_window(logs: &[Log]) -> Option<Samples> {
         return None;
     }
     let delayed = logs.iter().any(|log| log.delay_ns > 0.01 * (end - begin));
-    let mut samples = Samples { learned: 1, ..Samples::default() };
+    let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
     for slice in 0..slices {
         let (from, to) = (begin + slice as f64 * slice_ns, begin + (slice + 1) as f64 * slice_ns);
         let done: f64 = logs.iter().map(|log| done_at(log, to) - done_at(log, from)).sum();

@@ -59,19 +59,21 @@ pub struct Allowance {
     pub case: Duration,
     /// Cases at most.
     pub cases: usize,
+    /// Half of an interval over its value that is narrow enough: wider ones get the time that is left over.
+    pub narrow: f64,
 }
 
 /// The allowance of a profile.
 pub const fn allowance(profile: Profile) -> Allowance {
     match profile {
-        Profile::Quick => allow(3, 60, 500, 240),
-        Profile::Standard => allow(5, 300, 3_000, 900),
-        Profile::Thorough => allow(10, 1_800, 20_000, 3_000),
+        Profile::Quick => allow(3, 60, 500, 240, 0.02),
+        Profile::Standard => allow(5, 300, 3_000, 900, 0.01),
+        Profile::Thorough => allow(10, 1_800, 20_000, 3_000, 0.005),
     }
 }
 
-const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize) -> Allowance {
-    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases }
+const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize, narrow: f64) -> Allowance {
+    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases, narrow }
 }
 
 /// Why nothing can be planned. Sentences that end with what to do.

@@ -7,8 +7,7 @@ use hostmark_model::{
 use crate::case::Case;
 use crate::stop::Result;
 
-/// A further quantity that the same measurement yields. One in core cycles that the probe does not report itself is the
-/// value times the core's frequency beside it.
+/// A further quantity that the same measurement yields.
 #[derive(Debug, Clone, Copy)]
 pub struct Quantity {
     /// Its key in a run file.
@@ -19,6 +18,23 @@ pub struct Quantity {
     pub better: Better,
     /// What it is.
     pub title: Text,
+}
+
+impl Quantity {
+    /// The value in cycles of the core's own clock beside it: the engine fills it in.
+    pub const CORE_CYCLES: Quantity = Quantity {
+        name: "cycles",
+        unit: Unit::CoreCycles,
+        better: Better::Lower,
+        title: Text { en: "core cycles", zh: "核心周期" },
+    };
+    /// A rate over the core's frequency beside it: the engine fills it in.
+    pub const BYTES_PER_CYCLE: Quantity = Quantity {
+        name: "bytes_per_cycle",
+        unit: Unit::Ratio,
+        better: Better::Higher,
+        title: Text { en: "bytes a core cycle", zh: "每核心周期字节数" },
+    };
 }
 
 /// The points of an axis. Quick's are part of standard's, and those of thorough's.

@@ -11,12 +11,12 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use crate::budget::{Budget, Verdict};
+use crate::budget::{Budget, Next, Verdict};
 use crate::conversation::{self, End};
 use crate::estimate::{self, RoundResult};
 use crate::gate;
 use crate::journal::Journal;
-use crate::plan::{Plan, PlannedCase};
+use crate::plan::{self, Plan, PlannedCase};
 use crate::probe::{Entry, Limit, Measure};
 use crate::stop::panic_text;
 
@@ -72,13 +72,22 @@ pub struct Results {
 /// The state of one planned case.
 struct Progress {
     rounds: Vec<RoundResult>,
-    /// Time of the last round that was not for samples: start, set-up, warm-up, journal.
-    overhead: Option<Duration>,
+    /// What the last round took.
+    last: Option<Cost>,
     iterations: Option<u64>,
     /// No more rounds: it was skipped or failed.
     ended: bool,
     /// There is no time for as many rounds as an interval needs, so the others have its time.
     dropped: bool,
+}
+
+/// What a round took.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// Time that was not for samples: start, set-up, warm-up, journal.
+    overhead: Duration,
+    /// All of its time over what was granted for samples.
+    stretch: f64,
 }
 
 struct Runner<'a> {
@@ -104,7 +113,7 @@ pub fn run<'a>(
 ) -> Results {
     let fresh = |case: &PlannedCase| Progress {
         rounds: Vec::new(),
-        overhead: None,
+        last: None,
         iterations: None,
         ended: case.skip.is_some(),
         dropped: false,
@@ -189,10 +198,10 @@ impl Runner<'_> {
             }
             let remaining: Vec<usize> =
                 order[position..].iter().copied().filter(|&index| self.is_pending(index)).collect();
-            let costs = self.costs(index, &remaining, later);
-            let budget = Budget::new(self.setting.plan, self.wall.elapsed(), costs.rounds, costs.overhead);
+            let (next, rounds, overhead) = self.costs(index, &remaining, later);
+            let budget = Budget::new(self.setting.plan, self.wall.elapsed(), rounds, overhead);
             let case = &self.setting.plan.cases[index];
-            let grant = match budget.decide(case.is_default, costs.promised) {
+            let grant = match budget.decide(next) {
                 Verdict::Sample(grant) => grant,
                 Verdict::Drop => {
                     self.states[index].dropped = self.states[index].rounds.len() + later < LEAST_ROUNDS;
@@ -201,7 +210,7 @@ impl Runner<'_> {
                 Verdict::Over => return false,
             };
             let id = case.id.to_string();
-            self.observer.round(&id, self.done, self.done + costs.rounds, budget.expected());
+            self.observer.round(&id, self.done, self.done + rounds, budget.expected());
             if !self.round(index, &id, pass, grant) {
                 return false;
             }
@@ -210,30 +219,44 @@ impl Runner<'_> {
         true
     }
 
-    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones.
-    fn costs(&self, next: usize, remaining: &[usize], later: usize) -> Costs {
-        let known: Vec<Duration> = self.states.iter().filter_map(|state| state.overhead).collect();
+    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones:
+    /// those of the case `index`, how many they are in all, and what all take besides samples.
+    fn costs(&self, index: usize, remaining: &[usize], later: usize) -> (Next, usize, Duration) {
+        let known: Vec<Duration> =
+            self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
         let usual = match known.len() {
             0 => Budget::FIRST_OVERHEAD,
             count => known.iter().sum::<Duration>() / count as u32,
         };
-        let mut costs = Costs::default();
-        let mut add = |index: usize, rounds: usize| {
-            let state = &self.states[index];
-            let overhead =
-                state.overhead.or(self.states[self.defaults[index]].overhead).unwrap_or(usual) * rounds as u32;
-            costs.rounds += rounds;
-            costs.overhead += overhead;
-            // Defaults come first of all, then what has begun; what has not begun waits for what these leave.
-            if index == next || self.setting.plan.cases[index].is_default || !state.rounds.is_empty() {
-                costs.promised += Budget::at_least(rounds, overhead);
+        // A case that has not begun is like its probe's default.
+        let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
+        let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead);
+        let own = Budget::at_least(1, overhead(index));
+        let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
+        let mut add = |of: usize, rounds: usize| {
+            let overhead = overhead(of);
+            all_rounds += rounds;
+            all_overhead += overhead * rounds as u32;
+            // Defaults come first of all, then what has begun; what has not begun waits for what these leave, and lets much
+            // cheaper cases go first, so that one does not take the place of many.
+            let is_cheap = 2 * Budget::at_least(1, overhead) < own;
+            if of != index && (is_cheap || self.setting.plan.cases[of].is_default || !self.states[of].rounds.is_empty())
+            {
+                others += Budget::at_least(rounds, overhead);
             }
         };
-        remaining.iter().for_each(|&index| add(index, 1));
+        remaining.iter().for_each(|&of| add(of, 1));
         if later > 0 {
-            self.pending().into_iter().for_each(|index| add(index, later));
+            self.pending().into_iter().for_each(|of| add(of, later));
         }
-        costs
+        let next = Next {
+            is_default: self.setting.plan.cases[index].is_default,
+            rounds: later + 1,
+            overhead: overhead(index),
+            stretch: last(index).map_or(1.0, |last| last.stretch),
+            others,
+        };
+        (next, all_rounds, all_overhead)
     }
 
     fn order(&self, case: &str, cpus: Vec<usize>, round: u32, grant: Duration, iterations: Option<u64>) -> Order {
@@ -286,7 +309,9 @@ impl Runner<'_> {
         state.ended |= round.is_end();
         state.iterations = round.learned().or(state.iterations);
         state.rounds.push(round);
-        state.overhead = Some((self.wall.elapsed() - began).saturating_sub(grant));
+        let spent = self.wall.elapsed() - began;
+        let stretch = spent.as_secs_f64() / grant.as_secs_f64().max(1e-3);
+        state.last = Some(Cost { overhead: spent.saturating_sub(grant), stretch });
         true
     }
 
@@ -310,12 +335,15 @@ impl Runner<'_> {
     fn widest_that_fit(&self) -> Vec<usize> {
         let plan = self.setting.plan;
         let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
-        let mut widths: Vec<(f64, usize)> = open.filter_map(|index| Some((self.width(index)?, index))).collect();
+        let mut widths: Vec<(f64, usize)> = open
+            .filter_map(|index| Some((self.width(index)?, index)))
+            .filter(|(width, _)| *width > plan::allowance(plan.request.profile).narrow)
+            .collect();
         widths.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut left = Budget::time_for_more(plan, self.wall.elapsed());
         let mut chosen = Vec::new();
         for (_, index) in widths {
-            let cost = self.costs(index, &[index], 0).overhead + Budget::most_a_round(plan);
+            let cost = self.costs(index, &[index], 0).0.overhead + Budget::most_a_round(plan);
             if cost > left {
                 break;
             }
@@ -386,17 +414,6 @@ impl Runner<'_> {
         }
         self.results
     }
-}
-
-/// What the rounds still to come cost.
-#[derive(Debug, Clone, Copy, Default)]
-struct Costs {
-    /// How many they are.
-    rounds: usize,
-    /// What they take besides samples.
-    overhead: Duration,
-    /// What is taken at least, samples and all, by those that come before any that is still to begin.
-    promised: Duration,
 }
 
 /// Of each case, the default of its probe, or itself when that is not in the plan.

@@ -1,1 +1,336 @@
+//! Runs against scripted workers: which rounds are ordered, what is kept, what one bad worker costs.
 
+use hostmark_model::{FlagKind, Profile};
+
+use super::*;
+use crate::fixture::{CATALOGUE, MANY, ODD, host, planned};
+use crate::mock::{Script, Seen, done, fine, hello, line, perform, samples, usual};
+
+#[path = "run_budget_tests.rs"]
+mod budget;
+
+const ALL_OF_A: usize = 10;
+
+/// The quick profile's rounds; intervals of steady cases are narrow enough, and need no more.
+const QUICK_ROUNDS: u32 = 3;
+
+fn measure(filters: &[&str], script: impl FnMut(&Order) -> Script) -> Seen {
+    perform(&planned(CATALOGUE, filters, Profile::Quick), &host(), None, script)
+}
+
+fn is_measured(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Measured(_))
+}
+
+fn reason(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Skipped { reason } | Outcome::Failed { reason } => reason,
+        Outcome::Measured(_) => panic!("it was measured"),
+    }
+}
+
+#[test]
+fn every_case_gets_its_rounds_each_in_a_fresh_worker() {
+    let seen = measure(&["net", "memory.stream"], usual);
+    let mut rounds = seen.rounds();
+    rounds.sort_unstable();
+    let cases: Vec<&str> = seen.results.cases.iter().map(|case| case.id.as_str()).collect();
+    let expected = cases.iter().flat_map(|&case| (0..QUICK_ROUNDS).map(move |round| (case, round)));
+    let mut expected: Vec<(&str, u32)> = expected.collect();
+    expected.sort_unstable();
+    assert_eq!(rounds, expected);
+    assert_eq!(seen.ended, seen.orders.len());
+    for case in &seen.results.cases {
+        let measured = case.measured().unwrap();
+        assert_eq!((measured.estimate.median, measured.estimate.rounds), (5.0, QUICK_ROUNDS));
+        assert!(measured.flags.is_empty(), "{:?}", measured.flags);
+    }
+    assert!(!seen.results.interrupted && seen.results.journal_lost.is_none());
+}
+
+#[test]
+fn an_order_says_all_that_the_worker_needs() {
+    let seen = measure(&["net.tcp"], usual);
+    let warm_up = &seen.orders[0];
+    assert_eq!((warm_up.case.as_str(), warm_up.cpus.len()), ("", 1));
+    let order = &seen.orders[1];
+    assert_eq!((order.protocol, order.parent), (PROTOCOL, std::process::id()));
+    assert_eq!((order.case.as_str(), order.round, order.llc_bytes), ("net.tcp", 0, 4 << 20));
+    assert!(order.budget_ns <= 500_000_000 / 3 + 1, "{}", order.budget_ns);
+    assert!(order.scratch.starts_with("/tmp/hostmark-"));
+    let mut scratches: Vec<&str> = seen.orders[1..].iter().map(|order| order.scratch.as_str()).collect();
+    let mut seeds: Vec<u64> = seen.orders[1..].iter().map(|order| order.seed).collect();
+    for distinct in [scratches.len(), seeds.len()] {
+        assert_eq!(distinct, QUICK_ROUNDS as usize);
+    }
+    scratches.sort_unstable();
+    scratches.dedup();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!((scratches.len(), seeds.len()), (QUICK_ROUNDS as usize, QUICK_ROUNDS as usize));
+}
+
+#[test]
+fn every_cpu_of_the_plan_is_warmed_once_and_no_other() {
+    let cpus = |seen: &Seen| {
+        let warm_ups = seen.orders.iter().filter(|order| order.case.is_empty());
+        warm_ups.map(|order| order.cpus[0]).collect::<Vec<usize>>()
+    };
+    let all = measure(&["ipc"], usual);
+    let mut warmed = cpus(&all);
+    let single = all.orders.iter().find(|order| order.case == "ipc.pipe@cpus=same_cpu").unwrap().cpus[0];
+    assert_eq!(warmed[0], single);
+    warmed.sort_unstable();
+    assert_eq!(warmed, [0, 1, 2, 3]);
+    assert_eq!(cpus(&measure(&["net.tcp"], usual)), [single]);
+    // Cases that are skipped beforehand need no CPU.
+    assert_eq!(cpus(&measure(&["ipc.pipe@cpus=other_node"], usual)).len(), 1);
+}
+
+#[test]
+fn what_a_round_learned_is_handed_on() {
+    let mut turn = 0;
+    let seen = measure(&["net.tcp"], |order| {
+        let mut script = usual(order);
+        if !order.case.is_empty() {
+            turn += 1;
+            script.pop();
+            script.push(line(&done(turn * 100)));
+        }
+        script
+    });
+    let handed: Vec<Option<u64>> = seen.orders[1..].iter().map(|order| order.iterations).collect();
+    assert_eq!(handed, [None, Some(100), Some(200)]);
+}
+
+#[test]
+fn passes_are_shuffled_by_the_seed_and_the_defaults_begin() {
+    let order_of = |seed: u64| {
+        let mut plan = planned(MANY, &[], Profile::Quick);
+        plan.request.seed = seed;
+        let seen = perform(&plan, &host(), None, usual);
+        seen.rounds().into_iter().map(|(case, round)| (case.to_owned(), round)).collect::<Vec<_>>()
+    };
+    let one = order_of(1);
+    assert_eq!(one, order_of(1));
+    assert_ne!(one, order_of(2));
+    let pass = |round: u32| {
+        let of_pass = one.iter().filter(move |(_, own)| *own == round);
+        of_pass.map(|(case, _)| case.clone()).collect::<Vec<String>>()
+    };
+    let (first, second) = (pass(0), pass(1));
+    assert_eq!((first.len(), second.len()), (200, 200));
+    assert!(first[..20].iter().all(|case| case.ends_with("@n=1")) && !first[20].ends_with("@n=1"));
+    assert!(!second[..20].iter().all(|case| case.ends_with("@n=1")));
+    let mut sorted = first.clone();
+    sorted.sort_unstable();
+    assert_ne!(first[..20], sorted[..20]);
+    assert!(one.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+}
+
+#[test]
+fn a_round_has_the_same_seed_whatever_else_is_selected() {
+    let seed = |filters: &[&str]| {
+        let seen = measure(filters, usual);
+        seen.orders.iter().find(|order| order.case == "net.tcp" && order.round == 2).unwrap().seed
+    };
+    assert_eq!(seed(&["net.tcp"]), seed(&[]));
+}
+
+#[test]
+fn a_bad_worker_costs_its_case_and_says_why() {
+    let text = |text: &str| (Duration::ZERO, Received::Line(text.into()));
+    let death = || (Duration::from_millis(3), Received::Ended("was killed by signal 11".into()));
+    let chatter = || (0..20_000).map(|_| line(&Event::Note { key: "a".into(), value: "b".into() }));
+    let other = Event::Hello { protocol: PROTOCOL + 1, pid: 1 };
+    let scripts: Vec<(Script, &str)> = vec![
+        (vec![death()], "the worker was killed by signal 11"),
+        (vec![hello(), line(&samples(&[5.0])), death()], "the worker was killed by signal 11"),
+        (vec![hello(), (Duration::from_secs(900), line(&done(1)).1)], "no answer within 5 s"),
+        (
+            vec![hello(), text("Segmentation fault")],
+            "the worker wrote what is no event: expected value at line 1 column 1",
+        ),
+        (vec![hello(), text("")], "the worker wrote what is no event: EOF while parsing a value at line 1 column 0"),
+        (vec![line(&other)], "the worker speaks protocol 2, not 1"),
+        (vec![line(&samples(&[5.0])), line(&done(1))], "the worker did not say which protocol it speaks"),
+        (vec![hello(), hello()], "the worker greeted twice"),
+        (vec![hello()].into_iter().chain(chatter()).collect(), "the worker wrote 10000 lines and was not done"),
+        (vec![], "no worker could be started: no processes left"),
+        (vec![hello(), line(&done(1))], "no round gave a finite value"),
+    ];
+    for (script, expected) in scripts {
+        let seen = measure(&["net"], |order| if order.case == "net.tcp" { script.clone() } else { usual(order) });
+        assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: expected.into() });
+        assert!(is_measured(seen.outcome("net.tcp_connect")), "{expected}");
+        let opened = seen.orders.iter().filter(|order| !script.is_empty() || order.case != "net.tcp").count();
+        assert_eq!(seen.ended, opened, "{expected}");
+        assert!(seen.elapsed <= Duration::from_secs(60).mul_f64(0.97));
+    }
+}
+
+#[test]
+fn a_case_that_fails_or_is_skipped_has_no_further_round() {
+    for last in [Event::Skipped { reason: "no huge pages".into() }, Event::Failed { reason: "ENOSPC".into() }] {
+        let seen = measure(&["net"], |order| match order.case.as_str() {
+            "net.tcp" => vec![hello(), line(&last)],
+            _ => usual(order),
+        });
+        assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), 1);
+        let is_skipped = matches!(last, Event::Skipped { .. });
+        let expected = if is_skipped { "no huge pages" } else { "ENOSPC" };
+        assert_eq!(reason(seen.outcome("net.tcp")), expected);
+        assert_eq!(matches!(seen.outcome("net.tcp"), Outcome::Skipped { .. }), is_skipped);
+    }
+}
+
+#[test]
+fn a_worker_that_dies_in_a_later_round_fails_its_case() {
+    let seen = measure(&["net"], |order| match (order.case.as_str(), order.round) {
+        ("net.tcp", 2) => vec![hello(), (Duration::ZERO, Received::Ended("ended with status 1".into()))],
+        _ => usual(order),
+    });
+    assert_eq!(reason(seen.outcome("net.tcp")), "the worker ended with status 1");
+    assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), 3);
+}
+
+#[test]
+fn what_was_known_beforehand_is_skipped_without_a_round() {
+    let seen = measure(&["ipc.pipe@cpus=other_node", "net.tcp"], usual);
+    assert_eq!(reason(seen.outcome("ipc.pipe@cpus=other_node")), "the usable CPUs are all on one memory node");
+    assert!(seen.rounds().iter().all(|(case, _)| *case == "net.tcp"));
+}
+
+fn interrupted_at(turn: usize) -> Seen {
+    let mut turns = 0;
+    measure(&["net"], |order| {
+        turns += 1;
+        if turns == turn { vec![hello(), (Duration::from_millis(5), Received::Interrupted)] } else { usual(order) }
+    })
+}
+
+#[test]
+fn a_stop_keeps_complete_rounds_and_is_obeyed_at_once() {
+    // A warm-up, then two cases a pass.
+    let seen = interrupted_at(5);
+    assert!(seen.results.interrupted);
+    assert_eq!((seen.orders.len(), seen.ended), (5, 5));
+    let rounds: Vec<u32> = seen.results.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
+    assert_eq!(rounds.iter().sum::<u32>(), 3);
+    for case in &seen.results.cases {
+        let kinds: Vec<FlagKind> = case.measured().unwrap().flags.iter().map(|flag| flag.kind).collect();
+        assert_eq!(kinds, [FlagKind::FewRounds, FlagKind::RoundsLost]);
+    }
+}
+
+#[test]
+fn what_a_stop_left_out_says_so() {
+    let seen = interrupted_at(3);
+    let outcomes: Vec<bool> = seen.results.cases.iter().map(|case| is_measured(&case.outcome)).collect();
+    assert_eq!(outcomes.iter().filter(|&&measured| measured).count(), 1);
+    let other = seen.results.cases.iter().find(|case| !is_measured(&case.outcome)).unwrap();
+    assert_eq!(other.outcome, Outcome::Skipped { reason: "interrupted".into() });
+}
+
+#[test]
+fn a_stop_in_the_warm_up_is_obeyed_too() {
+    let seen = interrupted_at(1);
+    assert!(seen.results.interrupted);
+    assert_eq!(seen.orders.len(), 1);
+    assert!(seen.results.cases.iter().all(|case| reason(&case.outcome) == "interrupted"));
+}
+
+#[test]
+fn records_are_in_catalogue_order_with_defaults_first() {
+    let seen = measure(&[], usual);
+    let mut ids: Vec<&str> = seen.results.cases.iter().map(|case| case.id.as_str()).collect();
+    // The derived records repeat those of latency, and stand where their probe stands.
+    assert_eq!(ids.drain(..5).collect::<Vec<_>>(), ids[..5]);
+    let plan = planned(CATALOGUE, &[], Profile::Quick);
+    assert_eq!(ids, plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>());
+    assert!(seen.results.cases[..5].iter().all(|case| case.probe == "memory.hierarchy"));
+}
+
+#[test]
+fn a_derived_probe_without_anything_to_stand_on_says_so() {
+    let skip = Event::Skipped { reason: "no memory".into() };
+    let seen = measure(&["memory.hierarchy"], |_| vec![hello(), line(&skip)]);
+    assert_eq!(reason(seen.outcome("memory.hierarchy")), "what was measured does not tell it");
+    assert_eq!(seen.results.cases.len(), 6);
+}
+
+#[test]
+fn a_derived_probe_that_goes_wrong_costs_itself_alone() {
+    let seen = perform(&planned(ODD, &[], Profile::Quick), &host(), None, usual);
+    let outcome = |probe: &str| &seen.results.cases.iter().find(|case| case.probe == probe).unwrap().outcome;
+    assert_eq!(outcome("odd.breaks"), &Outcome::Failed { reason: "panicked: no curve".into() });
+    assert_eq!(outcome("odd.nan"), &Outcome::Failed { reason: "it came to no finite value".into() });
+    assert!(is_measured(outcome("net.tcp")));
+}
+
+#[test]
+fn a_latency_that_falls_with_its_size_is_marked() {
+    let seen = measure(&["memory.latency"], |order| {
+        let ns = if order.case.contains("size=4194304") { 90.0 } else { 40.0 };
+        fine(order, ns, Duration::ZERO)
+    });
+    let flags = |size: u64| {
+        let id = format!("memory.latency@size={size},pattern=random");
+        let Outcome::Measured(measured) = seen.outcome(&id) else { panic!("{id}") };
+        measured.flags.iter().map(|flag| flag.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(flags(4 << 20), []);
+    assert_eq!(flags(8 << 20), [FlagKind::Implausible]);
+}
+
+#[test]
+fn every_complete_round_is_journalled() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = planned(CATALOGUE, &["net"], Profile::Quick);
+    let mut journal = Journal::create(&directory.path().join("x"), &"run", &plan).unwrap();
+    let mut turns = 0;
+    let seen = perform(&plan, &host(), Some(&mut journal), |order| {
+        turns += 1;
+        match turns {
+            3 => vec![hello(), line(&Event::Failed { reason: "broken".into() })],
+            5 => vec![hello(), line(&samples(&[5.0])), (Duration::ZERO, Received::Interrupted)],
+            _ => usual(order),
+        }
+    });
+    assert!(seen.results.interrupted && seen.results.journal_lost.is_none());
+    let text = std::fs::read_to_string(journal.path()).unwrap();
+    let lines = text.lines().skip(1).map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let rounds: Vec<(String, u32)> =
+        lines.map(|line| (line["case"].as_str().unwrap().into(), line["round"].as_u64().unwrap() as u32)).collect();
+    // The warm-up and the round that was stopped are none.
+    let ordered: Vec<(String, u32)> = seen.rounds().into_iter().map(|(case, round)| (case.to_owned(), round)).collect();
+    assert_eq!(rounds, ordered[..ordered.len() - 1]);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_is_told_and_the_run_goes_on() {
+    let mut journal = Journal::on_full_device();
+    let plan = planned(CATALOGUE, &["net"], Profile::Quick);
+    let seen = perform(&plan, &host(), Some(&mut journal), usual);
+    let error = seen.results.journal_lost.as_ref().unwrap();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert_eq!(seen.rounds().len(), 2 * QUICK_ROUNDS as usize);
+    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
+}
+
+#[test]
+fn progress_counts_rounds_up_to_their_number() {
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |order| {
+        if order.case == "many.a@n=7" {
+            vec![hello(), line(&Event::Skipped { reason: "no".into() })]
+        } else {
+            usual(order)
+        }
+    });
+    for (position, (case, done, all, left)) in seen.progress.iter().enumerate() {
+        assert_eq!((*done, case.as_str()), (position, seen.rounds()[position].0));
+        assert!(done < all && *left <= Duration::from_secs(57));
+    }
+    assert_eq!(seen.progress[0].2, 3 * ALL_OF_A);
+    assert_eq!(seen.progress.last().map(|last| last.1 + 1), seen.progress.last().map(|last| last.2));
+}

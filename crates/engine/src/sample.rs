@@ -7,7 +7,7 @@ use crate::stop::{Result, Stop};
 use crate::sys::counters::{Reading, ThreadCounters};
 
 /// Samples that a round's budget is cut into.
-const SAMPLES_A_ROUND: f64 = 40.0;
+const SAMPLES_A_ROUND: f64 = 160.0;
 /// A sample lasts between these, ns: exact, yet an interruption spoils one sample and not the case.
 const SHORTEST_SAMPLE_NS: f64 = 200_000.0;
 const LONGEST_SAMPLE_NS: f64 = 5_000_000.0;
@@ -67,6 +67,8 @@ pub struct Samples {
     pub faults: u64,
     /// Iterations of a sample, to hand on to later rounds.
     pub learned: u64,
+    /// Whether `ns` are times: what the clock cannot tell apart is then not known better.
+    pub is_time: bool,
 }
 
 impl Samples {
@@ -128,7 +130,7 @@ impl Sampler<'_> {
     pub fn take(&mut self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<Samples> {
         let (iterations, sample_ns) = self.find_iterations(hint, body)?;
         let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
-        let mut samples = Samples { learned: iterations, ..Samples::default() };
+        let mut samples = Samples { learned: iterations, is_time: true, ..Samples::default() };
         let begin = self.clock.start();
         while samples.ns.len() < MOST_SAMPLES {
             let spent_ns = self.clock.ns(self.clock.start().since(begin));

@@ -47,7 +47,8 @@ fn respond(catalogue: Catalogue, order: Order, output: &mut impl Write) -> std::
     output.flush()
 }
 
-fn answer(catalogue: Catalogue, order: Order) -> Vec<Event> {
+/// Carries the order out on the calling thread, which it binds to the order's CPUs.
+pub fn answer(catalogue: Catalogue, order: Order) -> Vec<Event> {
     if order.protocol != PROTOCOL {
         let reason = format!("the order is of protocol {}, and this worker speaks {PROTOCOL}", order.protocol);
         return vec![Event::Failed { reason }];
@@ -118,7 +119,7 @@ fn report(entry: &Entry, mut case: Case, settled: bool, steal_ns: Option<f64>) -
     let precision = case.precision();
     let noise = RoundNoise {
         core_hz: case.core_hz(),
-        resolution_ns: precision.resolution_ns,
+        resolution_ns: if samples.is_time { precision.resolution_ns } else { 0.0 },
         clock_cost_ns: precision.cost_ns,
         settled,
         iterations: samples.learned,

@@ -1,1 +1,218 @@
+//! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
+use hostmark_model::{ClockOrder, Taint};
+
+use super::*;
+use crate::case::Case;
+use crate::fixture::PLAIN;
+use crate::probe::{Axis, Group, Probe};
+
+static FINE: Probe = Probe { measure: Measure::Run(fine), ..PLAIN };
+static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
+static PANICS: Probe = Probe { measure: Measure::Run(panics), ..PLAIN };
+static SKIPS: Probe = Probe { measure: Measure::Run(skips), ..PLAIN };
+static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
+static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
+static NOTHING: Probe = Probe { measure: Measure::Run(nothing), ..PLAIN };
+static ELIDED: Probe = Probe { measure: Measure::Run(elided), ..PLAIN };
+static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
+static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
+
+static CATALOGUE: Catalogue = &[&Group {
+    name: "try",
+    probes: &[
+        ("fine", &FINE),
+        ("rate", &RATE),
+        ("panics", &PANICS),
+        ("skips", &SKIPS),
+        ("fails", &FAILS),
+        ("twice", &TWICE),
+        ("nothing", &NOTHING),
+        ("elided", &ELIDED),
+        ("derived", &DERIVED),
+        ("placed", &PLACED),
+    ],
+}];
+
+fn count(n: u64) {
+    for turn in 0..n {
+        std::hint::black_box(turn);
+    }
+}
+
+fn fine(case: &mut Case) -> Result<()> {
+    case.note("kernel", "black_box");
+    case.time_n(count)
+}
+
+fn rate(case: &mut Case) -> Result<()> {
+    case.rate(64, count)
+}
+
+fn panics(case: &mut Case) -> Result<()> {
+    std::fs::write(case.scratch_dir()?.join("file"), "left behind")?;
+    panic!("over the edge of {}", 7)
+}
+
+fn skips(_: &mut Case) -> Result<()> {
+    Err(Stop::skipped("no such device"))
+}
+
+fn fails(case: &mut Case) -> Result<()> {
+    case.time(|| Err::<(), _>(std::io::Error::other("refused")))
+}
+
+fn twice(case: &mut Case) -> Result<()> {
+    fine(case)?;
+    fine(case)
+}
+
+fn nothing(_: &mut Case) -> Result<()> {
+    Ok(())
+}
+
+fn elided(case: &mut Case) -> Result<()> {
+    case.time_n(|_| ())
+}
+
+fn placed(case: &mut Case) -> Result<()> {
+    case.note("allowed", affinity::allowed()?.len());
+    fine(case)
+}
+
+fn order(case: &str) -> Order {
+    Order {
+        protocol: PROTOCOL,
+        parent: 0,
+        case: case.into(),
+        round: 0,
+        seed: 1,
+        clock: ClockOrder::MonotonicRaw,
+        budget_ns: 3_000_000,
+        cpus: affinity::allowed().unwrap(),
+        iterations: None,
+        llc_bytes: 0,
+        l1d_bytes: 32 << 10,
+        line_bytes: 64,
+        memory_bytes: 1 << 20,
+        scratch: std::env::temp_dir().join(format!("hostmark-worker-{}", std::process::id())).display().to_string(),
+    }
+}
+
+/// The events of an order, greeting apart, as they are read from the worker's lines; the greeting is checked.
+fn told(order: Order) -> Vec<Event> {
+    // On a thread of its own, which a round binds to its CPU.
+    let thread = std::thread::spawn(move || {
+        let mut output = Vec::new();
+        respond(CATALOGUE, order, &mut output).unwrap();
+        String::from_utf8(output).unwrap()
+    });
+    let text = thread.join().unwrap();
+    assert!(text.ends_with('\n'));
+    let mut events: Vec<Event> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.remove(0), Event::Hello { protocol: PROTOCOL, pid: std::process::id() });
+    events
+}
+
+fn failed(case: &str) -> String {
+    match told(order(case)).as_slice() {
+        [Event::Failed { reason }] => reason.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_round_that_goes_well_is_notes_samples_done() {
+    let events = told(order("try.fine"));
+    let [Event::Note { key, value }, Event::Samples { ns, iterations, amount, taints }, Event::Done { noise }] =
+        events.as_slice()
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!((key.as_str(), value.as_str(), *amount), ("kernel", "black_box", 0));
+    assert!(!ns.is_empty() && ns.len() == iterations.len() && ns.len() == taints.len());
+    assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
+    assert!(taints.iter().all(|&taint| taint & !15 == 0 && taint & Taint::MIGRATED == 0));
+    assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
+}
+
+#[test]
+fn iterations_of_an_earlier_round_are_taken_when_they_fit() {
+    let learned = |order: Order| match told(order).last() {
+        Some(Event::Done { noise }) => noise.iterations,
+        other => panic!("{other:?}"),
+    };
+    let first = learned(order("try.fine"));
+    // On a noisy machine a hint may not fit any more; it is taken or sought anew, never of another size altogether.
+    let again = learned(Order { iterations: Some(first), ..order("try.fine") });
+    assert!(again > first / 64 && again / 64 < first, "{first} {again}");
+}
+
+#[test]
+fn a_rate_tells_its_amount() {
+    assert!(matches!(told(order("try.rate")).as_slice(), [Event::Samples { amount: 64, .. }, Event::Done { .. }]));
+}
+
+#[test]
+fn what_goes_wrong_is_told_and_leaves_nothing() {
+    assert_eq!(failed("try.panics"), "panicked: over the edge of 7");
+    assert!(!std::path::Path::new(&order("").scratch).exists());
+    assert_eq!(failed("try.fails"), "refused");
+    assert_eq!(failed("try.twice"), "the probe measured twice in one round");
+    assert_eq!(failed("try.nothing"), "the probe ended without measuring anything");
+    assert_eq!(failed("try.elided"), "the operation takes no time, however often it is done");
+    assert_eq!(failed("try.derived"), "a derived probe has no rounds");
+    assert_eq!(failed("try.other"), "the worker knows no probe 'try.other'");
+    assert_eq!(failed("nonsense"), "'nonsense' is not of the form group.probe");
+    assert_eq!(told(order("try.skips")), [Event::Skipped { reason: "no such device".into() }]);
+}
+
+#[test]
+fn an_order_of_another_protocol_is_refused() {
+    let events = told(Order { protocol: PROTOCOL + 1, ..order("try.fine") });
+    let reason = "the order is of protocol 2, and this worker speaks 1".to_owned();
+    assert_eq!(events, [Event::Failed { reason }]);
+}
+
+#[test]
+fn a_cpu_that_cannot_be_had_is_no_failure() {
+    let events = told(Order { cpus: vec![1 << 16], ..order("try.fine") });
+    assert!(matches!(events.as_slice(), [Event::Skipped { reason }] if reason.contains("65536")), "{events:?}");
+}
+
+#[test]
+fn the_thread_stays_on_its_cpu_unless_the_scheduler_decides() {
+    let allowed = |case: &str| match told(order(case)).first() {
+        Some(Event::Note { value, .. }) => value.parse::<usize>().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(allowed("try.placed@cpus=same_cpu"), 1);
+    assert_eq!(allowed("try.placed@cpus=free"), affinity::allowed().unwrap().len());
+}
+
+#[test]
+fn a_warm_up_of_a_cpu_is_done_and_nothing_else() {
+    let cpus = affinity::allowed().unwrap();
+    let events = told(Order { cpus: vec![cpus[0]], ..order("") });
+    assert!(matches!(events.as_slice(), [Event::Done { .. }]), "{events:?}");
+}
+
+#[test]
+fn an_order_from_anyone_but_the_parent_is_not_answered() {
+    // A thread of its own: it is left with a parent-death signal, and ends.
+    let written = std::thread::spawn(|| {
+        let line = serde_json::to_string(&Order { parent: u32::MAX, ..order("try.fine") }).unwrap();
+        let mut output = Vec::new();
+        serve(CATALOGUE, &mut line.as_bytes(), &mut output).map(|()| output)
+    });
+    assert_eq!(written.join().unwrap().unwrap(), b"");
+}
+
+#[test]
+fn garbage_is_an_error() {
+    for line in ["", "\n", "{}", "not json\n", r#"{"protocol":1,"case":"try.fine"}"#] {
+        let mut output = Vec::new();
+        assert!(serve(CATALOGUE, &mut line.as_bytes(), &mut output).is_err(), "{line}");
+        assert!(output.is_empty());
+    }
+}

@@ -5,7 +5,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hostmark_model::Received;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,6 +16,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 const GRACE_TURNS: u32 = 100;
 /// One such turn.
 const GRACE_TURN: Duration = Duration::from_millis(2);
+/// Bytes of a line at most: what has no end by then is no line, and must not fill the memory.
+const LONGEST_LINE: usize = 64 << 20;
 
 /// A worker process and what it has said that nobody has read yet.
 #[derive(Debug)]
@@ -58,15 +60,26 @@ impl Worker {
 
     /// The next line, or why there is none within `at_most`.
     pub fn receive(&mut self, at_most: Duration) -> Received {
+        let until = now().checked_add(at_most);
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.unread.drain(..=end).collect();
-                return Received::Line(String::from_utf8_lossy(&line[..end]).into_owned());
+            if let Some(end) = self.unread[searched..].iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=searched + end).collect();
+                return Received::Line(String::from_utf8_lossy(&line[..line.len() - 1]).into_owned());
             }
-            match self.wait(at_most) {
+            let has_part = self.unread.len() > searched;
+            searched = self.unread.len();
+            if self.unread.len() > LONGEST_LINE {
+                return Received::Ended(format!("wrote a line of over {LONGEST_LINE} bytes"));
+            }
+            // From the start of the wait, so that a signal or half a line makes it no longer.
+            let left = until.map_or(at_most, |until| until.saturating_duration_since(now()));
+            match self.wait(left) {
+                Ok(_) if has_part && left.is_zero() => return Received::TimedOut,
                 Ok(Readiness::Output) => {}
                 Ok(Readiness::Stop) => return Received::Interrupted,
                 Ok(Readiness::Nothing) => return Received::TimedOut,
+                Ok(Readiness::Signal) => continue,
                 Err(error) => return Received::Ended(format!("cannot be heard: {error}")),
             }
             let mut more = [0; 1 << 16];
@@ -91,8 +104,7 @@ impl Worker {
         let timeout = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: i64::from(at_most.subsec_nanos()) };
         match poll(&mut watched, Some(&timeout)) {
             // A signal's handler has run, and its pipe tells at the next look.
-            Err(rustix::io::Errno::INTR) | Ok(0) if self.stop.is_none() => return Ok(Readiness::Nothing),
-            Err(rustix::io::Errno::INTR) => return self.wait(at_most),
+            Err(rustix::io::Errno::INTR) => return Ok(Readiness::Signal),
             Err(error) => return Err(error.into()),
             Ok(_) => {}
         }
@@ -149,7 +161,13 @@ impl Drop for Worker {
 enum Readiness {
     Output,
     Stop,
+    Signal,
     Nothing,
+}
+
+#[expect(clippy::disallowed_methods, reason = "bounds a wait; nothing is measured with it")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn describe(status: ExitStatus) -> String {
@@ -199,6 +217,19 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         panic!("a process of the group is left");
+    }
+
+    #[test]
+    fn half_a_line_now_and_then_does_not_put_the_end_of_a_wait_off() {
+        let mut worker = shell("while printf x; do sleep 0.02; done", None);
+        assert_eq!(worker.receive(Duration::from_millis(200)), Received::TimedOut);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_for_ever() {
+        let mut worker = shell("exec cat /dev/zero", None);
+        let Received::Ended(how) = worker.receive(Duration::from_secs(60)) else { panic!() };
+        assert_eq!(how, "wrote a line of over 67108864 bytes");
     }
 
     #[test]

@@ -125,13 +125,6 @@ pub enum Event {
         /// A [`Taint`] each.
         taints: Vec<u8>,
     },
-    /// Samples of a further quantity, in its base unit.
-    Also {
-        /// The quantity's name.
-        name: String,
-        /// Its samples.
-        values: Vec<f64>,
-    },
     /// The round is complete.
     Done {
         /// What it saw.

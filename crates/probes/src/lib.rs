@@ -14,8 +14,15 @@ mod syscall;
 use hostmark_engine::probe::Catalogue;
 
 /// Every group, in the order of a report.
-pub static CATALOGUE: Catalogue =
-    &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP];
+pub static CATALOGUE: Catalogue = &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP];
+
+/// A module's name as its file's: without the mark of a raw identifier.
+const fn file_name(module: &'static str) -> &'static str {
+    match module.as_bytes() {
+        [b'r', b'#', ..] => module.split_at(2).1,
+        _ => module,
+    }
+}
 
 /// A folder's group: its name, and its probes by their files' names.
 macro_rules! group {
@@ -23,7 +30,7 @@ macro_rules! group {
         /// The group of this folder.
         pub static GROUP: hostmark_engine::probe::Group = hostmark_engine::probe::Group {
             name: $name,
-            probes: &[$((stringify!($probe), &$probe::PROBE)),*],
+            probes: &[$((crate::file_name(stringify!($probe)), &$probe::PROBE)),*],
         };
     };
 }

@@ -1,9 +1,9 @@
 //! `hostmark janitor`: started by a run, outlives it, and removes what it left.
 
 use std::io;
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::os::unix::process::CommandExt;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -7,6 +7,8 @@ pub mod report;
 pub mod run;
 pub mod worker;
 
+use std::io;
+
 use clap::{Parser, Subcommand};
 use hostmark_model::Exit;
 
@@ -46,6 +48,18 @@ impl std::fmt::Display for EndsWith {
 }
 
 impl std::error::Error for EndsWith {}
+
+/// An error of a resource that was lost midway.
+pub fn lost(sentence: String) -> anyhow::Error {
+    EndsWith(Exit::ResourceLost, sentence).into()
+}
+
+/// A file that could not be written: a full disk is a lost resource, anything else is a bad name for a file.
+pub fn unwritten(error: &io::Error, sentence: String) -> anyhow::Error {
+    let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    let exit = if is_full { Exit::ResourceLost } else { Exit::BadInput };
+    EndsWith(exit, sentence).into()
+}
 
 /// The exit code of an error.
 pub fn exit_of(error: &anyhow::Error) -> Exit {

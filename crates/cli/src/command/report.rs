@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
 use hostmark_report::export;
 
+use super::unwritten;
 use crate::{output, store};
 
 /// The names of all formats.
@@ -35,7 +36,9 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let run = store::load(&store::find(&arguments.run)?)?;
     let text = render(&run, &arguments.format, lang, arguments.verbose);
     match &arguments.out {
-        Some(path) => store::write(path, &text)?,
+        Some(path) => store::write(path, &text).map_err(|error| {
+            unwritten(&error, format!("{} cannot be written ({error}); give another file", path.display()))
+        })?,
         None => output::print(&text),
     }
     Ok(Exit::Fine)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
@@ -14,19 +14,17 @@ use hostmark_engine::plan::{self, Plan, Request, allowance};
 use hostmark_engine::{Journal, Results, Setting, Wall, WorkerLink};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_launch::local::Worker;
-use hostmark_model::{
-    Exit, HostFacts, Lang, Order, Outcome, Profile, Received, Run, SCHEMA, Settings, Text, Tool,
-};
+use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, Profile, Received, Run, SCHEMA, Settings, Text, Tool};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::{RenderOptions, export, findings};
 
 use super::janitor::Janitor;
-use super::{EndsWith, report, worker};
+use super::{EndsWith, lost, report, unwritten, worker};
+use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::Place;
 use crate::wall::SinceStart;
-use crate::output;
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
@@ -84,30 +82,35 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     };
     let plan = plan::plan(CATALOGUE, &host, request)?;
     if plan.selected.is_empty() {
-        return Err(EndsWith(Exit::NothingSelected, "nothing is selected; hostmark list shows what there is".into()).into());
+        return Err(
+            EndsWith(Exit::NothingSelected, "nothing is selected; hostmark list shows what there is".into()).into()
+        );
     }
     let started = jiff::Timestamp::now();
     let place = match &arguments.out {
         Some(path) => Some(Place::named(path)?),
-        None => keep(started, &host, id),
+        None => keep(started, &host),
     };
-    let stop = StopRequest::catch().context("signals cannot be caught")?;
+    let stop = StopRequest::catch().map_err(|error| {
+        lost(format!("signals cannot be caught ({error}); raise the limit of open files (ulimit -n)"))
+    })?;
     let before = NoiseSnapshot::read_with_processes(&root);
     let calibration = hostmark_engine::clock::choose(&host);
     let mut run = begin(&plan, host, &calibration, started, id, place.as_ref());
 
-    let mut journal = place.as_ref().and_then(|place| match Journal::create(&place.journal, &run, &plan) {
-        Ok(journal) => Some(Ok(journal)),
-        Err(error) if arguments.out.is_some() => Some(Err(error)),
+    let mut journal = match &place {
+        Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan)?,
+        None => None,
+    };
+    let measured = measure(&plan, &run.host, &calibration, &stop, journal.as_mut(), wall);
+    let results = match measured {
+        Ok(results) => results,
         Err(error) => {
-            eprintln!("hostmark: the run cannot be kept ({}: {error}); name a file by --out", place.journal.display());
-            None
+            // Nothing was measured, so the journal holds nothing.
+            let _ = journal.map(Journal::remove);
+            return Err(error);
         }
-    }).transpose().with_context(|| {
-        let path = place.as_ref().map(|place| place.journal.display().to_string()).unwrap_or_default();
-        format!("the journal {path} cannot be written; name another file by --out")
-    })?;
-    let results = measure(&plan, &run.host, &calibration, &stop, journal.as_mut(), wall)?;
+    };
     let after = NoiseSnapshot::read_with_processes(&root);
 
     run.settings.clock = calibration.facts();
@@ -119,39 +122,65 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
 
     let place = place.filter(|_| journal.is_some());
     let saved = place.as_ref().map(|place| save(&run, place));
-    if matches!(saved, Some(Ok(()))) && let Some(journal) = journal {
+    if matches!(saved, Some(Ok(())))
+        && let Some(journal) = journal
+    {
         // Left behind it would only be a copy.
         let _ = journal.remove();
     }
     output::print(&report::render(&run, &arguments.format, lang, arguments.verbose));
-    if arguments.format == "table" && let (Some(place), Some(Ok(()))) = (&place, &saved) {
+    if arguments.format == "table"
+        && let (Some(place), Some(Ok(()))) = (&place, &saved)
+    {
         output::print(&closing(place, arguments.out.is_none(), lang));
     }
     if let Some(Err(error)) = saved {
         let file = place.map(|place| place.file.display().to_string()).unwrap_or_default();
-        return Err(lost(format!("the run could not be saved to {file} ({error}); make room, or name another file by --out")));
+        return Err(lost(format!(
+            "the run could not be saved to {file} ({error}); make room, or name another file by --out"
+        )));
     }
     if let Some(error) = results.journal_lost {
-        return Err(lost(format!("the journal could not be written to its end ({error}); make room before the next run")));
+        return Err(lost(format!(
+            "the journal could not be written to its end ({error}); make room before the next run"
+        )));
     }
     Ok(exit_of(&run, stop.signal()))
 }
 
-fn lost(text: String) -> anyhow::Error {
-    EndsWith(Exit::ResourceLost, text).into()
-}
-
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
-fn keep(started: jiff::Timestamp, host: &HostFacts, id: uuid::Uuid) -> Option<Place> {
+fn keep(started: jiff::Timestamp, host: &HostFacts) -> Option<Place> {
     let stamp = started.strftime("%Y%m%dT%H%M%SZ").to_string();
-    let unique = format!("{:04x}", id.as_u64_pair().1 as u16);
+    // Part of a second in 1/65536, so that runs of the same second are in order as well.
+    let unique = format!("{:04x}", (i64::from(started.subsec_nanosecond()) << 16) / 1_000_000_000);
     match Place::fresh(&stamp, &host.hostname, &unique) {
         Ok(place) => Some(place),
-        Err(error) => {
-            eprintln!("hostmark: the run cannot be kept ({error:#}); name a file by --out");
+        Err(reason) => {
+            output::complain(&format!("the run cannot be kept ({reason}); name a file by --out"));
             None
         }
     }
+}
+
+/// The run's journal. One that cannot be had is an error where a person named the file, and else only said.
+fn open_journal(place: &Place, is_named: bool, run: &Run, plan: &Plan) -> Result<Option<Journal>> {
+    let error = match Journal::create(&place.journal, run, plan) {
+        Ok(journal) => return Ok(Some(journal)),
+        Err(error) => error,
+    };
+    let path = place.journal.display();
+    if !is_named {
+        output::complain(&format!("the run cannot be kept ({path}: {error}); name a file by --out"));
+        return Ok(None);
+    }
+    Err(match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            anyhow::anyhow!(
+                "{path} is the journal of a run under way or cut short; remove it, or name another file by --out"
+            )
+        }
+        _ => unwritten(&error, format!("the journal {path} cannot be written ({error}); name another file by --out")),
+    })
 }
 
 fn timestamp(time: jiff::Timestamp) -> String {
@@ -227,8 +256,14 @@ fn measure(
     journal: Option<&mut Journal>,
     wall: &dyn Wall,
 ) -> Result<Results> {
-    let program = std::env::current_exe().context("the program's own file cannot be found")?;
-    let janitor = Janitor::start(&program).with_context(|| format!("{} cannot be started", program.display()))?;
+    let program = std::env::current_exe()
+        .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
+    let janitor = Janitor::start(&program).map_err(|error| {
+        let program = program.display();
+        lost(format!(
+            "{program} cannot be started ({error}); look at the limits of processes and of memory (ulimit -a)"
+        ))
+    })?;
     let janitor = Rc::new(RefCell::new(janitor));
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
         janitor.borrow_mut().tell(&Charge::Directory(PathBuf::from(&order.scratch)));
@@ -237,7 +272,8 @@ fn measure(
         Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor) }))
     };
     let mut bar = Bar::new();
-    let scratch = std::env::temp_dir().display().to_string();
+    // Whole, since the janitor removes nothing that could depend on where it stands.
+    let scratch = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into()).display().to_string();
     let setting = Setting { plan, host, clock: calibration.order.clone(), scratch };
     let results = hostmark_engine::run(&setting, &mut open, wall, &mut bar, journal);
     bar.finish();
@@ -270,8 +306,12 @@ fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
     let file = place.file.display();
     let name = if is_kept { "last".to_owned() } else { file.to_string() };
     let text = match lang {
-        Lang::En => format!("saved as {file}\nmore: hostmark report {name} --verbose    explain: hostmark explain memory.latency\n"),
-        Lang::Zh => format!("已存为 {file}\n更多:hostmark report {name} --verbose    讲解:hostmark explain memory.latency\n"),
+        Lang::En => format!(
+            "saved as {file}\nmore: hostmark report {name} --verbose    explain: hostmark explain memory.latency\n"
+        ),
+        Lang::Zh => {
+            format!("已存为 {file}\n更多:hostmark report {name} --verbose    讲解:hostmark explain memory.latency\n")
+        }
     };
     format!("\n{text}")
 }

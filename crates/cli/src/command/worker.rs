@@ -13,7 +13,7 @@ pub fn serve() -> ExitCode {
     match hostmark_engine::worker::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hostmark: a worker is started by `hostmark run`, not by hand ({error}); use hostmark run");
+            crate::output::complain(&format!("a worker is started by a run, not by hand ({error}); use hostmark run"));
             ExitCode::from(hostmark_model::Exit::BadInput.code())
         }
     }

@@ -16,7 +16,7 @@ pub use arch::SOURCE;
 pub use calibrate::{Calibration, choose};
 pub use chain::{CoreClock, WarmUp, warm_up};
 pub use fake::FakeClock;
-pub use precision::Precision;
+pub use precision::{Precision, smallest_step};
 
 use hostmark_model::ClockOrder;
 

@@ -30,6 +30,14 @@ impl Source {
         }
     }
 
+    /// The step in which it counts over some hundred readings: ticks of the counter, nanoseconds of the others; none when
+    /// it stood still.
+    pub fn step(self) -> Option<u64> {
+        let mut readings = [0; 500];
+        readings.fill_with(|| self.read());
+        clock::smallest_step(&readings)
+    }
+
     /// Whether this process may read it: reading a forbidden counter would end it.
     pub fn is_readable(self) -> bool {
         self != Source::Counter || !super::process::counter_forbidden()

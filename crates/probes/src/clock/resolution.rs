@@ -1,10 +1,7 @@
 //! Probe clock.resolution: the smallest time that two readings of a clock tell apart.
 
-use hostmark_engine::prelude::*;
 use hostmark_engine::prelude::sys::clocks::Source;
-
-/// Readings in one sample: the smallest of some hundred steps is free of interruptions.
-const READINGS: usize = 500;
+use hostmark_engine::prelude::*;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -15,21 +12,25 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A clock is read 500 times in a row. The value is the smallest step between two successive readings that \
-                 differ: the step of the clock, or what a reading costs, whichever is larger.",
-            zh: "连续读取时钟 500 次,取相邻两次不同读数之间的最小差值:即时钟自身的步长与一次读取的开销两者中较大的一个。",
+            en: "A clock is read 500 times in a row. If two readings are ever equal, the value is the smallest step between \
+                 two that differ; if none are, the clock counts faster than it can be read, and the value is the smallest \
+                 difference between two steps.",
+            zh: "连续读取时钟 500 次。若出现相等的读数，取相邻不同读数间的最小步长；若从不相等，说明时钟计数快于读取速度，\
+                 取各步长之间的最小差值。",
         },
         why: Text {
-            en: "Nothing shorter can be timed by two readings. A measurement needs to last a thousand times as long to be \
-                 exact to 0.1 %; hostmark checks this in every worker and makes its samples long enough.",
-            zh: "比它更短的时间无法用两次读数测出。要精确到 0.1 %,被测时间须是它的一千倍;hostmark 在每个工作进程里\
-                 都检查这一点,并据此保证样本足够长。",
+            en: "No difference of two readings is more exact than this. A measurement must last a thousand times as long as \
+                 the step and the cost of a reading together to be exact to 0.1 %; hostmark checks both in every worker \
+                 and makes its samples long enough.",
+            zh: "任何两次读数之差都不会比它更精确。要精确到 0.1 %，被测时间须是步长与读取开销之和的一千倍；hostmark 在每个\
+                 工作进程里检查这两者，并据此保证样本足够长。",
         },
         reading: Text {
-            en: "About as much as clock.read of the same source is as it should be. 1 ms, 4 ms or 10 ms means a clock that \
-                 moves with the timer tick; 41.7 ns or 40 ns is the 24 or 25 MHz counter of many arm servers.",
-            zh: "与同一来源的 clock.read 相近即为正常。若为 1 ms、4 ms 或 10 ms,说明时钟只随定时器节拍前进;\
-                 41.7 ns 或 40 ns 则是许多 arm 服务器上 24 或 25 MHz 的计数器。",
+            en: "One tick of the counter for tsc (0.3 to 1 ns on x86; 1, 10 or 40 ns on arm servers), 1 ns for the kernel's \
+                 clocks on x86. 1 ms, 4 ms or 10 ms means a clock that moves with the timer tick, which no short thing \
+                 can be timed with.",
+            zh: "tsc 应为计数器的一拍（x86 上 0.3 到 1 ns;arm 服务器上 1、10 或 40 ns），x86 上内核时钟应为 1 ns。\
+                 若为 1 ms、4 ms 或 10 ms，说明时钟只随定时器节拍前进，无法用来测量短时间。",
         },
     },
     axes: &[Axis::choice(
@@ -48,24 +49,12 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let source = super::source(case)?;
-    case.observe(|clock| {
-        let mut smallest = u64::MAX;
-        let mut last = source.read();
-        for _ in 0..READINGS {
-            let now = source.read();
-            if now != last {
-                smallest = smallest.min(now.saturating_sub(last));
-                last = now;
-            }
-        }
-        match (source, smallest) {
-            (_, u64::MAX) => Err(Stop::failed(format!("the clock stood still over {READINGS} readings"))),
-            // The engine's own clock may be another one: ticks of the counter are its ticks only when it is the counter.
-            (Source::Counter, ticks) => match clock {
-                Clock::Counter { .. } => Ok(Ticks(ticks)),
-                _ => Err(Stop::skipped("the counter's rate is not known here, so that its ticks are no time")),
-            },
-            (_, ns) => Ok(clock.ticks(ns as f64)),
-        }
+    let ns_a_step = match source {
+        Source::Counter => case.counter_ns_per_tick()?,
+        _ => 1.0,
+    };
+    case.count(|| match source.step() {
+        Some(step) => Ok(step as f64 * ns_a_step),
+        None => Err(Stop::failed("the clock stood still over 500 readings")),
     })
 }

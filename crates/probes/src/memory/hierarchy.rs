@@ -18,39 +18,29 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[
-        Quantity {
-            name: "size",
-            unit: Unit::Bytes,
-            better: Better::Higher,
-            title: Text { en: "size", zh: "容量" },
-        },
-        Quantity {
-            name: "cycles",
-            unit: Unit::CoreCycles,
-            better: Better::Lower,
-            title: Text { en: "core cycles", zh: "核心周期" },
-        },
+        Quantity { name: "size", unit: Unit::Bytes, better: Better::Higher, title: Text { en: "size", zh: "容量" } },
+        Quantity::CORE_CYCLES,
     ],
     explain: Explain {
         what: Text {
             en: "Nothing of its own is executed. The curve of memory.latency over size (random pattern, huge pages, the best \
                  round of each size) is cut into plateaus: each is a level, and a level ends where the latency passes the \
                  middle between two plateaus. Its latency is that of a buffer which half fills it.",
-            zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线(随机模式、大页、每个大小取最好的一轮)切成若干平台:\
-                 每个平台是一级,延迟越过两个平台中点之处即该级的边界。某级的延迟取半满该级的缓冲区的延迟。",
+            zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线（随机模式、大页、每个大小取最好的一轮）切成若干平台：\
+                 每个平台是一级，延迟越过两个平台中点之处即该级的边界。某级的延迟取半满该级的缓冲区的延迟。",
         },
         why: Text {
             en: "Caches are what a program's working set must fit; and what the host reports is often not what you get: \
                  guests see wrong sizes, neighbours use a shared L3, firmware hides ways.",
-            zh: "程序的工作集要装进缓存才快;而宿主报告的容量常常不是你真正得到的:虚拟机看到错误的大小,邻居占用共享的 L3,\
+            zh: "程序的工作集要装进缓存才快；而宿主报告的容量常常不是你真正得到的：虚拟机看到错误的大小，邻居占用共享的 L3，\
                  固件隐藏了若干路。",
         },
         reading: Text {
             en: "L1d and L2 should agree with the reported size within a quarter. An L3 that ends early is used by others, or \
                  is divided between core complexes. A level marked ≈ is not confirmed by the reported topology. The value \
                  is the median; where it is over 10 % above the best round, the machine was shared while it ran.",
-            zh: "L1d 与 L2 应与报告的容量相差不超过四分之一。L3 提前结束,说明被别人占用,或按核心复合体划分。标有 ≈ 的级别没有\
-                 得到报告拓扑的证实。数值取中位数;若比最好的一轮高出 10 % 以上,说明测量时机器被共享。",
+            zh: "L1d 与 L2 应与报告的容量相差不超过四分之一。L3 提前结束，说明被别人占用，或按核心复合体划分。标有 ≈ 的级别没有\
+                 得到报告拓扑的证实。数值取中位数；若比最好的一轮高出 10 % 以上，说明测量时机器被共享。",
         },
     },
     axes: &[Axis::choice(
@@ -77,7 +67,12 @@ fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
                 None => Outcome::Skipped { reason: absent(name, found.len(), cases) },
             };
             let params = Params(vec![("level".into(), name.into())]);
-            CaseRecord { id: format!("memory.hierarchy@level={name}"), probe: "memory.hierarchy".into(), params, outcome }
+            CaseRecord {
+                id: format!("memory.hierarchy@level={name}"),
+                probe: "memory.hierarchy".into(),
+                params,
+                outcome,
+            }
         })
         .collect()
 }
@@ -98,7 +93,8 @@ fn measured(level: &Level) -> Measured {
     let mut flag = |kind, detail: String| measured.flags.push(Flag { kind, detail });
     let estimate = &level.case.estimate;
     if estimate.median > GAP * estimate.best_round {
-        let detail = format!("the best round was {:.0} % faster", (1.0 - estimate.best_round / estimate.median) * 100.0);
+        let detail =
+            format!("the best round was {:.0} % faster", (1.0 - estimate.best_round / estimate.median) * 100.0);
         flag(FlagKind::BestRoundGap, detail);
     }
     if let (Some(size), Some(reported)) = (level.size, level.reported_bytes) {

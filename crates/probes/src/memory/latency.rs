@@ -13,35 +13,30 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity {
-        name: "cycles",
-        unit: Unit::CoreCycles,
-        better: Better::Lower,
-        title: Text { en: "core cycles", zh: "核心周期" },
-    }],
+    also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
             en: "Every line of a buffer holds the address of another; one instruction, mov r,[r], follows the chain, so that \
                  no load can start before the last one has ended. Patterns: random is one cycle over all lines in \
                  random order (Sattolo's shuffle); in_page stays inside a window of 64 pages until all of its lines are \
                  done, which keeps address translation cheap; a number is a stride in bytes, forward, as lmbench does.",
-            zh: "缓冲区的每个缓存行里存着另一行的地址;一条指令 mov r,[r] 沿链前进,前一次加载未完成,后一次就无法开始。模式:\
-                 random 是以随机顺序走遍所有行的一个环(Sattolo 洗牌);in_page 在 64 页的窗口内走完所有行再换窗口,使地址转换\
-                 保持便宜;数字表示以字节计的向前步长,与 lmbench 相同。",
+            zh: "缓冲区的每个缓存行里存着另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开始。模式：\
+                 random 是以随机顺序走遍所有行的一个环（Sattolo 洗牌）；in_page 在 64 页的窗口内走完所有行再换窗口，使地址转换\
+                 保持便宜；数字表示以字节计的向前步长，与 lmbench 相同。",
         },
         why: Text {
             en: "Pointer chasing is what trees, hash tables, linked lists and interpreters do. Their speed is this latency, \
                  not the bandwidth, and it differs a hundredfold between L1 and DRAM.",
-            zh: "树、哈希表、链表和解释器都在追指针。决定它们速度的是延迟而不是带宽,而 L1 与 DRAM 之间的延迟相差上百倍。",
+            zh: "树、哈希表、链表和解释器都在追指针。决定它们速度的是延迟而不是带宽，而 L1 与 DRAM 之间的延迟相差上百倍。",
         },
         reading: Text {
             en: "4 or 5 core cycles in L1d, 12 to 18 in L2, 40 to 80 in L3, 70 to 130 ns in DRAM of one socket. Steps stand \
                  where a level ends. random above in_page is the price of TLB misses; base pages above pmd likewise. A \
                  small stride looks faster than random beyond L2, because prefetchers guess it. In a guest the L3 is \
                  shared with neighbours: a wide interval there is theirs.",
-            zh: "L1d 为 4 到 5 个核心周期,L2 12 到 18,L3 40 到 80,单路 DRAM 70 到 130 ns。台阶处即某一级的边界。random \
-                 高出 in_page 的部分是 TLB 未命中的代价,base 页高出 pmd 页也是如此。小步长在 L2 之外看起来比 random 快,\
-                 因为预取器能猜中。虚拟机里 L3 与邻居共享:那里的宽区间来自邻居。",
+            zh: "L1d 为 4 到 5 个核心周期，L2 12 到 18,L3 40 到 80，单路 DRAM 70 到 130 ns。台阶处即某一级的边界。random \
+                 高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页也是如此。小步长在 L2 之外看起来比 random 快，\
+                 因为预取器能猜中。虚拟机里 L3 与邻居共享：那里的宽区间来自邻居。",
         },
     },
     axes: &[
@@ -55,7 +50,7 @@ pub static PROBE: Probe = Probe {
                 thorough: &[],
             },
         ),
-        Axis::choice("page", "pmd", Points::Listed { quick: &["pmd", "base"], standard: &[], thorough: &[] }),
+        super::PAGE,
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "pattern"] }],
     limit: Limit::Rising("size"),

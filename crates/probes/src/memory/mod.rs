@@ -1,13 +1,55 @@
 //! Group memory: latency and bandwidth of every level.
 
+mod copy;
+mod fill;
 mod hierarchy;
 mod latency;
 mod read;
+mod write;
 
-crate::group!("memory": hierarchy read latency);
+crate::group!("memory": hierarchy read write copy fill latency);
 
+use hostmark_engine::prelude::*;
+
+use crate::kernels::Refused;
 use crate::kernels::bandwidth::Reach;
-use hostmark_engine::prelude::{Case, HostFacts, Pages, Profile, Result, Stop, largest_buffer};
+
+/// Axis page: what backs the buffer.
+const PAGE: Axis =
+    Axis::choice("page", "pmd", Points::Listed { quick: &["pmd", "base"], standard: &[], thorough: &[] });
+/// Axis threads of a bandwidth: each has a buffer of its own.
+const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
+/// Axis size of a bandwidth.
+const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes));
+
+/// 1, 2, 4 … and all usable CPUs.
+fn threads(host: &HostFacts, _: Profile) -> Vec<u64> {
+    let all = host.usable_cpus().len() as u64;
+    (0..).map(|power| 1 << power).take_while(|&threads| threads < all).chain([all.max(1)]).collect()
+}
+
+/// Half, full and twice each cache, besides a fixed list, so that both the host's steps and other hosts' can be seen.
+fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    const QUICK_KIB: [u64; 9] = [4, 16, 32, 64, 256, 1024, 4096, 16384, 65536];
+    const REFERENCE_KIB: [u64; 11] = [8, 48, 128, 192, 512, 2048, 2560, 3072, 8192, 32768, 131_072];
+    const THOROUGH_KIB: [u64; 3] = [262_144, 524_288, 1_048_576];
+    let of_caches = host.caches.iter().flat_map(|cache| [1, 2, 4].map(|halves| cache.size_bytes * halves / 2 / 1024));
+    let largest = largest(host, profile);
+    let listed = QUICK_KIB
+        .into_iter()
+        .chain(if profile >= Profile::Standard { REFERENCE_KIB.to_vec() } else { Vec::new() })
+        .chain(if profile >= Profile::Thorough { THOROUGH_KIB.to_vec() } else { Vec::new() });
+    listed.chain(of_caches).map(|kib| kib * 1024).filter(|&size| size <= largest).collect()
+}
+
+/// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.
+fn largest(host: &HostFacts, profile: Profile) -> u64 {
+    let caches = host.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or(32 << 20);
+    let beyond = (4 * caches).max(64 << 20);
+    let memory = host.fillable_bytes() / 4;
+    let profiled = largest_buffer(profile);
+    if profile == Profile::Quick { profiled.min(beyond).min(memory) } else { profiled.min(memory) }
+}
 
 /// The pages that the case's axis `page` names.
 fn pages(case: &Case) -> Result<Pages> {
@@ -27,11 +69,45 @@ fn reach(case: &Case, bytes: u64) -> Reach {
     }
 }
 
-/// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.
-fn largest(host: &HostFacts, profile: Profile) -> u64 {
-    let caches = host.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or(32 << 20);
-    let beyond = (4 * caches).max(64 << 20);
-    let memory = host.fillable_bytes() / 4;
-    let profiled = largest_buffer(profile);
-    if profile == Profile::Quick { profiled.min(beyond).min(memory) } else { profiled.min(memory) }
+/// The kernel that the case's axis `kernel` names, or the best one; and its name, noted.
+fn kernel<K>(
+    case: &mut Case,
+    best: &'static K,
+    named: fn(&str) -> Option<&'static K>,
+    name_of: fn(&K) -> &'static str,
+) -> Result<&'static K> {
+    let name: String = case.param("kernel")?;
+    let found = if name == "best" { Some(best) } else { named(&name) };
+    let kernel = found.ok_or_else(|| Stop::skipped(format!("this architecture has no {name} kernel")))?;
+    case.note("kernel", name_of(kernel));
+    Ok(kernel)
+}
+
+/// Rates of a kernel over `buffer_bytes` of memory a thread, of which a pass counts `amount`.
+fn passes(
+    case: &mut Case,
+    buffer_bytes: u64,
+    amount: u64,
+    pass: impl Fn(&mut Buffer, u64) -> std::result::Result<(), Refused> + Sync,
+) -> Result<()> {
+    let pages = pages(case)?;
+    let refused = |refused: Refused| Stop::skipped(format!("cannot {refused}"));
+    let cpus = case.thread_cpus();
+    if cpus.len() < 2 {
+        let mut buffer = case.buffer(buffer_bytes, pages, None)?;
+        pass(&mut buffer, 1).map_err(refused)?;
+        // The kernel has just shown that it does not refuse.
+        return case.rate(amount, |n| {
+            let _ = pass(&mut buffer, n);
+        });
+    }
+    case.may_fill(buffer_bytes * cpus.len() as u64)?;
+    case.parallel(&cpus, amount, |_| {
+        let mut buffer = Buffer::map(buffer_bytes as usize, pages, None)?;
+        pass(&mut buffer, 1).map_err(refused)?;
+        let pass = &pass;
+        Ok(move |n| {
+            let _ = pass(&mut buffer, n);
+        })
+    })
 }

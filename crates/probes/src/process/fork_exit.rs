@@ -14,8 +14,8 @@ pub static PROBE: Probe = Probe {
             en: "clone(2) with nothing shared, as fork(2) does it; the child ends by exit_group at once; the parent waits \
                  for it by wait4 and checks its status. Parent and child run on one CPU. The parent's resident size is \
                  noted, since its page tables are what fork copies.",
-            zh: "以不共享任何东西的 clone(2) 创建子进程(与 fork(2) 相同);子进程立即 exit_group;父进程用 wait4 等待并检查\
-                 退出状态。父子在同一个 CPU 上运行。父进程的常驻内存大小会记录下来,因为 fork 复制的正是它的页表。",
+            zh: "以不共享任何东西的 clone(2) 创建子进程（与 fork(2) 相同）；子进程立即 exit_group；父进程用 wait4 等待并检查\
+                 退出状态。父子在同一个 CPU 上运行。父进程的常驻内存大小会记录下来，因为 fork 复制的正是它的页表。",
         },
         why: Text {
             en: "Shells, build systems, process-per-request servers and database snapshots fork. The cost is the copying of \
@@ -27,7 +27,7 @@ pub static PROBE: Probe = Probe {
             en: "40 to 100 µs for a small parent on bare metal, up to two or three times that in a guest without huge pages \
                  in its nested page tables. The cost grows with the parent's memory: a parent of 1 GiB in base pages \
                  takes milliseconds. A sudden rise points to memory control groups, security modules or auditing.",
-            zh: "裸机上小进程约 40 到 100 µs;嵌套页表没有大页的虚拟机里可达两三倍。代价随父进程内存增长:1 GiB 基本页的父进程\
+            zh: "裸机上小进程约 40 到 100 µs；嵌套页表没有大页的虚拟机里可达两三倍。代价随父进程内存增长：1 GiB 基本页的父进程\
                  需要数毫秒。突然升高多与内存 cgroup、安全模块或审计有关。",
         },
     },

@@ -65,9 +65,27 @@ pub fn unit_name(unit: Unit, lang: Lang) -> &'static str {
     const THINGS: Text = Text { en: "count", zh: "个数" };
     const QUOTIENT: Text = Text { en: "ratio", zh: "比值" };
     match unit {
-        Unit::Count => if lang == Lang::Zh { THINGS.zh } else { THINGS.en },
-        Unit::Ratio => if lang == Lang::Zh { QUOTIENT.zh } else { QUOTIENT.en },
-        Unit::OperationsPerSecond => if lang == Lang::Zh { "次/s" } else { "ops/s" },
+        Unit::Count => {
+            if lang == Lang::Zh {
+                THINGS.zh
+            } else {
+                THINGS.en
+            }
+        }
+        Unit::Ratio => {
+            if lang == Lang::Zh {
+                QUOTIENT.zh
+            } else {
+                QUOTIENT.en
+            }
+        }
+        Unit::OperationsPerSecond => {
+            if lang == Lang::Zh {
+                "次/s"
+            } else {
+                "ops/s"
+            }
+        }
         _ => {
             let name = scales(unit)[0].suffix;
             if lang == Lang::Zh { name.zh } else { name.en }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use hostmark_model::Text;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::render::wrap::wrap;
 use crate::escape::visible;
 use crate::render::RenderOptions;
+use crate::render::wrap::wrap;
 
 /// How a piece of text stands out where colour may be used; nothing depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

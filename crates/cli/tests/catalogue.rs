@@ -1,0 +1,362 @@
+//! Laws of the catalogue: what every probe keeps, on every host and in every profile, and its table in the documents.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use hostmark_engine::plan::{Plan, Request, allowance, plan};
+use hostmark_engine::probe::{Axis, Entry, Limit, Measure, Points, entries, find};
+use hostmark_model::{
+    AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Profile, size_text,
+};
+use hostmark_probes::CATALOGUE;
+use hostmark_report::findings::RULES;
+use hostmark_report::format::unit_name;
+
+const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
+const GIB: u64 = 1 << 30;
+
+/// The programs of lmbench 3, whose places probes take.
+const LMBENCH: &[&str] = &[
+    "bw_file_rd",
+    "bw_mem",
+    "bw_mmap_rd",
+    "bw_pipe",
+    "bw_tcp",
+    "bw_udp",
+    "bw_unix",
+    "cache",
+    "disk",
+    "enough",
+    "lat_cmd",
+    "lat_connect",
+    "lat_ctx",
+    "lat_dram_page",
+    "lat_fcntl",
+    "lat_fifo",
+    "lat_fs",
+    "lat_http",
+    "lat_mem_rd",
+    "lat_mmap",
+    "lat_ops",
+    "lat_pagefault",
+    "lat_pipe",
+    "lat_pmake",
+    "lat_proc",
+    "lat_rand",
+    "lat_rpc",
+    "lat_select",
+    "lat_sem",
+    "lat_sig",
+    "lat_syscall",
+    "lat_tcp",
+    "lat_udp",
+    "lat_unix",
+    "lat_unix_connect",
+    "lat_usleep",
+    "line",
+    "lmdd",
+    "lmhttp",
+    "loop_o",
+    "memsize",
+    "mhz",
+    "par_mem",
+    "par_ops",
+    "stream",
+    "timing_o",
+    "tlb",
+];
+
+/// A host of `cpus` CPUs, two to a core where `smt`, with an L3 for each eight and a node for each 64.
+fn host(cpus: usize, smt: bool, memory_bytes: u64) -> HostFacts {
+    let near = |cpu: usize, group: usize| (0..cpus).filter(|other| other / group == cpu / group).collect::<Vec<_>>();
+    let core = if smt { 2 } else { 1 };
+    let cache = |level: u8, size_bytes: u64, group: usize| {
+        (0..cpus).step_by(group).map(move |cpu| CacheFact {
+            level,
+            kind: if level == 1 { CacheKind::Data } else { CacheKind::Unified },
+            size_bytes,
+            line_bytes: Some(64),
+            ways: Some(8),
+            shared_cpus: near(cpu, group),
+        })
+    };
+    let nodes = cpus.div_ceil(64);
+    let mut host = HostFacts {
+        cpus: (0..cpus)
+            .map(|id| CpuFact {
+                id,
+                online: true,
+                allowed: true,
+                package: Some(id / 64),
+                core: Some(id / core),
+                node: Some(id / 64),
+                siblings: near(id, core),
+                ..CpuFact::default()
+            })
+            .collect(),
+        caches: cache(1, 32 << 10, core).chain(cache(2, 1 << 20, core)).chain(cache(3, 32 << 20, 8)).collect(),
+        nodes: (0..nodes)
+            .map(|id| NodeFact {
+                id,
+                cpus: near(id * 64, 64),
+                memory_bytes: memory_bytes / nodes as u64,
+                distances: (0..nodes).map(|other| if other == id { 10 } else { 20 }).collect(),
+            })
+            .collect(),
+        memory: MemoryFacts {
+            total_bytes: memory_bytes,
+            available_bytes: memory_bytes,
+            page_bytes: 4096,
+            pmd_page_bytes: Some(2 << 20),
+            ..MemoryFacts::default()
+        },
+        ..HostFacts::default()
+    };
+    host.kernel.release = "6.12.0".into();
+    host
+}
+
+/// A guest of two CPUs.
+fn guest() -> HostFacts {
+    host(2, false, 24 * GIB)
+}
+
+/// A guest, a large server, and a small machine that tells nothing of its caches.
+fn hosts() -> [HostFacts; 3] {
+    let mut small = host(1, false, GIB / 2);
+    small.caches.clear();
+    small.nodes.clear();
+    small.memory.pmd_page_bytes = None;
+    [guest(), host(256, true, 512 * GIB), small]
+}
+
+fn planned(host: &HostFacts, profile: Profile) -> Plan {
+    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1 })
+        .expect("the whole catalogue can be planned")
+}
+
+fn ids(plan: &Plan) -> Vec<String> {
+    plan.cases.iter().map(|case| case.id.to_string()).collect()
+}
+
+fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
+    match axis.points {
+        Points::Listed { quick, standard, thorough } => {
+            let lists = [quick, standard, thorough];
+            let upto = PROFILES.iter().position(|known| *known == profile).unwrap_or(0);
+            lists[..=upto].iter().flat_map(|list| list.iter().map(|&point| point.to_owned())).collect()
+        }
+        Points::OfHost(of_host) => of_host(host, profile).iter().map(u64::to_string).collect(),
+    }
+}
+
+fn axes() -> impl Iterator<Item = (Entry, &'static Axis)> {
+    entries(CATALOGUE).flat_map(|entry| entry.probe.axes.iter().map(move |axis| (entry, axis)))
+}
+
+fn repeated<T: Clone + std::hash::Hash + Eq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.into_iter().filter(|value| !seen.insert(value.clone())).collect()
+}
+
+#[test]
+fn no_two_probes_have_one_id() {
+    assert_eq!(repeated(entries(CATALOGUE).map(|entry| entry.id())), Vec::<String>::new());
+}
+
+#[test]
+fn every_default_case_reads_back_as_a_case_id() {
+    for entry in entries(CATALOGUE) {
+        let id = CaseId { probe: entry.id(), params: entry.default_params() };
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+}
+
+#[test]
+fn every_case_of_every_host_reads_back_as_a_case_id() {
+    for host in hosts() {
+        for case in planned(&host, Profile::Thorough).cases {
+            assert_eq!(case.id.to_string().parse(), Ok(case.id));
+        }
+    }
+}
+
+#[test]
+fn axes_and_quantities_have_names_of_their_own() {
+    for entry in entries(CATALOGUE) {
+        let (id, probe) = (entry.id(), entry.probe);
+        assert_eq!(repeated(probe.axes.iter().map(|axis| axis.name)), Vec::<&str>::new(), "{id}");
+        assert_eq!(repeated(probe.also.iter().map(|quantity| quantity.name)), Vec::<&str>::new(), "{id}");
+        assert!(probe.also.iter().all(|quantity| !quantity.name.is_empty()), "{id}");
+        assert!(probe.revision >= 1, "{id}");
+    }
+}
+
+#[test]
+fn the_points_of_each_axis_are_part_of_the_next_profiles() {
+    for host in hosts() {
+        for (entry, axis) in axes() {
+            let of = |profile| points(axis, &host, profile).into_iter().collect::<BTreeSet<String>>();
+            let [quick, standard, thorough] = PROFILES.map(of);
+            assert!(quick.is_subset(&standard), "{} {}: {quick:?} {standard:?}", entry.id(), axis.name);
+            assert!(standard.is_subset(&thorough), "{} {}: {standard:?} {thorough:?}", entry.id(), axis.name);
+        }
+    }
+}
+
+#[test]
+fn a_listed_point_is_listed_once() {
+    for (entry, axis) in axes() {
+        if let Points::Listed { .. } = axis.points {
+            let all = points(axis, &HostFacts::default(), Profile::Thorough);
+            assert_eq!(repeated(all), Vec::<String>::new(), "{} {}", entry.id(), axis.name);
+        }
+    }
+}
+
+#[test]
+fn the_default_is_a_point_of_its_axis() {
+    for (entry, axis) in axes() {
+        let all = points(axis, &guest(), Profile::Thorough);
+        assert!(all.iter().any(|point| point == axis.default), "{} {}: {all:?}", entry.id(), axis.name);
+    }
+}
+
+#[test]
+fn numeric_axes_have_numbers_for_points() {
+    for (entry, axis) in axes() {
+        if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
+            let all = points(axis, &guest(), Profile::Thorough);
+            let bad: Vec<_> = all.iter().filter(|point| !point.parse::<u64>().is_ok_and(|value| value > 0)).collect();
+            assert!(bad.is_empty(), "{} {}: {bad:?}", entry.id(), axis.name);
+        }
+    }
+}
+
+#[test]
+fn the_cases_of_each_profile_are_part_of_the_next_ones() {
+    for host in hosts() {
+        let of = |profile| ids(&planned(&host, profile)).into_iter().collect::<BTreeSet<String>>();
+        let [quick, standard, thorough] = PROFILES.map(of);
+        let missing: Vec<_> = quick.difference(&standard).chain(standard.difference(&thorough)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+}
+
+#[test]
+fn no_case_is_planned_twice_and_a_probes_default_stands_first() {
+    for host in hosts() {
+        let plan = planned(&host, Profile::Thorough);
+        assert_eq!(repeated(ids(&plan)), Vec::<String>::new());
+        for cases in plan.cases.chunk_by(|one, other| one.id.probe == other.id.probe) {
+            assert!(cases[0].is_default && cases[1..].iter().all(|case| !case.is_default), "{}", cases[0].id);
+        }
+        assert_eq!(repeated(plan.cases.chunk_by(|a, b| a.id.probe == b.id.probe).map(|c| &c[0].id.probe)).len(), 0);
+    }
+}
+
+#[test]
+fn a_guest_of_two_cpus_has_room_for_every_case_of_every_profile() {
+    for profile in PROFILES {
+        let count = planned(&guest(), profile).cases.len();
+        assert!(count <= allowance(profile).cases, "{profile:?}: {count} cases");
+    }
+}
+
+#[test]
+fn no_host_measures_more_cases_than_the_profile_allows() {
+    for host in hosts() {
+        for (profile, most) in PROFILES.into_iter().zip([240, 900, 3000]) {
+            let measurable = planned(&host, profile).cases.iter().filter(|case| case.skip.is_none()).count();
+            assert!(measurable <= most, "{profile:?}: {measurable} cases");
+        }
+    }
+}
+
+#[test]
+fn whatever_a_probe_names_exists() {
+    for entry in entries(CATALOGUE) {
+        let (id, probe) = (entry.id(), entry.probe);
+        let axis = |name: &str| probe.axes.iter().find(|axis| axis.name == name);
+        if let Limit::Rising(name) = probe.limit {
+            let kind = axis(name).map(|axis| axis.kind);
+            assert!(matches!(kind, Some(AxisKind::Size | AxisKind::Count | AxisKind::Threads)), "{id}: {name}");
+        }
+        for name in probe.cross.iter().flat_map(|cross| cross.axes) {
+            assert!(axis(name).is_some(), "{id}: {name}");
+        }
+        if let Measure::Derive { from, .. } = probe.measure {
+            for source in from {
+                let source = find(CATALOGUE, source).unwrap_or_else(|| panic!("{id}: there is no {source}"));
+                assert!(matches!(source.probe.measure, Measure::Run(_)), "{id}: {} is derived too", source.id());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_probe_that_a_finding_reads_exists() {
+    for rule in RULES {
+        for id in rule.probes {
+            assert!(find(CATALOGUE, id).is_some(), "{}: there is no {id}", rule.id);
+        }
+    }
+}
+
+#[test]
+fn every_program_that_a_probe_replaces_is_one_of_lmbench() {
+    for entry in entries(CATALOGUE) {
+        for name in entry.probe.replaces {
+            assert!(LMBENCH.contains(name), "{}: lmbench has no {name}", entry.id());
+        }
+    }
+}
+
+/// The document of all probes, made from the catalogue.
+fn document() -> String {
+    let mut text = String::from(
+        "# Probes\n\nEvery probe of the catalogue, in the order of a report. `hostmark explain ID` has what each executes, why \
+         it matters and how\nto read it. An axis is written with its default: the value that it has while another axis \
+         is swept.\n\nMade from the catalogue; to make it again: \
+         `HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue`.\n",
+    );
+    for group in CATALOGUE {
+        let _ = write!(text, "\n## {}\n\n", group.name);
+        text += "| id | title | unit | axes | takes the place of lmbench's |\n|---|---|---|---|---|\n";
+        for entry in entries(CATALOGUE).filter(|entry| entry.group == group.name) {
+            let probe = entry.probe;
+            let axes: Vec<String> = probe.axes.iter().map(axis_cell).collect();
+            let replaces: Vec<String> = probe.replaces.iter().map(|name| format!("`{name}`")).collect();
+            let cells = [format!("`{}`", entry.id()), probe.title.en.into(), unit_name(probe.unit, Lang::En).into()];
+            let _ = writeln!(text, "| {} | {} | {} |", cells.join(" | "), dash(axes), dash(replaces));
+        }
+    }
+    text
+}
+
+fn axis_cell(axis: &Axis) -> String {
+    match axis.default.parse() {
+        Ok(bytes) if axis.kind == AxisKind::Size => format!("`{}={}` ({})", axis.name, axis.default, size_text(bytes)),
+        _ => format!("`{}={}`", axis.name, axis.default),
+    }
+}
+
+fn dash(parts: Vec<String>) -> String {
+    if parts.is_empty() { "–".into() } else { parts.join(", ") }
+}
+
+#[test]
+fn the_document_of_all_probes_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/probes.md");
+    let wanted = document();
+    if std::env::var_os("HOSTMARK_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, &wanted).expect("docs/probes.md can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == wanted,
+        "docs/probes.md is not what the catalogue says; to make it again: \
+         HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue"
+    );
+}

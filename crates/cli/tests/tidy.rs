@@ -1,0 +1,112 @@
+//! Holds the repository to its own rules. Each rule is a function over a tree of files; beside it stands a bad example
+//! that it must find.
+
+#[path = "tidy/code.rs"]
+mod code;
+#[path = "tidy/documents.rs"]
+mod documents;
+#[path = "tidy/example.rs"]
+mod example;
+#[path = "tidy/layout.rs"]
+mod layout;
+#[path = "tidy/sources.rs"]
+mod sources;
+#[path = "tidy/texts.rs"]
+mod texts;
+#[path = "tidy/tree.rs"]
+mod tree;
+
+use hostmark_engine::probe::{Catalogue, Group};
+use hostmark_probes::CATALOGUE;
+use hostmark_report::findings::RULES;
+use tree::Tree;
+
+/// Fails with everything that a rule found.
+#[track_caller]
+fn nothing(found: Vec<String>) {
+    assert!(found.is_empty(), "{} against the rule:\n  {}", found.len(), found.join("\n  "));
+}
+
+#[test]
+fn every_file_of_a_group_is_a_registered_probe_or_a_part_of_one() {
+    nothing(layout::unregistered(&Tree::of_repository()));
+}
+
+#[test]
+fn every_source_file_is_a_module() {
+    nothing(layout::orphans(&Tree::of_repository()));
+}
+
+#[test]
+fn no_probe_is_longer_than_150_lines_and_no_file_than_500() {
+    nothing(sources::overlong(&Tree::of_repository()));
+}
+
+#[test]
+fn unsafe_code_stands_in_three_folders_alone() {
+    nothing(sources::unsafe_elsewhere(&Tree::of_repository()));
+}
+
+#[test]
+fn no_probe_reads_a_clock_of_the_standard_library() {
+    nothing(sources::clocks_in_probes(&Tree::of_repository()));
+}
+
+#[test]
+fn every_file_says_first_what_it_is_for() {
+    nothing(sources::without_purpose(&Tree::of_repository()));
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    nothing(sources::unfinished(&Tree::of_repository()));
+}
+
+#[test]
+fn no_lint_is_switched_off_without_a_reason() {
+    nothing(sources::lints_off(&Tree::of_repository()));
+}
+
+#[test]
+fn every_link_between_documents_leads_to_a_file() {
+    nothing(documents::dead_links(&Tree::of_repository()));
+}
+
+#[test]
+fn no_text_names_a_path_of_the_machine_it_was_written_on() {
+    nothing(documents::machine_paths(&Tree::of_repository()));
+}
+
+#[test]
+fn every_text_of_a_probe_and_of_a_finding_is_there_in_both_languages() {
+    let mut all = texts::of_probes(CATALOGUE);
+    all.extend(texts::of_rules(RULES));
+    assert!(all.len() > 40, "only {} texts were found", all.len());
+    nothing(texts::wrong(&all));
+}
+
+#[test]
+fn no_crate_imports_what_it_may_not() {
+    nothing(layout::imports(&Tree::of_repository()));
+}
+
+#[test]
+fn probes_know_of_the_engine_only_its_prelude() {
+    nothing(layout::past_the_prelude(&Tree::of_repository()));
+}
+
+#[test]
+fn no_file_has_a_name_that_says_nothing() {
+    nothing(layout::empty_names(&Tree::of_repository()));
+}
+
+#[test]
+fn the_example_of_the_handbook_is_code_that_compiles() {
+    static EXAMPLE: Group = Group { name: "file", probes: &[("lookup", &example::PROBE)] };
+    static WITH_IT: Catalogue = &[&EXAMPLE];
+    nothing(texts::wrong(&texts::of_probes(WITH_IT)));
+    let tree = Tree::of_repository();
+    let text = |path: &str| tree.file(path).map(|file| file.text.clone()).unwrap_or_default();
+    let code = text("crates/cli/tests/tidy/example.rs");
+    assert!(!code.is_empty() && text("docs/adding-a-probe.md").contains(&format!("```rust\n{code}```\n")));
+}

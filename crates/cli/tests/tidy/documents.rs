@@ -1,0 +1,77 @@
+//! Rules on what people read: links that lead somewhere, and no word about the machine it was written on.
+
+use super::tree::{File, Tree};
+
+/// Where one machine has something that others have not.
+const MACHINE_PATHS: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/op", "t/")];
+
+/// Links of documents to files that are not there.
+pub fn dead_links(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in tree.with_ending(".md") {
+        for link in links(&file.text) {
+            let path = link.split('#').next().unwrap_or_default();
+            let is_elsewhere = link.contains("://") || link.starts_with("mailto:");
+            if !path.is_empty() && !is_elsewhere && !resolve(file.folder(), path).is_some_and(|path| tree.has(&path)) {
+                found.push(file.says(format!("leads to {link}, which is not there")));
+            }
+        }
+    }
+    found
+}
+
+/// The targets of `[text](target)` outside of code.
+fn links(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        }
+        // Every second part between backquotes is code.
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        let prose = if is_code { "" } else { &prose };
+        let targets = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+        found.extend(targets.map(str::to_owned));
+    }
+    found
+}
+
+/// `path` as seen from `folder`, without `.` and `..`; none when it leads out of the repository.
+fn resolve(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Text files that name a path of the machine they were written on.
+pub fn machine_paths(tree: &Tree) -> Vec<String> {
+    let named = |file: &File| {
+        let path = MACHINE_PATHS.into_iter().find(|path| file.text.contains(path))?;
+        Some(file.says(format!("names {path}, which other machines have not")))
+    };
+    tree.files().filter_map(named).collect()
+}
+
+#[test]
+fn a_dead_link_is_found() {
+    let tree = Tree::of(&[
+        ("README.md", "[a](docs/a.md#part) [b](docs/b.md) [c](docs) [d](https://d.example/x) [e](#part) `[f](g.md)`"),
+        ("docs/a.md", "[up](../README.md) [out](../../a.md) [there](./a.md)\n```\n[code](no.md)\n```\n[late](no.md)"),
+    ]);
+    let found = dead_links(&tree);
+    assert_eq!(found.len(), 3, "{found:?}");
+}
+
+#[test]
+fn a_machine_path_is_found() {
+    let bad = format!("cd {}main", MACHINE_PATHS[0]);
+    let tree = Tree::of(&[("a.sh", &bad), ("docs/network/b.md", "see crates/host/src/root.rs and /tmp")]);
+    assert_eq!(machine_paths(&tree).len(), 1, "{:?}", machine_paths(&tree));
+}

@@ -1,0 +1,48 @@
+//! Probe file.lookup: how long the kernel takes to find a file by its path, by depth.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Path lookup", zh: "路径查找" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "stat of a file that lies `depth` directories below the scratch directory; all of them are cached.",
+            zh: "对临时目录下 `depth` 层目录中的文件执行 stat;各级目录均已在缓存中。",
+        },
+        why: Text {
+            en: "Every open, stat and exec walks its path, one directory after the other.",
+            zh: "每次 open、stat 和 exec 都要逐级遍历路径。",
+        },
+        reading: Text {
+            en: "Some hundred nanoseconds, and some tens more for each directory.",
+            zh: "几百纳秒,每多一级目录再加几十纳秒。",
+        },
+    },
+    axes: &[Axis::count(
+        "depth",
+        "4",
+        Points::Listed { quick: &["1", "4", "16"], standard: &["2", "8"], thorough: &[] },
+    )],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: Text { en: "Files", zh: "文件" },
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let depth: usize = case.param("depth")?;
+    let mut path = case.scratch_dir()?;
+    path.extend(std::iter::repeat_n("directory", depth));
+    std::fs::create_dir_all(&path)?;
+    path.push("file");
+    std::fs::write(&path, "")?;
+    case.time(|| std::fs::metadata(&path))
+}

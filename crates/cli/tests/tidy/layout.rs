@@ -1,0 +1,268 @@
+//! Rules on where files lie, what they are called, and what may import what.
+
+use std::collections::BTreeSet;
+
+use super::code::{code_of, packed, words};
+use super::tree::{File, Tree};
+
+const PROBES: &str = "crates/probes/src";
+/// The one folder beside the groups: what the groups' probes run.
+const KERNELS: &str = "kernels";
+/// Names that say nothing of what is in a file.
+const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager", "imp"];
+/// What each crate may import of ours; the command line may import all.
+const MAY_IMPORT: [(&str, &[&str]); 7] = [
+    ("model", &[]),
+    ("stats", &[]),
+    ("report", &["model", "stats"]),
+    ("launch", &["model"]),
+    ("host", &["model"]),
+    ("engine", &["model", "stats", "host"]),
+    ("probes", &["engine"]),
+];
+
+/// Files of a group that are neither a registered probe nor a part of one, and groups that are not registered.
+pub fn unregistered(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    let catalogue = tree.file(&format!("{PROBES}/lib.rs")).map(|file| code_of(&file.text)).unwrap_or_default();
+    for group in groups(tree) {
+        let Some(index) = tree.file(&format!("{PROBES}/{group}/mod.rs")) else {
+            found.push(format!("{PROBES}/{group}: there is no mod.rs"));
+            continue;
+        };
+        if !declares(&catalogue, group) || !packed(&catalogue).contains(&format!("&{group}::GROUP")) {
+            found.push(index.says("the group is not in the catalogue: two words in lib.rs"));
+        }
+        let registered = Registered::of(index);
+        if registered.name != group {
+            found.push(index.says(format!("the group calls itself '{}'", registered.name)));
+        }
+        for file in tree.sources().filter(|file| file.path.starts_with(&format!("{PROBES}/{group}/"))) {
+            let inside = &file.path[PROBES.len() + group.len() + 2..];
+            let name = inside.split_once('/').map_or(file.stem(), |(folder, _)| folder);
+            let is_probe = |name: &str| registered.modules.contains(name) && registered.listed.contains(name);
+            let is_part = name.strip_suffix("_tests").is_some_and(is_probe);
+            if inside != "mod.rs" && !is_probe(name) && !is_part {
+                found.push(file.says(format!("'{name}' is not registered: two words in the folder's mod.rs")));
+            }
+        }
+    }
+    found
+}
+
+fn groups(tree: &Tree) -> BTreeSet<&str> {
+    tree.sources().filter_map(group_of).filter(|name| *name != KERNELS).collect()
+}
+
+/// The folder of crates/probes/src that a file lies in.
+fn group_of(file: &File) -> Option<&str> {
+    let inside = file.path.strip_prefix(PROBES)?.strip_prefix('/')?;
+    inside.split_once('/').map(|(group, _)| group)
+}
+
+/// What a group's mod.rs says: `mod pipe;`, and `crate::group!("ipc": pipe fifo);`.
+struct Registered {
+    name: String,
+    modules: BTreeSet<String>,
+    listed: BTreeSet<String>,
+}
+
+impl Registered {
+    fn of(index: &File) -> Registered {
+        // The group's name is a string, which the code has lost.
+        let list = index.text.split_once("group!(").and_then(|(_, rest)| rest.split_once(");")).map_or("", |(l, _)| l);
+        let (name, probes) = list.split_once(':').unwrap_or_default();
+        Registered {
+            name: name.trim().trim_matches('"').to_owned(),
+            modules: modules(&code_of(&index.text)),
+            listed: words(&probes.replace("r#", "")).map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// The modules that a file declares by `mod name;`.
+fn modules(code: &str) -> BTreeSet<String> {
+    let code = code.replace("r#", "");
+    let after = code.split(';').filter_map(|statement| {
+        let mut last = statement.split_whitespace().rev();
+        let name = last.next()?;
+        (last.next() == Some("mod")).then(|| name.to_owned())
+    });
+    after.collect()
+}
+
+fn declares(code: &str, name: &str) -> bool {
+    modules(code).contains(name)
+}
+
+/// Source files that no other file makes a module: the compiler never sees them.
+pub fn orphans(tree: &Tree) -> Vec<String> {
+    let inside = tree.sources().filter(|file| file.path.starts_with("crates/") && file.path.contains("/src/"));
+    let is_orphan = |file: &&File| !matches!(file.stem(), "lib" | "main") && !has_parent(tree, file);
+    inside.filter(is_orphan).map(|file| file.says("no file declares it as a module")).collect()
+}
+
+fn has_parent(tree: &Tree, file: &File) -> bool {
+    let (folder, name) = match file.stem() {
+        "mod" => file.folder().rsplit_once('/').unwrap_or(("", file.folder())),
+        stem => (file.folder(), stem),
+    };
+    let parents = ["/mod.rs", "/lib.rs", "/main.rs", ".rs"].map(|ending| format!("{folder}{ending}"));
+    let declares_it =
+        parents.iter().filter_map(|parent| tree.file(parent)).any(|parent| declares(&code_of(&parent.text), name));
+    let by_path = format!("path = \"{name}.rs\"");
+    declares_it || tree.sources().any(|other| other.folder() == file.folder() && other.text.contains(&by_path))
+}
+
+/// Files and folders with names that say nothing.
+pub fn empty_names(tree: &Tree) -> Vec<String> {
+    let is_empty = |file: &&File| {
+        let mut folders = file.folder().split('/');
+        EMPTY_NAMES.contains(&file.stem()) || folders.any(|folder| EMPTY_NAMES.contains(&folder))
+    };
+    tree.sources().filter(is_empty).map(|file| file.says("is named after nothing that is in it")).collect()
+}
+
+/// Crates that import what they may not, by their manifests; test-only imports are free.
+pub fn imports(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, may) in MAY_IMPORT {
+        let path = format!("crates/{name}/Cargo.toml");
+        let Some(manifest) = tree.file(&path) else {
+            found.push(format!("{path}: is not there"));
+            continue;
+        };
+        for import in ours(&manifest.text) {
+            if !may.contains(&import.as_str()) {
+                found.push(manifest.says(format!("imports {import}, and may import {may:?} of ours")));
+            }
+        }
+    }
+    let named = |name: &str| name == "cli" || MAY_IMPORT.iter().any(|(known, _)| *known == name);
+    let manifests = tree.with_ending("/Cargo.toml").filter(|file| file.path.split('/').count() == 3);
+    let unknown = manifests.filter(|file| !named(file.folder().rsplit('/').next().unwrap_or_default()));
+    found.extend(unknown.map(|file| file.says("no rule says what this crate may import")));
+    found
+}
+
+/// Our crates among the imports of a manifest that are not for tests.
+fn ours(manifest: &str) -> Vec<String> {
+    let mut counts = false;
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            counts = section.contains("dependencies") && !section.contains("dev-dependencies");
+        }
+        let name = line.trim_start_matches('[').split("dependencies.").last().unwrap_or_default();
+        if let Some(name) = name.strip_prefix("hostmark-").filter(|_| counts) {
+            found.push(words(name).next().unwrap_or_default().to_owned());
+        }
+    }
+    found
+}
+
+/// Probes that reach past the engine's prelude.
+pub fn past_the_prelude(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in tree.sources().filter(|file| file.path.starts_with(&format!("{PROBES}/")) && file.folder() != PROBES) {
+        let code = packed(&code_of(&file.text));
+        let reaches = code.split("hostmark_").skip(1).any(|rest| !rest.starts_with("engine::prelude"));
+        if reaches {
+            found.push(file.says("imports more of ours than the engine's prelude"));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+fn group(index: &'static str) -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("crates/probes/src/lib.rs", "//! L.\nmod ipc;\nmod kernels;\npub static C: Catalogue = &[&ipc::GROUP];"),
+        ("crates/probes/src/ipc/mod.rs", index),
+        ("crates/probes/src/ipc/pipe.rs", "//! P."),
+        ("crates/probes/src/ipc/pipe_tests.rs", "//! T."),
+        ("crates/probes/src/ipc/pipe/ring.rs", "//! R."),
+        ("crates/probes/src/ipc/loop.rs", "//! L."),
+        ("crates/probes/src/kernels/any.rs", "//! K."),
+    ]
+}
+
+#[test]
+fn probes_that_are_registered_are_fine() {
+    let tree = Tree::of(&group("//! I.\nmod pipe;\nmod r#loop;\ncrate::group!(\"ipc\": pipe r#loop);"));
+    assert_eq!(unregistered(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn a_probe_that_lacks_either_word_is_found() {
+    for index in [
+        "//! I.\nmod pipe;\nmod r#loop;\ncrate::group!(\"ipc\": pipe);",
+        "//! I.\nmod pipe;\ncrate::group!(\"ipc\": pipe r#loop);",
+    ] {
+        let found = unregistered(&Tree::of(&group(index)));
+        assert!(found.len() == 1 && found[0].contains("loop.rs"), "{found:?}");
+    }
+}
+
+#[test]
+fn parts_of_a_probe_that_is_not_registered_are_found() {
+    let found = unregistered(&Tree::of(&group("//! I.\nmod r#loop;\ncrate::group!(\"ipc\": r#loop);")));
+    assert_eq!(found.len(), 3, "{found:?}");
+}
+
+#[test]
+fn a_group_that_is_not_in_the_catalogue_is_found() {
+    let mut files = group("//! I.\nmod pipe;\nmod r#loop;\ncrate::group!(\"pipes\": pipe r#loop);");
+    files[0].1 = "//! L.\nmod ipc;";
+    let found = unregistered(&Tree::of(&files));
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn a_file_that_nothing_declares_is_found() {
+    let tree = Tree::of(&[
+        ("crates/a/src/lib.rs", "//! L.\nmod b;\npub mod c;\n// mod lost;"),
+        ("crates/a/src/b.rs", "//! B.\n#[cfg(test)]\n#[path = \"b_tests.rs\"]\nmod tests;"),
+        ("crates/a/src/b_tests.rs", "//! T."),
+        ("crates/a/src/c/mod.rs", "//! C.\nmod d;"),
+        ("crates/a/src/c/d.rs", "//! D.\nmod e;"),
+        ("crates/a/src/c/d/e.rs", "//! E."),
+        ("crates/a/src/c/lost.rs", "//! X."),
+        ("crates/a/src/lost.rs", "//! X."),
+    ]);
+    assert_eq!(orphans(&tree).len(), 2, "{:?}", orphans(&tree));
+}
+
+#[test]
+fn a_name_that_says_nothing_is_found() {
+    let tree =
+        Tree::of(&[("crates/a/src/utils.rs", ""), ("crates/a/src/common/pipe.rs", ""), ("crates/a/src/pipe.rs", "")]);
+    assert_eq!(empty_names(&tree).len(), 2, "{:?}", empty_names(&tree));
+}
+
+#[test]
+fn an_import_against_the_rules_is_found() {
+    let manifest = |name: &str| format!("crates/{name}/Cargo.toml");
+    let paths: Vec<String> = MAY_IMPORT.iter().map(|(name, _)| manifest(name)).collect();
+    let mut files: Vec<(&str, &str)> =
+        paths.iter().map(|path| (path.as_str(), "[dependencies]\nserde = \"1\"")).collect();
+    assert_eq!(imports(&Tree::of(&files)), Vec::<String>::new());
+    files[0].1 = "[dev-dependencies]\nhostmark-stats.workspace = true";
+    assert_eq!(imports(&Tree::of(&files)), Vec::<String>::new());
+    files[0].1 = "[dependencies]\nhostmark-stats.workspace = true";
+    files[2].1 = "[target.'cfg(unix)'.dependencies]\nhostmark-engine = { path = \"../engine\" }";
+    files[3].1 = "[dependencies.hostmark-host]\npath = \"../host\"";
+    files.push(("crates/cloud/Cargo.toml", "[dependencies]"));
+    let found = imports(&Tree::of(&files));
+    assert_eq!(found.len(), 4, "{found:?}");
+}
+
+#[test]
+fn a_probe_that_reaches_past_the_prelude_is_found() {
+    let tree = Tree::of(&[
+        ("crates/probes/src/ipc/pipe.rs", "//! P.\nuse hostmark_engine::prelude::*;"),
+        ("crates/probes/src/ipc/fifo.rs", "//! F.\nuse hostmark_engine::\n  clock::Clock;"),
+        ("crates/probes/src/ipc/futex.rs", "//! F.\nuse hostmark_model::Run;"),
+    ]);
+    assert_eq!(past_the_prelude(&tree).len(), 2, "{:?}", past_the_prelude(&tree));
+}

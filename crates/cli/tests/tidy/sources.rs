@@ -1,0 +1,147 @@
+//! Rules on one Rust file at a time.
+
+use super::code::{code_of, packed, words};
+use super::tree::{File, Tree};
+
+/// Lines of any Rust file at most: what is longer answers more than one question.
+const MOST_LINES: usize = 500;
+/// Lines of a probe's file at most: what is longer belongs into kernels, or into a folder of its own.
+const MOST_PROBE_LINES: usize = 150;
+/// Where unsafe code may stand.
+const UNSAFE_FOLDERS: [&str; 3] = ["crates/engine/src/sys/", "crates/engine/src/clock/", "crates/probes/src/kernels/"];
+
+/// Files that are too long.
+pub fn overlong(tree: &Tree) -> Vec<String> {
+    let too_long = |file: &File| {
+        let (lines, most) = (file.text.lines().count(), most_lines(file));
+        (lines > most).then(|| file.says(format!("{lines} lines, and may have {most}")))
+    };
+    tree.sources().filter_map(too_long).collect()
+}
+
+fn most_lines(file: &File) -> usize {
+    let inside = file.path.strip_prefix("crates/probes/src/").and_then(|inside| inside.split_once('/'));
+    match inside {
+        Some((group, name)) if group != "kernels" && !name.contains('/') && !name.ends_with("_tests.rs") => {
+            MOST_PROBE_LINES
+        }
+        _ => MOST_LINES,
+    }
+}
+
+/// Unsafe code outside of its three folders.
+pub fn unsafe_elsewhere(tree: &Tree) -> Vec<String> {
+    let elsewhere = tree.sources().filter(|file| !UNSAFE_FOLDERS.iter().any(|folder| file.path.starts_with(folder)));
+    let has_unsafe = |file: &&File| words(&code_of(&file.text)).any(|word| word == "unsafe");
+    elsewhere
+        .filter(has_unsafe)
+        .map(|file| file.says("unsafe outside of engine/sys, engine/clock and kernels"))
+        .collect()
+}
+
+/// Probes that read the standard library's clocks.
+pub fn clocks_in_probes(tree: &Tree) -> Vec<String> {
+    let probes = tree.sources().filter(|file| file.path.starts_with("crates/probes/src/"));
+    let reads = |file: &&File| {
+        let code = packed(&code_of(&file.text));
+        code.contains("Instant::now") || code.contains("SystemTime::now")
+    };
+    probes.filter(reads).map(|file| file.says("reads a clock; time through Case")).collect()
+}
+
+/// Files that do not begin by saying what they are for.
+pub fn without_purpose(tree: &Tree) -> Vec<String> {
+    let has_purpose = |file: &File| {
+        file.text.lines().next().and_then(|line| line.strip_prefix("//! ")).is_some_and(|text| !text.trim().is_empty())
+    };
+    let without = tree.sources().filter(|file| !has_purpose(file));
+    without.map(|file| file.says("its first line is not `//!` and what the file is for")).collect()
+}
+
+/// Marks of work that is not done.
+pub fn unfinished(tree: &Tree) -> Vec<String> {
+    let prose = [concat!("FIX", "ME"), concat!("XX", "X")];
+    let mut found = Vec::new();
+    for file in tree.sources() {
+        let code = packed(&code_of(&file.text));
+        let marks = ["todo!(", "unimplemented!(", "#[ignore"].into_iter().filter(|mark| code.contains(mark));
+        let said = prose.into_iter().filter(|mark| words(&file.text).any(|word| word == *mark));
+        found.extend(marks.chain(said).map(|mark| file.says(format!("not done: {mark}"))));
+    }
+    found
+}
+
+/// Lints switched off without a reason that the compiler holds against the code.
+pub fn lints_off(tree: &Tree) -> Vec<String> {
+    let is_off = |file: &&File| {
+        let code = packed(&code_of(&file.text));
+        let conditional = code
+            .split("cfg_attr(")
+            .skip(1)
+            .any(|rest| rest.split(']').next().is_some_and(|attribute| attribute.contains(",allow(")));
+        code.contains("#[allow(") || code.contains("#![allow(") || conditional
+    };
+    tree.sources().filter(is_off).map(|file| file.says("`allow` of a lint; use `expect` with a reason")).collect()
+}
+
+#[test]
+fn a_long_file_and_a_long_probe_are_found() {
+    let lines = |count: usize| "//! Long.\n".repeat(count);
+    let tree = Tree::of(&[
+        ("crates/engine/src/a.rs", &lines(501)),
+        ("crates/probes/src/ipc/pipe.rs", &lines(151)),
+        ("crates/probes/src/ipc/pipe_tests.rs", &lines(151)),
+        ("crates/probes/src/kernels/chase.rs", &lines(151)),
+        ("crates/probes/src/ipc/pipe/ring.rs", &lines(500)),
+    ]);
+    let found = overlong(&tree);
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn unsafe_code_elsewhere_is_found() {
+    let tree = Tree::of(&[
+        ("crates/cli/src/a.rs", "//! A.\nfn f() { unsafe { g() } }"),
+        ("crates/probes/src/ipc/pipe.rs", "//! P.\n// unsafe is not needed here\n#![deny(unsafe_code)]"),
+        ("crates/engine/src/sys/b.rs", "//! B.\nunsafe fn f() {}"),
+    ]);
+    assert_eq!(unsafe_elsewhere(&tree).len(), 1, "{:?}", unsafe_elsewhere(&tree));
+}
+
+#[test]
+fn a_probe_with_a_clock_is_found() {
+    let tree = Tree::of(&[
+        ("crates/probes/src/ipc/pipe.rs", "//! P.\nlet begin = std::time::Instant::\n  now();"),
+        ("crates/probes/src/ipc/fifo.rs", "//! F.\n// Instant::now is for others"),
+        ("crates/cli/src/wall.rs", "//! W.\nInstant::now();"),
+    ]);
+    assert_eq!(clocks_in_probes(&tree).len(), 1, "{:?}", clocks_in_probes(&tree));
+}
+
+#[test]
+fn a_file_without_a_purpose_is_found() {
+    let tree = Tree::of(&[("a.rs", "use b;\n//! Late."), ("b.rs", "//! "), ("c.rs", ""), ("d.rs", "//! For a thing.")]);
+    assert_eq!(without_purpose(&tree).len(), 3, "{:?}", without_purpose(&tree));
+}
+
+#[test]
+fn work_that_is_not_done_is_found() {
+    let late = concat!("//! A.\n// FIX", "ME later");
+    let tree = Tree::of(&[
+        ("a.rs", late),
+        ("b.rs", "//! B.\nfn f() { todo!() }\n#[ignore = \"slow\"]\nfn g() {}"),
+        ("c.rs", "//! C.\nlet names = [\"todo!()\"];"),
+    ]);
+    assert_eq!(unfinished(&tree).len(), 3, "{:?}", unfinished(&tree));
+}
+
+#[test]
+fn a_lint_that_is_switched_off_is_found() {
+    let tree = Tree::of(&[
+        ("a.rs", "//! A.\n#[ allow(dead_code) ]\nfn f() {}"),
+        ("b.rs", "//! B.\n#![allow(missing_docs)]"),
+        ("c.rs", "//! C.\n#[cfg_attr(test, allow(unused))]"),
+        ("d.rs", "//! D.\n#[expect(unused, reason = \"shown\")]\nfn allow(a: u32) {}"),
+    ]);
+    assert_eq!(lints_off(&tree).len(), 3, "{:?}", lints_off(&tree));
+}

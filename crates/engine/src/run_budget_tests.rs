@@ -1,0 +1,222 @@
+//! The hard wall limit, and who gives way when time is short.
+
+use super::*;
+
+/// What quick's limit leaves for everything up to the last answer.
+const HARD: Duration = Duration::from_millis(58_200);
+
+fn rounds_of(seen: &Seen, id: &str) -> usize {
+    seen.rounds().iter().filter(|(case, _)| *case == id).count()
+}
+
+fn defaults_and_others(seen: &Seen) -> (Vec<&CaseRecord>, Vec<&CaseRecord>) {
+    seen.results.cases.iter().partition(|case| case.id.ends_with("@n=1"))
+}
+
+/// A machine on which every round takes `slow` times what it was granted, and then some.
+fn loaded(order: &Order, slow: u32, overhead: Duration) -> Script {
+    let granted = Duration::from_nanos(order.budget_ns);
+    fine(order, 5.0, granted * (slow - 1) + overhead)
+}
+
+#[test]
+fn a_quick_run_of_200_cases_gives_all_of_them_all_rounds() {
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, usual);
+    assert!(seen.elapsed <= Duration::from_secs(57) + Duration::from_millis(200), "{:?}", seen.elapsed);
+    assert!(seen.elapsed > Duration::from_secs(50));
+    for case in &seen.results.cases {
+        assert!(rounds_of(&seen, &case.id) >= 3);
+        assert!(case.measured().unwrap().flags.is_empty());
+    }
+}
+
+#[test]
+fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
+    for overhead_ms in [0, 8, 40, 150] {
+        let overhead = Duration::from_millis(overhead_ms);
+        let plan = planned(MANY, &[], Profile::Quick);
+        let seen = perform(&plan, &host(), None, |order| loaded(order, 10, overhead));
+        assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+        let (defaults, others) = defaults_and_others(&seen);
+        for case in defaults {
+            let measured = case.measured().unwrap();
+            assert!(measured.estimate.rounds >= 3, "{}: {}", case.id, measured.estimate.rounds);
+        }
+        let dropped = others.iter().filter(|case| !is_measured(&case.outcome)).collect::<Vec<_>>();
+        assert!(!dropped.is_empty() && dropped.len() < others.len());
+        for case in dropped {
+            assert_eq!(case.outcome, Outcome::Skipped { reason: "time budget".into() });
+        }
+        // Time is given to cases that can come to an interval with it.
+        let complete = others.iter().filter_map(|case| case.measured()).filter(|it| it.estimate.rounds >= 3).count();
+        let begun = others.iter().filter(|case| is_measured(&case.outcome)).count();
+        assert!(10 * complete >= 8 * begun, "{complete} of {begun}");
+    }
+}
+
+#[test]
+fn when_time_is_not_enough_for_the_defaults_they_have_all_of_it() {
+    let plan = planned(MANY, &[], Profile::Quick);
+    let seen = perform(&plan, &host(), None, |order| fine(order, 5.0, Duration::from_secs(2)));
+    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+    let (defaults, others) = defaults_and_others(&seen);
+    assert!(defaults.iter().all(|case| is_measured(&case.outcome)));
+    assert!(others.iter().all(|case| reason(&case.outcome) == "time budget"));
+    // Even the first pass does not fit: the first defaults are measured, and no other case.
+    let seen = perform(&plan, &host(), None, |order| fine(order, 5.0, Duration::from_secs(4)));
+    let (defaults, others) = defaults_and_others(&seen);
+    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+    assert!((12..20).contains(&defaults.iter().filter(|case| is_measured(&case.outcome)).count()));
+    assert!(others.iter().all(|case| reason(&case.outcome) == "time budget"));
+}
+
+#[test]
+fn a_round_under_way_at_the_limit_is_no_round() {
+    let mut turns = 0;
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Standard), &host(), None, |order| {
+        turns += 1;
+        // The first case takes all of the time but a second.
+        let overhead = if turns == 2 { Duration::from_secs(15) } else { Duration::from_secs(16) };
+        fine(order, 5.0, overhead)
+    });
+    let limit = Duration::from_secs(300).mul_f64(0.97);
+    assert!(seen.elapsed <= limit, "{:?}", seen.elapsed);
+    let kept: u32 = seen.results.cases.iter().filter_map(|case| case.measured()).map(|it| it.estimate.rounds).sum();
+    assert!(seen.rounds().len() as u32 - kept <= 1);
+}
+
+#[test]
+fn one_slow_round_does_not_cost_the_others_their_place() {
+    let mut turns = 0;
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| {
+        turns += 1;
+        fine(order, 5.0, Duration::from_millis(if turns == 3 { 4_000 } else { 8 }))
+    });
+    assert!(seen.elapsed <= HARD);
+    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
+    let whole = seen.results.cases.iter().filter(|case| case.measured().unwrap().estimate.rounds >= 3).count();
+    assert!(whole >= 195, "{whole}");
+}
+
+#[test]
+fn one_dear_probe_does_not_take_the_place_of_many_cheap_ones() {
+    // All rounds of many.a would take 80 s.
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| {
+        let overhead = if order.case.starts_with("many.a@") { 2_660 } else { 8 };
+        fine(order, 5.0, Duration::from_millis(overhead))
+    });
+    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+    let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
+    let (dear, cheap): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
+        seen.results.cases.iter().partition(|case| case.probe == "many.a");
+    assert!(cheap.iter().all(|case| rounds(case) >= 3));
+    // As many as there is time for, and all of their rounds.
+    let dear: Vec<u32> = dear.into_iter().map(rounds).collect();
+    assert!(dear[0] >= 3);
+    assert!((4..=6).contains(&dear.iter().filter(|&&rounds| rounds >= 3).count()), "{dear:?}");
+}
+
+#[test]
+fn a_machine_that_slows_down_midway_costs_rounds_and_keeps_the_limit() {
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| match order.round {
+        0 => usual(order),
+        _ => loaded(order, 10, Duration::ZERO),
+    });
+    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+    let (defaults, others) = defaults_and_others(&seen);
+    assert!(others.iter().all(|case| is_measured(&case.outcome)));
+    assert!(defaults.iter().all(|case| case.measured().unwrap().estimate.rounds >= 3));
+    let lost = others.iter().filter_map(|case| case.measured()).filter(|it| it.estimate.rounds < 3);
+    for measured in lost {
+        let kinds: Vec<FlagKind> = measured.flags.iter().map(|flag| flag.kind).collect();
+        assert_eq!(kinds, [FlagKind::FewRounds, FlagKind::RoundsLost]);
+    }
+}
+
+#[test]
+fn where_rounds_enough_for_an_interval_remain_a_case_loses_one_and_not_its_place() {
+    // Standard: ten cases of five rounds, of which time has four and a half.
+    let mut turns = 0;
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Standard), &host(), None, |order| {
+        turns += 1;
+        fine(order, 5.0, Duration::from_millis(5_700))
+    });
+    assert!(seen.elapsed <= Duration::from_secs(300).mul_f64(0.97));
+    let rounds: Vec<u32> = seen.results.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
+    assert!(rounds.iter().all(|&rounds| rounds >= 3), "{rounds:?}");
+    assert_eq!(rounds[0], 5);
+}
+
+#[test]
+fn warming_many_cpus_does_not_take_the_run() {
+    let mut plan = planned(CATALOGUE, &["net"], Profile::Quick);
+    plan.cases[0].cpus = (0..512).collect();
+    let seen = perform(&plan, &host(), None, |order| match order.case.as_str() {
+        "" => vec![hello(), (Duration::from_millis(200), line(&done(0)).1)],
+        _ => usual(order),
+    });
+    let warmed: Vec<usize> =
+        seen.orders.iter().filter(|order| order.case.is_empty()).map(|order| order.cpus[0]).collect();
+    assert_eq!((warmed[0], warmed.len()), (plan.cpu, 15));
+    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
+}
+
+#[test]
+fn a_warm_up_that_hangs_is_left_behind() {
+    let seen = perform(&planned(CATALOGUE, &["net"], Profile::Quick), &host(), None, |order| {
+        if order.case.is_empty() { vec![(Duration::from_secs(900), hello().1)] } else { usual(order) }
+    });
+    assert_eq!(seen.ended, seen.orders.len());
+    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
+    assert!(seen.elapsed < Duration::from_secs(5));
+}
+
+#[test]
+fn the_time_left_over_goes_to_the_widest_intervals_once() {
+    // Ten cases of 1.667 s a round: three passes leave about 6.9 s, which are four rounds.
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |order| {
+        let n: u32 = order.case.rsplit('=').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        fine(order, 100.0 + f64::from(n * order.round.min(2)), Duration::from_millis(1_500))
+    });
+    let extra: Vec<&str> = seen.rounds().into_iter().filter(|(_, round)| *round == 3).map(|(case, _)| case).collect();
+    let mut sorted = extra.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, ["many.a@n=10", "many.a@n=7", "many.a@n=8", "many.a@n=9"]);
+    assert!(seen.elapsed <= Duration::from_secs(57), "{:?}", seen.elapsed);
+    assert!(seen.rounds().iter().all(|(_, round)| *round <= 3));
+}
+
+#[test]
+fn an_interval_that_is_narrow_enough_gets_no_more_rounds() {
+    // Half widths of three rounds: 1.96 % for one part in 127, and a little over 2 % for one in 123.
+    let seen = perform(&planned(CATALOGUE, &["net"], Profile::Quick), &host(), None, |order| {
+        let spread = if order.case == "net.tcp" { 127.0 } else { 123.0 };
+        fine(order, [spread, spread + 1.0, spread + 2.0, spread][order.round as usize], Duration::ZERO)
+    });
+    assert_eq!((rounds_of(&seen, "net.tcp"), rounds_of(&seen, "net.tcp_connect")), (3, 4));
+}
+
+#[test]
+fn a_round_that_was_lost_is_made_up_for_in_the_time_left_over() {
+    // Hardly any time seems left when the first passes end, and then the machine is fast again.
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| match order.round {
+        1 => fine(order, 5.0, Duration::from_millis(150)),
+        _ => fine(order, 5.0, Duration::ZERO),
+    });
+    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+    let made_up: Vec<&str> = seen.rounds().into_iter().filter(|(_, round)| *round == 3).map(|(case, _)| case).collect();
+    assert!(!made_up.is_empty());
+    assert!(made_up.iter().all(|case| rounds_of(&seen, case) <= 3));
+}
+
+#[test]
+fn hanging_cases_do_not_take_all_time() {
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| match order.case.as_str() {
+        "many.a@n=1" | "many.b@n=2" | "many.c@n=3" => vec![hello(), (Duration::from_secs(900), hello().1)],
+        _ => usual(order),
+    });
+    assert!(seen.elapsed <= HARD);
+    let failed = seen.results.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));
+    assert_eq!(failed.count(), 3);
+    assert_eq!(seen.results.cases.iter().filter(|case| is_measured(&case.outcome)).count(), 197);
+}

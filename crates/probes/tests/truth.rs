@@ -1,0 +1,204 @@
+//! Truth: what the engine says of things whose cost is known. Run one at a time, and judged by the least disturbed of some
+//! rounds, since a shared machine only adds.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use hostmark_engine::clock;
+use hostmark_engine::prelude::sys::clocks::Source;
+use hostmark_engine::prelude::*;
+use hostmark_engine::probe::Catalogue;
+use hostmark_engine::worker;
+use hostmark_model::{Event, Order, PROTOCOL, Taint};
+use hostmark_probes::CATALOGUE;
+use hostmark_probes::kernels::arith;
+
+/// Rounds of which the least disturbed counts.
+const ROUNDS: u32 = 8;
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+const NO_TEXT: Text = Text { en: "known", zh: "已知" };
+
+const fn known(measure: fn(&mut Case) -> Result<()>) -> Probe {
+    Probe {
+        title: NO_TEXT,
+        revision: 1,
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        also: &[],
+        explain: Explain { what: NO_TEXT, why: NO_TEXT, reading: NO_TEXT },
+        axes: &[],
+        cross: &[],
+        limit: Limit::None,
+        blocking: false,
+        needs: &[],
+        replaces: &[],
+        section: NO_TEXT,
+        measure: Measure::Run(measure),
+    }
+}
+
+static MULTIPLY: Probe = known(|case| {
+    case.time_n(|n| {
+        std::hint::black_box(arith::multiply_chain(n, 3, std::hint::black_box(5)));
+    })
+});
+static WAIT: Probe = known(|case| case.time(wait));
+static KNOWN: Group = Group { name: "known", probes: &[("multiply", &MULTIPLY), ("wait", &WAIT)] };
+static KNOWN_CATALOGUE: Catalogue = &[&KNOWN];
+
+/// A known delay: the kernel's clock moves by it before this returns, and by one reading's cost at most more.
+const WAIT_NS: u64 = 20_000;
+
+fn wait() {
+    let until = Source::MonotonicRaw.read() + WAIT_NS;
+    while Source::MonotonicRaw.read() < until {}
+}
+
+/// One round's samples in ns an iteration, their marks, and the core's frequency beside them.
+struct Round {
+    values: Vec<f64>,
+    taints: Vec<u8>,
+    core_hz: f64,
+}
+
+impl Round {
+    fn median(&self) -> f64 {
+        let mut sorted = self.values.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted[sorted.len() / 2]
+    }
+
+    fn cycles(&self) -> f64 {
+        self.median() * self.core_hz / 1e9
+    }
+
+    fn disturbed(&self) -> f64 {
+        let tainted = self.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count();
+        tainted as f64 / self.taints.len() as f64
+    }
+}
+
+/// Measures each round on a thread of its own, which is bound to a CPU, as a worker is.
+fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
+    let host = hostmark_host::read_here();
+    let calibration = clock::choose(&host);
+    let cpu = hostmark_host::single(&host).expect("a CPU to run on");
+    let round = |round: u32| {
+        let order = Order {
+            protocol: PROTOCOL,
+            parent: 0,
+            case: case.into(),
+            round,
+            seed: u64::from(round),
+            clock: calibration.order.clone(),
+            budget_ns: 60_000_000,
+            cpus: vec![cpu],
+            iterations: None,
+            l1d_bytes: host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes),
+            llc_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
+            line_bytes: 64,
+            memory_bytes: 1 << 30,
+            scratch: String::new(),
+        };
+        let events = std::thread::spawn(move || worker::answer(catalogue, order)).join().expect("a worker that ends");
+        parse(&events)
+    };
+    (0..count).map(round).collect()
+}
+
+fn parse(events: &[Event]) -> Round {
+    let mut round = Round { values: Vec::new(), taints: Vec::new(), core_hz: 0.0 };
+    for event in events {
+        match event {
+            Event::Samples { ns, iterations, taints: marks, .. } => {
+                round.values = ns.iter().zip(iterations).map(|(ns, &n)| ns / n as f64).collect();
+                round.taints.clone_from(marks);
+            }
+            Event::Done { noise } => round.core_hz = noise.core_hz.expect("a core clock"),
+            Event::Failed { reason } | Event::Skipped { reason } => panic!("{reason}"),
+            _ => {}
+        }
+    }
+    assert!(!round.values.is_empty());
+    round
+}
+
+fn least(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+    rounds.iter().map(of).fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn an_empty_unrolled_body_takes_under_a_fifth_of_a_cycle() {
+    let _alone = alone();
+    let cycles = least(&rounds(CATALOGUE, "clock.loop", ROUNDS), Round::cycles);
+    assert!((0.0..0.2).contains(&cycles), "{cycles}");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_chain_of_dependent_multiplies_takes_three_cycles_each() {
+    let _alone = alone();
+    let rounds = rounds(KNOWN_CATALOGUE, "known.multiply", ROUNDS);
+    // The chain of adds and the multiplies are disturbed each by itself, so that the quotient can err to both sides: the
+    // middle of the rounds has to be right, and not the luckiest.
+    let mut cycles: Vec<f64> = rounds.iter().map(Round::cycles).collect();
+    cycles.sort_by(f64::total_cmp);
+    let median = cycles[cycles.len() / 2];
+    assert!((median / 3.0 - 1.0).abs() < 0.01, "{cycles:?}");
+}
+
+#[test]
+fn a_known_delay_is_returned_within_a_hundredth() {
+    let _alone = alone();
+    let ns = least(&rounds(KNOWN_CATALOGUE, "known.wait", ROUNDS), Round::median);
+    assert!((ns / WAIT_NS as f64 - 1.0).abs() < 0.01, "{ns}");
+}
+
+#[test]
+fn a_competing_process_on_the_measured_cpu_marks_the_samples() {
+    let _alone = alone();
+    let cpu = hostmark_host::single(&hostmark_host::read_here()).expect("a CPU to run on");
+    let quiet = least(&rounds(KNOWN_CATALOGUE, "known.wait", ROUNDS), Round::disturbed);
+    let stop = AtomicBool::new(false);
+    let disturbed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            sys::affinity::bind(&[cpu]).expect("a CPU that may be used");
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        let rounds = rounds(KNOWN_CATALOGUE, "known.wait", 3);
+        stop.store(true, Ordering::Relaxed);
+        least(&rounds, Round::disturbed)
+    });
+    assert!(disturbed > 0.02 && disturbed > quiet, "{quiet} without, {disturbed} with a competitor");
+}
+
+#[test]
+fn l1_latency_is_a_whole_number_of_cycles() {
+    let _alone = alone();
+    let cycles = least(&rounds(CATALOGUE, "memory.latency@size=16384,pattern=random,page=pmd", ROUNDS), Round::cycles);
+    assert!((cycles / cycles.round() - 1.0).abs() < 0.03 && cycles.round() >= 2.0, "{cycles}");
+}
+
+#[test]
+fn each_level_is_slower_than_the_one_above() {
+    let _alone = alone();
+    let host = hostmark_host::read_here();
+    let cpu = hostmark_host::single(&host).expect("a CPU to run on");
+    let Some(l2) = host.cache(cpu, 2).map(|cache| cache.size_bytes) else { return };
+    let latency = |bytes: u64| {
+        let case = format!("memory.latency@size={bytes},pattern=random,page=pmd");
+        least(&rounds(CATALOGUE, &case, 3), Round::median)
+    };
+    let (in_l1, in_l2, in_dram) = (latency(8 << 10), latency(l2 / 2), latency(256 << 20));
+    assert!(in_l1 * 1.5 < in_l2 && in_l2 * 3.0 < in_dram, "{in_l1} {in_l2} {in_dram}");
+}
