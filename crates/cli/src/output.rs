@@ -30,9 +30,11 @@ pub fn print(text: &str) {
     }
 }
 
-/// Says one sentence on standard error; when nobody can hear it, the exit code still tells.
+/// Says one sentence, in one line, on standard error; when nobody can hear it, the exit code still tells.
 pub fn complain(sentence: &str) {
-    let _ = writeln!(io::stderr(), "hostmark: {sentence}");
+    // What was typed or read may be part of it, and must not steer a terminal.
+    let line = sentence.replace(char::is_control, "\u{fffd}");
+    let _ = writeln!(io::stderr(), "hostmark: {line}");
 }
 
 /// How tables look on this output.

@@ -73,6 +73,12 @@ fn parent(file: &Path) -> &Path {
 /// Writes a file whole and synced, or not at all; a symbolic link goes on pointing to it.
 fn write_whole(path: &Path, text: &str, replace: bool) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if !parent(&path).is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("there is no directory {}", parent(&path).display()),
+        ));
+    }
     let mut builder = tempfile::Builder::new();
     // A run is for others to read as well, as any file that a program writes, as far as the umask allows.
     let builder = builder.prefix(".hostmark-").suffix(".tmp").permissions(Permissions::from_mode(0o666));

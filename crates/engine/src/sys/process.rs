@@ -36,6 +36,19 @@ pub fn fork_exit() -> io::Result<()> {
     }
 }
 
+/// The same through the C library, as programs do it: fork(3), and exit(3) in the child, which runs what was registered
+/// for the end. Only for a process with one thread.
+#[inline]
+pub fn fork_exit_by_libc() -> io::Result<()> {
+    // SAFETY: a worker has one thread, so that no lock is held by another; the child goes straight to its end.
+    match unsafe { libc::fork() } {
+        // SAFETY: ends the child; the handlers registered are those of a worker, which hold nothing of its parent's.
+        0 => unsafe { libc::exit(0) },
+        -1 => Err(io::Error::last_os_error()),
+        child => reap(child),
+    }
+}
+
 fn reap(child: i32) -> io::Result<()> {
     let mut status: libc::c_int = 0;
     loop {

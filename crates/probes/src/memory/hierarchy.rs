@@ -25,9 +25,12 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Nothing of its own is executed. The curve of memory.latency over size (random pattern, huge pages, the best \
                  round of each size) is cut into plateaus: each is a level, and a level ends where the latency passes the \
-                 middle between two plateaus. Its latency is that of a buffer which half fills it.",
+                 middle between two plateaus. Its latency is that of the size in the middle \
+                 of its plateau, since the last part of a level already pays for conflicts and translation; DRAM's is that \
+                 of the largest size.",
             zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线（随机模式、大页、每个大小取最好的一轮）切成若干平台：\
-                 每个平台是一级，延迟越过两个平台中点之处即该级的边界。某级的延迟取半满该级的缓冲区的延迟。",
+                 每个平台是一级，延迟越过两个平台中点之处即该级的边界。\
+                 某级的延迟取其平台中间大小的延迟，因为接近边界处已含冲突与地址转换的代价；DRAM 取最大的大小。",
         },
         why: Text {
             en: "Caches are what a program's working set must fit; and what the host reports is often not what you get: \

@@ -11,11 +11,12 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "clone(2) with nothing shared, as fork(2) does it; the child ends by exit_group at once; the parent waits \
-                 for it by wait4 and checks its status. Parent and child run on one CPU. The parent's resident size is \
-                 noted, since its page tables are what fork copies.",
-            zh: "以不共享任何东西的 clone(2) 创建子进程（与 fork(2) 相同）；子进程立即 exit_group；父进程用 wait4 等待并检查\
-                 退出状态。父子在同一个 CPU 上运行。父进程的常驻内存大小会记录下来，因为 fork 复制的正是它的页表。",
+            en: "way=syscall: clone(2) with nothing shared, as fork(2) does it; the child ends by exit_group at once; the \
+                 parent waits for it by wait4 and checks its status: the kernel's share alone. way=libc: fork and exit of \
+                 the C library, as programs call them, with the handlers and the page faults that come with them. Parent \
+                 and child run on one CPU. The parent's resident size is noted, since its page tables are what fork copies.",
+            zh: "way=syscall：以不共享任何东西的 clone(2) 创建子进程（与 fork(2) 相同）；子进程立即 exit_group；父进程用 wait4 等待并检查\
+                 退出状态，只含内核的部分。way=libc：与程序一样调用 C 库的 fork 与 exit，包括其中的处理函数和缺页。父子在同一个 CPU 上运行。父进程的常驻内存大小会记录下来，因为 fork 复制的正是它的页表。",
         },
         why: Text {
             en: "Shells, build systems, process-per-request servers and database snapshots fork. The cost is the copying of \
@@ -31,7 +32,11 @@ pub static PROBE: Probe = Probe {
                  需要数毫秒。突然升高多与内存 cgroup、安全模块或审计有关。",
         },
     },
-    axes: &[],
+    axes: &[Axis::choice(
+        "way",
+        "syscall",
+        Points::Listed { quick: &["syscall", "libc"], standard: &[], thorough: &[] },
+    )],
     cross: &[],
     limit: Limit::None,
     blocking: true,
@@ -45,5 +50,8 @@ fn measure(case: &mut Case) -> Result<()> {
     if let Some(bytes) = sys::process::resident_bytes() {
         case.note("parent_resident_bytes", bytes);
     }
-    case.time(sys::process::fork_exit)
+    match case.param::<String>("way")?.as_str() {
+        "libc" => case.time(sys::process::fork_exit_by_libc),
+        _ => case.time(sys::process::fork_exit),
+    }
 }

@@ -14,7 +14,7 @@ pub struct Level {
     pub size: Option<f64>,
     /// What the host reports of it, bytes.
     pub reported_bytes: Option<u64>,
-    /// The measurement that stands for it: of a buffer that about half fills it; of DRAM the largest.
+    /// The measurement that stands for it: in the middle of its plateau; of DRAM the largest.
     pub case: Measured,
     /// That measurement's case.
     pub at: String,
@@ -101,16 +101,15 @@ fn name(capacities: &[Option<f64>], reported: &[(&'static str, u64)], largest: f
     names
 }
 
-/// The point that stands for a plateau.
+/// The point that stands for a plateau: in the middle of its latencies, since the last part of a level already pays for
+/// translation and conflicts; of DRAM the largest, which the caches help least.
 fn representative<'a, 'b>(curve: &'b [Point<'a>], plateau: &Plateau, name: &str) -> Option<&'b Point<'a>> {
-    let on = curve.iter().filter(|point| (plateau.first_size..=plateau.last_size).contains(&point.size));
-    match plateau.capacity {
-        Some(capacity) if name != "dram" => {
-            let from_half = |point: &&Point| (point.size / (capacity / 2.0)).ln().abs();
-            on.min_by(|one, other| from_half(one).total_cmp(&from_half(other)))
-        }
-        _ => on.last(),
+    let mut on = curve.iter().filter(|point| (plateau.first_size..=plateau.last_size).contains(&point.size));
+    if name == "dram" {
+        return on.next_back();
     }
+    let from_middle = |point: &&Point| (point.measured.estimate.best_round / plateau.latency).ln().abs();
+    on.min_by(|one, other| from_middle(one).total_cmp(&from_middle(other)))
 }
 
 #[cfg(test)]

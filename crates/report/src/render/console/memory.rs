@@ -14,6 +14,9 @@ use crate::levels::level_of_size;
 pub(super) const BANDWIDTHS: [(&str, Text); 3] =
     [("memory.read", words::READ), ("memory.write", words::WRITE), ("memory.copy", words::COPY)];
 
+/// The probe that stands under them in the block by size, and in no column of the hierarchy.
+const FILL: (&str, Text) = ("memory.fill", words::FILL);
+
 /// The probe of latency.
 pub(super) const LATENCY: &str = "memory.latency";
 
@@ -23,7 +26,7 @@ const SIZES: usize = 3;
 /// Writes both blocks, as far as the run has them.
 pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
     let bandwidths: Vec<(&str, String)> =
-        BANDWIDTHS.iter().map(|(probe, word)| (*probe, view.say(*word).to_owned())).collect();
+        BANDWIDTHS.iter().chain([&FILL]).map(|(probe, word)| (*probe, view.say(*word).to_owned())).collect();
     block(view, page, shown, words::BANDWIDTH, &bandwidths, Unit::BytesPerSecond);
     block(view, page, shown, words::LATENCY, &[(LATENCY, String::new())], Unit::Nanoseconds);
 }

@@ -25,6 +25,7 @@ words! {
     READ: "read", "读";
     WRITE: "write", "写";
     COPY: "copy", "拷贝";
+    FILL: "fill", "填充";
     MEDIAN: "median", "中位数";
     INTERVAL: "95 % interval", "95 % 区间";
     SAMPLES: "samples", "样本";

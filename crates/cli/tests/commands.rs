@@ -1,0 +1,303 @@
+//! The commands that measure nothing, and what bad commands and bad files are answered with.
+
+mod support;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use support::{Home, PROGRAM, ended, files, said};
+
+/// The text of a whole run file.
+static RUN: LazyLock<String> = LazyLock::new(|| {
+    let home = Home::new();
+    let (code, run, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(files(home.scratch.path()).is_empty());
+    run
+});
+
+fn hostmark(arguments: &[&str]) -> (i32, String, String) {
+    ended(&mut Home::new().hostmark(arguments))
+}
+
+/// Exit code 2, nothing on standard output, and this one sentence on standard error.
+fn assert_refused(arguments: &[&str], sentence: &str) {
+    assert_eq!(hostmark(arguments), (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
+}
+
+/// What `report` says of a file with this content.
+fn refusal_of(content: &[u8]) -> String {
+    let home = Home::new();
+    let file = home.data.path().join("given.json");
+    std::fs::write(&file, content).unwrap();
+    let (code, out, errors) = ended(home.hostmark(&["report"]).arg(&file));
+    assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{errors}");
+    let rest = errors.strip_prefix(&format!("hostmark: {} ", file.display())).unwrap_or_else(|| panic!("{errors}"));
+    rest.trim_end().to_owned()
+}
+
+/// The quickest of five.
+fn best_of_five(arguments: &[&str]) -> Duration {
+    let home = Home::new();
+    let timed = |_| {
+        #[expect(clippy::disallowed_methods, reason = "how long a command takes to answer")]
+        let began = Instant::now();
+        assert_eq!(ended(&mut home.hostmark(arguments)).0, 0);
+        began.elapsed()
+    };
+    (0..5).map(timed).min().unwrap()
+}
+
+#[test]
+fn a_bare_hostmark_prints_help() {
+    let (code, out, errors) = hostmark(&[]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    for word in ["Usage: hostmark", "run", "list", "explain", "report"] {
+        assert!(out.contains(word), "{word}: {out}");
+    }
+    assert_eq!(hostmark(&["--help"]).0, 0);
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    assert_eq!(hostmark(&["--version"]), (0, concat!("hostmark ", env!("CARGO_PKG_VERSION"), "\n").into(), "".into()));
+}
+
+#[test]
+fn an_unknown_command_option_or_format_is_refused() {
+    for arguments in
+        [&["frobnicate"][..], &["run", "--frobnicate"], &["report", "--format", "nosuch"], &["--lang", "xx"]]
+    {
+        let (code, out, errors) = hostmark(arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        assert!(errors.starts_with("error: ") && errors.contains("try '--help'"), "{errors}");
+    }
+    assert!(hostmark(&["report", "--format", "nosuch"]).2.contains("possible values: table, json"));
+}
+
+#[test]
+fn a_list_has_a_line_for_each_probe() {
+    let (code, table, errors) = hostmark(&["list"]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let (code, json, errors) = hostmark(&["list", "--format", "json"]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let probes: Vec<hostmark_model::ProbeInfo> = serde_json::from_str(&json).unwrap();
+    assert!(!probes.is_empty());
+    for probe in &probes {
+        assert!(table.lines().any(|line| line.split_whitespace().next() == Some(&probe.id)), "{}: {table}", probe.id);
+    }
+    let (_, group, _) = hostmark(&["list", "clock", "--format", "json"]);
+    let group: Vec<hostmark_model::ProbeInfo> = serde_json::from_str(&group).unwrap();
+    assert!(!group.is_empty() && group.iter().all(|probe| probe.id.starts_with("clock.")));
+}
+
+#[test]
+fn a_list_is_there_at_once() {
+    let limit = if cfg!(debug_assertions) { 200 } else { 20 };
+    let took = best_of_five(&["list"]);
+    assert!(took < Duration::from_millis(limit), "{took:?}");
+}
+
+#[test]
+fn a_probe_is_explained_in_both_languages_and_by_its_lmbench_name() {
+    let (code, english, errors) = hostmark(&["explain", "syscall.null"]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(english.contains("syscall.null") && english.contains("Null call"), "{english}");
+    let (code, chinese, errors) = hostmark(&["explain", "syscall.null", "--lang", "zh"]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(chinese.contains("syscall.null") && chinese.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c)));
+    assert_eq!(ended(Home::new().hostmark(&["explain", "syscall.null"]).env("LC_ALL", "zh_CN.UTF-8")).1, chinese);
+    let (code, by_name, _) = hostmark(&["explain", "lat_mem_rd"]);
+    assert!(code == 0 && by_name.contains("memory.latency"), "{by_name}");
+}
+
+#[test]
+fn a_filter_that_fits_nothing_is_answered_with_what_would() {
+    assert_refused(
+        &["run", "memroy.read"],
+        "no probe is called 'memroy.read'; did you mean memory.read? (hostmark list shows all)",
+    );
+    for command in ["run", "list", "explain"] {
+        assert_refused(&[command, "qqqq"], "no probe is called 'qqqq'; hostmark list shows all");
+    }
+    // Whole names only.
+    assert_refused(
+        &["run", "memory.rea"],
+        "no probe is called 'memory.rea'; did you mean memory.read? (hostmark list shows all)",
+    );
+    assert_refused(&["run", "memory.read@colour=1"], "memory.read has no axis 'colour'; use size, kernel, page");
+    assert_refused(
+        &["run", "memory.read@size=abc"],
+        "'abc' is no value of memory.read's axis size; use bytes, as 4096, 32K, 64M or 1G",
+    );
+    assert_refused(
+        &["run", "memory.read@size=4K,size=8K"],
+        "memory.read's axis size has two values, 4096 and 8192; give one, or two filters",
+    );
+    assert_refused(
+        &["run", "clock.loop@size=4K"],
+        "clock.loop has no axis 'size'; it has none, so leave out the part behind @",
+    );
+    for (filter, part) in [("memory.read@size", "size"), ("memory.read@", ""), ("memory.read@size=4K,,", "")] {
+        assert_refused(
+            &["run", filter],
+            &format!(
+                "'{part}' is not of the form axis=value, with a value of a-z 0-9 _ . + -; \
+                 write a filter as group, group.probe or group.probe@axis=value"
+            ),
+        );
+    }
+    assert_refused(&["run", "a\n\u{1b}[31mb"], "no probe is called 'a\u{fffd}\u{fffd}[31mb'; hostmark list shows all");
+}
+
+#[test]
+fn a_place_that_cannot_take_the_run_is_refused_before_anything_is_measured() {
+    let home = Home::new();
+    let directory = home.data.path().display().to_string();
+    let refused = |out: &str, sentence: &str| assert_refused(&["run", "clock.loop", "--out", out], sentence);
+    let missing = format!("{directory}/missing/run.json");
+    refused(&missing, &format!("--out {missing}: there is no directory {directory}/missing; create it first"));
+    refused(&directory, &format!("--out {directory} is a directory; name a file in it"));
+    refused("/dev/null", "--out /dev/null is no regular file; give another file");
+    refused("", "--out '' has no name that is text; give another file");
+    let journal = format!("{directory}/busy.partial.jsonl");
+    std::fs::write(&journal, "{}\n").unwrap();
+    let busy =
+        format!("{journal} is the journal of a run under way or cut short; remove it, or name another file by --out");
+    refused(&format!("{directory}/busy.json"), &busy);
+    assert_eq!(std::fs::read_to_string(&journal).unwrap(), "{}\n");
+}
+
+#[test]
+fn a_run_that_is_not_there_is_said_to_be_missing() {
+    assert_refused(&["report"], "no run is kept on this machine; hostmark run makes one");
+    assert_refused(&["report", "last-3"], "no run is kept on this machine; hostmark run makes one");
+    for name in ["/nonexistent/run.json", "nosuch", "", "last-x"] {
+        assert_refused(&["report", name], &format!("there is no run '{name}'; give a file, a run's name, or last"));
+    }
+    let home = Home::new();
+    let (code, _, errors) = ended(home.hostmark(&["report"]).env_remove("XDG_DATA_HOME").env_remove("HOME"));
+    assert_eq!((code, errors.as_str()), (2, "hostmark: no run is kept on this machine; hostmark run makes one\n"));
+}
+
+#[test]
+fn a_file_that_is_no_run_is_refused_with_the_reason() {
+    assert_eq!(refusal_of(b""), "is empty; restore it, or measure again");
+    assert_eq!(
+        refusal_of(b"\x7fELF\xff\xfe\0\x01"),
+        "is no text, and so no hostmark run; give a file that `hostmark run` wrote"
+    );
+    assert_eq!(
+        refusal_of(br#"{"schema":"hostmark.run/2","cases":{}}"#),
+        "was written by a newer hostmark (schema hostmark.run/2, this one reads up to /1); update hostmark to read it"
+    );
+    let nested = "[".repeat(1_000_000);
+    let in_a_field = format!("{{\"schema\":\"hostmark.run/1\",\"host\":{nested}");
+    let in_an_unknown_field = format!("{{\"schema\":\"hostmark.run/1\",\"x\":{nested}{}}}", "]".repeat(1_000_000));
+    let others = ["plain text", "[1, 2]", "{}", "7", "null", r#"{"schema":7}"#, r#"{"schema":"hostmark.run/1"}"#];
+    let others = others.iter().copied().chain([nested.as_str(), &in_a_field, &in_an_unknown_field]);
+    for content in others.chain([r#"{"schema":"a\nb\u001b[2J"}"#, "\u{feff}{}", "\0\0\0\0"]) {
+        let refusal = refusal_of(content.as_bytes());
+        let start = &content[..content.len().min(40)];
+        assert!(refusal.len() < 300, "{start}: {refusal}");
+        assert!(
+            refusal.starts_with("is not a hostmark run (")
+                && refusal.ends_with("); give a file that `hostmark run` wrote")
+                || refusal.starts_with("is truncated (") && refusal.ends_with("); restore it, or measure again"),
+            "{start}: {refusal}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_off_anywhere_is_said_to_be_truncated() {
+    let run = RUN.as_bytes();
+    let end = RUN.trim_end().len();
+    let inside_a_character = run.iter().position(|&byte| byte >= 0x80).unwrap() + 1;
+    for length in [1, 2, 10, 100, inside_a_character, end / 4, end / 3, end / 2, end * 3 / 4, end - 2, end - 1] {
+        let refusal = refusal_of(&run[..length]);
+        assert!(
+            refusal.starts_with("is truncated (it ends at line ")
+                && refusal.ends_with("); restore it, or measure again"),
+            "{length} bytes: {refusal}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    let home = Home::new();
+    let directory = home.data.path().display().to_string();
+    assert_refused(
+        &["report", &directory],
+        &format!("{directory} cannot be read: Is a directory (os error 21); give another file"),
+    );
+    assert_refused(&["report", "/dev/zero"], "/dev/zero is too large for a run; give a file that `hostmark run` wrote");
+}
+
+#[test]
+fn a_file_of_another_user_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let as_nobody = |arguments: &[&str]| {
+        let mut command = home.start("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]).args(arguments);
+        command.output().map(|output| said(&output))
+    };
+    if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
+        let _ = writeln!(std::io::stderr(), "skipped: no other user can be had here, or it cannot start {PROGRAM}");
+        return;
+    }
+    std::fs::set_permissions(home.data.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let file = home.data.path().join("run.json");
+    std::fs::write(&file, RUN.as_bytes()).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let file = file.display().to_string();
+    let sentence = format!("hostmark: {file} cannot be read: Permission denied (os error 13); give another file\n");
+    assert_eq!(as_nobody(&["report", &file]).unwrap(), (2, String::new(), sentence));
+}
+
+#[test]
+fn a_report_goes_into_a_file_whole_or_not_at_all() {
+    let home = Home::new();
+    let at = |name: &str| home.data.path().join(name).display().to_string();
+    std::fs::write(at("run.json"), RUN.as_bytes()).unwrap();
+    let report = |out: &str| ended(&mut home.hostmark(&["report", &at("run.json"), "--format", "json", "--out", out]));
+
+    std::fs::write(at("old"), "old").unwrap();
+    std::os::unix::fs::symlink(at("old"), at("link")).unwrap();
+    assert_eq!(report(&at("link")), (0, String::new(), String::new()));
+    assert_eq!(std::fs::read_to_string(at("old")).unwrap(), *RUN);
+    assert!(std::fs::symlink_metadata(at("link")).unwrap().is_symlink());
+
+    let refused = |out: &str, why: &str| {
+        let sentence = format!("hostmark: {out} cannot be written ({why}); give another file\n");
+        assert_eq!(report(out), (2, String::new(), sentence));
+    };
+    refused(&at("missing/file"), &format!("there is no directory {}", at("missing")));
+    refused(&at(""), "Is a directory (os error 21)");
+    assert_eq!(report("/dev/null"), (0, String::new(), String::new()));
+    let full = "hostmark: /dev/full cannot be written (No space left on device (os error 28)); give another file\n";
+    assert_eq!(report("/dev/full"), (5, String::new(), full.into()));
+    assert_eq!(files(home.data.path()).len(), 3, "{:?}", files(home.data.path()));
+}
+
+#[test]
+fn an_error_that_nobody_can_hear_still_has_its_exit_code() {
+    let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    let code = |command: &mut Command| command.status().unwrap().code();
+    assert_eq!(code(Home::new().hostmark(&["run", "qqqq"]).stderr(full())), Some(2));
+    assert_eq!(code(Home::new().hostmark(&["frobnicate"]).stderr(full())), Some(2));
+    let both = Home::new().hostmark(&["list"]).stdout(full()).stderr(full()).status().unwrap();
+    assert_eq!(both.code(), Some(5));
+}
+
+#[test]
+fn a_worker_started_by_hand_says_who_starts_it() {
+    let (code, out, errors) = ended(Home::new().hostmark(&["worker"]).stdin(Stdio::null()));
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(errors.contains("a worker is started by a run") && errors.ends_with("; use hostmark run\n"), "{errors}");
+    assert_eq!(ended(Home::new().hostmark(&["janitor"]).stdin(Stdio::null())), (0, String::new(), String::new()));
+}

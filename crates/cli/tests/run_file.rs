@@ -1,0 +1,196 @@
+//! What a run leaves behind: the file, its name, its order, and what `report` finds again.
+
+mod support;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use hostmark_model::{Outcome, ProbeInfo, Run, load_run};
+use support::{Home, ended, files, said};
+
+/// Runs are timed: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn runs(home: &Home) -> PathBuf {
+    home.data.path().join("hostmark/runs")
+}
+
+/// The one file of a home, which is a run.
+fn only_run(home: &Home) -> Run {
+    let [file] = &files(home.data.path())[..] else { panic!("{:?}", files(home.data.path())) };
+    let run = load_run(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(file, &runs(home).join(format!("{}.json", run.name)));
+    assert!(files(home.scratch.path()).is_empty());
+    run
+}
+
+/// `20261121T061500Z-HOST-ab12`
+fn assert_is_a_runs_name(name: &str) {
+    let (stamp, rest) = name.split_at(16);
+    let is_stamp = stamp.char_indices().all(|(index, c)| match index {
+        8 => c == 'T',
+        15 => c == 'Z',
+        _ => c.is_ascii_digit(),
+    });
+    let unique = rest.rsplit('-').next().unwrap();
+    let is_unique = unique.len() == 4 && unique.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c));
+    assert!(is_stamp && rest.starts_with('-') && rest.len() > 6 && is_unique, "{name}");
+}
+
+/// The run that a command without `--format` prints at the end.
+fn assert_is_table(text: &str) {
+    assert!(text.starts_with("hostmark ") && text.contains("quick profile"), "{text}");
+}
+
+#[test]
+fn a_run_is_whole_ordered_and_kept_and_found_again() {
+    let _alone = alone();
+    let home = Home::new();
+    let arguments = ["run", "syscall.null", "clock", "--format", "json", "--seed", "77"];
+    let (code, json, errors) = ended(&mut home.hostmark(&arguments));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let run = load_run(&json).unwrap();
+    assert_eq!(run, only_run(&home));
+    assert_is_a_runs_name(&run.name);
+    assert!(run.interrupted.is_none() && run.finished.as_ref().is_some_and(|finished| *finished >= run.started));
+    assert_eq!((run.settings.seed, run.settings.rounds, run.settings.limit_s), (77, 3, 60.0));
+    assert_eq!(run.settings.filters, ["syscall.null", "clock"]);
+
+    // The catalogue's order, whatever that of the filters; a probe's default first.
+    let (_, catalogue, _) = ended(&mut home.hostmark(&["list", "--format", "json"]));
+    let catalogue: Vec<ProbeInfo> = serde_json::from_str(&catalogue).unwrap();
+    let picked = |probe: &&ProbeInfo| probe.id == "syscall.null" || probe.id.starts_with("clock.");
+    let expected: Vec<&ProbeInfo> = catalogue.iter().filter(picked).collect();
+    assert_eq!(run.probes.iter().collect::<Vec<_>>(), expected);
+    let mut of_cases: Vec<&str> = run.cases.iter().map(|case| case.probe.as_str()).collect();
+    of_cases.dedup();
+    assert_eq!(of_cases, expected.iter().map(|probe| probe.id.as_str()).collect::<Vec<_>>());
+    for probe in expected {
+        let first = run.cases.iter().find(|case| case.probe == probe.id).unwrap();
+        assert!(probe.axes.iter().all(|axis| first.params.get(&axis.name) == Some(&axis.default)), "{}", first.id);
+    }
+    for case in &run.cases {
+        match &case.outcome {
+            Outcome::Measured(measured) => {
+                assert!(measured.rounds.len() >= 3 && measured.rounds.len() == measured.samples.len(), "{}", case.id);
+                assert!(measured.samples.iter().all(|round| !round.is_empty()), "{}", case.id);
+                assert!(measured.estimate.ci_low.is_some(), "{}", case.id);
+            }
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => assert!(!reason.is_empty(), "{}", case.id),
+        }
+    }
+    assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() >= 6);
+
+    // A second run becomes the last, the first the last but one.
+    let (code, table, errors) = ended(&mut home.hostmark(&["run", "clock.loop"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_is_table(&table);
+    assert!(table.contains("saved as ") && table.contains("hostmark report last"), "{table}");
+    let report = |of: &str| {
+        let (code, json, errors) = ended(&mut home.hostmark(&["report", of, "--format", "json"]));
+        assert_eq!((code, errors.as_str()), (0, ""), "{of}");
+        load_run(&json).unwrap()
+    };
+    assert_eq!(report("last-1"), run);
+    assert_eq!(report(&run.name), run);
+    let last = report("last");
+    assert_eq!(last.settings.filters, ["clock.loop"]);
+    assert!(last.name > run.name, "{} {}", last.name, run.name);
+    let (code, out, errors) = ended(&mut home.hostmark(&["report", "last-2"]));
+    assert_eq!((code, out.as_str()), (2, ""));
+    let sentence = "hostmark: there is no last-2, since 2 runs are kept on this machine; go back less far\n";
+    assert_eq!(errors, sentence);
+    let (code, shown, errors) = ended(&mut home.hostmark(&["report"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(table.starts_with(&shown), "{table}\n{shown}");
+}
+
+/// The cases of the planned rounds in the order in which they were measured, kept by a second link to the journal.
+fn order_of(seed: &str) -> (Run, Vec<(u64, String)>) {
+    let home = Home::new();
+    let mut child =
+        home.hostmark(&["run", "clock", "--seed", seed]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let link = home.scratch.path().join("journal");
+    while child.try_wait().unwrap().is_none() {
+        let journal = runs(&home).is_dir().then(|| files(&runs(&home))).and_then(|files| files.into_iter().next());
+        if journal.is_some_and(|journal| std::fs::hard_link(journal, &link).is_ok()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let text = std::fs::read_to_string(&link).unwrap();
+    std::fs::remove_file(link).unwrap();
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["plan"]["seed"], serde_json::json!(seed.parse::<u64>().unwrap()));
+    let round = |line: &serde_json::Value| (line["round"].as_u64().unwrap(), line["case"].as_str().unwrap().to_owned());
+    (only_run(&home), lines[1..].iter().map(round).filter(|(round, _)| *round < 3).collect())
+}
+
+#[test]
+fn the_same_seed_measures_in_the_same_order() {
+    let _alone = alone();
+    let ((run, one), (_, other), (_, another)) = (order_of("5"), order_of("5"), order_of("6"));
+    assert_eq!(run.settings.seed, 5);
+    assert_eq!(one.len(), 3 * run.cases.iter().filter(|case| case.measured().is_some()).count());
+    assert_eq!(one, other);
+    assert_ne!(one, another);
+}
+
+#[test]
+fn a_named_file_takes_the_run_and_is_replaced_by_the_next() {
+    let _alone = alone();
+    let home = Home::new();
+    let file = home.data.path().join("mine.json");
+    std::fs::write(&file, "old").unwrap();
+    let shown = file.display().to_string();
+    let (code, table, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &shown]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(table.contains(&format!("saved as {shown}\n")) && table.contains(&format!("hostmark report {shown}")));
+    assert_eq!(load_run(&std::fs::read_to_string(&file).unwrap()).unwrap().name, "mine");
+    assert_eq!(files(home.data.path()), [file]);
+    assert!(files(home.scratch.path()).is_empty());
+}
+
+#[test]
+fn a_reader_that_leaves_does_not_stop_a_run() {
+    let _alone = alone();
+    let home = Home::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let (code, _, errors) = said(&home.hostmark(&["run", "clock.loop"]).stdout(writer).output().unwrap());
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(only_run(&home).cases[0].measured().is_some());
+}
+
+#[test]
+fn a_standard_output_that_is_full_is_a_lost_resource_and_the_run_is_kept() {
+    let _alone = alone();
+    let home = Home::new();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let (code, _, errors) = said(&home.hostmark(&["run", "clock.loop"]).stdout(full).output().unwrap());
+    let sentence = "standard output cannot be written (No space left on device (os error 28)); redirect it elsewhere";
+    assert_eq!((code, errors), (5, format!("hostmark: {sentence}\n")));
+    assert!(only_run(&home).cases[0].measured().is_some());
+}
+
+#[test]
+fn a_run_without_a_home_is_measured_and_said_not_to_be_kept() {
+    let _alone = alone();
+    let home = Home::new();
+    let mut command = home.hostmark(&["run", "clock.loop"]);
+    let (code, table, errors) = ended(command.env_remove("HOME").env_remove("XDG_DATA_HOME"));
+    let why = "neither XDG_DATA_HOME nor HOME names a directory";
+    assert_eq!((code, errors), (0, format!("hostmark: the run cannot be kept ({why}); name a file by --out\n")));
+    assert_is_table(&table);
+    assert!(table.contains("Empty loop") && !table.contains("saved as"), "{table}");
+    let everything = [home.data.path(), home.scratch.path()].map(|directory: &Path| files(directory));
+    assert!(everything.concat().is_empty());
+}

@@ -1,0 +1,57 @@
+//! One test's own hostmark: nothing it keeps or makes lies outside two directories that end with the test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
+
+/// A place for runs (`data`) and one for scratch directories.
+pub struct Home {
+    pub data: TempDir,
+    pub scratch: TempDir,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        Home { data: tempfile::tempdir().unwrap(), scratch: tempfile::tempdir().unwrap() }
+    }
+
+    /// `program` as it is started in this home; a language and width that do not depend on who tests.
+    pub fn start(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("XDG_DATA_HOME", self.data.path()).env("TMPDIR", self.scratch.path());
+        command.env("LC_ALL", "C").env_remove("COLUMNS").env_remove("NO_COLOR");
+        command
+    }
+
+    /// hostmark with these arguments.
+    pub fn hostmark(&self, arguments: &[&str]) -> Command {
+        let mut command = self.start(PROGRAM);
+        command.args(arguments);
+        command
+    }
+}
+
+/// A command's exit code, standard output and standard error.
+pub fn ended(command: &mut Command) -> (i32, String, String) {
+    said(&command.output().unwrap())
+}
+
+/// What a process that has ended left behind: -1 stands for the end by a signal.
+pub fn said(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+/// Every file below a directory.
+pub fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
