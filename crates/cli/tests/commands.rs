@@ -1,12 +1,14 @@
 //! The commands that measure nothing, and what bad commands and bad files are answered with.
 
+#[path = "support/skip.rs"]
+mod skip;
 mod support;
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use skip::skipped;
 use support::{Home, PROGRAM, ended, files, said};
 
 /// The text of a whole run file.
@@ -127,7 +129,7 @@ fn a_filter_that_fits_nothing_is_answered_with_what_would() {
         &["run", "memory.rea"],
         "no probe is called 'memory.rea'; did you mean memory.read? (hostmark list shows all)",
     );
-    assert_refused(&["run", "memory.read@colour=1"], "memory.read has no axis 'colour'; use size, kernel, page");
+    assert_refused(&["run", "clock.read@colour=1"], "clock.read has no axis 'colour'; use source");
     assert_refused(
         &["run", "memory.read@size=abc"],
         "'abc' is no value of memory.read's axis size; use bytes, as 4096, 32K, 64M or 1G",
@@ -161,7 +163,7 @@ fn a_place_that_cannot_take_the_run_is_refused_before_anything_is_measured() {
     refused(&missing, &format!("--out {missing}: there is no directory {directory}/missing; create it first"));
     refused(&directory, &format!("--out {directory} is a directory; name a file in it"));
     refused("/dev/null", "--out /dev/null is no regular file; give another file");
-    refused("", "--out '' has no name that is text; give another file");
+    refused("..", "--out '..' has no name that is text; give another file");
     let journal = format!("{directory}/busy.partial.jsonl");
     std::fs::write(&journal, "{}\n").unwrap();
     let busy =
@@ -247,8 +249,7 @@ fn a_file_of_another_user_is_refused() {
         command.output().map(|output| said(&output))
     };
     if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
-        let _ = writeln!(std::io::stderr(), "skipped: no other user can be had here, or it cannot start {PROGRAM}");
-        return;
+        return skipped("no other user can be had here, or it cannot start the program");
     }
     std::fs::set_permissions(home.data.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let file = home.data.path().join("run.json");

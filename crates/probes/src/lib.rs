@@ -6,6 +6,7 @@ pub mod kernels;
 
 mod clock;
 mod cpu;
+mod ipc;
 mod memory;
 mod process;
 mod section;
@@ -14,7 +15,8 @@ mod syscall;
 use hostmark_engine::probe::Catalogue;
 
 /// Every group, in the order of a report.
-pub static CATALOGUE: Catalogue = &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP];
+pub static CATALOGUE: Catalogue =
+    &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP, &ipc::GROUP];
 
 /// A module's name as its file's: without the mark of a raw identifier.
 const fn file_name(module: &'static str) -> &'static str {

@@ -14,3 +14,5 @@ pub const CORE: Text = Text { en: "Processor core", zh: "处理器核心" };
 pub const CLOCKS: Text = Text { en: "Clocks", zh: "时钟" };
 /// Entering the kernel, and making processes.
 pub const SYSTEM: Text = Text { en: "Processes and system calls", zh: "进程与系统调用" };
+/// Bytes between processes.
+pub const COMMUNICATION: Text = Text { en: "Communication", zh: "进程间通信" };

@@ -3,8 +3,11 @@
 pub mod affinity;
 pub mod clocks;
 pub mod counters;
+pub mod files;
 pub mod memory;
+pub mod pipe;
 pub mod process;
+pub mod program;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
@@ -12,6 +15,12 @@ mod arch;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod arch;
+
+/// `getpid` by the system-call instruction itself.
+#[inline(always)]
+pub fn getpid() -> u64 {
+    arch::call0(libc::SYS_getpid) as u64
+}
 
 /// `getppid` by the system-call instruction itself: no libc, no vDSO, no cache can answer it.
 #[inline(always)]

@@ -49,7 +49,7 @@ pub fn fork_exit_by_libc() -> io::Result<()> {
     }
 }
 
-fn reap(child: i32) -> io::Result<()> {
+pub(super) fn reap(child: i32) -> io::Result<()> {
     let mut status: libc::c_int = 0;
     loop {
         // SAFETY: wait4 writes one int through the pointer given and nothing through the null one.

@@ -1,0 +1,226 @@
+//! Hosts that give little: a full disk, little memory, one CPU, nowhere to write.
+
+#[path = "support/skip.rs"]
+mod skip;
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
+
+use hostmark_model::{Outcome, Run, load_run};
+use skip::skipped;
+use support::{Home, PROGRAM, ended, files, said};
+
+/// Runs are timed: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A small file system over a directory while it lives.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn over(directory: &Path) -> Option<SmallDisk> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=64k", "hostmark-test"]).arg(directory);
+        let is_mounted = mount.output().is_ok_and(|output| output.status.success());
+        is_mounted.then(|| SmallDisk(directory.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// The run was measured and shown, its loss is one sentence, and nothing but the journal is left of it.
+fn assert_is_lost(home: &Home, arguments: &[&str], file: &str) {
+    let (code, table, errors) = ended(&mut home.hostmark(arguments));
+    assert_eq!(code, 5, "{errors}");
+    assert!(table.contains("CLOCKS") && table.contains("Clock read") && !table.contains("saved as"), "{table}");
+    let start = format!("hostmark: the run could not be saved to {file}");
+    let end = " (No space left on device (os error 28)); make room, or name another file by --out\n";
+    assert!(errors.starts_with(&start) && errors.ends_with(end) && errors.lines().count() == 1, "{errors}");
+    let left = files(home.data.path());
+    assert!(left.len() == 1 && left[0].display().to_string().ends_with(".partial.jsonl"), "{left:?}");
+    let journal = fs::read_to_string(&left[0]).unwrap();
+    let header: serde_json::Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    assert!(header["plan"].is_object());
+    assert!(files(home.scratch.path()).is_empty());
+}
+
+#[test]
+fn a_full_disk_loses_the_run_file_and_not_what_is_shown() {
+    let _alone = alone();
+    let home = Home::new();
+    let Some(disk) = SmallDisk::over(home.data.path()) else { return skipped("no file system can be mounted here") };
+    assert_is_lost(&home, &["run", "clock", "syscall"], &disk.0.join("hostmark/runs/").display().to_string());
+}
+
+#[test]
+fn a_full_disk_loses_a_named_file_and_not_what_is_shown() {
+    let _alone = alone();
+    let home = Home::new();
+    let Some(disk) = SmallDisk::over(home.data.path()) else { return skipped("no file system can be mounted here") };
+    let file = disk.0.join("mine.json").display().to_string();
+    assert_is_lost(&home, &["run", "clock", "syscall", "--out", &file], &file);
+}
+
+#[test]
+fn a_disk_without_room_for_a_journal_is_told_before_anything_is_measured() {
+    let _alone = alone();
+    let home = Home::new();
+    let Some(disk) = SmallDisk::over(home.data.path()) else { return skipped("no file system can be mounted here") };
+    let filler = disk.0.join("filler");
+    let _ = fs::write(&filler, vec![1; 1 << 20]);
+    let file = disk.0.join("mine.json").display().to_string();
+    let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file]));
+    let why = "cannot be written (No space left on device (os error 28)); name another file by --out";
+    let sentence = format!("hostmark: the journal {} {why}\n", disk.0.join("mine.partial.jsonl").display());
+    assert_eq!((code, out, errors), (5, String::new(), sentence));
+    assert_eq!(files(&disk.0), [filler]);
+}
+
+/// A memory control group while it lives.
+struct MemoryGroup {
+    path: PathBuf,
+    /// The file that counts kills for want of memory.
+    kills: &'static str,
+}
+
+impl MemoryGroup {
+    fn of(bytes: u64) -> Option<MemoryGroup> {
+        let name = format!("hostmark-test-{}", std::process::id());
+        let files_of = |version: u8| match version {
+            1 => ("memory.limit_in_bytes", "memory.swappiness", "memory.oom_control"),
+            _ => ("memory.max", "memory.swap.max", "memory.events"),
+        };
+        let places = [("/sys/fs/cgroup/memory", 1), ("/sys/fs/cgroup", 2), ("/sys/fs/cgroup/unified", 2)];
+        places.into_iter().find_map(|(parent, version)| {
+            if version == 2 {
+                let _ = fs::write(format!("{parent}/cgroup.subtree_control"), "+memory");
+            }
+            let (limit, swap, kills) = files_of(version);
+            let path = Path::new(parent).join(&name);
+            fs::create_dir(&path).ok()?;
+            let group = MemoryGroup { path, kills };
+            fs::write(group.path.join(limit), bytes.to_string()).ok()?;
+            // Not every kernel counts swap.
+            let _ = fs::write(group.path.join(swap), "0");
+            Some(group)
+        })
+    }
+
+    fn kills(&self) -> u64 {
+        let text = fs::read_to_string(self.path.join(self.kills)).unwrap();
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
+        count.unwrap_or(0)
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+fn swapped_out() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap();
+    text.lines().find_map(|line| line.strip_prefix("pswpout ")?.parse().ok()).unwrap_or(0)
+}
+
+/// The run of a command that ended well, in which nothing failed.
+fn whole_run(command: &mut Command) -> Run {
+    let (code, json, errors) = ended(command);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let run = load_run(&json).unwrap();
+    for case in &run.cases {
+        let is_failed = matches!(case.outcome, Outcome::Failed { .. });
+        assert!(!is_failed, "{case:?}");
+    }
+    run
+}
+
+#[test]
+fn a_memory_limit_makes_buffers_smaller_and_kills_nothing() {
+    let _alone = alone();
+    const LIMIT: u64 = 256 << 20;
+    let home = Home::new();
+    let Some(group) = MemoryGroup::of(LIMIT) else { return skipped("no memory control group can be made here") };
+    let before = swapped_out();
+    let mut command = home.start("sh");
+    let enter = format!("echo $$ > {}/cgroup.procs && exec \"$0\" \"$@\"", group.path.display());
+    command.args(["-c", &enter, PROGRAM, "run", "memory", "memory.read@size=1G", "memory.latency@size=1G"]);
+    let run = whole_run(command.args(["--format", "json"]));
+    assert_eq!(run.host.limits.memory_limit_bytes, Some(LIMIT));
+    assert_eq!(group.kills(), 0);
+    assert_eq!(swapped_out(), before, "the host swaps");
+    let too_large: Vec<_> = run.cases.iter().filter(|case| case.params.get("size") == Some("1073741824")).collect();
+    assert_eq!(too_large.len(), 2);
+    for case in too_large {
+        let Outcome::Skipped { reason } = &case.outcome else { panic!("{} was measured", case.id) };
+        assert!(!reason.is_empty());
+    }
+    assert!(run.cases.iter().any(|case| case.probe == "memory.read" && case.measured().is_some()));
+}
+
+#[test]
+fn one_cpu_is_enough() {
+    let _alone = alone();
+    let home = Home::new();
+    let is_there = Command::new("taskset").args(["-c", "0", "true"]).status().is_ok_and(|status| status.success());
+    if !is_there {
+        return skipped("taskset or CPU 0 cannot be had here");
+    }
+    let mut command = home.start("taskset");
+    command.args(["-c", "0", PROGRAM, "run", "cpu", "clock", "--format", "json"]);
+    let run = whole_run(&mut command);
+    assert_eq!(run.settings.cpu, 0);
+    for case in &run.cases {
+        match &case.outcome {
+            Outcome::Skipped { reason } => assert!(reason.contains("CPU"), "{} {reason}", case.id),
+            _ => {
+                assert!(case.measured().is_some_and(|m| m.rounds.iter().all(|round| round.cpus == [0])), "{}", case.id)
+            }
+        }
+    }
+}
+
+#[test]
+fn a_place_for_runs_that_cannot_be_written_is_told_and_the_run_is_shown() {
+    let _alone = alone();
+    let home = Home::new();
+    let as_nobody = |arguments: &[&str]| {
+        let mut command = home.start("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]).args(arguments);
+        command.output().map(|output| said(&output))
+    };
+    if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
+        return skipped("no other user can be had here, or it cannot start the program");
+    }
+    for directory in [home.data.path(), home.scratch.path()] {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let directory = home.data.path().join("hostmark/runs").display().to_string();
+    let told = |why: &str| {
+        let (code, table, errors) = as_nobody(&["run", "clock.loop"]).unwrap();
+        let sentence = format!("hostmark: the run cannot be kept ({why}); name a file by --out\n");
+        assert_eq!((code, errors), (0, sentence));
+        assert!(table.contains("Empty loop") && !table.contains("saved as"), "{table}");
+        assert!(files(home.data.path()).is_empty());
+    };
+    told(&format!("{directory} cannot be made: Permission denied (os error 13)"));
+    // It is there, and not to be written.
+    fs::create_dir_all(&directory).unwrap();
+    let (code, table, errors) = as_nobody(&["run", "clock.loop"]).unwrap();
+    assert_eq!(code, 0);
+    assert!(table.contains("Empty loop") && files(home.data.path()).is_empty(), "{table}");
+    let end = ".partial.jsonl: Permission denied (os error 13)); name a file by --out\n";
+    assert!(errors.starts_with("hostmark: the run cannot be kept (") && errors.ends_with(end), "{errors}");
+}

@@ -1,0 +1,34 @@
+//! Processes that belong to one test's home, found by the environment that they have inherited.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::support::Home;
+
+/// Every live process of this home, with the first argument that it was started with.
+pub fn processes(home: &Home) -> Vec<(i32, String)> {
+    let wanted = format!("XDG_DATA_HOME={}", home.data.path().display());
+    let described = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let is_ours = environment.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes());
+        let words = is_ours.then(|| fs::read(format!("/proc/{pid}/cmdline")).ok())??;
+        let word = words.split(|&byte| byte == 0).nth(1).unwrap_or_default();
+        Some((pid, String::from_utf8_lossy(word).into_owned()))
+    };
+    let entries = fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| described(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// Looks again and again until it is so; whether it was within that time.
+pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "bounds a wait")]
+    let now = Instant::now;
+    let began = now();
+    while !is_so() {
+        if began.elapsed() > limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}

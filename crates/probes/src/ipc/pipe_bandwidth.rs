@@ -1,0 +1,84 @@
+//! Probe ipc.pipe_bandwidth: how fast bytes go through a pipe, by message, read block, capacity and placement.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Pipe bandwidth", zh: "管道带宽" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "A child writes messages into a pipe without pause; the parent reads them, at most a block at a time, and its rate is \
+                 the value. message is what one write is given, block what one read asks for, capacity what the pipe holds \
+                 (default: 64 KiB on most kernels, noted). cpus says where writer and reader run.",
+            zh: "子进程不停地向管道写消息；父进程每次最多读一个块，其速率即为数值。message 是一次 write 的大小，block 是一次 read 请求的大小， \
+                 capacity 是管道容量（default：多数内核为 64 KiB，会记录）。cpus 表示读写双方的位置。",
+        },
+        why: Text {
+            en: "Shell pipelines, log shippers and worker pools move their data so: every byte is copied twice, and each side sleeps \
+                 and wakes whenever the pipe is full or empty.",
+            zh: "shell 管道、日志传输和工作进程池都这样搬数据：每个字节复制两次，管道满或空时双方各自睡眠与唤醒。",
+        },
+        reading: Text {
+            en: "2 to 8 GB/s. Larger messages help until they fill the pipe's capacity; beyond it writer and reader take turns, and \
+                 the rate falls or stays. On one CPU there are context switches but warm caches; on two CPUs the wake-ups of the \
+                 other core cost, most of all in a guest, where each is an exit to the hypervisor.",
+            zh: "2 到 8 GB/s。消息越大越快，直到填满管道容量；超过后读写双方轮流等待，速率下降或持平。同一 CPU 上有上下文切换但缓存是热的； \
+                 两个 CPU 上要付唤醒另一核心的代价，在虚拟机里尤甚，因为每次唤醒都要退出到监控器。",
+        },
+    },
+    axes: &[
+        Axis::size(
+            "message",
+            "65536",
+            Points::Listed {
+                quick: &["4096", "16384", "65536", "131072", "1048576", "16777216"],
+                standard: &["8192", "32768", "262144", "524288", "2097152", "4194304", "8388608", "33554432"],
+                thorough: &["67108864", "134217728"],
+            },
+        ),
+        Axis::size(
+            "block",
+            "65536",
+            Points::Listed { quick: &["4096", "65536"], standard: &["1048576"], thorough: &[] },
+        ),
+        Axis::choice("capacity", "default", Points::Listed { quick: &["default", "1m"], standard: &[], thorough: &[] }),
+        Axis::placement("cpus", "same_cpu"),
+    ],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["bw_pipe"],
+    section: crate::section::COMMUNICATION,
+    measure: Measure::Run(measure),
+};
+
+/// What one iteration reads: small against every message, so that two lengths always differ by many.
+const STEP_BYTES: u64 = 4096;
+
+fn measure(case: &mut Case) -> Result<()> {
+    let message: u64 = case.param("message")?;
+    let block: u64 = case.param("block")?;
+    let capacity = match case.param::<String>("capacity")?.as_str() {
+        "1m" => Some(1 << 20),
+        _ => None,
+    };
+    let cpus = case.thread_cpus();
+    // The reader is this process, on the first CPU; a writer that is placed runs on the last.
+    let writer: Vec<usize> = match case.param::<String>("cpus")?.as_str() {
+        "free" => cpus.iter().map(|cpu| cpu.0).collect(),
+        _ => cpus.last().iter().map(|cpu| cpu.0).collect(),
+    };
+    let message = case.buffer(message, Pages::Base, None)?;
+    let mut block = case.buffer(block, Pages::Base, None)?;
+    let peer = sys::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)
+        .map_err(|error| Stop::skipped(format!("no such pipe can be had: {error}")))?;
+    case.note("capacity_bytes", peer.capacity);
+    let mut failed = None;
+    case.rate(STEP_BYTES, |steps| failed = peer.read(steps * STEP_BYTES, block.bytes_mut()).err())?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}

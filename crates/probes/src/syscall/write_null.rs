@@ -1,0 +1,47 @@
+//! Probe syscall.write_null: write(2) of one byte through the virtual file system, with next to no device behind it.
+
+use std::path::Path;
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Write 1 byte to /dev/null", zh: "向 /dev/null 写 1 字节" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::CORE_CYCLES],
+    explain: Explain {
+        what: Text {
+            en: "One byte is written to /dev/null by the system-call instruction. The device is opened before, and every call must \
+                 return 1; the device takes the byte and does nothing with it, not even read it.",
+            zh: "用系统调用指令向 /dev/null 写入一个字节。设备事先打开，每次调用都必须返回 1；设备收下该字节却什么也不做，甚至不读取它。",
+        },
+        why: Text {
+            en: "The difference to syscall.null is the path that every write takes before any file system or device comes in: \
+                 the descriptor table, permission and security hooks, the dispatch to the file's own function.",
+            zh: "与 syscall.null 的差值，就是每次 write 在进入文件系统或设备之前都要走的路径：描述符表、权限与安全钩子、分派到文件\
+                 自己的函数。",
+        },
+        reading: Text {
+            en: "1.2 to 1.6 times syscall.null, and less than syscall.read_zero, which has to touch user memory. More points to \
+                 security modules, auditing or seccomp filters.",
+            zh: "为 syscall.null 的 1.2 到 1.6 倍，并低于必须触及用户内存的 syscall.read_zero。更多则与安全模块、审计或 seccomp 过滤器\
+                 有关。",
+        },
+    },
+    axes: &[],
+    cross: &[],
+    limit: Limit::CyclesPerOp,
+    blocking: false,
+    needs: &[],
+    replaces: &["lat_syscall"],
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let file = sys::files::open(Path::new("/dev/null"), true)
+        .map_err(|error| Stop::skipped(format!("/dev/null cannot be opened: {error}")))?;
+    case.time(|| sys::files::write_byte(&file))
+}
