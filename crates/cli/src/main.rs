@@ -45,7 +45,9 @@ fn main() -> ExitCode {
         Command::Run(run) => command::run::run(&run, lang, &wall),
         Command::List(list) => command::list::list(&list, lang),
         Command::Explain(explain) => command::explain::explain(&explain, lang),
+        Command::Host(host) => command::host::host(&host, lang),
         Command::Report(report) => command::report::report(&report, lang),
+        Command::Runs(runs) => command::runs::runs(&runs, lang),
     };
     let exit = done.unwrap_or_else(|error| {
         // Every error is a whole sentence by itself: what caused it is in it, and what to do is its end.

@@ -59,6 +59,13 @@ impl Place {
         Ok(Place { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
     }
 
+    /// Where a run goes whose journal is already there.
+    pub fn of_journal(journal: &Path, file: &str, name: &str) -> Place {
+        let is_kept = directory().is_some_and(|directory| parent(journal) == directory);
+        let file = parent(journal).join(file);
+        Place { file, journal: journal.to_owned(), name: name.to_owned(), replace: !is_kept }
+    }
+
     /// Writes the run's file: whole and synced, or not at all.
     pub fn save(&self, text: &str) -> io::Result<()> {
         write_whole(&self.file, text, self.replace)
@@ -98,15 +105,40 @@ fn file_part(hostname: &str) -> String {
 }
 
 /// Every finished run that is kept, oldest first: names begin with the time.
-fn kept() -> Vec<PathBuf> {
+pub fn kept() -> Vec<PathBuf> {
+    in_directory(".json")
+}
+
+/// The end of a journal's name.
+pub const JOURNAL: &str = ".partial.jsonl";
+
+/// Every journal that lies beside them, oldest first.
+pub fn journals() -> Vec<PathBuf> {
+    in_directory(JOURNAL)
+}
+
+fn in_directory(ending: &str) -> Vec<PathBuf> {
     let Some(entries) = directory().and_then(|directory| fs::read_dir(directory).ok()) else { return Vec::new() };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .filter(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')))
-        .collect();
+    let is_wanted = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(ending) && !name.starts_with('.')
+    };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_wanted).collect();
     files.sort();
     files
+}
+
+/// The journal that a person means: a file, or the name of a run that was cut short; nothing means the newest.
+pub fn find_journal(run: &str) -> Result<PathBuf> {
+    if run.is_empty() {
+        return journals().pop().context("no run on this machine was cut short; hostmark run begins one");
+    }
+    let path = PathBuf::from(run);
+    if path.is_file() && run.ends_with(JOURNAL) {
+        return Ok(path);
+    }
+    let named = directory().map(|directory| directory.join(format!("{run}{JOURNAL}"))).filter(|path| path.is_file());
+    named.with_context(|| format!("there is no run '{run}' that was cut short; give its name or its journal"))
 }
 
 /// The file that a person means by `run`: a file, `last`, `last-1` …, or the name of a run that is kept.
@@ -151,7 +183,8 @@ pub fn load(path: &Path) -> Result<Run> {
         }
         Err(_) => bail!("{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote"),
     };
-    load_run(text).map_err(|error| anyhow::anyhow!("{shown} {error}"))
+    // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
+    load_run(text.trim_end_matches(['-', '+', '.', 'e', 'E'])).map_err(|error| anyhow::anyhow!("{shown} {error}"))
 }
 
 /// Writes `text` to a file that a person named: a regular file whole or not at all, anything else as it can be.

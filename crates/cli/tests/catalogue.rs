@@ -102,6 +102,7 @@ fn host(cpus: usize, smt: bool, memory_bytes: u64) -> HostFacts {
                 cpus: near(id * 64, 64),
                 memory_bytes: memory_bytes / nodes as u64,
                 distances: (0..nodes).map(|other| if other == id { 10 } else { 20 }).collect(),
+                ..NodeFact::default()
             })
             .collect(),
         memory: MemoryFacts {
@@ -132,7 +133,7 @@ fn hosts() -> [HostFacts; 3] {
 }
 
 fn planned(host: &HostFacts, profile: Profile) -> Plan {
-    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1 })
+    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1, set: Vec::new() })
         .expect("the whole catalogue can be planned")
 }
 

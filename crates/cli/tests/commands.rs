@@ -218,7 +218,10 @@ fn a_run_that_was_cut_off_anywhere_is_said_to_be_truncated() {
     let run = RUN.as_bytes();
     let end = RUN.trim_end().len();
     let inside_a_character = run.iter().position(|&byte| byte >= 0x80).unwrap() + 1;
-    for length in [1, 2, 10, 100, inside_a_character, end / 4, end / 3, end / 2, end * 3 / 4, end - 2, end - 1] {
+    let inside_a_number = RUN.rfind("0.").unwrap() + 2;
+    for length in
+        [1, 2, inside_a_number, 10, 100, inside_a_character, end / 4, end / 3, end / 2, end * 3 / 4, end - 2, end - 1]
+    {
         let refusal = refusal_of(&run[..length]);
         assert!(
             refusal.starts_with("is truncated (it ends at line ")

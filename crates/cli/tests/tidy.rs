@@ -9,6 +9,8 @@ mod documents;
 mod example;
 #[path = "tidy/layout.rs"]
 mod layout;
+#[path = "tidy/schema.rs"]
+mod schema;
 #[path = "tidy/sources.rs"]
 mod sources;
 #[path = "tidy/texts.rs"]
@@ -17,6 +19,8 @@ mod texts;
 mod tree;
 
 use hostmark_engine::probe::{Catalogue, Group};
+use hostmark_engine::worker;
+use hostmark_model::{ClockOrder, Event, Order, PROTOCOL};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
 use tree::Tree;
@@ -101,12 +105,42 @@ fn no_file_has_a_name_that_says_nothing() {
 }
 
 #[test]
-fn the_example_of_the_handbook_is_code_that_compiles() {
-    static EXAMPLE: Group = Group { name: "file", probes: &[("lookup", &example::PROBE)] };
-    static WITH_IT: Catalogue = &[&EXAMPLE];
-    nothing(texts::wrong(&texts::of_probes(WITH_IT)));
+fn every_field_that_programs_read_is_described() {
+    let tree = Tree::of_repository();
+    let document = tree.file("docs/schema.md").map(|file| file.text.as_str()).unwrap_or_default();
+    nothing(schema::undescribed(document, &schema::examples()));
+}
+
+static EXAMPLE: Group = Group { name: "file", probes: &[("lookup", &example::PROBE)] };
+static WITH_THE_EXAMPLE: Catalogue = &[&EXAMPLE];
+
+#[test]
+fn the_example_of_the_handbook_is_the_code_that_is_compiled_here() {
     let tree = Tree::of_repository();
     let text = |path: &str| tree.file(path).map(|file| file.text.clone()).unwrap_or_default();
     let code = text("crates/cli/tests/tidy/example.rs");
     assert!(!code.is_empty() && text("docs/adding-a-probe.md").contains(&format!("```rust\n{code}```\n")));
+    nothing(texts::wrong(&texts::of_probes(WITH_THE_EXAMPLE)));
+}
+
+#[test]
+fn the_example_of_the_handbook_measures() {
+    let order = Order {
+        protocol: PROTOCOL,
+        parent: 0,
+        case: "file.lookup@depth=2".into(),
+        round: 0,
+        seed: 1,
+        clock: ClockOrder::MonotonicRaw,
+        budget_ns: 5_000_000,
+        cpus: Vec::new(),
+        iterations: None,
+        l1d_bytes: 0,
+        llc_bytes: 0,
+        line_bytes: 64,
+        memory_bytes: 0,
+        scratch: std::env::temp_dir().join(format!("hostmark-example-{}", std::process::id())).display().to_string(),
+    };
+    let events = worker::answer(WITH_THE_EXAMPLE, order);
+    assert!(matches!(events.last(), Some(Event::Done { .. })), "{events:?}");
 }

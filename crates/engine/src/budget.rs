@@ -114,7 +114,7 @@ impl Budget {
     }
 
     /// Samples of each of the rounds to come, when all get the same.
-    fn share(&self) -> Duration {
+    pub fn share(&self) -> Duration {
         let samples = self.left.saturating_sub(self.overhead);
         (samples / self.rounds.max(1) as u32).clamp(LEAST_SAMPLES, self.most)
     }

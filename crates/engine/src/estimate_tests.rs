@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::{PLAIN, entry};
 use crate::probe::{Probe, Quantity};
-use hostmark_model::Text;
+use hostmark_model::{Text, Unit};
 
 /// A round of samples: ns, iterations, taints.
 struct Given {

@@ -188,7 +188,7 @@ pub fn host_with(cpus: &[usize]) -> HostFacts {
 
 /// A request as typed.
 pub fn request(filters: &[&str], profile: Profile) -> Request {
-    Request { filters: filters.iter().map(|&filter| filter.into()).collect(), profile, seed: 7 }
+    Request { filters: filters.iter().map(|&filter| filter.into()).collect(), profile, seed: 7, set: Vec::new() }
 }
 
 /// A plan for [`host`].

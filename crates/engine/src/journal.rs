@@ -1,11 +1,13 @@
 //! The journal: every round written and synced as it ends, so that kill -9 loses at most the round under way.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hostmark_model::Event;
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::RoundResult;
 use crate::plan::Plan;
@@ -18,15 +20,80 @@ pub struct Journal {
 }
 
 #[derive(Serialize)]
-struct Header<'a, R> {
+struct HeaderLine<'a, R> {
     run: &'a R,
     plan: PlanLine,
+    origin: &'a Origin,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct PlanLine {
     seed: u64,
     cases: Vec<String>,
+}
+
+/// What only the same program may go on with, and for which file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Origin {
+    /// What tells the program's binary from any other.
+    pub binary: String,
+    /// Name of the run file that is to lie beside the journal.
+    pub file: String,
+}
+
+/// The first line of a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header<R> {
+    /// The run before its first round.
+    pub run: R,
+    /// Ids of the planned cases, in order.
+    pub cases: Vec<String>,
+    /// Who wrote it.
+    pub origin: Origin,
+}
+
+/// A round as the journal has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastRound {
+    /// The case id.
+    pub case: String,
+    /// What it came to.
+    pub round: RoundResult,
+    /// What it took.
+    pub took: Took,
+}
+
+/// When a round ended, and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Took {
+    /// The run's time when it had ended.
+    pub until: Duration,
+    /// All of its time.
+    pub spent: Duration,
+    /// What was granted for samples.
+    pub granted: Duration,
+}
+
+/// Why there is nothing to go on with. Fragments that fit after a file name, and end with what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// It cannot be opened, read or cut.
+    #[error("cannot be read and written ({0}); give another journal")]
+    Io(#[from] io::Error),
+    /// Its process lives.
+    #[error("is the journal of a run that is under way; wait for its end")]
+    UnderWay,
+    /// Its first line is no header.
+    #[error("is no journal that this version can go on with ({0}); measure anew")]
+    NoHeader(String),
+    /// A line in its middle is damaged.
+    #[error("is damaged in line {line} ({why}); measure anew")]
+    Damaged {
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 #[derive(Serialize)]
@@ -34,16 +101,40 @@ struct Line<'a> {
     case: &'a str,
     round: u32,
     cpus: &'a [usize],
+    until_ns: u64,
+    spent_ns: u64,
+    granted_ns: u64,
     events: &'a [Event],
 }
 
+#[derive(Deserialize)]
+struct ReadLine {
+    case: String,
+    round: u32,
+    cpus: Vec<usize>,
+    until_ns: u64,
+    spent_ns: u64,
+    granted_ns: u64,
+    events: Vec<Event>,
+}
+
+#[derive(Deserialize)]
+struct ReadHeader<R> {
+    run: R,
+    plan: PlanLine,
+    origin: Origin,
+}
+
 impl Journal {
-    /// Creates the journal exclusively and writes its header: the run so far, and the plan.
-    pub fn create(path: &Path, run: &impl Serialize, plan: &Plan) -> io::Result<Journal> {
+    /// Creates the journal exclusively and writes its header: the run so far, the plan, and who may go on with it. It is
+    /// locked while it is open, which tells a run under way from one that was cut short.
+    pub fn create(path: &Path, run: &impl Serialize, plan: &Plan, origin: &Origin) -> io::Result<Journal> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        // A file system without locks has journals all the same.
+        let _ = file.try_lock();
         let mut journal = Journal { file, path: path.to_owned() };
         let cases: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
-        let header = Header { run, plan: PlanLine { seed: plan.request.seed, cases } };
+        let header = HeaderLine { run, plan: PlanLine { seed: plan.request.seed, cases }, origin };
         match journal.append_line(&header) {
             Ok(()) => Ok(journal),
             Err(error) => {
@@ -54,9 +145,38 @@ impl Journal {
         }
     }
 
+    /// Reads a journal: its header, its whole rounds, and whether its run is under way.
+    pub fn read<R: DeserializeOwned>(path: &Path) -> Result<(Header<R>, Vec<PastRound>, bool), ResumeError> {
+        let mut file = File::open(path)?;
+        let is_under_way = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let (header, rounds, _) = parse(&text(&mut file)?)?;
+        Ok((header, rounds, is_under_way))
+    }
+
+    /// Opens a journal to go on with it: a last line that has no end is cut off.
+    pub fn resume<R: DeserializeOwned>(path: &Path) -> Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(ResumeError::UnderWay);
+        }
+        let (header, rounds, whole) = parse(&text(&mut file)?)?;
+        file.set_len(whole)?;
+        file.seek(SeekFrom::Start(whole))?;
+        Ok((Journal { file, path: path.to_owned() }, header, rounds))
+    }
+
     /// Appends a round and syncs.
-    pub fn append(&mut self, case: &str, round: &RoundResult) -> io::Result<()> {
-        self.append_line(&Line { case, round: round.round, cpus: &round.cpus, events: &round.events })
+    pub fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        self.append_line(&Line {
+            case,
+            round: round.round,
+            cpus: &round.cpus,
+            until_ns: ns(took.until),
+            spent_ns: ns(took.spent),
+            granted_ns: ns(took.granted),
+            events: &round.events,
+        })
     }
 
     fn append_line(&mut self, line: &impl Serialize) -> io::Result<()> {
@@ -75,6 +195,32 @@ impl Journal {
     pub fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
+}
+
+fn text(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The header, the rounds, and the length of what is whole, bytes.
+fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>, u64), ResumeError> {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n');
+    let header: ReadHeader<R> = match lines.next() {
+        None => return Err(ResumeError::NoHeader("it has no whole line".into())),
+        Some(line) => serde_json::from_slice(line).map_err(|error| ResumeError::NoHeader(error.to_string()))?,
+    };
+    let mut rounds = Vec::new();
+    for (index, line) in lines.enumerate() {
+        let line: ReadLine = serde_json::from_slice(line)
+            .map_err(|error| ResumeError::Damaged { line: index + 2, why: error.to_string() })?;
+        let time = Duration::from_nanos;
+        let took = Took { until: time(line.until_ns), spent: time(line.spent_ns), granted: time(line.granted_ns) };
+        let round = RoundResult { round: line.round, cpus: line.cpus, events: line.events };
+        rounds.push(PastRound { case: line.case, round, took });
+    }
+    Ok((Header { run: header.run, cases: header.plan.cases, origin: header.origin }, rounds, whole as u64))
 }
 
 #[cfg(test)]

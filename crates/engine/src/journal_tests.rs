@@ -25,22 +25,13 @@ fn round(number: u32, ns: f64) -> RoundResult {
     }
 }
 
-/// What a reader makes of a journal: the header and the rounds, without a last line that has no end.
-fn read(text: &str) -> (Value, Vec<(String, RoundResult)>) {
-    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-    let mut lines = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let header = lines.next().unwrap();
-    let of = |line: &Value, key: &str| line[key].clone();
-    let rounds = lines.map(|line| {
-        let round = RoundResult {
-            round: serde_json::from_value(of(&line, "round")).unwrap(),
-            cpus: serde_json::from_value(of(&line, "cpus")).unwrap(),
-            events: serde_json::from_value(of(&line, "events")).unwrap(),
-        };
-        (line["case"].as_str().unwrap().to_owned(), round)
-    });
-    let rounds = rounds.collect();
-    (header, rounds)
+fn origin() -> Origin {
+    Origin { binary: "0.1.0 abc".into(), file: "x.json".into() }
+}
+
+fn took(number: u64) -> Took {
+    let time = |ms: u64| Duration::from_millis(ms) + Duration::from_nanos(number);
+    Took { until: time(700), spent: time(20), granted: time(10) }
 }
 
 #[test]
@@ -48,22 +39,52 @@ fn the_header_comes_first_and_the_rounds_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.partial.jsonl");
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let mut journal = Journal::create(&path, &json!({ "id": "abc" }), &plan).unwrap();
+    let mut journal = Journal::create(&path, &json!({ "id": "abc" }), &plan, &origin()).unwrap();
     let written = [("net.tcp", round(0, 1.5)), ("net.tcp_connect", round(0, 2.5)), ("net.tcp", round(1, -0.25))];
-    for (case, round) in &written {
-        journal.append(case, round).unwrap();
+    let written: Vec<PastRound> = (0..)
+        .zip(written)
+        .map(|(number, (case, round))| PastRound { case: case.to_owned(), round, took: took(number) })
+        .collect();
+    for past in &written {
+        journal.append(&past.case, &past.round, &past.took).unwrap();
     }
     assert_eq!(journal.path(), path);
-    let mut text = std::fs::read_to_string(&path).unwrap();
-    let (header, rounds) = read(&text);
-    assert_eq!(header["run"]["id"], "abc");
-    assert_eq!(header["plan"], json!({ "seed": 7, "cases": ["net.tcp", "net.tcp_connect"] }));
-    assert_eq!(rounds, written.map(|(case, round)| (case.to_owned(), round)));
-    // Killed while it wrote a line.
-    text.truncate(text.len() - 9);
-    assert_eq!(read(&text).1, rounds[..2]);
+    assert!(Journal::read::<Value>(&path).unwrap().2, "its run is under way");
+    assert!(matches!(Journal::resume::<Value>(&path), Err(ResumeError::UnderWay)));
+    drop(journal);
+
+    let (header, rounds, is_under_way) = Journal::read::<Value>(&path).unwrap();
+    let cases = vec!["net.tcp".to_owned(), "net.tcp_connect".to_owned()];
+    assert_eq!(header, Header { run: json!({ "id": "abc" }), cases, origin: origin() });
+    assert_eq!((&rounds, is_under_way), (&written, false));
+
+    // Killed while it wrote a line: what is whole stays, and the next line follows it.
+    let text = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &text[..text.len() - 9]).unwrap();
+    let (mut journal, _, rounds) = Journal::resume::<Value>(&path).unwrap();
+    assert_eq!(rounds, written[..2]);
+    journal.append(&written[2].case, &written[2].round, &written[2].took).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), text);
     journal.remove().unwrap();
     assert!(!path.exists());
+}
+
+#[test]
+fn what_is_no_journal_or_a_damaged_one_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x");
+    let refused = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Journal::resume::<Value>(&path).map(drop).unwrap_err().to_string()
+    };
+    for text in ["", "{\"run\":1", "{}\n", "no\n"] {
+        let sentence = refused(text);
+        assert!(sentence.starts_with("is no journal that this version can go on with ("), "{sentence}");
+        assert!(sentence.ends_with("); measure anew"), "{sentence}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":"f"}}"#;
+    assert!(refused(&format!("{header}\n{{}}\n")).starts_with("is damaged in line 2 ("));
 }
 
 #[test]
@@ -72,7 +93,7 @@ fn a_journal_never_takes_the_place_of_another() {
     let path = directory.path().join("x");
     std::fs::write(&path, "mine").unwrap();
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let error = Journal::create(&path, &"run", &plan).unwrap_err();
+    let error = Journal::create(&path, &"run", &plan, &origin()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
 }
@@ -80,7 +101,7 @@ fn a_journal_never_takes_the_place_of_another() {
 #[test]
 fn a_full_disk_is_an_error() {
     assert_eq!(
-        Journal::on_full_device().append("net.tcp", &round(0, 1.0)).unwrap_err().kind(),
+        Journal::on_full_device().append("net.tcp", &round(0, 1.0), &took(0)).unwrap_err().kind(),
         io::ErrorKind::StorageFull
     );
 }
@@ -96,6 +117,6 @@ fn a_header_that_cannot_be_written_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    assert!(Journal::create(&path, &Unspeakable, &plan).is_err());
+    assert!(Journal::create(&path, &Unspeakable, &plan, &origin()).is_err());
     assert!(!path.exists());
 }

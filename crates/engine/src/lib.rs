@@ -9,9 +9,11 @@ pub mod sys;
 mod budget;
 mod case;
 mod conversation;
+mod derived;
 mod estimate;
 #[cfg(test)]
 mod fixture;
+mod forecast;
 mod gate;
 pub mod janitor;
 mod journal;
@@ -28,6 +30,7 @@ pub mod worker;
 
 pub use budget::largest_buffer;
 pub use estimate::{RoundResult, estimate};
-pub use journal::Journal;
+pub use forecast::Forecast;
+pub use journal::{Header, Journal, Origin, PastRound, ResumeError, Took};
 pub use run::{Observer, OpenLink, Results, Setting, Wall, WorkerLink, run};
 pub use stop::{Checked, Result, Stop};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, Received, RoundNoise};
 
-use crate::journal::Journal;
+use crate::journal::{Journal, PastRound};
 use crate::plan::Plan;
 use crate::run::{Observer, Results, Setting, Wall, WorkerLink, run};
 
@@ -97,9 +97,22 @@ pub fn perform(
     plan: &Plan,
     host: &HostFacts,
     journal: Option<&mut Journal>,
+    script: impl FnMut(&Order) -> Script,
+) -> Seen {
+    go_on(plan, host, journal, Vec::new(), script)
+}
+
+/// Goes on with a run that has measured these rounds.
+pub fn go_on(
+    plan: &Plan,
+    host: &HostFacts,
+    journal: Option<&mut Journal>,
+    past: Vec<PastRound>,
     mut script: impl FnMut(&Order) -> Script,
 ) -> Seen {
+    let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
     let (wall, ended, orders) = (MockWall::default(), Rc::new(Cell::new(0)), RefCell::new(Vec::new()));
+    wall.advance(used);
     let mut open = |order: &Order| -> std::io::Result<Box<dyn WorkerLink>> {
         orders.borrow_mut().push(order.clone());
         let script: VecDeque<_> = script(order).into();
@@ -108,7 +121,7 @@ pub fn perform(
         }
         Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone() }))
     };
-    let setting = Setting { plan, host, clock: ClockOrder::MonotonicRaw, scratch: "/tmp".into() };
+    let setting = Setting { plan, host, clock: ClockOrder::MonotonicRaw, scratch: "/tmp".into(), past };
     let mut progress = Vec::new();
     let results = run(&setting, &mut open, &wall, &mut progress, journal);
     Seen { results, orders: orders.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }

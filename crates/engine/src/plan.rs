@@ -1,11 +1,20 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
+mod cpus;
+mod refused;
+mod set;
+
+use std::collections::HashMap;
 use std::time::Duration;
 
 use hostmark_host::{self as host_facts, Placement};
-use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, Profile, is_axis_value};
+use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
 use crate::probe::{Axis, Catalogue, Entry, Measure, Need, Points, entries};
+
+pub use cpus::keep_to_cpus;
+pub use refused::PlanError;
+use set::Sets;
 
 /// What the person asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +25,8 @@ pub struct Request {
     pub profile: Profile,
     /// The seed of all orders and samples.
     pub seed: u64,
+    /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. What names its probes more closely counts.
+    pub set: Vec<String>,
 }
 
 /// A case of a plan.
@@ -27,6 +38,8 @@ pub struct PlannedCase {
     pub id: CaseId,
     /// Whether it stands at its probe's defaults: such a case is never dropped for time.
     pub is_default: bool,
+    /// On how many axes it does not.
+    pub steps: usize,
     /// The CPUs it runs on, the measuring thread's first.
     pub cpus: Vec<usize>,
     /// Why it cannot be measured here, when that is known beforehand.
@@ -46,6 +59,25 @@ pub struct Plan {
     pub selected: Vec<Entry>,
     /// The CPU of single-party cases.
     pub cpu: usize,
+    /// Where the cases of a probe begin: its defaults, or the first of the points that an axis was set to.
+    bases: HashMap<String, Params>,
+}
+
+impl Plan {
+    /// What a run file says of the selected probes: an axis' default is the value at which this plan sweeps the others.
+    pub fn probes(&self) -> Vec<ProbeInfo> {
+        let info = |entry: &Entry| {
+            let mut info = entry.info();
+            let base = self.bases.get(&info.id);
+            for axis in &mut info.axes {
+                if let Some(value) = base.and_then(|base| base.get(&axis.name)) {
+                    axis.default = value.to_owned();
+                }
+            }
+            info
+        };
+        self.selected.iter().map(info).collect()
+    }
 }
 
 /// What a profile allows.
@@ -76,73 +108,6 @@ const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize, narrow: f6
     Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases, narrow }
 }
 
-/// Why nothing can be planned. Sentences that end with what to do.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum PlanError {
-    /// No probe, group or lmbench program is called that.
-    #[error("no probe is called '{name}'{}", suggest(.suggestion))]
-    UnknownProbe {
-        /// What was typed.
-        name: String,
-        /// The nearest name.
-        suggestion: Option<String>,
-    },
-    /// The probe has no such axis.
-    #[error("{probe} has no axis '{axis}'; {}", known_axes(.known))]
-    UnknownAxis {
-        /// The probe.
-        probe: String,
-        /// What was typed.
-        axis: String,
-        /// Its axes.
-        known: Vec<String>,
-    },
-    /// The axis has no such value.
-    #[error("'{value}' is no value of {probe}'s axis {axis}; use {known}")]
-    UnknownValue {
-        /// The probe.
-        probe: String,
-        /// The axis.
-        axis: String,
-        /// What was typed.
-        value: String,
-        /// What may be typed.
-        known: String,
-    },
-    /// A filter gives an axis two values.
-    #[error("{probe}'s axis {axis} has two values, {one} and {other}; give one, or two filters")]
-    TwoValues {
-        /// The probe.
-        probe: String,
-        /// The axis.
-        axis: String,
-        /// Its first value.
-        one: String,
-        /// Its second.
-        other: String,
-    },
-    /// The filter is not of the form of a filter.
-    #[error("{0}; write a filter as group, group.probe or group.probe@axis=value")]
-    Malformed(#[from] CaseIdError),
-    /// The process may use no CPU.
-    #[error("this process may run on no online CPU; widen its affinity")]
-    NoCpu,
-}
-
-fn suggest(suggestion: &Option<String>) -> String {
-    match suggestion {
-        Some(name) => format!("; did you mean {name}? (hostmark list shows all)"),
-        None => "; hostmark list shows all".into(),
-    }
-}
-
-fn known_axes(known: &[String]) -> String {
-    match known {
-        [] => "it has none, so leave out the part behind @".into(),
-        _ => format!("use {}", known.join(", ")),
-    }
-}
-
 /// The probes that filters pick, in catalogue order; without filters all of them.
 pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, PlanError> {
     let filters: Vec<Filter> = filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
@@ -155,6 +120,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
     let filters: Vec<Filter> =
         request.filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+    let sets = Sets::parse(catalogue, &request.set)?;
     let picked = |entry: &Entry| filters.is_empty() || filters.iter().any(|filter| filter.picks(entry));
     let sources: Vec<&str> = entries(catalogue)
         .filter(picked)
@@ -164,7 +130,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         })
         .copied()
         .collect();
-    let mut plan = Plan { request, cases: Vec::new(), derived: Vec::new(), selected: Vec::new(), cpu };
+    let (cases, derived, selected, bases) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
+    let mut plan = Plan { request, cases, derived, selected, cpu, bases };
     for entry in entries(catalogue) {
         let is_source = sources.contains(&entry.id().as_str());
         if !picked(&entry) && !is_source {
@@ -175,7 +142,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             plan.derived.push(entry);
             continue;
         }
-        let star = star(&entry, host, plan.request.profile);
+        let (axes, set, profile) = (entry.probe.axes, sets.of(&entry)?, plan.request.profile);
+        let star = star(&Swept { axes, set, host, profile }, &entry);
         let mut wanted: Vec<Params> = Vec::new();
         if is_source || filters.is_empty() {
             wanted.clone_from(&star);
@@ -184,10 +152,11 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             wanted.extend(filter.points(&star));
         }
         for params in unique(wanted) {
-            let is_default = params == star[0];
-            plan.cases.push(placed(entry, params, is_default, host, cpu));
+            plan.cases.push(placed(entry, params, &star[0], host, cpu));
         }
+        plan.bases.insert(entry.id(), star[0].clone());
     }
+    sets.check(&plan.selected)?;
     limit_cases(&mut plan);
     Ok(plan)
 }
@@ -195,13 +164,9 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
 /// More cases than the profile has room for: those furthest from the defaults, the last of them first, are told so.
 fn limit_cases(plan: &mut Plan) {
     let most = allowance(plan.request.profile).cases;
-    let steps = |case: &PlannedCase| {
-        let default = case.entry.default_params();
-        case.id.params.0.iter().zip(&default.0).filter(|(one, other)| one != other).count()
-    };
     let measurable = plan.cases.iter().enumerate().filter(|(_, case)| case.skip.is_none());
     let mut order: Vec<(bool, usize, usize)> =
-        measurable.map(|(index, case)| (!case.is_default, steps(case), index)).collect();
+        measurable.map(|(index, case)| (!case.is_default, case.steps, index)).collect();
     order.sort_unstable();
     for &(is_optional, _, index) in order.iter().skip(most) {
         if is_optional {
@@ -229,26 +194,62 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
         Points::OfHost(of_host) => of_host(host, profile).into_iter().map(|point| point.to_string()).collect(),
     };
     points.push(axis.default.to_owned());
-    if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
-        points.sort_by_key(|point| point.parse().unwrap_or(u64::MAX));
-    }
+    in_order(axis, &mut points);
     let mut seen = std::collections::HashSet::new();
     points.retain(|point| seen.insert(point.clone()));
     points
 }
 
-/// The cases of a probe: the default, then one axis at a time, then the products that the probe asks for.
-fn star(entry: &Entry, host: &HostFacts, profile: Profile) -> Vec<Params> {
-    let axes = entry.probe.axes;
-    let default = entry.default_params();
-    let mut cases = vec![default.clone()];
-    for axis in axes {
-        cases.extend(points(axis, host, profile).iter().map(|point| default.with(axis.name, point)));
+fn in_order(axis: &Axis, points: &mut [String]) {
+    if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
+        points.sort_by_key(|point| point.parse().unwrap_or(u64::MAX));
     }
-    for cross in entry.probe.cross.iter().filter(|cross| profile >= cross.from) {
-        let mut product = vec![default.clone()];
-        for axis in axes.iter().filter(|axis| cross.axes.contains(&axis.name)) {
-            let points = points(axis, host, profile);
+}
+
+/// The axes of a probe, with what was set in the place of their own points.
+struct Swept<'a> {
+    axes: &'static [Axis],
+    set: Vec<(&'static str, Vec<String>)>,
+    host: &'a HostFacts,
+    profile: Profile,
+}
+
+impl Swept<'_> {
+    fn set(&self, axis: &Axis) -> Option<&Vec<String>> {
+        self.set.iter().find(|(name, _)| *name == axis.name).map(|(_, values)| values)
+    }
+
+    /// The value of an axis while another is swept: its default, unless that is not among what was set.
+    fn base(&self, axis: &Axis) -> String {
+        match self.set(axis) {
+            Some(values) if !values.iter().any(|value| value == axis.default) => values[0].clone(),
+            _ => axis.default.to_owned(),
+        }
+    }
+
+    fn points(&self, axis: &Axis) -> Vec<String> {
+        match self.set(axis) {
+            Some(values) => {
+                let mut values = values.clone();
+                in_order(axis, &mut values);
+                values
+            }
+            None => points(axis, self.host, self.profile),
+        }
+    }
+}
+
+/// The cases of a probe: the base, then one axis at a time, then the products that the probe asks for.
+fn star(swept: &Swept, entry: &Entry) -> Vec<Params> {
+    let base = Params(swept.axes.iter().map(|axis| (axis.name.to_owned(), swept.base(axis))).collect());
+    let mut cases = vec![base.clone()];
+    for axis in swept.axes {
+        cases.extend(swept.points(axis).iter().map(|point| base.with(axis.name, point)));
+    }
+    for cross in entry.probe.cross.iter().filter(|cross| swept.profile >= cross.from) {
+        let mut product = vec![base.clone()];
+        for axis in swept.axes.iter().filter(|axis| cross.axes.contains(&axis.name)) {
+            let points = swept.points(axis);
             product = product
                 .iter()
                 .flat_map(|params| points.iter().map(|point| params.with(axis.name, point)).collect::<Vec<_>>())
@@ -259,11 +260,13 @@ fn star(entry: &Entry, host: &HostFacts, profile: Profile) -> Vec<Params> {
     unique(cases)
 }
 
-fn placed(entry: Entry, params: Params, is_default: bool, host: &HostFacts, cpu: usize) -> PlannedCase {
+fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: usize) -> PlannedCase {
+    let steps = params.0.iter().zip(&base.0).filter(|(one, other)| one != other).count();
     let mut case = PlannedCase {
         id: CaseId { probe: entry.id(), params },
         entry,
-        is_default,
+        is_default: steps == 0,
+        steps,
         cpus: vec![cpu],
         skip: entry.probe.needs.iter().find_map(|need| unmet(*need, host)),
     };

@@ -1,11 +1,10 @@
 //! A run: passes over the plan in seeded order, a fresh worker a round, inside a hard wall limit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use hostmark_model::{CaseId, CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Received};
+use hostmark_model::{CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Received};
 use hostmark_stats::interval::LEAST_ROUNDS;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -13,12 +12,12 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::budget::{Budget, Next, Verdict};
 use crate::conversation::{self, End};
+use crate::derived::derived;
 use crate::estimate::{self, RoundResult};
 use crate::gate;
-use crate::journal::Journal;
+use crate::journal::{Journal, PastRound, Took};
 use crate::plan::{self, Plan, PlannedCase};
-use crate::probe::{Entry, Limit, Measure};
-use crate::stop::panic_text;
+use crate::probe::{Limit, Measure};
 
 /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
 const WARM_UP_LIMIT: Duration = Duration::from_secs(2);
@@ -56,6 +55,8 @@ pub struct Setting<'a> {
     pub clock: ClockOrder,
     /// Directory for scratch directories, one a round.
     pub scratch: String,
+    /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
+    pub past: Vec<PastRound>,
 }
 
 /// What a run came to.
@@ -81,6 +82,16 @@ struct Progress {
     dropped: bool,
 }
 
+impl Progress {
+    fn add(&mut self, round: RoundResult, took: &Took) {
+        self.ended |= round.is_end();
+        self.iterations = round.learned().or(self.iterations);
+        self.rounds.push(round);
+        let stretch = took.spent.as_secs_f64() / took.granted.as_secs_f64().max(1e-3);
+        self.last = Some(Cost { overhead: took.spent.saturating_sub(took.granted), stretch });
+    }
+}
+
 /// What a round took.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
@@ -100,6 +111,8 @@ struct Runner<'a> {
     results: Results,
     /// Of each case, the default of its probe, or itself when that is not in the plan.
     defaults: Vec<usize>,
+    /// What was measured before, as far as it has not been taken over.
+    past: VecDeque<PastRound>,
     done: usize,
 }
 
@@ -121,8 +134,8 @@ pub fn run<'a>(
     let cases = &setting.plan.cases;
     let states = cases.iter().map(fresh).collect();
     let results = Results::default();
-    let mut runner =
-        Runner { setting, open, wall, observer, journal, states, results, defaults: defaults(cases), done: 0 };
+    let (defaults, past) = (defaults(cases), setting.past.clone().into());
+    let mut runner = Runner { setting, open, wall, observer, journal, states, results, defaults, past, done: 0 };
     runner.measure();
     runner.finish()
 }
@@ -142,8 +155,10 @@ impl Runner<'_> {
                 return;
             }
         }
-        // Time left over: one more round for the widest intervals, decided once.
-        let order = self.shuffled(self.widest_that_fit(), u64::from(rounds));
+        // Time left over: one more round for the widest intervals, decided once; what was decided before comes first.
+        let mut order = self.begun_anyway();
+        let more = self.shuffled(self.widest_that_fit(), u64::from(rounds));
+        order.extend(more.into_iter().filter(|index| !order.contains(index)).collect::<Vec<usize>>());
         for &index in &order {
             self.states[index].dropped = false;
         }
@@ -196,20 +211,32 @@ impl Runner<'_> {
             if !self.is_pending(index) {
                 continue;
             }
+            let case = &self.setting.plan.cases[index];
+            let id = case.id.to_string();
+            match self.past.front() {
+                Some(past) if past.case == id && past.round.round == pass => {
+                    self.take_over(index);
+                    continue;
+                }
+                // What comes later in the journal shows that there was no time for this one.
+                Some(_) => {
+                    self.drop_unless_enough(index, later);
+                    continue;
+                }
+                None => {}
+            }
             let remaining: Vec<usize> =
                 order[position..].iter().copied().filter(|&index| self.is_pending(index)).collect();
             let (next, rounds, overhead) = self.costs(index, &remaining, later);
             let budget = Budget::new(self.setting.plan, self.wall.elapsed(), rounds, overhead);
-            let case = &self.setting.plan.cases[index];
             let grant = match budget.decide(next) {
                 Verdict::Sample(grant) => grant,
                 Verdict::Drop => {
-                    self.states[index].dropped = self.states[index].rounds.len() + later < LEAST_ROUNDS;
+                    self.drop_unless_enough(index, later);
                     continue;
                 }
                 Verdict::Over => return false,
             };
-            let id = case.id.to_string();
             self.observer.round(&id, self.done, self.done + rounds, budget.expected());
             if !self.round(index, &id, pass, grant) {
                 return false;
@@ -217,6 +244,25 @@ impl Runner<'_> {
             self.done += 1;
         }
         true
+    }
+
+    /// Without a round of this pass, a case that cannot have as many as an interval needs leaves its time to the others.
+    fn drop_unless_enough(&mut self, index: usize, later: usize) {
+        self.states[index].dropped = self.states[index].rounds.len() + later < LEAST_ROUNDS;
+    }
+
+    /// The cases of the past rounds that are left when all planned passes are over, in their order.
+    fn begun_anyway(&self) -> Vec<usize> {
+        let index = |past: &PastRound| self.setting.plan.cases.iter().position(|case| case.id.to_string() == past.case);
+        self.past.iter().filter_map(index).collect()
+    }
+
+    /// Takes over the next of the past rounds, which is one of this case.
+    fn take_over(&mut self, index: usize) {
+        if let Some(past) = self.past.pop_front() {
+            self.states[index].add(past.round, &past.took);
+            self.done += 1;
+        }
     }
 
     /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones:
@@ -299,19 +345,17 @@ impl Runner<'_> {
             return false;
         }
         let round = RoundResult { round: pass, cpus, events };
+        let until = self.wall.elapsed();
+        let mut took = Took { until, spent: until - began, granted: grant };
         if self.results.journal_lost.is_none()
             && let Some(journal) = self.journal.as_deref_mut()
-            && let Err(error) = journal.append(id, &round)
+            && let Err(error) = journal.append(id, &round, &took)
         {
             self.results.journal_lost = Some(error);
         }
-        let state = &mut self.states[index];
-        state.ended |= round.is_end();
-        state.iterations = round.learned().or(state.iterations);
-        state.rounds.push(round);
-        let spent = self.wall.elapsed() - began;
-        let stretch = spent.as_secs_f64() / grant.as_secs_f64().max(1e-3);
-        state.last = Some(Cost { overhead: spent.saturating_sub(grant), stretch });
+        // The journal costs time too.
+        took.spent = self.wall.elapsed() - began;
+        self.states[index].add(round, &took);
         true
     }
 
@@ -421,27 +465,6 @@ fn defaults(cases: &[PlannedCase]) -> Vec<usize> {
     let of_probe: HashMap<&str, usize> =
         cases.iter().enumerate().filter(|(_, case)| case.is_default).map(|(i, case)| (&*case.id.probe, i)).collect();
     cases.iter().enumerate().map(|(index, case)| *of_probe.get(&*case.id.probe).unwrap_or(&index)).collect()
-}
-
-/// The records of a derived probe: however its function ends, there is at least one, and every number is finite.
-fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -> Vec<CaseRecord> {
-    let whole = |outcome: Outcome| {
-        let id = CaseId { probe: entry.id(), params: entry.default_params() };
-        vec![CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }]
-    };
-    let mut records = match catch_unwind(AssertUnwindSafe(derive)) {
-        Ok(records) if records.is_empty() => {
-            return whole(Outcome::Skipped { reason: "what was measured does not tell it".into() });
-        }
-        Ok(records) => records,
-        Err(panic) => return whole(Outcome::Failed { reason: panic_text(&*panic) }),
-    };
-    for record in &mut records {
-        if record.measured().is_some_and(|measured| !estimate::is_finite(measured)) {
-            record.outcome = Outcome::Failed { reason: "it came to no finite value".into() };
-        }
-    }
-    records
 }
 
 impl RoundResult {

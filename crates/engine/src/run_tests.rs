@@ -4,10 +4,13 @@ use hostmark_model::{FlagKind, Profile};
 
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, ODD, host, planned};
+use crate::journal::Origin;
 use crate::mock::{Script, Seen, done, fine, hello, line, perform, samples, usual};
 
 #[path = "run_budget_tests.rs"]
 mod budget;
+#[path = "run_resume_tests.rs"]
+mod resume;
 
 const ALL_OF_A: usize = 10;
 
@@ -287,7 +290,7 @@ fn a_latency_that_falls_with_its_size_is_marked() {
 fn every_complete_round_is_journalled() {
     let directory = tempfile::tempdir().unwrap();
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let mut journal = Journal::create(&directory.path().join("x"), &"run", &plan).unwrap();
+    let mut journal = Journal::create(&directory.path().join("x"), &"run", &plan, &Origin::default()).unwrap();
     let mut turns = 0;
     let seen = perform(&plan, &host(), Some(&mut journal), |order| {
         turns += 1;

@@ -116,7 +116,7 @@ fn below(mounted: &str, path: &str) -> String {
 }
 
 /// mountinfo writes space, tab, newline and backslash as `\040` and so on.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {

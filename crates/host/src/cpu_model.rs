@@ -3,6 +3,7 @@
 use hostmark_model::{CpuFact, CpuFacts};
 
 use crate::arm;
+use crate::cpu_list::parse_cpu_list;
 use crate::cpuinfo::{CpuInfo, Stanza};
 use crate::root::Root;
 
@@ -18,6 +19,8 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
     packages.sort_unstable();
     packages.dedup();
     let first_usable = cpus.iter().find(|cpu| cpu.online && cpu.allowed);
+    let frequency =
+        |name: &str| first_usable.and_then(|cpu| root.text(&format!("{CPU_DIR}/cpu{}/cpufreq/{name}", cpu.id)));
     CpuFacts {
         architecture: architecture(root, cpuinfo),
         vendor: if is_arm { arm_vendor(cpuinfo) } else { cpuinfo.first("vendor_id").map(str::to_owned) },
@@ -29,9 +32,28 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
         microcode: cpuinfo.first("microcode").map(str::to_owned),
         features,
         packages: packages.len(),
-        governor: first_usable.and_then(|cpu| root.text(&format!("{CPU_DIR}/cpu{}/cpufreq/scaling_governor", cpu.id))),
+        governor: frequency("scaling_governor"),
+        frequency_driver: frequency("scaling_driver"),
+        turbo: turbo(root),
+        isolated: root.id_list(&format!("{CPU_DIR}/isolated")),
+        tickless: tickless(root),
+        callback_free: root
+            .text("/proc/cmdline")
+            .and_then(|line| parse_cpu_list(line.split_whitespace().find_map(|word| word.strip_prefix("rcu_nocbs="))?)),
         smt_active: smt_active(root, cpus),
     }
+}
+
+/// A kernel without a tickless CPU writes nothing or `(null)`.
+fn tickless(root: &Root) -> Option<Vec<usize>> {
+    let text = root.raw(&format!("{CPU_DIR}/nohz_full"))?;
+    if text.trim() == "(null)" { Some(Vec::new()) } else { parse_cpu_list(&text) }
+}
+
+/// intel_pstate counts the other way round; all other drivers share one file.
+fn turbo(root: &Root) -> Option<bool> {
+    let off = root.number::<u8>(&format!("{CPU_DIR}/intel_pstate/no_turbo")).map(|off| off == 0);
+    off.or_else(|| Some(root.number::<u8>(&format!("{CPU_DIR}/cpufreq/boost"))? != 0))
 }
 
 fn architecture(root: &Root, cpuinfo: &CpuInfo) -> String {

@@ -21,6 +21,8 @@ pub(crate) fn read(root: &Root) -> KernelFacts {
             .unwrap_or_default(),
         vulnerabilities: vulnerabilities(root),
         has_run_delay: has_run_delay(root),
+        perf_event_paranoid: root.number("/proc/sys/kernel/perf_event_paranoid"),
+        io_uring_disabled: root.number("/proc/sys/kernel/io_uring_disabled"),
     }
 }
 

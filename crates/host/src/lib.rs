@@ -3,6 +3,7 @@
 
 use hostmark_model::HostFacts;
 
+mod activity;
 mod arm;
 mod caches;
 mod cgroups;
@@ -11,15 +12,19 @@ mod cpu_list;
 mod cpu_model;
 mod cpuinfo;
 mod cpus;
+mod firmware;
 mod hypervisor;
 mod kernel;
 mod limits;
 mod memory;
+mod network;
 mod nodes;
 mod noise;
 mod placement;
 mod processes;
 mod root;
+mod storage;
+mod virtualization;
 
 pub use cpu_list::parse_cpu_list;
 pub use noise::{NoiseSnapshot, busiest_other};
@@ -42,11 +47,12 @@ pub fn read(root: &Root) -> HostFacts {
         nodes,
         memory: memory::read(root),
         kernel: kernel::read(root),
-        virtualization: hostmark_model::VirtualizationFacts {
-            hypervisor: hypervisor::read(root, &cpuinfo),
-            container: container::read(root),
-        },
+        virtualization: virtualization::read(root, &cpuinfo),
         limits: limits::read(root),
+        firmware: firmware::read(root),
+        storage: storage::read(root),
+        network: network::read(root),
+        activity: activity::read(root),
         cpus,
     }
 }

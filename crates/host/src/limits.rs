@@ -18,7 +18,20 @@ pub(crate) fn read(root: &Root) -> LimitFacts {
         memory_limit_bytes: memory.map(|memory| memory.limit_bytes),
         memory_used_bytes: memory.and_then(|memory| memory.used_bytes),
         is_root: effective_user(root) == Some(0),
+        seccomp: seccomp(root),
     }
+}
+
+/// Absent in a kernel without seccomp.
+fn seccomp(root: &Root) -> Option<String> {
+    let status = root.raw("/proc/self/status")?;
+    let mode = match field(&status, "Seccomp")? {
+        "0" => "off",
+        "1" => "strict",
+        "2" => "filter",
+        other => other,
+    };
+    Some(mode.to_owned())
 }
 
 /// The second number of `Uid: real effective saved filesystem`.

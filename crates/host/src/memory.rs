@@ -1,12 +1,13 @@
 //! Memory, swap and page sizes.
 
-use hostmark_model::MemoryFacts;
+use hostmark_model::{HugePages, MemoryFacts};
 
 use crate::root::{Root, kilobytes_field};
 
 /// What a captured tree that does not tell its page size is taken to have: the only base page of x86_64.
 const USUAL_PAGE_BYTES: u64 = 4096;
 
+const HUGE_DIR: &str = "/sys/kernel/mm/hugepages";
 const THP_DIR: &str = "/sys/kernel/mm/transparent_hugepage";
 
 pub(crate) fn read(root: &Root) -> MemoryFacts {
@@ -22,7 +23,30 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
         page_bytes: page_bytes(root),
         pmd_page_bytes: root.number(&format!("{THP_DIR}/hpage_pmd_size")).filter(|size| *size > 0),
         transparent_huge_pages: root.text(&format!("{THP_DIR}/enabled")).as_deref().and_then(chosen).map(str::to_owned),
+        transparent_huge_page_defrag: root
+            .text(&format!("{THP_DIR}/defrag"))
+            .as_deref()
+            .and_then(chosen)
+            .map(str::to_owned),
+        huge_pages: root.exists(HUGE_DIR).then(|| huge_pages(root, HUGE_DIR)),
+        same_page_merging: root.number("/sys/kernel/mm/ksm/run"),
+        numa_balancing: root.number("/proc/sys/kernel/numa_balancing"),
+        zone_reclaim_mode: root.number("/proc/sys/vm/zone_reclaim_mode"),
+        swappiness: root.number("/proc/sys/vm/swappiness"),
+        overcommit: root.number("/proc/sys/vm/overcommit_memory"),
     }
+}
+
+/// The reserved huge pages under `dir` (`hugepages-2048kB/nr_hugepages`), largest first; sizes without any are left out.
+pub(crate) fn huge_pages(root: &Root, dir: &str) -> Vec<HugePages> {
+    let pool = |name: &String| {
+        let kilobytes: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        let count = root.number(&format!("{dir}/{name}/nr_hugepages")).filter(|count| *count > 0)?;
+        Some(HugePages { page_bytes: kilobytes.checked_mul(1024)?, count })
+    };
+    let mut pools: Vec<HugePages> = root.names(dir).iter().filter_map(pool).collect();
+    pools.sort_unstable_by_key(|pool| std::cmp::Reverse(pool.page_bytes));
+    pools
 }
 
 fn page_bytes(root: &Root) -> u64 {
@@ -34,6 +58,6 @@ fn page_bytes(root: &Root) -> u64 {
 }
 
 /// The word in brackets of `always [madvise] never`.
-fn chosen(text: &str) -> Option<&str> {
+pub(crate) fn chosen(text: &str) -> Option<&str> {
     Some(text.split_once('[')?.1.split_once(']')?.0)
 }

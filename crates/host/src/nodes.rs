@@ -34,6 +34,7 @@ fn node(root: &Root, id: usize) -> Option<NodeFact> {
         cpus: cpus.unwrap_or_default(),
         memory_bytes: meminfo.as_deref().and_then(total_bytes).unwrap_or(0),
         distances: distances.split_whitespace().map_while(|distance| distance.parse().ok()).collect(),
+        huge_pages: crate::memory::huge_pages(root, &format!("{dir}/hugepages")),
     })
 }
 

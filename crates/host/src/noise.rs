@@ -43,7 +43,7 @@ impl NoiseSnapshot {
             uptime_ns: root.text("/proc/uptime").as_deref().and_then(uptime_ns),
             steal_ns: stat.lines().filter_map(steal).collect(),
             context_switches: counter("ctxt"),
-            load: root.text("/proc/loadavg").as_deref().and_then(load),
+            load: root.text("/proc/loadavg").as_deref().and_then(crate::activity::load),
             running: counter("procs_running"),
             allowed: cpus::allowed(root),
             processes: Vec::new(),
@@ -148,9 +148,4 @@ fn steal(line: &str) -> Option<(usize, u64)> {
     let cpu = words.next()?.parse().ok()?;
     let ticks: u64 = words.nth(7)?.parse().ok()?;
     Some((cpu, ticks.checked_mul(TICK_NS)?))
-}
-
-fn load(text: &str) -> Option<[f64; 3]> {
-    let mut words = text.split_whitespace().map(|word| word.parse().ok());
-    Some([words.next()??, words.next()??, words.next()??])
 }

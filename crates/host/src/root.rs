@@ -54,6 +54,11 @@ impl Root {
         }
     }
 
+    /// The whole file as it is.
+    pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        self.bytes_until(path, |_| false)
+    }
+
     /// The whole file, untrimmed; None when it is not readable. Bytes that are not UTF-8 become U+FFFD.
     pub(crate) fn raw(&self, path: &str) -> Option<String> {
         Some(into_text(self.bytes_until(path, |_| false)?))

@@ -1,8 +1,14 @@
 //! What a machine is: read by `host`, kept in every run, compared by `compare`. Absent facts are `None`, never a guess.
 
+mod condition;
+mod devices;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure};
+pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, NetworkInterface, Purpose, StorageFacts};
 
 /// The machine that a run measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -28,6 +34,14 @@ pub struct HostFacts {
     pub virtualization: VirtualizationFacts,
     /// What it may use.
     pub limits: LimitFacts,
+    /// Maker, model, firmware and memory modules, where readable.
+    pub firmware: FirmwareFacts,
+    /// Block devices, and the directories that a run writes to.
+    pub storage: StorageFacts,
+    /// Network interfaces.
+    pub network: Vec<NetworkInterface>,
+    /// What the machine was doing when it was read.
+    pub activity: Activity,
 }
 
 impl HostFacts {
@@ -70,6 +84,16 @@ pub struct CpuFacts {
     pub governor: Option<String>,
     /// Whether SMT is active, where the kernel tells.
     pub smt_active: Option<bool>,
+    /// Frequency driver of the first usable CPU, where there is one.
+    pub frequency_driver: Option<String>,
+    /// Whether the CPUs may exceed their nominal frequency (turbo, boost), where the kernel tells.
+    pub turbo: Option<bool>,
+    /// CPUs kept out of the scheduler's balancing (isolcpus).
+    pub isolated: Option<Vec<usize>>,
+    /// CPUs without a periodic tick while one task runs there (nohz_full).
+    pub tickless: Option<Vec<usize>>,
+    /// CPUs whose RCU callbacks run elsewhere (rcu_nocbs), as the kernel's command line names them.
+    pub callback_free: Option<Vec<usize>>,
 }
 
 /// One logical CPU.
@@ -139,6 +163,18 @@ pub struct NodeFact {
     pub memory_bytes: u64,
     /// Distance to each online node, in the order of node ids, 10 = local.
     pub distances: Vec<u32>,
+    /// Its reserved huge pages, the sizes without any left out.
+    pub huge_pages: Vec<HugePages>,
+}
+
+/// Huge pages that were reserved (hugetlbfs).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HugePages {
+    /// The size of each.
+    pub page_bytes: u64,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// Memory and its pages.
@@ -159,6 +195,20 @@ pub struct MemoryFacts {
     pub pmd_page_bytes: Option<u64>,
     /// Transparent huge pages: always, madvise or never.
     pub transparent_huge_pages: Option<String>,
+    /// When a page fault waits for a huge page to be made: always, defer, defer+madvise, madvise or never.
+    pub transparent_huge_page_defrag: Option<String>,
+    /// Reserved huge pages of the whole machine (nr_hugepages); none when the kernel does not tell.
+    pub huge_pages: Option<Vec<HugePages>>,
+    /// Kernel same-page merging (/sys/kernel/mm/ksm/run): 0 stopped, 1 running, 2 stopped and unmerged.
+    pub same_page_merging: Option<u32>,
+    /// Automatic NUMA balancing: 0 off; bit 0 places pages near their users, bit 1 moves them between memory tiers.
+    pub numa_balancing: Option<u32>,
+    /// Whether a node is emptied before another is used (vm.zone_reclaim_mode).
+    pub zone_reclaim_mode: Option<u32>,
+    /// vm.swappiness.
+    pub swappiness: Option<u32>,
+    /// vm.overcommit_memory: 0 by estimate, 1 always, 2 never.
+    pub overcommit: Option<u32>,
 }
 
 /// The kernel.
@@ -179,6 +229,10 @@ pub struct KernelFacts {
     pub vulnerabilities: BTreeMap<String, String>,
     /// Whether the scheduler tells run delay.
     pub has_run_delay: bool,
+    /// kernel.perf_event_paranoid: up to 2 a user may count in user space, up to 1 in the kernel too.
+    pub perf_event_paranoid: Option<i32>,
+    /// kernel.io_uring_disabled: 0 allowed, 1 for privileged users only, 2 for nobody.
+    pub io_uring_disabled: Option<u32>,
 }
 
 /// What the machine runs in.
@@ -189,6 +243,15 @@ pub struct VirtualizationFacts {
     pub hypervisor: Option<String>,
     /// The container: docker, podman, lxc, kubernetes …; none outside one.
     pub container: Option<String>,
+    /// The processor's virtualization extension as this kernel sees it: vmx, svm.
+    pub extension: Option<String>,
+    /// Whether guests' page tables are walked by the processor (EPT, NPT): KVM's own word where it is loaded, else the
+    /// processor's flag. In a guest the flag is what its hypervisor passes on; none says nothing of what it uses.
+    pub nested_paging: Option<bool>,
+    /// Whether TLB entries carry the guest's number (VPID, ASID), by the same words.
+    pub tagged_tlb: Option<bool>,
+    /// Whether KVM lets guests run guests of their own, where it is loaded.
+    pub nested_guests: Option<bool>,
 }
 
 /// What the process may use.
@@ -205,6 +268,8 @@ pub struct LimitFacts {
     pub memory_used_bytes: Option<u64>,
     /// Whether the process has root's rights (effective user id 0).
     pub is_root: bool,
+    /// Seccomp mode of this process: off, strict or filter.
+    pub seccomp: Option<String>,
 }
 
 impl HostFacts {

@@ -15,8 +15,9 @@ pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
 pub use event::{ClockOrder, Event, Order, PROTOCOL, Received, RoundNoise, Taint};
 pub use exit::Exit;
 pub use host::{
-    CacheFact, CacheKind, CpuFact, CpuFacts, HostFacts, KernelFacts, LimitFacts, MemoryFacts, NodeFact,
-    VirtualizationFacts,
+    Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CpuFact, CpuFacts, DirectoryFact, Disturbed, FirmwareFacts,
+    HostFacts, HostFinding, HostReport, HostWeight, HugePages, KernelFacts, LimitFacts, MemoryFacts, MemoryModule,
+    NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
 };
 pub use outcome::{
     Also, CaseRecord, Estimate, Flag, FlagKind, IntervalMethod, Measured, Noise, Outcome, RoundRecord, default_case_of,

@@ -9,6 +9,7 @@ mod cpu;
 mod ipc;
 mod memory;
 mod process;
+mod sched;
 mod section;
 mod syscall;
 
@@ -16,7 +17,7 @@ use hostmark_engine::probe::Catalogue;
 
 /// Every group, in the order of a report.
 pub static CATALOGUE: Catalogue =
-    &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP, &ipc::GROUP];
+    &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP, &sched::GROUP, &ipc::GROUP];
 
 /// A module's name as its file's: without the mark of a raw identifier.
 const fn file_name(module: &'static str) -> &'static str {

@@ -1,10 +1,14 @@
 //! The commands, and what all of them share.
 
+pub mod dry_run;
 pub mod explain;
+pub mod host;
 pub mod janitor;
 pub mod list;
 pub mod report;
+pub mod resume;
 pub mod run;
+pub mod runs;
 pub mod worker;
 
 use std::io;
@@ -33,8 +37,12 @@ pub enum Command {
     List(list::ListArguments),
     /// Teach a probe: what is executed, why it matters, how to read it
     Explain(explain::ExplainArguments),
+    /// Show this machine, and what would disturb a measurement on it
+    Host(host::HostArguments),
     /// Show a run that was measured before
     Report(report::ReportArguments),
+    /// List the runs that are kept on this machine
+    Runs(runs::RunsArguments),
 }
 
 /// An error that ends with another code than bad input.

@@ -1,6 +1,7 @@
 //! `hostmark run`: measures, shows and stores.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::{self, Plan, Request, allowance};
-use hostmark_engine::{Journal, Results, Setting, Wall, WorkerLink};
+use hostmark_engine::{Journal, Origin, PastRound, Results, Setting, Wall, WorkerLink};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_launch::local::Worker;
 use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, Profile, Received, Run, SCHEMA, Settings, Text, Tool};
@@ -19,7 +20,7 @@ use hostmark_probes::CATALOGUE;
 use hostmark_report::{RenderOptions, export, findings};
 
 use super::janitor::Janitor;
-use super::{EndsWith, lost, report, unwritten, worker};
+use super::{EndsWith, dry_run, lost, report, resume, unwritten, worker};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -66,55 +67,74 @@ pub struct RunArguments {
     /// Seed of all orders; by default a new one, which is recorded
     #[arg(long)]
     seed: Option<u64>,
+    /// Measure these points of an axis in the place of its own, in all selected probes or in those named: size=4K,1M
+    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
+    set: Vec<String>,
+    /// Keep to these CPUs, as 0-3,8
+    #[arg(long, value_name = "LIST")]
+    cpu: Option<String>,
+    /// Show what would be measured, and measure nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Go on with a run that was cut short: its name or its journal, by default the newest one
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
+          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "dry_run"])]
+    resume: Option<String>,
     /// Show every interval, sample count and note
     #[arg(long, short)]
     verbose: bool,
 }
 
+/// What a run needs before its first round.
+pub struct Ready {
+    /// The plan.
+    pub plan: Plan,
+    /// The run, without a case.
+    pub run: Run,
+    /// The host as it is now, which may have less memory than when the run was planned.
+    pub host: HostFacts,
+    /// Where it goes.
+    pub place: Option<Place>,
+    /// Its journal.
+    pub journal: Option<Journal>,
+    /// What was measured before it was cut short.
+    pub past: Vec<PastRound>,
+}
+
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
     let root = Root::here();
     let host = hostmark_host::read(&root);
-    let id = uuid::Uuid::now_v7();
-    let request = Request {
-        filters: arguments.filters.clone(),
-        profile: arguments.profile.into(),
-        seed: arguments.seed.unwrap_or(id.as_u64_pair().1 & 0xffff_ffff),
-    };
-    let plan = plan::plan(CATALOGUE, &host, request)?;
-    if plan.selected.is_empty() {
-        return Err(
-            EndsWith(Exit::NothingSelected, "nothing is selected; hostmark list shows what there is".into()).into()
-        );
+    if arguments.dry_run {
+        let plan = planned(arguments, host, uuid::Uuid::now_v7())?.0;
+        return dry_run::show(&plan, &settings_set(arguments), &arguments.format, lang);
     }
-    let started = jiff::Timestamp::now();
-    let place = match &arguments.out {
-        Some(path) => Some(Place::named(path)?),
-        None => keep(started, &host),
-    };
     let stop = StopRequest::catch().map_err(|error| {
         lost(format!("signals cannot be caught ({error}); raise the limit of open files (ulimit -n)"))
     })?;
     let before = NoiseSnapshot::read_with_processes(&root);
-    let calibration = hostmark_engine::clock::choose(&host);
-    let mut run = begin(&plan, host, &calibration, started, id, place.as_ref());
-
-    let mut journal = match &place {
-        Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan)?,
-        None => None,
+    let resumed = arguments.resume.as_deref();
+    let (ready, calibration) = match resumed {
+        Some(named) => resume::ready(named, host)?,
+        None => fresh(arguments, host)?,
     };
-    let measured = measure(&plan, &run.host, &calibration, &stop, journal.as_mut(), wall);
+    let Ready { plan, mut run, host, place, mut journal, past } = ready;
+    let wall = resume::GoesOn::after(&past, wall);
+    let setting = Setting { plan: &plan, host: &host, clock: calibration.order.clone(), scratch: scratch(), past };
+    let measured = measure(&setting, &stop, journal.as_mut(), &wall);
     let results = match measured {
         Ok(results) => results,
         Err(error) => {
-            // Nothing was measured, so the journal holds nothing.
-            let _ = journal.map(Journal::remove);
+            if resumed.is_none() {
+                // Nothing was measured, so the journal holds nothing.
+                let _ = journal.map(Journal::remove);
+            }
             return Err(error);
         }
     };
     let after = NoiseSnapshot::read_with_processes(&root);
 
     run.settings.clock = calibration.facts();
-    run.disturbances = disturbances(&before, &after);
+    run.disturbances.extend(disturbances(&before, &after));
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
     run.finished = Some(timestamp(jiff::Timestamp::now()));
     run.cases = results.cases;
@@ -132,7 +152,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     if arguments.format == "table"
         && let (Some(place), Some(Ok(()))) = (&place, &saved)
     {
-        output::print(&closing(place, arguments.out.is_none(), lang));
+        output::print(&closing(place, is_last(place), lang));
     }
     if let Some(Err(error)) = saved {
         let file = place.map(|place| place.file.display().to_string()).unwrap_or_default();
@@ -146,6 +166,61 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         )));
     }
     Ok(exit_of(&run, stop.signal()))
+}
+
+/// The plan of what was asked, and the host as the run may use it.
+fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Result<(Plan, HostFacts)> {
+    if let Some(list) = &arguments.cpu {
+        plan::keep_to_cpus(&mut host, list)?;
+    }
+    let request = Request {
+        filters: arguments.filters.clone(),
+        profile: arguments.profile.into(),
+        seed: arguments.seed.unwrap_or(id.as_u64_pair().1 & 0xffff_ffff),
+        set: arguments.set.clone(),
+    };
+    let plan = plan::plan(CATALOGUE, &host, request)?;
+    if plan.selected.is_empty() {
+        let sentence = "nothing is selected; hostmark list shows what there is";
+        return Err(EndsWith(Exit::NothingSelected, sentence.into()).into());
+    }
+    Ok((plan, host))
+}
+
+/// A run that nobody has begun.
+fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibration)> {
+    let id = uuid::Uuid::now_v7();
+    let (plan, host) = planned(arguments, host, id)?;
+    let started = jiff::Timestamp::now();
+    let place = match &arguments.out {
+        Some(path) => Some(Place::named(path)?),
+        None => keep(started, &host),
+    };
+    let calibration = hostmark_engine::clock::choose(&host);
+    let mut run = begin(&plan, host.clone(), &calibration, started, id, place.as_ref());
+    run.settings.set = settings_set(arguments);
+    let journal = match &place {
+        Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan)?,
+        None => None,
+    };
+    Ok((Ready { plan, run, host, place, journal, past: Vec::new() }, calibration))
+}
+
+/// What a run file says was set: the axes as typed, and `cpu`, which is no axis.
+fn settings_set(arguments: &RunArguments) -> BTreeMap<String, String> {
+    let axes = arguments.set.iter().filter_map(|set| set.split_once('='));
+    let cpu = arguments.cpu.iter().map(|list| (resume::CPU_KEY, list.as_str()));
+    axes.chain(cpu).map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// Whether `last` finds the run.
+fn is_last(place: &Place) -> bool {
+    crate::store::find("last").is_ok_and(|last| last == place.file)
+}
+
+/// Where scratch directories go: whole, since the janitor removes nothing that could depend on where it stands.
+fn scratch() -> String {
+    std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into()).display().to_string()
 }
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
@@ -164,7 +239,9 @@ fn keep(started: jiff::Timestamp, host: &HostFacts) -> Option<Place> {
 
 /// The run's journal. One that cannot be had is an error where a person named the file, and else only said.
 fn open_journal(place: &Place, is_named: bool, run: &Run, plan: &Plan) -> Result<Option<Journal>> {
-    let error = match Journal::create(&place.journal, run, plan) {
+    let file = place.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let origin = Origin { binary: resume::binary(), file };
+    let error = match Journal::create(&place.journal, run, plan, &origin) {
         Ok(journal) => return Ok(Some(journal)),
         Err(error) => error,
     };
@@ -224,7 +301,7 @@ fn begin(
         },
         host,
         disturbances: Vec::new(),
-        probes: plan.selected.iter().map(|entry| entry.info()).collect(),
+        probes: plan.probes(),
         cases: Vec::new(),
         findings: Vec::new(),
     }
@@ -248,14 +325,7 @@ impl WorkerLink for LocalLink {
     }
 }
 
-fn measure(
-    plan: &Plan,
-    host: &HostFacts,
-    calibration: &Calibration,
-    stop: &StopRequest,
-    journal: Option<&mut Journal>,
-    wall: &dyn Wall,
-) -> Result<Results> {
+fn measure(setting: &Setting, stop: &StopRequest, journal: Option<&mut Journal>, wall: &dyn Wall) -> Result<Results> {
     let program = std::env::current_exe()
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
     let janitor = Janitor::start(&program).map_err(|error| {
@@ -272,10 +342,7 @@ fn measure(
         Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor) }))
     };
     let mut bar = Bar::new();
-    // Whole, since the janitor removes nothing that could depend on where it stands.
-    let scratch = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into()).display().to_string();
-    let setting = Setting { plan, host, clock: calibration.order.clone(), scratch };
-    let results = hostmark_engine::run(&setting, &mut open, wall, &mut bar, journal);
+    let results = hostmark_engine::run(setting, &mut open, wall, &mut bar, journal);
     bar.finish();
     Ok(results)
 }

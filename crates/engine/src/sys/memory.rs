@@ -4,6 +4,9 @@ use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::ptr::NonNull;
 
+/// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// The pages that a buffer asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
@@ -60,7 +63,7 @@ impl Buffer {
         buffer.fill();
         if pages == Pages::Pmd {
             // Where fragmentation gave base pages, the kernel may still gather them (Linux 6.1 and later).
-            buffer.advise(whole, libc::MADV_COLLAPSE);
+            buffer.advise(whole, MADV_COLLAPSE);
         }
         Ok(buffer)
     }

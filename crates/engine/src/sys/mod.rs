@@ -2,6 +2,7 @@
 
 pub mod affinity;
 pub mod clocks;
+pub mod context;
 pub mod counters;
 pub mod files;
 pub mod memory;

@@ -41,9 +41,9 @@ pub fn record(size: u64, median: f64, best_round: f64) -> CaseRecord {
 
 fn curve(l3_median: f64) -> Vec<CaseRecord> {
     let level = |size: u64| match size {
-        ..=32 => (1.0, 1.0),
-        ..=1024 => (4.0, 4.0),
-        ..=8192 => (l3_median, 20.0),
+        0..=32 => (1.0, 1.0),
+        33..=1024 => (4.0, 4.0),
+        1025..=8192 => (l3_median, 20.0),
         _ => (90.0, 90.0),
     };
     (2..=18).map(|power| 1_u64 << power).map(|kib| record(kib << 10, level(kib).0, level(kib).1)).collect()

@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Fork + exec", zh: "fork + exec" },
+    title: Text { en: "Fork + exec", zh: "创建进程并执行程序" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Fork + exit", zh: "fork + exit" },
+    title: Text { en: "Fork + exit", zh: "创建进程并退出" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

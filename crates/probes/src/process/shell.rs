@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Fork + /bin/sh -c", zh: "fork + /bin/sh -c" },
+    title: Text { en: "Fork + /bin/sh -c", zh: "经 shell 执行程序" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "getpid", zh: "getpid" },
+    title: Text { en: "getpid", zh: "取进程号 getpid" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

@@ -1,5 +1,6 @@
 //! The formats in which a run can be had, by name; a new one is a file here and one name in [`FORMATS`].
 
+mod csv;
 mod json;
 mod table;
 
@@ -19,7 +20,7 @@ pub struct Format {
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] = &[table::FORMAT, json::FORMAT];
+pub static FORMATS: &[Format] = &[table::FORMAT, json::FORMAT, csv::FORMAT];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

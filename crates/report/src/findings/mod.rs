@@ -1,6 +1,7 @@
 //! Conclusions drawn from a run: each rule is data and one function in a file of its own, named in [`RULES`].
 
 mod cache_size;
+pub mod host;
 mod huge_pages;
 mod neighbours;
 

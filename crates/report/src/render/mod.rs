@@ -2,6 +2,7 @@
 
 pub mod console;
 pub mod handbook;
+pub mod host;
 mod wrap;
 
 use hostmark_model::Lang;

@@ -293,7 +293,7 @@ fn host() -> HostFacts {
             cache(2, CacheKind::Unified, 1_048_576, 16, &[0]),
             cache(3, CacheKind::Unified, 37_486_592, 11, &[0, 1]),
         ],
-        nodes: vec![NodeFact { id: 0, cpus: vec![0, 1], memory_bytes: 24 << 30, distances: vec![10] }],
+        nodes: vec![NodeFact { cpus: vec![0, 1], memory_bytes: 24 << 30, distances: vec![10], ..NodeFact::default() }],
         memory: MemoryFacts {
             total_bytes: 25_000_000_000,
             page_bytes: 4096,
@@ -302,7 +302,7 @@ fn host() -> HostFacts {
             ..MemoryFacts::default()
         },
         kernel: KernelFacts { release: "6.18.44".into(), ..KernelFacts::default() },
-        virtualization: VirtualizationFacts { hypervisor: Some("kvm".into()), container: None },
+        virtualization: VirtualizationFacts { hypervisor: Some("kvm".into()), ..VirtualizationFacts::default() },
         ..HostFacts::default()
     }
 }

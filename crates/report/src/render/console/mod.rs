@@ -4,7 +4,7 @@ mod grid;
 mod header;
 mod hierarchy;
 mod memory;
-mod page;
+pub(in crate::render) mod page;
 mod remarks;
 mod sections;
 mod sweep;

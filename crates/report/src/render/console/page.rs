@@ -11,7 +11,7 @@ use crate::render::wrap::wrap;
 
 /// How a piece of text stands out where colour may be used; nothing depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(in crate::render) enum Style {
     /// As it is.
     Plain,
     /// A heading.
@@ -26,35 +26,35 @@ pub(super) enum Style {
 
 /// A piece of a line: every text enters the page through here, and so no control character does.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(in crate::render) struct Piece {
     /// What is written, escaped.
-    pub(super) text: String,
+    pub(in crate::render) text: String,
     /// How.
-    pub(super) style: Style,
+    pub(in crate::render) style: Style,
 }
 
 impl Piece {
-    pub(super) fn new(text: impl AsRef<str>, style: Style) -> Piece {
+    pub(in crate::render) fn new(text: impl AsRef<str>, style: Style) -> Piece {
         Piece { text: visible(text.as_ref()), style }
     }
 
-    pub(super) fn plain(text: impl AsRef<str>) -> Piece {
+    pub(in crate::render) fn plain(text: impl AsRef<str>) -> Piece {
         Piece::new(text, Style::Plain)
     }
 
-    pub(super) fn width(&self) -> usize {
+    pub(in crate::render) fn width(&self) -> usize {
         self.text.width()
     }
 }
 
 /// Spaces.
-pub(super) fn gap(columns: usize) -> Piece {
+pub(in crate::render) fn gap(columns: usize) -> Piece {
     Piece { text: " ".repeat(columns), style: Style::Plain }
 }
 
 /// Marks whose meaning stands at the end of the page, when they were used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mark {
+pub(in crate::render) enum Mark {
     /// `≈`.
     About,
     /// `!` behind a number.
@@ -64,22 +64,22 @@ pub(super) enum Mark {
 }
 
 /// The page.
-pub(super) struct Page {
-    pub(super) options: RenderOptions,
+pub(in crate::render) struct Page {
+    pub(in crate::render) options: RenderOptions,
     /// Columns that a line may fill.
-    pub(super) width: usize,
+    pub(in crate::render) width: usize,
     /// Marks used so far.
-    pub(super) marks: BTreeSet<Mark>,
+    pub(in crate::render) marks: BTreeSet<Mark>,
     out: String,
 }
 
 impl Page {
-    pub(super) fn new(options: &RenderOptions) -> Page {
+    pub(in crate::render) fn new(options: &RenderOptions) -> Page {
         Page { options: *options, width: options.width.max(40), marks: BTreeSet::new(), out: String::new() }
     }
 
     /// The text in the page's language.
-    pub(super) fn say(&self, text: Text) -> &'static str {
+    pub(in crate::render) fn say(&self, text: Text) -> &'static str {
         match self.options.lang {
             hostmark_model::Lang::En => text.en,
             hostmark_model::Lang::Zh => text.zh,
@@ -87,7 +87,7 @@ impl Page {
     }
 
     /// One line; what would stand beyond the width is cut, with `…` in its place.
-    pub(super) fn line(&mut self, pieces: &[Piece]) {
+    pub(in crate::render) fn line(&mut self, pieces: &[Piece]) {
         let end = pieces.iter().rposition(|piece| !piece.text.trim_end().is_empty()).map_or(0, |last| last + 1);
         let mut used = 0;
         for (index, piece) in pieces[..end].iter().enumerate() {
@@ -120,14 +120,14 @@ impl Page {
     }
 
     /// An empty line, never two and never the first.
-    pub(super) fn blank(&mut self) {
+    pub(in crate::render) fn blank(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
     /// A heading with a remark in its line.
-    pub(super) fn heading(&mut self, title: &str, remark: &str) {
+    pub(in crate::render) fn heading(&mut self, title: &str, remark: &str) {
         self.blank();
         let (title, remark) = (Piece::new(title, Style::Heading), Piece::new(remark, Style::Dim));
         if title.width() + 3 + remark.width() <= self.width {
@@ -139,7 +139,7 @@ impl Page {
     }
 
     /// A text in as many lines as it needs, behind `first` and then indented by as much.
-    pub(super) fn paragraph(&mut self, first: &str, text: &str, style: Style) {
+    pub(in crate::render) fn paragraph(&mut self, first: &str, text: &str, style: Style) {
         let text = visible(text);
         let indent = first.width();
         for (index, part) in wrap(&text, self.width.saturating_sub(indent)).into_iter().enumerate() {
@@ -149,12 +149,12 @@ impl Page {
     }
 
     /// Facts one behind the other, three spaces apart, on as many lines as they need.
-    pub(super) fn flow(&mut self, indent: usize, facts: &[Piece]) {
+    pub(in crate::render) fn flow(&mut self, indent: usize, facts: &[Piece]) {
         self.flow_hanging(indent, indent + 2, facts);
     }
 
     /// Facts one behind the other, with the lines after the first at an indent of their own.
-    pub(super) fn flow_hanging(&mut self, indent: usize, hang: usize, facts: &[Piece]) {
+    pub(in crate::render) fn flow_hanging(&mut self, indent: usize, hang: usize, facts: &[Piece]) {
         let mut line: Vec<Piece> = vec![gap(indent)];
         let mut used = indent;
         for fact in facts.iter().filter(|fact| !fact.text.is_empty()) {
@@ -182,22 +182,22 @@ impl Page {
     }
 
     /// Another page of the same width, to be appended later.
-    pub(super) fn sheet(&self) -> Page {
+    pub(in crate::render) fn sheet(&self) -> Page {
         Page::new(&self.options)
     }
 
     /// Appends lines that came from a page.
-    pub(super) fn append(&mut self, lines: &str) {
+    pub(in crate::render) fn append(&mut self, lines: &str) {
         self.out.push_str(lines);
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub(in crate::render) fn into_text(self) -> String {
         self.out
     }
 }
 
 /// `text` where it fits in `room` columns, else its beginning with `…` behind it.
-pub(super) fn cut(text: &str, room: usize) -> String {
+pub(in crate::render) fn cut(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }

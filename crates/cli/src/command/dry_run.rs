@@ -1,0 +1,137 @@
+//! `hostmark run --dry-run`: what would be measured, and how long it would take.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use hostmark_engine::Forecast;
+use hostmark_engine::plan::{Plan, allowance};
+use hostmark_model::{Exit, Lang, Text};
+use serde_json::json;
+
+use crate::output;
+
+/// How many cases of a probe or group are measured, and how many skipped.
+#[derive(Default, Clone, Copy)]
+struct Count {
+    measured: usize,
+    skipped: usize,
+}
+
+/// Prints the plan.
+pub fn show(plan: &Plan, set: &BTreeMap<String, String>, format: &str, lang: Lang) -> Result<Exit> {
+    let text = match format {
+        "table" => table(plan, lang),
+        "json" => serde_json::to_string_pretty(&value(plan, set))? + "\n",
+        _ => bail!("a plan cannot be shown as {format}; give --format table or json"),
+    };
+    output::print(&text);
+    Ok(Exit::Fine)
+}
+
+/// The selected probes with their groups, in catalogue order.
+fn counts(plan: &Plan) -> Vec<(&'static str, String, Count)> {
+    let count = |id: &String| {
+        let mut count = Count::default();
+        for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
+            *if case.skip.is_some() { &mut count.skipped } else { &mut count.measured } += 1;
+        }
+        count
+    };
+    plan.selected.iter().map(|entry| (entry.group, entry.id(), count(&entry.id()))).collect()
+}
+
+fn groups(counts: &[(&'static str, String, Count)]) -> Vec<(&'static str, Count)> {
+    let mut groups: Vec<(&str, Count)> = Vec::new();
+    for (group, _, count) in counts {
+        if groups.last().is_none_or(|(last, _)| last != group) {
+            groups.push((group, Count::default()));
+        }
+        if let Some((_, sum)) = groups.last_mut() {
+            sum.measured += count.measured;
+            sum.skipped += count.skipped;
+        }
+    }
+    groups
+}
+
+fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
+    let forecast = Forecast::of(plan);
+    let counts = counts(plan);
+    let seconds = |time: Duration| time.as_secs_f64();
+    let counted = |name: &str, of: &str, count: &Count| {
+        json!({ name: of, "cases": count.measured, "skipped": count.skipped,
+                "expected_s": seconds(forecast.of_cases(count.measured)) })
+    };
+    let case = |case: &hostmark_engine::plan::PlannedCase| {
+        let id = case.id.to_string();
+        match &case.skip {
+            Some(reason) => json!({ "id": id, "skipped": reason }),
+            None => json!({ "id": id, "cpus": case.cpus, "rounds": forecast.rounds,
+                            "expected_s": seconds(forecast.of_cases(1)) }),
+        }
+    };
+    json!({
+        "profile": plan.request.profile,
+        "seed": plan.request.seed,
+        "filters": plan.request.filters,
+        "set": set,
+        "limit_s": seconds(allowance(plan.request.profile).limit),
+        "rounds": forecast.rounds,
+        "expected_s": seconds(forecast.in_all()),
+        "fits": forecast.fits(),
+        "groups": groups(&counts).iter().map(|(group, count)| counted("group", group, count)).collect::<Vec<_>>(),
+        "probes": counts.iter().map(|(_, id, count)| counted("probe", id, count)).collect::<Vec<_>>(),
+        "derived": plan.derived.iter().map(|entry| entry.id()).collect::<Vec<_>>(),
+        "cases": plan.cases.iter().map(case).collect::<Vec<_>>(),
+    })
+}
+
+fn table(plan: &Plan, lang: Lang) -> String {
+    const TITLE: Text = Text { en: "Nothing is measured; this would be:", zh: "不做任何测量;若运行,则为:" };
+    const TIGHT: Text = Text {
+        en: "The limit has no room for all rounds: some cases would be skipped.",
+        zh: "时限容不下全部轮次:部分用例将被跳过。",
+    };
+    let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
+    let forecast = Forecast::of(plan);
+    let counts = counts(plan);
+    let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+    let row = |name: &str, count: &Count| {
+        let time = seconds(forecast.of_cases(count.measured));
+        let (cases, skips) = (word("cases", "个用例"), word("skipped", "个跳过"));
+        format!("{name:<28} {:>5} {cases} {:>5} {skips} {time:>9}\n", count.measured, count.skipped)
+    };
+    let mut text = format!("{}\n", TITLE.get(lang));
+    text += &format!(
+        "{} {} × {} {}, ≈ {} / {} s   seed {:x}\n",
+        forecast.cases,
+        word("cases", "个用例"),
+        forecast.rounds,
+        word("rounds", "轮"),
+        seconds(forecast.in_all()),
+        allowance(plan.request.profile).limit.as_secs(),
+        plan.request.seed
+    );
+    if !forecast.fits() {
+        text += &format!("{}\n", TIGHT.get(lang));
+    }
+    for (group, sum) in groups(&counts) {
+        text += &format!("\n{}", row(group, &sum));
+        for (_, id, count) in counts.iter().filter(|(own, ..)| *own == group) {
+            if plan.derived.iter().any(|entry| entry.id() == *id) {
+                text += &format!("  {id:<26} {}\n", word("computed from others", "由其他用例算出"));
+                continue;
+            }
+            text += &row(&format!("  {id}"), count);
+            for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
+                let what = match &case.skip {
+                    Some(reason) => format!("{}: {reason}", word("skipped", "跳过")),
+                    None => seconds(forecast.of_cases(1)),
+                };
+                text += &format!("    {}   {what}\n", case.id);
+            }
+        }
+    }
+    text
+}

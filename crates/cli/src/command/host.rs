@@ -1,0 +1,56 @@
+//! `hostmark host`: what this machine is, and what would disturb a measurement on it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use hostmark_host::{NoiseSnapshot, Root, busiest_other};
+use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, Lang};
+use hostmark_report::{findings, render};
+
+use crate::output;
+
+/// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct HostArguments {
+    /// How to show it
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// End with exit code 1 when something would disturb a measurement
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
+    let root = Root::here();
+    let before = NoiseSnapshot::read_with_processes(&root);
+    std::thread::sleep(LOOK);
+    let after = NoiseSnapshot::read_with_processes(&root);
+    let host = hostmark_host::read(&root);
+    let disturbed = disturbed(&host, &before, &after);
+    let report = findings::host::host_report(host, disturbed);
+    let text = match arguments.format {
+        Format::Json => serde_json::to_string_pretty(&report)? + "\n",
+        Format::Table => render::host::host(&report, &output::options(lang, false)),
+    };
+    output::print(&text);
+    Ok(if arguments.check && report.is_disturbed() { Exit::Found } else { Exit::Fine })
+}
+
+/// What others did between two looks.
+fn disturbed(host: &HostFacts, before: &NoiseSnapshot, after: &NoiseSnapshot) -> Disturbed {
+    let busy = busiest_other(before, after);
+    Disturbed {
+        busy: busy.map(|busy| BusyTask { pid: busy.pid, name: busy.name, cpus: busy.cpus, last_cpu: busy.last_cpu }),
+        steal_share: before.steal_share(after, &host.usable_cpus()),
+        load: after.load,
+    }
+}

@@ -1,0 +1,103 @@
+//! `hostmark run --resume`: goes on with a run that was cut short, from its journal.
+
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use hostmark_engine::clock::{self, Calibration};
+use hostmark_engine::plan::{self, Plan, Request};
+use hostmark_engine::{Header, Journal, PastRound, Wall};
+use hostmark_model::{HostFacts, Run, Text};
+use hostmark_probes::CATALOGUE;
+
+use super::run::Ready;
+use crate::store::{self, Place};
+
+/// What a run file calls `--cpu` among its settings.
+pub const CPU_KEY: &str = "cpu";
+
+/// What tells this binary from any other: its version, and the size and the time of its file.
+pub fn binary() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata);
+    let stamp = file.map(|file| format!("{} {}.{:09}", file.len(), file.mtime(), file.mtime_nsec()));
+    format!("{} {}", env!("CARGO_PKG_VERSION"), stamp.unwrap_or_else(|_| "unknown".into()))
+}
+
+/// Everything for the rest of the run that a person named.
+pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
+    let path = store::find_journal(named)?;
+    let shown = path.display();
+    let (journal, header, past) = Journal::resume::<Run>(&path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
+    check(&header, &host).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
+    let plan = planned_before(&header.run)
+        .with_context(|| format!("{shown} has a plan that this host no longer has; measure anew"))?;
+    let ids: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
+    if ids != header.cases {
+        bail!("{shown} has another plan than its settings give; measure anew");
+    }
+    let usable = host.usable_cpus();
+    let mut cpus = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.cpus);
+    if let Some(cpu) = cpus.find(|cpu| !usable.contains(cpu)) {
+        bail!("{shown} needs CPU {cpu}, which cannot be used any more; allow it, or measure anew");
+    }
+    let calibration = clock::choose(&host);
+    let (before, now) = (&header.run.settings.clock.source, calibration.facts().source);
+    if *before != now {
+        bail!("{shown} was timed by {before}, and this host now has {now}; measure anew");
+    }
+    let mut run = header.run;
+    // Planned for the host as it was, and careful with the memory that it has now.
+    let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };
+    let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    run.disturbances.push(Text {
+        en: format!("the run was cut short after {} rounds and went on at {at}", past.len()),
+        zh: format!("本次运行在 {} 轮之后中断,于 {at} 继续", past.len()),
+    });
+    let place = Place::of_journal(&path, &header.origin.file, &run.name);
+    Ok((Ready { plan, run, host, place: Some(place), journal: Some(journal), past }, calibration))
+}
+
+/// Fragments that fit after the journal's name.
+fn check(header: &Header<Run>, host: &HostFacts) -> Result<(), &'static str> {
+    if header.origin.binary != binary() {
+        return Err("was begun by another build of hostmark; go on with that one, or measure anew");
+    }
+    if header.run.host.boot_id != host.boot_id {
+        return Err("was begun before this host was started anew; measure anew");
+    }
+    if header.origin.file.contains('/') || header.origin.file.is_empty() {
+        return Err("names no run file; measure anew");
+    }
+    Ok(())
+}
+
+/// The plan of a run from what its file says.
+fn planned_before(run: &Run) -> Result<Plan> {
+    let axes = run.settings.set.iter().filter(|(key, _)| *key != CPU_KEY);
+    let request = Request {
+        filters: run.settings.filters.clone(),
+        profile: run.settings.profile,
+        seed: run.settings.seed,
+        set: axes.map(|(key, value)| format!("{key}={value}")).collect(),
+    };
+    Ok(plan::plan(CATALOGUE, &run.host, request)?)
+}
+
+/// The time of a run, from where it was cut short: what was used is gone from its limit.
+pub struct GoesOn<'a> {
+    used: Duration,
+    wall: &'a dyn Wall,
+}
+
+impl GoesOn<'_> {
+    /// Goes on after these rounds.
+    pub fn after<'a>(past: &[PastRound], wall: &'a dyn Wall) -> GoesOn<'a> {
+        GoesOn { used: past.last().map_or(Duration::ZERO, |past| past.took.until), wall }
+    }
+}
+
+impl Wall for GoesOn<'_> {
+    fn elapsed(&self) -> Duration {
+        self.used + self.wall.elapsed()
+    }
+}

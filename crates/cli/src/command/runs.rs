@@ -1,0 +1,158 @@
+//! `hostmark runs`: the runs that are kept on this machine.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use hostmark_engine::Journal;
+use hostmark_model::{Exit, Lang, Outcome, Run, Text};
+use serde_json::{Value, json};
+
+use crate::{output, store};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct RunsArguments {
+    /// How to show it
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// How far a run came.
+enum State {
+    /// To its end.
+    Finished,
+    /// It was stopped, and says why.
+    Interrupted(String),
+    /// Cut short: its journal is there, and it can go on.
+    Partial,
+    /// Its journal is being written.
+    UnderWay,
+}
+
+/// A run that is kept, or a file that is none.
+enum Kept {
+    Run { run: Box<Run>, state: State, measured: usize, skipped: usize, failed: usize },
+    Unreadable { name: String, reason: String },
+}
+
+pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
+    let mut files: Vec<(String, PathBuf)> =
+        store::kept().into_iter().map(|path| (name(&path, ".json"), path)).collect();
+    files.extend(store::journals().into_iter().map(|path| (name(&path, store::JOURNAL), path)));
+    // Names begin with the time: the newest is the last.
+    files.sort();
+    let kept: Vec<Kept> = files.iter().map(|(name, path)| read(name, path)).collect();
+    let text = match arguments.format {
+        Format::Json => serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())? + "\n",
+        Format::Table => table(&kept, lang),
+    };
+    output::print(&text);
+    Ok(Exit::Fine)
+}
+
+fn name(path: &Path, ending: &str) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(ending).unwrap_or(&name).to_owned()
+}
+
+fn read(name: &str, path: &Path) -> Kept {
+    let unreadable = |reason: String| Kept::Unreadable { name: name.to_owned(), reason };
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return match store::load(path) {
+            // It is named already.
+            Err(error) => unreadable(error.to_string().replacen(&path.display().to_string(), "", 1).trim().to_owned()),
+            Ok(run) => {
+                let of = |is: fn(&Outcome) -> bool| run.cases.iter().filter(|case| is(&case.outcome)).count();
+                let measured = of(|outcome| matches!(outcome, Outcome::Measured(_)));
+                let skipped = of(|outcome| matches!(outcome, Outcome::Skipped { .. }));
+                let failed = of(|outcome| matches!(outcome, Outcome::Failed { .. }));
+                let state = run.interrupted.clone().map_or(State::Finished, State::Interrupted);
+                Kept::Run { run: Box::new(run), state, measured, skipped, failed }
+            }
+        };
+    }
+    match Journal::read::<Run>(path) {
+        Err(error) => unreadable(error.to_string()),
+        Ok((header, rounds, is_under_way)) => {
+            let begun: std::collections::HashSet<&str> = rounds.iter().map(|past| past.case.as_str()).collect();
+            let state = if is_under_way { State::UnderWay } else { State::Partial };
+            Kept::Run { run: Box::new(header.run), state, measured: begun.len(), skipped: 0, failed: 0 }
+        }
+    }
+}
+
+fn value(kept: &Kept) -> Value {
+    match kept {
+        Kept::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason }),
+        Kept::Run { run, state, measured, skipped, failed } => json!({
+            "name": run.name,
+            "id": run.id,
+            "started": run.started,
+            "finished": run.finished,
+            "host": run.host.hostname,
+            "profile": run.settings.profile,
+            "filters": run.settings.filters,
+            "measured": measured,
+            "skipped": skipped,
+            "failed": failed,
+            "interrupted": run.interrupted,
+            "state": match state {
+                State::Finished => "finished",
+                State::Interrupted(_) => "interrupted",
+                State::Partial => "partial",
+                State::UnderWay => "under_way",
+            },
+        }),
+    }
+}
+
+fn table(kept: &[Kept], lang: Lang) -> String {
+    const NONE: Text = Text {
+        en: "no run is kept on this machine; hostmark run makes one",
+        zh: "本机没有保存任何运行;hostmark run 会产生一个",
+    };
+    if kept.is_empty() {
+        return format!("{}\n", NONE.get(lang));
+    }
+    let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
+    let mut text = String::new();
+    let plain = |text: &str| text.replace(char::is_control, "\u{fffd}");
+    let width = kept.iter().map(|kept| name_of(kept).chars().count()).max().unwrap_or(0);
+    for kept in kept {
+        let name = plain(name_of(kept));
+        let rest = match kept {
+            Kept::Unreadable { reason, .. } => format!("! {}", plain(reason)),
+            Kept::Run { run, state, measured, skipped, failed } => {
+                let profile = format!("{:?}", run.settings.profile).to_lowercase();
+                let (measured_word, skipped_word, failed_word) =
+                    (word("measured", "已测"), word("skipped", "跳过"), word("failed", "失败"));
+                let state = match state {
+                    State::Finished => String::new(),
+                    State::Interrupted(reason) => format!("   {}: {reason}", word("interrupted", "中断")),
+                    State::Partial => word("   cut short; --resume goes on", "   未完成;--resume 可继续").into(),
+                    State::UnderWay => word("   under way", "   进行中").into(),
+                };
+                plain(&format!(
+                    "{}  {:<16}  {profile:<8}  {measured:>4} {measured_word}  {skipped:>4} {skipped_word}  \
+                     {failed:>4} {failed_word}{state}",
+                    run.started, run.host.hostname
+                ))
+            }
+        };
+        text += &format!("{name:<width$}  {rest}\n");
+    }
+    text
+}
+
+fn name_of(kept: &Kept) -> &str {
+    match kept {
+        Kept::Run { run, .. } => &run.name,
+        Kept::Unreadable { name, .. } => name,
+    }
+}

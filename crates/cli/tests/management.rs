@@ -1,0 +1,227 @@
+//! What a person manages runs by: what is set, planned, gone on with, listed.
+
+mod support;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use hostmark_engine::plan::keep_to_cpus;
+use hostmark_engine::probe::entries;
+use hostmark_model::{Run, load_run};
+use hostmark_probes::CATALOGUE;
+use serde_json::Value;
+use support::{Home, ended, files};
+
+/// Runs are timed: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// What a command prints that goes well.
+fn printed(home: &Home, arguments: &[&str]) -> String {
+    let (code, out, errors) = ended(&mut home.hostmark(arguments));
+    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    out
+}
+
+/// Exit code 2, nothing on standard output, and this one sentence on standard error.
+fn assert_refused(home: &Home, arguments: &[&str], sentence: &str) {
+    let refused = ended(&mut home.hostmark(arguments));
+    assert_eq!(refused, (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
+}
+
+/// The last CPU that a process may use here.
+fn last_cpu() -> usize {
+    let host = hostmark_host::read_here();
+    *host.usable_cpus().last().unwrap()
+}
+
+#[test]
+fn what_is_set_is_measured_and_recorded() {
+    let _alone = alone();
+    let home = Home::new();
+    let cpu = last_cpu().to_string();
+    let set = ["--set", "source=monotonic", "--cpu", &cpu];
+    let json = printed(&home, &[&["run", "clock.read", "--format", "json"][..], &set].concat());
+    let run = load_run(&json).unwrap();
+    let ids: Vec<&str> = run.cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(ids, ["clock.read@source=monotonic"]);
+    assert_eq!(run.settings.set["source"], "monotonic");
+    assert_eq!(run.settings.set["cpu"], cpu);
+    assert_eq!(run.host.usable_cpus(), [last_cpu()]);
+    assert_eq!(run.probes[0].axes[0].default, "monotonic");
+    assert!(run.cases[0].measured().unwrap().rounds.iter().all(|round| round.cpus == [last_cpu()]));
+}
+
+#[test]
+fn no_axis_is_called_as_the_setting_of_cpus_is() {
+    assert!(entries(CATALOGUE).all(|entry| entry.probe.axes.iter().all(|axis| axis.name != "cpu")));
+}
+
+#[test]
+fn what_cannot_be_set_is_refused() {
+    let home = Home::new();
+    let refused = |rest: &[&str], sentence: &str| assert_refused(&home, &[&["run"][..], rest].concat(), sentence);
+    refused(&["--cpu", "x"], "'x' is no list of CPUs; write one as 0-3,8");
+    let mut host = hostmark_host::read_here();
+    refused(&["--cpu", "4095"], &keep_to_cpus(&mut host, "4095").unwrap_err().to_string());
+    refused(
+        &["clock.loop", "--set", "colour=1"],
+        "--set colour=1 is for no selected probe; select one that has this axis, or leave it out",
+    );
+    refused(
+        &["memory.read", "--set", "size=abc"],
+        "'abc' is no value of memory.read's axis size; use bytes, as 4096, 32K, 64M or 1G",
+    );
+    refused(
+        &["memory.read", "--set", "memory.read:colour=1"],
+        "memory.read has no axis 'colour'; use size, kernel, page, threads",
+    );
+    assert!(files(home.data.path()).is_empty());
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_touches_nothing() {
+    let home = Home::new();
+    let arguments = ["run", "clock", "ipc", "--set", "source=monotonic", "--dry-run", "--seed", "5"];
+    let table = printed(&home, &arguments);
+    for part in ["Nothing is measured", "clock.loop", "clock.read@source=monotonic", "ipc"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let json = printed(&home, &[&arguments[..], &["--format", "json"]].concat());
+    let plan: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&plan["seed"], &plan["rounds"], &plan["set"]["source"]), (&5.into(), &3.into(), &"monotonic".into()));
+    let cases = plan["cases"].as_array().unwrap();
+    let is_told = |case: &Value| case["skipped"].is_string() || case["expected_s"].as_f64().is_some_and(|s| s > 0.0);
+    assert!(cases.len() > 3 && cases.iter().all(is_told), "{json}");
+    let of = |list: &str, key: &str| -> u64 {
+        plan[list].as_array().unwrap().iter().map(|one| one[key].as_u64().unwrap()).sum()
+    };
+    assert_eq!(of("groups", "cases") + of("groups", "skipped"), cases.len() as u64);
+    assert_eq!(of("groups", "cases"), of("probes", "cases"));
+    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
+    let (code, _, errors) = ended(&mut home.hostmark(&["run", "--dry-run", "--set", "qq"]));
+    assert_eq!(code, 2, "{errors}");
+}
+
+/// A run that is killed when its journal has some rounds; its journal.
+fn cut_short(home: &Home, arguments: &[&str]) -> PathBuf {
+    let mut command = home.hostmark(arguments);
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let journal = loop {
+        let left = files(home.data.path());
+        let journal = left.into_iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
+        if let Some(path) = journal
+            && std::fs::read_to_string(&path).is_ok_and(|text| text.lines().count() > 4)
+        {
+            break path;
+        }
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The workers and the janitor go at once, and take their directories with them.
+    std::thread::sleep(Duration::from_millis(300));
+    journal
+}
+
+/// The kept run, when nothing else is kept.
+fn only_run(home: &Home) -> Run {
+    let [file] = &files(home.data.path())[..] else { panic!("{:?}", files(home.data.path())) };
+    load_run(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_where_it_was() {
+    let _alone = alone();
+    let home = Home::new();
+    let arguments = ["run", "clock", "--seed", "9", "--set", "source=monotonic,monotonic_raw"];
+    let journal = cut_short(&home, &arguments);
+    let mut before = std::fs::read_to_string(&journal).unwrap();
+    let runs: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();
+    assert_eq!(runs[0]["state"], "partial");
+    assert!(printed(&home, &["runs"]).contains("cut short"));
+    // Killed while it wrote a line.
+    before.push_str("{\"case\":\"clo");
+    std::fs::write(&journal, &before).unwrap();
+
+    let json = printed(&home, &["run", "--resume", "--format", "json"]);
+    let run = load_run(&json).unwrap();
+    assert_eq!(run, only_run(&home));
+    assert_eq!((run.settings.seed, run.interrupted.as_ref()), (9, None));
+    assert_eq!(run.settings.set["source"], "monotonic,monotonic_raw");
+    assert!(run.disturbances.iter().any(|text| text.en.starts_with("the run was cut short after ")));
+    for case in &run.cases {
+        let rounds: Vec<u32> = case.measured().unwrap().rounds.iter().map(|round| round.round).collect();
+        assert_eq!(rounds[..3], [0, 1, 2], "{}", case.id);
+    }
+    // What had been measured is in the run as it was.
+    let first: Value = serde_json::from_str(before.lines().nth(1).unwrap()).unwrap();
+    let case = run.cases.iter().find(|case| case.id == first["case"].as_str().unwrap()).unwrap();
+    let count = first["events"].as_array().unwrap().iter().find_map(|event| Some(event["ns"].as_array()?.len()));
+    assert_eq!(case.measured().unwrap().samples[0].len(), count.unwrap());
+    let sentence = "no run on this machine was cut short; hostmark run begins one";
+    assert_refused(&home, &["run", "--resume"], sentence);
+}
+
+#[test]
+fn what_is_not_the_same_any_more_does_not_go_on() {
+    let _alone = alone();
+    let home = Home::new();
+    let journal = cut_short(&home, &["run", "clock"]);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let shown = journal.display();
+    let mut header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let with = |header: &Value| text.replacen(text.lines().next().unwrap(), &header.to_string(), 1);
+    let name = header["run"]["name"].as_str().unwrap().to_owned();
+
+    header["run"]["host"]["boot_id"] = "another".into();
+    std::fs::write(&journal, with(&header)).unwrap();
+    let sentence = format!("{shown} was begun before this host was started anew; measure anew");
+    assert_refused(&home, &["run", "--resume", &name], &sentence);
+    header["origin"]["binary"] = "0.0.9 1 2".into();
+    std::fs::write(&journal, with(&header)).unwrap();
+    let sentence = format!("{shown} was begun by another build of hostmark; go on with that one, or measure anew");
+    assert_refused(&home, &["run", "--resume", &journal.display().to_string()], &sentence);
+    let sentence = "there is no run 'nosuch' that was cut short; give its name or its journal";
+    assert_refused(&home, &["run", "--resume", "nosuch"], sentence);
+    std::fs::write(&journal, "{}\n").unwrap();
+    let (code, _, errors) = ended(&mut home.hostmark(&["run", "--resume"]));
+    assert!(code == 2 && errors.contains("is no journal that this version can go on with"), "{errors}");
+    for other in [&["clock"][..], &["--seed", "1"], &["--profile", "quick"], &["--dry-run"], &["--cpu", "0"]] {
+        let arguments = [&["run"][..], other, &["--resume"]].concat();
+        let (code, _, errors) = ended(&mut home.hostmark(&arguments));
+        assert!(code == 2 && errors.contains("cannot be used with"), "{arguments:?} {errors}");
+    }
+}
+
+#[test]
+fn the_kept_runs_are_listed_newest_last_and_what_is_unreadable_is_named() {
+    let _alone = alone();
+    let home = Home::new();
+    assert_eq!(printed(&home, &["runs"]), "no run is kept on this machine; hostmark run makes one\n");
+    assert_eq!(printed(&home, &["runs", "--format", "json"]), "[]\n");
+    printed(&home, &["run", "clock.loop", "syscall.null"]);
+    printed(&home, &["run", "clock.loop"]);
+    std::fs::write(home.data.path().join("hostmark/runs/00-bad.json"), "{}").unwrap();
+    let json: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();
+    let list = json.as_array().unwrap();
+    assert_eq!(list.len(), 3);
+    assert_eq!(list[0]["name"], "00-bad");
+    assert!(list[0]["unreadable"].as_str().unwrap().starts_with("is not a hostmark run ("));
+    let measured: Vec<&Value> = list[1..].iter().map(|run| &run["measured"]).collect();
+    assert_eq!(measured, [2, 1]);
+    assert!(list[1..].iter().all(|run| run["state"] == "finished" && run["profile"] == "quick"));
+    let csv = printed(&home, &["report", "last", "--format", "csv"]);
+    let rows: Vec<&str> = csv.lines().collect();
+    assert!(
+        rows[0].starts_with("run,host,case,probe,") && rows[1].contains("clock.loop") && rows[1].contains(",measured,")
+    );
+    let table = printed(&home, &["runs"]);
+    assert_eq!(table.lines().count(), 3);
+    assert!(table.lines().last().unwrap().starts_with(list[2]["name"].as_str().unwrap()), "{table}");
+}

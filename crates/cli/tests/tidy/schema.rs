@@ -1,0 +1,170 @@
+//! Rule on the description of what programs read: every field that is written is named in docs/schema.md.
+
+use std::collections::{BTreeMap, HashSet};
+
+use hostmark_engine::estimate;
+use hostmark_engine::probe::entries;
+use hostmark_model::{
+    Activity, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
+    DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, HostFacts, HostFinding, HostReport,
+    HostWeight, HugePages, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact, Noise, Order, Outcome,
+    PROTOCOL, Params, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA, Settings, StorageFacts, Text, Tool,
+};
+use hostmark_probes::CATALOGUE;
+use serde_json::{Value, json};
+
+use super::code::words;
+
+/// Fields whose own fields are names of something else: of axes, quantities, notes, settings, resources.
+const FREE: [&str; 6] = ["params", "also", "notes", "vulnerabilities", "set", "pressure"];
+
+/// Fields of `value` that `document` does not name between backquotes.
+pub fn undescribed(document: &str, value: &Value) -> Vec<String> {
+    let described: HashSet<&str> = document.split('`').skip(1).step_by(2).flat_map(words).collect();
+    let mut names = Vec::new();
+    collect(value, &mut names);
+    names.retain(|name| !described.contains(name.as_str()));
+    names.iter().map(|name| format!("docs/schema.md does not name `{name}`")).collect()
+}
+
+fn collect(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Array(members) => members.iter().for_each(|member| collect(member, names)),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                names.push(name.clone());
+                match field {
+                    Value::Object(free) if FREE.contains(&name.as_str()) => {
+                        free.values().for_each(|member| collect(member, names));
+                    }
+                    _ => collect(field, names),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A run file, an order and every event, with one of everything in them.
+pub fn examples() -> Value {
+    let events = [
+        Event::Hello { protocol: PROTOCOL, pid: 1 },
+        Event::Note { key: "kernel".into(), value: "avx2".into() },
+        Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
+        Event::Done { noise: RoundNoise::default() },
+        Event::Skipped { reason: "it is not there".into() },
+        Event::Failed { reason: "it broke".into() },
+    ];
+    json!([run(), events, order(), host_report()])
+}
+
+fn host_report() -> HostReport {
+    let finding =
+        HostFinding { id: String::new(), weight: HostWeight::Disturbs, effect: Text::default(), cure: Text::default() };
+    HostReport {
+        schema: HostReport::SCHEMA.into(),
+        host: host(),
+        disturbed: Disturbed { busy: Some(BusyTask::default()), ..Disturbed::default() },
+        findings: vec![finding],
+    }
+}
+
+fn order() -> Order {
+    Order {
+        protocol: PROTOCOL,
+        parent: 1,
+        case: "a.b".into(),
+        round: 0,
+        seed: 1,
+        clock: ClockOrder::Counter { hz: 1e9, synchronized: true },
+        budget_ns: 1,
+        cpus: vec![0],
+        iterations: None,
+        l1d_bytes: 0,
+        llc_bytes: 0,
+        line_bytes: 64,
+        memory_bytes: 0,
+        scratch: String::new(),
+    }
+}
+
+fn run() -> Run {
+    let case = |outcome| CaseRecord { id: "a.b".into(), probe: "a.b".into(), params: Params::default(), outcome };
+    let reason = || "a reason".to_owned();
+    let outcomes = [
+        Outcome::Measured(Box::new(measured())),
+        Outcome::Skipped { reason: reason() },
+        Outcome::Failed { reason: reason() },
+    ];
+    let clock = ClockFacts { source: "tsc".into(), hz: 1e9, reason: None, drift: None };
+    Run {
+        schema: SCHEMA.into(),
+        id: String::new(),
+        name: String::new(),
+        started: String::new(),
+        finished: None,
+        interrupted: None,
+        tool: Tool { version: String::new(), target: String::new(), libc: String::new(), is_static: false },
+        settings: Settings {
+            profile: Profile::Quick,
+            seed: 1,
+            filters: Vec::new(),
+            rounds: 3,
+            limit_s: 60.0,
+            clock,
+            cpu: 0,
+            set: BTreeMap::new(),
+        },
+        host: host(),
+        disturbances: vec![Text::default()],
+        probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
+        cases: outcomes.map(case).into(),
+        findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new() }],
+    }
+}
+
+fn host() -> HostFacts {
+    let huge_pages = || vec![HugePages::default()];
+    let memory = MemoryFacts { huge_pages: Some(huge_pages()), ..MemoryFacts::default() };
+    let pressure = BTreeMap::from([("cpu".to_owned(), Pressure::default())]);
+    HostFacts {
+        cpus: vec![CpuFact::default()],
+        caches: vec![CacheFact::default()],
+        nodes: vec![NodeFact { huge_pages: huge_pages(), ..NodeFact::default() }],
+        memory,
+        firmware: FirmwareFacts { memory_modules: vec![MemoryModule::default()], ..FirmwareFacts::default() },
+        storage: StorageFacts { devices: vec![BlockDevice::default()], directories: vec![DirectoryFact::default()] },
+        network: vec![NetworkInterface::default()],
+        activity: Activity { pressure, ..Activity::default() },
+        ..HostFacts::default()
+    }
+}
+
+fn measured() -> Measured {
+    let estimate = || estimate(&[vec![1.0]], 0.0, Better::Lower, 1);
+    let round = RoundRecord {
+        round: 0,
+        median: 1.0,
+        taints: vec![0],
+        core_hz: None,
+        cpus: vec![0],
+        iterations: 1,
+        settled: true,
+    };
+    Measured {
+        estimate: estimate(),
+        also: BTreeMap::from([("cycles".to_owned(), Also { estimate: estimate() })]),
+        samples: vec![vec![1.0]],
+        rounds: vec![round],
+        noise: Noise::default(),
+        notes: BTreeMap::new(),
+        flags: vec![Flag { kind: FlagKind::FewRounds, detail: String::new() }],
+    }
+}
+
+#[test]
+fn a_field_that_is_not_described_is_found() {
+    let value = json!({ "id": 1, "params": { "size": 1 }, "cases": [{ "late": { "later": 1 } }] });
+    let found = undescribed("`id`, `params`, `cases[]` late `", &value);
+    assert_eq!(found.len(), 2, "{found:?}");
+}

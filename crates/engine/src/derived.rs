@@ -1,0 +1,30 @@
+//! Probes that are computed from what others measured.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hostmark_model::{CaseId, CaseRecord, Outcome};
+
+use crate::estimate;
+use crate::probe::Entry;
+use crate::stop::panic_text;
+
+/// The records of a derived probe: however its function ends, there is at least one, and every number is finite.
+pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -> Vec<CaseRecord> {
+    let whole = |outcome: Outcome| {
+        let id = CaseId { probe: entry.id(), params: entry.default_params() };
+        vec![CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }]
+    };
+    let mut records = match catch_unwind(AssertUnwindSafe(derive)) {
+        Ok(records) if records.is_empty() => {
+            return whole(Outcome::Skipped { reason: "what was measured does not tell it".into() });
+        }
+        Ok(records) => records,
+        Err(panic) => return whole(Outcome::Failed { reason: panic_text(&*panic) }),
+    };
+    for record in &mut records {
+        if record.measured().is_some_and(|measured| !estimate::is_finite(measured)) {
+            record.outcome = Outcome::Failed { reason: "it came to no finite value".into() };
+        }
+    }
+    records
+}

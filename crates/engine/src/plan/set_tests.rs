@@ -1,0 +1,126 @@
+//! Points as a person sets them: what they replace, where the others are swept, and what is refused.
+
+use hostmark_model::Profile;
+
+use crate::fixture::{CATALOGUE, host, request};
+use crate::plan::{Plan, PlanError, plan};
+
+fn with(filters: &[&str], set: &[&str]) -> Result<Plan, PlanError> {
+    let mut request = request(filters, Profile::Quick);
+    request.set = set.iter().map(|&set| set.to_owned()).collect();
+    plan(CATALOGUE, &host(), request)
+}
+
+fn ids(filters: &[&str], set: &[&str]) -> Vec<String> {
+    with(filters, set).unwrap().cases.iter().map(|case| case.id.to_string()).collect()
+}
+
+#[test]
+fn what_is_set_replaces_the_points_of_the_axis_and_no_other() {
+    assert_eq!(
+        ids(&["memory.latency"], &["size=1M,64K,4k,4096"]),
+        [
+            "memory.latency@size=65536,pattern=random",
+            "memory.latency@size=4096,pattern=random",
+            "memory.latency@size=1048576,pattern=random",
+            "memory.latency@size=65536,pattern=in_page",
+        ]
+    );
+}
+
+#[test]
+fn the_first_value_stands_for_a_default_that_is_not_among_them() {
+    let set = ["size=1M,4K"];
+    let cases = [
+        "memory.latency@size=1048576,pattern=random",
+        "memory.latency@size=4096,pattern=random",
+        "memory.latency@size=1048576,pattern=in_page",
+    ];
+    assert_eq!(ids(&["memory.latency"], &set), cases);
+    let plan = with(&["memory.latency"], &set).unwrap();
+    assert_eq!(plan.cases.iter().map(|case| case.is_default).collect::<Vec<_>>(), [true, false, false]);
+    // A reader of the run finds where the others were swept.
+    assert_eq!(plan.probes()[0].axes[0].default, "1048576");
+    assert_eq!(with(&["memory.latency"], &["size=64K,1M"]).unwrap().probes()[0].axes[0].default, "65536");
+}
+
+#[test]
+fn the_closest_name_counts() {
+    let set = ["size=4K", "memory:size=8K", "memory.latency:size=16K"];
+    for (count, size) in [(1, 4096), (2, 8192), (3, 16384)] {
+        let first = &ids(&["memory.latency"], &set[..count])[0];
+        assert_eq!(*first, format!("memory.latency@size={size},pattern=random"));
+    }
+    assert_eq!(ids(&["net", "memory.latency"], &["lat_mem_rd:pattern=64"])[0], "memory.latency@size=65536,pattern=64");
+    assert_eq!(ids(&["memory.latency@pattern=in_page"], &["size=4K"]), ["memory.latency@size=4096,pattern=in_page"]);
+}
+
+#[test]
+fn a_thread_count_that_the_host_lacks_is_skipped_with_the_reason() {
+    let plan = with(&["memory.stream"], &["threads=1,64", "passes=3"]).unwrap();
+    let skips: Vec<Option<&str>> = plan.cases.iter().map(|case| case.skip.as_deref()).collect();
+    assert_eq!(skips, [None, Some("needs 64 CPUs, and may use 4 here")]);
+    assert!(plan.cases.iter().all(|case| case.id.params.get("passes") == Some("3")));
+}
+
+#[test]
+fn a_source_that_a_derived_probe_selected_can_be_set() {
+    let ids = ids(&["memory.hierarchy"], &["memory.latency:size=4K"]);
+    assert!(ids.iter().all(|id| id.starts_with("memory.latency@size=4096,")), "{ids:?}");
+}
+
+#[test]
+fn what_cannot_be_set_is_refused_with_what_can() {
+    for (filters, set, sentence) in [
+        (
+            &["memory.latency"][..],
+            &["size"][..],
+            "'size' is not of the form [PROBE:]AXIS=V1,V2; write --set size=4K,1M or --set memory.read:size=4K",
+        ),
+        (
+            &[],
+            &["=4K"],
+            "'=4K' is not of the form [PROBE:]AXIS=V1,V2; write --set size=4K,1M or --set memory.read:size=4K",
+        ),
+        (&[], &["zzz:size=4K"], "no probe is called 'zzz'; hostmark list shows all"),
+        (
+            &["memory.latency"],
+            &["size=4K,x"],
+            "'x' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G",
+        ),
+        (
+            &["memory.latency"],
+            &["size="],
+            "'' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G",
+        ),
+        (
+            &["memory.latency"],
+            &["pattern=rand"],
+            "'rand' is no value of memory.latency's axis pattern; use in_page, random, stride, 64",
+        ),
+        (&["memory.latency"], &["memory.latency:colour=1"], "memory.latency has no axis 'colour'; use size, pattern"),
+        (
+            &["memory"],
+            &["colour=1"],
+            "no selected probe that is meant has an axis 'colour'; use size, pattern, threads, passes",
+        ),
+        (
+            &["net.tcp"],
+            &["size=4K"],
+            "--set size=4K is for no selected probe; select one that has this axis, or leave it out",
+        ),
+        (
+            &["net.tcp"],
+            &["memory:size=4K"],
+            "--set memory:size=4K is for no selected probe; select one that has this axis, or leave it out",
+        ),
+        (
+            &["memory"],
+            &["size=4K", "size=8K"],
+            "--set size=4K and --set size=8K set the same axis; give all its values in one",
+        ),
+    ] {
+        let Err(error) = with(filters, set) else { panic!("{set:?}") };
+        assert_eq!(error.to_string(), sentence);
+    }
+}

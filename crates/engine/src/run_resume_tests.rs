@@ -1,0 +1,84 @@
+//! Runs that go on where another was cut short.
+
+use std::path::Path;
+
+use super::*;
+use crate::mock::go_on;
+
+/// A run with a journal, whose process is gone when it has journalled so many rounds.
+fn cut_short(plan: &Plan, path: &Path, rounds: usize, script: fn(&Order) -> Script) -> Vec<PastRound> {
+    let mut journal = Journal::create(path, &"run", plan, &Origin::default()).unwrap();
+    let mut turns = 0;
+    perform(plan, &host(), Some(&mut journal), |order| {
+        turns += usize::from(!order.case.is_empty());
+        if turns > rounds { vec![hello(), (Duration::from_millis(2), Received::Interrupted)] } else { script(order) }
+    });
+    drop(journal);
+    let (_, _, past) = Journal::resume::<String>(path).unwrap();
+    assert_eq!(past.len(), rounds);
+    past
+}
+
+fn owned(seen: &Seen) -> Vec<(String, u32)> {
+    seen.rounds().into_iter().map(|(case, round)| (case.to_owned(), round)).collect()
+}
+
+/// A value that depends on the case and the round, and intervals so wide that more rounds are wanted.
+fn varied(order: &Order) -> Script {
+    let ns = 5.0 + f64::from(order.round) + order.case.len() as f64;
+    match order.case.as_str() {
+        "net.tcp_connect" => vec![hello(), line(&Event::Skipped { reason: "no".into() })],
+        _ => fine(order, ns, Duration::from_millis(8)),
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_has_exactly_the_rounds_of_one_that_was_never_cut_short() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = planned(CATALOGUE, &[], Profile::Quick);
+    let whole = perform(&plan, &host(), None, varied);
+    let all = owned(&whole);
+    assert!(all.iter().any(|(_, round)| *round == QUICK_ROUNDS), "the last pass is one of those that are resumed");
+    for rounds in [0, 1, 5, ALL_OF_A, all.len() / 2, all.len() - 2, all.len()] {
+        let path = directory.path().join(rounds.to_string());
+        let past = cut_short(&plan, &path, rounds, varied);
+        let (mut journal, ..) = Journal::resume::<String>(&path).unwrap();
+        let seen = go_on(&plan, &host(), Some(&mut journal), past.clone(), varied);
+        let mut together: Vec<(String, u32)> = past.iter().map(|p| (p.case.clone(), p.round.round)).collect();
+        together.extend(owned(&seen));
+        assert_eq!(together, all, "after {rounds}");
+        assert_eq!(seen.results.cases, whole.results.cases, "after {rounds}");
+        assert!(!seen.results.interrupted);
+        drop(journal);
+        // The journal went on in the same file.
+        assert_eq!(Journal::read::<String>(&path).unwrap().1.len(), all.len());
+    }
+}
+
+#[test]
+fn what_was_learned_and_used_before_is_handed_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = planned(CATALOGUE, &["net.tcp"], Profile::Quick);
+    let past = cut_short(&plan, &directory.path().join("x"), 2, usual);
+    let seen = go_on(&plan, &host(), None, past.clone(), usual);
+    let order = seen.orders.iter().find(|order| !order.case.is_empty()).unwrap();
+    assert_eq!((order.round, order.iterations), (2, Some(1000)));
+    assert!(seen.elapsed > past[1].took.until);
+    assert_eq!(seen.progress[0].1, 2);
+}
+
+#[test]
+fn a_case_that_had_no_time_before_has_none_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let slow = |order: &Order| fine(order, 5.0, Duration::from_millis(400));
+    let plan = planned(MANY, &[], Profile::Quick);
+    let whole = perform(&plan, &host(), None, slow);
+    let past = cut_short(&plan, &directory.path().join("x"), 100, slow);
+    let seen = go_on(&plan, &host(), None, past.clone(), slow);
+    let mut together: Vec<(String, u32)> = past.iter().map(|p| (p.case.clone(), p.round.round)).collect();
+    together.extend(owned(&seen));
+    // The warm-up of the second start costs a round at most.
+    let both = together.iter().zip(&owned(&whole)).take_while(|(one, other)| one == other).count();
+    assert!(both + 2 >= together.len().min(owned(&whole).len()), "{both} of {}", together.len());
+    assert!(seen.elapsed <= Duration::from_secs(60).mul_f64(0.97));
+}

@@ -1,0 +1,160 @@
+//! Policies, firmware, disks, directories, interfaces, and what a machine gives to guests.
+
+use hostmark_model::{HugePages, Purpose};
+
+use crate::machines;
+use crate::tree::Tree;
+
+#[test]
+fn policies_of_memory_and_kernel_are_read() {
+    let tree = machines::two_sockets();
+    let node = "/sys/devices/system/node/node1/hugepages";
+    tree.file("/sys/kernel/mm/ksm/run", "1\n")
+        .file("/proc/sys/kernel/numa_balancing", "1\n")
+        .file("/proc/sys/vm/zone_reclaim_mode", "0\n")
+        .file("/proc/sys/vm/swappiness", "60\n")
+        .file("/proc/sys/vm/overcommit_memory", "2\n")
+        .file("/proc/sys/kernel/perf_event_paranoid", "-1\n")
+        .file("/proc/sys/kernel/io_uring_disabled", "2\n")
+        .file("/sys/kernel/mm/transparent_hugepage/defrag", "always defer defer+madvise [madvise] never\n")
+        .file("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "512\n")
+        .file("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0\n")
+        .file(&format!("{node}/hugepages-2048kB/nr_hugepages"), "512\n");
+    let host = tree.facts();
+    let memory = &host.memory;
+    assert_eq!(
+        (memory.same_page_merging, memory.numa_balancing, memory.zone_reclaim_mode),
+        (Some(1), Some(1), Some(0))
+    );
+    assert_eq!((memory.swappiness, memory.overcommit), (Some(60), Some(2)));
+    assert_eq!((host.kernel.perf_event_paranoid, host.kernel.io_uring_disabled), (Some(-1), Some(2)));
+    assert_eq!(memory.transparent_huge_page_defrag.as_deref(), Some("madvise"));
+    let pool = HugePages { page_bytes: 2 << 20, count: 512 };
+    assert_eq!(memory.huge_pages.as_deref(), Some(&[pool][..]));
+    assert_eq!((host.nodes[0].huge_pages.len(), &host.nodes[1].huge_pages[..]), (0, &[pool][..]));
+}
+
+#[test]
+fn frequency_and_cpus_kept_apart_are_read() {
+    let tree = machines::two_sockets();
+    let dir = "/sys/devices/system/cpu";
+    tree.file(&format!("{dir}/cpu0/cpufreq/scaling_driver"), "intel_pstate\n")
+        .file(&format!("{dir}/intel_pstate/no_turbo"), "0\n")
+        .file(&format!("{dir}/isolated"), "4-7\n")
+        .file(&format!("{dir}/nohz_full"), "(null)\n")
+        .file("/proc/cmdline", "quiet isolcpus=4-7 rcu_nocbs=4-7\n");
+    let cpu = tree.facts().cpu;
+    assert_eq!((cpu.frequency_driver.as_deref(), cpu.turbo), (Some("intel_pstate"), Some(true)));
+    assert_eq!((cpu.isolated, cpu.callback_free), (Some(vec![4, 5, 6, 7]), Some(vec![4, 5, 6, 7])));
+    assert_eq!(cpu.tickless, Some(vec![]));
+    tree.remove(&format!("{dir}/intel_pstate")).file(&format!("{dir}/cpufreq/boost"), "0\n");
+    assert_eq!(tree.facts().cpu.turbo, Some(false));
+}
+
+#[test]
+fn disks_and_directories_are_told_by_mounts() {
+    let tree = Tree::new();
+    tree.file("/sys/block/vda/size", "536870912\n")
+        .file("/sys/block/vda/queue/rotational", "1\n")
+        .file("/sys/block/vda/queue/scheduler", "none [mq-deadline] kyber\n")
+        .file("/sys/block/nvme0n1/size", "2048\n")
+        .file("/sys/block/nvme0n1/device/model", "Fast Disk 990  \n")
+        .file("/sys/block/nvme0n1/queue/scheduler", "none\n")
+        .file("/sys/block/loop0/size", "99\n")
+        .file("/sys/block/zram0/size", "0\n")
+        .file(
+            "/proc/self/mountinfo",
+            "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard\n\
+             28 27 0:25 / /tmp rw - ext4 /dev/hidden rw\n\
+             29 27 0:26 / /tmp rw,nosuid - tmpfs tmpfs rw,size=9k\n\
+             30 27 0:27 / /tm rw - xfs /dev/wrong rw\n\
+             31 27 0:28 / /var/lib ro,nosuid - nfs4 server:/home rw,vers=4.2\n",
+        );
+    let storage = tree.facts().storage;
+    let names: Vec<&str> = storage.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["nvme0n1", "vda"]);
+    let [fast, slow] = &storage.devices[..] else { panic!() };
+    assert_eq!((fast.model.as_deref(), fast.scheduler.as_deref()), (Some("Fast Disk 990"), Some("none")));
+    assert_eq!(
+        (slow.size_bytes, slow.rotational, slow.scheduler.as_deref()),
+        (256 << 30, Some(true), Some("mq-deadline"))
+    );
+    let [scratch, data] = &storage.directories[..] else { panic!() };
+    assert_eq!((scratch.purpose, scratch.filesystem.as_deref()), (Purpose::Scratch, Some("tmpfs")));
+    assert_eq!(data.device.as_deref(), Some("server:/home"));
+    assert_eq!(data.options, ["ro", "nosuid", "vers=4.2"], "the mount's word holds");
+    assert_eq!(data.available_bytes, None);
+}
+
+#[test]
+fn interfaces_with_a_device_come_first_and_unknown_speeds_are_none() {
+    let tree = Tree::new();
+    let dir = "/sys/class/net";
+    tree.file(&format!("{dir}/eth0/operstate"), "up\n")
+        .file(&format!("{dir}/eth0/speed"), "25000\n")
+        .file(&format!("{dir}/eth0/mtu"), "9000\n")
+        .link(&format!("{dir}/eth0/device/driver"), "../../bus/pci/drivers/mlx5_core")
+        .file(&format!("{dir}/eth1/operstate"), "up\n")
+        .file(&format!("{dir}/eth1/speed"), "-1\n")
+        .file(&format!("{dir}/eth1/device/vendor"), "0x1\n")
+        .file(&format!("{dir}/a0/operstate"), "unknown\n")
+        .file(&format!("{dir}/ifb0/operstate"), "down\n");
+    let found = tree.facts().network;
+    let names: Vec<&str> = found.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["eth0", "eth1", "a0"]);
+    assert_eq!((found[0].driver.as_deref(), found[0].bits_per_s), (Some("mlx5_core"), Some(25_000_000_000)));
+    assert_eq!((found[0].mtu_bytes, found[1].bits_per_s, found[1].driver.as_deref()), (Some(9000), None, None));
+}
+
+#[test]
+fn what_a_machine_gives_to_guests_is_told_by_kvm_first_and_then_by_flags() {
+    let tree = Tree::new();
+    let given = |tree: &Tree| {
+        let found = tree.facts().virtualization;
+        (found.nested_paging, found.tagged_tlb, found.nested_guests)
+    };
+    tree.file("/proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu vmx\nvmx flags\t: vnmi ept vpid\n\n");
+    assert_eq!(given(&tree), (Some(true), Some(true), None));
+    tree.file("/sys/module/kvm_intel/parameters/ept", "N\n").file("/sys/module/kvm_intel/parameters/nested", "1\n");
+    assert_eq!(given(&tree), (Some(false), Some(true), Some(true)));
+    let amd = Tree::new();
+    amd.file("/proc/cpuinfo", "vendor_id\t: AuthenticAMD\nflags\t\t: fpu svm npt\n\n");
+    assert_eq!(given(&amd), (Some(true), Some(false), None));
+    let guest = Tree::new();
+    guest.file("/proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor\n\n");
+    assert_eq!(given(&guest), (None, None, None));
+}
+
+#[test]
+fn firmware_modules_seccomp_and_activity_are_read() {
+    let tree = machines::two_sockets();
+    let edac = "/sys/devices/system/edac/mc/mc0/dimm0";
+    tree.file("/sys/class/dmi/id/bios_version", "2.5.4\n")
+        .file(&format!("{edac}/size"), "32768\n")
+        .file(&format!("{edac}/dimm_mem_type"), "Registered-DDR5\n")
+        .file("/sys/devices/system/edac/mc/mc0/dimm1/size", "0\n")
+        .file("/proc/self/status", "Uid:\t0\t0\t0\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n")
+        .file("/proc/uptime", "7200.50 99.00\n")
+        .file("/proc/loadavg", "1.03 0.66 0.31 3/93 8824\n")
+        .file("/proc/pressure/io", "some avg10=1.50 avg60=0.68 avg300=0.45 total=3\nfull avg10=0.25 avg60=0 total=1\n")
+        .file("/proc/pressure/cpu", "some avg10=nan\n");
+    let host = tree.facts();
+    assert_eq!(host.firmware.product.as_deref(), Some("PowerEdge R760"));
+    assert_eq!(host.firmware.bios_version.as_deref(), Some("2.5.4"));
+    assert_eq!(host.firmware.memory_modules.len(), 1);
+    assert_eq!(host.firmware.memory_modules[0].size_bytes, 32 << 30);
+    assert_eq!(host.limits.seccomp.as_deref(), Some("filter"));
+    assert_eq!((host.activity.uptime_s, host.activity.load), (Some(7200.5), Some([1.03, 0.66, 0.31])));
+    let io = host.activity.pressure["io"];
+    assert_eq!((io.some, io.full, host.activity.pressure.len()), (0.015, Some(0.0025), 1));
+}
+
+#[test]
+fn facts_of_an_older_version_are_read_and_absent_facts_stay_absent() {
+    let old: hostmark_model::HostFacts =
+        serde_json::from_str("{\"hostname\": \"a\", \"cpu\": {\"packages\": 1}}").unwrap();
+    assert_eq!((old.memory.same_page_merging, old.limits.seccomp, old.network.len()), (None, None, 0));
+    let nothing = Tree::new().facts();
+    assert_eq!((nothing.cpu.turbo, nothing.cpu.isolated, nothing.memory.huge_pages), (None, None, None));
+    assert_eq!((nothing.virtualization.nested_paging, nothing.activity), (None, Default::default()));
+}

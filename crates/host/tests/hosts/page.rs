@@ -1,0 +1,129 @@
+//! The page of a host keeps its width in both languages, and each effect and each cure its line.
+
+use hostmark_model::{Disturbed, HostFacts, Lang};
+use hostmark_report::RenderOptions;
+use hostmark_report::findings::host::{host_findings, host_report};
+use hostmark_report::render::host::host as page;
+use unicode_width::UnicodeWidthStr;
+
+use crate::disturbances::everything;
+use crate::machines;
+use crate::tree::Tree;
+
+/// Machines of all kinds, one with control characters wherever a file may have some.
+fn all() -> Vec<HostFacts> {
+    let mut all: Vec<HostFacts> = [
+        machines::small_guest(),
+        machines::two_sockets(),
+        machines::chiplets(),
+        machines::arm_server(),
+        machines::small_container(),
+        machines::one_cpu(),
+        machines::large_server(),
+        machines::hybrid(),
+        Tree::new(),
+    ]
+    .iter()
+    .map(Tree::facts)
+    .collect();
+    let no_sys = machines::small_guest();
+    no_sys.remove("/sys");
+    all.push(no_sys.facts());
+    all.push(hostile());
+    all
+}
+
+/// Every rule has something to say of this machine, and its texts would steer a terminal.
+fn hostile() -> HostFacts {
+    let bad = "\u{1b}[2J\u{7}\u{202e}\nlong words ".repeat(12);
+    let tree = machines::two_sockets();
+    tree.file("/proc/cmdline", &bad)
+        .file("/proc/sys/kernel/hostname", &bad)
+        .file("/proc/self/status", "Uid:\t1000\t1000\t0\t0\nCpus_allowed_list:\t0-511\nSeccomp:\t2\n")
+        .file("/proc/sys/kernel/perf_event_paranoid", "4\n")
+        .file("/proc/sys/kernel/numa_balancing", "1\n")
+        .file("/sys/kernel/mm/ksm/run", "1\n")
+        .file("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")
+        .file("/sys/devices/system/cpu/cpufreq/boost", "1\n")
+        .file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hyperv_clocksource_tsc_page\n");
+    for (name, status) in [
+        ("meltdown", "PTI"),
+        ("spec_rstack_overflow", "Safe RET"),
+        ("reg_file_data_sampling", "Clear Register File"),
+        ("spectre_v2", "Retpolines; BHI: SW loop"),
+    ] {
+        tree.file(&format!("/sys/devices/system/cpu/vulnerabilities/{name}"), format!("Mitigation: {status}\n"));
+    }
+    let mut host = tree.facts();
+    host.virtualization.hypervisor = Some(bad.clone());
+    host.virtualization.container = Some(bad.clone());
+    host.memory.swap_used_bytes = 1 << 30;
+    host.memory.available_bytes = 100 << 20;
+    host.limits.cpu_quota = Some(0.123_456);
+    for directory in &mut host.storage.directories {
+        (directory.path, directory.available_bytes) = (bad.clone(), Some(1));
+    }
+    host
+}
+
+#[test]
+fn every_machine_fits_its_width_in_both_languages_and_steers_no_terminal() {
+    for (index, host) in all().into_iter().enumerate() {
+        for lang in [Lang::En, Lang::Zh] {
+            for width in [80, 100] {
+                let report = host_report(host.clone(), everything());
+                let text = page(&report, &RenderOptions { width, lang, ..RenderOptions::default() });
+                assert!(text.ends_with('\n') && !text.contains("\n\n\n"), "{index}");
+                assert!(text.lines().all(|line| line.width() <= width), "{index}: {text}");
+                let steers = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+                assert!(!text.contains(steers), "{index}: {text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_effect_and_a_cure_are_a_line_each_on_80_columns() {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut hosts = all();
+    for host in &mut hosts {
+        // A name that has to be escaped grows; a real one does not.
+        host.virtualization.hypervisor = host.virtualization.hypervisor.as_ref().map(|_| "microsoft".into());
+        let mut live = everything();
+        live.busy.as_mut().unwrap().name = "fifteen-letters".into();
+        for finding in host_findings(host, &live) {
+            for line in [&finding.effect.en, &finding.effect.zh] {
+                assert!(line.width() <= 80 - 3, "{}: {} {line}", finding.id, line.width());
+            }
+            for line in [&finding.cure.en, &finding.cure.zh] {
+                assert!(line.width() <= 80 - 5, "{}: {} {line}", finding.id, line.width());
+            }
+            seen.insert(finding.id);
+        }
+    }
+    let unseen = |rule: &&&hostmark_report::findings::host::HostRule| !seen.contains(rule.id);
+    let unseen: Vec<&str> =
+        hostmark_report::findings::host::HOST_RULES.iter().filter(unseen).map(|rule| rule.id).collect();
+    assert_eq!(unseen, ["host.no_room_for_runs"].iter().filter(|id| !seen.contains(**id)).copied().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_page_has_five_blocks_and_what_disturbs() {
+    let text = page(&host_report(machines::small_container().facts(), Disturbed::default()), &RenderOptions::default());
+    let headings = [
+        "CPU",
+        "MEMORY",
+        "KERNEL",
+        "VIRTUALIZATION AND LIMITS",
+        "STORAGE AND NETWORK",
+        "WHAT WOULD DISTURB A MEASUREMENT   worst first",
+    ];
+    let found: Vec<usize> = headings
+        .iter()
+        .map(|heading| text.lines().position(|line| line == *heading).unwrap_or_else(|| panic!("{heading}: {text}")))
+        .collect();
+    assert!(found.is_sorted(), "{text}");
+    assert!(text.contains("\n 1 a quota of 0.500 CPU for 2 usable"), "{text}");
+    let quiet = page(&host_report(machines::chiplets().facts(), Disturbed::default()), &RenderOptions::default());
+    assert!(quiet.contains("WHAT WOULD DISTURB A MEASUREMENT   nothing"), "{quiet}");
+}

@@ -1,0 +1,104 @@
+//! What a machine is doing when it is looked at, and what of it would disturb a measurement.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::HostFacts;
+use crate::Text;
+
+/// What the machine was doing; differs between any two looks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Activity {
+    /// Time since boot.
+    pub uptime_s: Option<f64>,
+    /// Load averages of 1, 5 and 15 minutes.
+    pub load: Option<[f64; 3]>,
+    /// Pressure stall information by resource: cpu, memory, io.
+    pub pressure: BTreeMap<String, Pressure>,
+}
+
+/// Shares of the last ten seconds in which tasks waited for a resource: 0.02 is 2 %.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pressure {
+    /// Some task waited.
+    pub some: f64,
+    /// All tasks waited at once.
+    pub full: Option<f64>,
+}
+
+/// What others did with the machine during a short look at it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Disturbed {
+    /// The process that took most CPU time.
+    pub busy: Option<BusyTask>,
+    /// Share of the usable CPUs' time that the hypervisor gave to others: 0.013 is 1.3 %.
+    pub steal_share: Option<f64>,
+    /// Load averages of 1, 5 and 15 minutes.
+    pub load: Option<[f64; 3]>,
+}
+
+/// A process that is not ours and takes CPU time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BusyTask {
+    /// Process id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// CPU time over elapsed time: 0.98 is 98 % of one CPU.
+    pub cpus: f64,
+    /// The CPU on which it ran last.
+    pub last_cpu: usize,
+}
+
+/// What a finding on a host means for a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostWeight {
+    /// Values would scatter or drift: `hostmark host --check` fails.
+    Disturbs,
+    /// Values are shifted, but every time alike: to be known when hosts are compared.
+    Shifts,
+    /// Something cannot be measured or seen here.
+    Note,
+}
+
+/// What one rule says of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFinding {
+    /// A stable name of the rule.
+    pub id: String,
+    /// What it means for a measurement.
+    pub weight: HostWeight,
+    /// What was seen, and its effect.
+    pub effect: Text<String>,
+    /// What to do about it.
+    pub cure: Text<String>,
+}
+
+/// What `hostmark host` tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostReport {
+    /// `hostmark.host/1`.
+    pub schema: String,
+    /// The machine.
+    pub host: HostFacts,
+    /// What others did with it during the look.
+    pub disturbed: Disturbed,
+    /// What follows, worst first.
+    pub findings: Vec<HostFinding>,
+}
+
+impl HostReport {
+    /// The schema that this version writes.
+    pub const SCHEMA: &'static str = "hostmark.host/1";
+
+    /// Whether something would disturb a measurement.
+    pub fn is_disturbed(&self) -> bool {
+        self.findings.iter().any(|finding| finding.weight == HostWeight::Disturbs)
+    }
+}

@@ -1,0 +1,75 @@
+//! Probe sched.ucontext: a pair of switches between two stacks of one thread.
+
+use hostmark_engine::prelude::sys::context;
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "User context switch, pair", zh: "用户态上下文切换（一对）" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::CORE_CYCLES],
+    explain: Explain {
+        what: Text {
+            en: "One thread switches to a coroutine on another stack and back; the coroutine does nothing else. way=own saves \
+                 and loads the registers that a call must preserve, by our own instructions; own_mask also sets the \
+                 signal mask by a system call at each of the two switches; libc calls swapcontext, which does both.",
+            zh: "一个线程切换到另一个栈上的协程再切回来；协程不做别的事。way=own 用自己的指令保存和恢复调用约定要求保留的寄存器；\
+                 own_mask 还在两次切换时各用一次系统调用设置信号掩码；libc 调用 swapcontext，两者都做。",
+        },
+        why: Text {
+            en: "Coroutines, fibres and green threads live by this. It shows that what is dear in ucontext is not the switch \
+                 but the system call that saves the signal mask, which most run-times therefore leave out.",
+            zh: "协程、纤程和绿色线程以此为生。它表明 ucontext 中昂贵的不是切换本身，而是保存信号掩码的系统调用，因此多数运行时都\
+                 省去它。",
+        },
+        reading: Text {
+            en: "own: 3 to 15 ns for the pair. own_mask and libc: two system calls more, so twice syscall.null and some ns. \
+                 Where libc is far above own_mask, its swapcontext saves more state (shadow stacks, vector registers).",
+            zh: "own：一对约 3 到 15 ns。own_mask 与 libc 多两次系统调用，约为两倍 syscall.null 再加若干纳秒。若 libc 远高于 own_mask，\
+                 说明其 swapcontext 保存了更多状态（影子栈、向量寄存器）。",
+        },
+    },
+    axes: &[Axis::choice(
+        "way",
+        "own",
+        Points::Listed { quick: &["own", "own_mask", "libc"], standard: &[], thorough: &[] },
+    )],
+    cross: &[],
+    limit: Limit::CyclesPerOp,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    match case.param::<String>("way")?.as_str() {
+        "own" => {
+            let mut coroutine = context::Coroutine::new()?;
+            case.time_n(|n| (0..n).for_each(|_| coroutine.there_and_back()))
+        }
+        "own_mask" => {
+            let mut coroutine = context::Coroutine::new()?;
+            case.time(|| {
+                context::set_signal_mask()?;
+                coroutine.there_and_back();
+                context::set_signal_mask()
+            })
+        }
+        _ => by_libc(case),
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn by_libc(case: &mut Case) -> Result<()> {
+    let mut coroutine = context::by_libc::LibcCoroutine::new()?;
+    case.time(|| coroutine.there_and_back())
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn by_libc(_: &mut Case) -> Result<()> {
+    Err(Stop::skipped("this C library has no swapcontext"))
+}

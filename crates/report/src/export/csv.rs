@@ -1,0 +1,119 @@
+//! One row for each case and quantity, for spreadsheets and data frames; a case without a value has a row too.
+
+use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Run, Text};
+
+use super::Format;
+use crate::RenderOptions;
+
+/// For tables elsewhere.
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    description: Text {
+        en: "a row for each case and quantity, in base units", zh: "每个用例与量一行，基本单位"
+    },
+    render,
+};
+
+const COLUMNS: [&str; 15] = [
+    "run", "host", "case", "probe", "params", "quantity", "unit", "median", "ci_low", "ci_high", "rounds", "n",
+    "flags", "outcome", "reason",
+];
+/// What the value itself is called, beside the further quantities' own names.
+const VALUE: &str = "value";
+
+fn render(run: &Run, _: &RenderOptions) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Rows of one length into memory: there is nothing that could fail.
+    let _ = writer.write_record(COLUMNS);
+    for case in &run.cases {
+        for row in rows(run, case) {
+            let _ = writer.write_record(&row);
+        }
+    }
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
+fn rows(run: &Run, case: &CaseRecord) -> Vec<[String; COLUMNS.len()]> {
+    let params: Vec<String> = case.params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    let row = |quantity: &str, numbers: [String; 5], flags: &str, outcome: &str, reason: &str| {
+        let [median, low, high, rounds, n] = numbers;
+        let unit = unit(run, case, quantity);
+        let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(String::clone);
+        let [name, host, id, probe, params] = start;
+        let [flags, outcome, reason] = [flags, outcome, reason].map(str::to_owned);
+        let quantity = quantity.to_owned();
+        [name, host, id, probe, params, quantity, unit, median, low, high, rounds, n, flags, outcome, reason]
+    };
+    let without = |outcome: &str, reason: &str| vec![row(VALUE, Default::default(), "", outcome, reason)];
+    match &case.outcome {
+        Outcome::Skipped { reason } => without("skipped", reason),
+        Outcome::Failed { reason } => without("failed", reason),
+        Outcome::Measured(measured) => {
+            let flags = flags(measured);
+            let also = measured.also.iter().map(|(name, also)| (name.as_str(), &also.estimate));
+            let all = std::iter::once((VALUE, &measured.estimate)).chain(also);
+            all.map(|(name, estimate)| row(name, numbers(estimate), &flags, "measured", "")).collect()
+        }
+    }
+}
+
+/// The shortest texts that read back as the same numbers; what is not known is empty.
+fn numbers(estimate: &Estimate) -> [String; 5] {
+    let Estimate { median, ci_low, ci_high, rounds, n, .. } = estimate;
+    let end = |end: &Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+    [median.to_string(), end(ci_low), end(ci_high), rounds.to_string(), n.to_string()]
+}
+
+fn flags(measured: &Measured) -> String {
+    measured.flags.iter().map(|flag| word(&flag.kind)).collect::<Vec<_>>().join(";")
+}
+
+fn unit(run: &Run, case: &CaseRecord, quantity: &str) -> String {
+    let probe = run.probes.iter().find(|probe| probe.id == case.probe);
+    let of_also = |name: &str| probe?.also.iter().find(|also| also.name == name).map(|also| also.unit);
+    let unit = if quantity == VALUE { probe.map(|probe| probe.unit) } else { of_also(quantity) };
+    unit.map(|unit| word(&unit)).unwrap_or_default()
+}
+
+/// A variant as the run file writes it.
+fn word(variant: &impl serde::Serialize) -> String {
+    match serde_json::to_value(variant) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostmark_model::{FlagKind, Unit, load_run};
+    use serde_json::json;
+
+    #[test]
+    fn words_are_those_of_the_run_file() {
+        assert_eq!(word(&Unit::BytesPerSecond), "bytes_per_second");
+        assert_eq!(word(&FlagKind::FewRounds), "few_rounds");
+    }
+
+    #[test]
+    fn a_case_without_a_value_has_a_row_and_what_needs_quotes_has_them() {
+        let run = json!({
+            "schema": "hostmark.run/1", "id": "i", "name": "a,b", "started": "s", "finished": null,
+            "tool": { "version": "1", "target": "t", "libc": "l", "static": false },
+            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0,
+                          "clock": { "source": "tsc", "hz": 1.0, "reason": null, "drift": null } },
+            "host": { "hostname": "h" }, "probes": [],
+            "cases": [
+                { "id": "x.y@s=1,t=2", "probe": "x.y", "params": { "s": "1", "t": "2" },
+                  "outcome": { "skipped": { "reason": "no \"huge\" pages" } } },
+                { "id": "x.z", "probe": "x.z", "params": {}, "outcome": { "failed": { "reason": "it broke" } } },
+            ],
+        });
+        let text = render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], COLUMNS.join(","));
+        assert_eq!(lines[1], r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages""#);
+        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke"#);
+        assert_eq!(lines.len(), 3);
+    }
+}

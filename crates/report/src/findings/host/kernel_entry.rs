@@ -1,0 +1,88 @@
+//! What every entry into the kernel pays besides the hardware's own cost.
+
+use hostmark_model::{HostFacts, HostWeight, Text};
+
+use super::{HostRule, text};
+
+/// (vulnerability, part of the kernel's words, what it does on each entry or exit), the dearest first.
+const COSTS: &[(&str, &str, &str)] = &[
+    ("meltdown", "PTI", "page tables"),
+    ("spec_rstack_overflow", "IBPB", "IBPB"),
+    ("retbleed", "IBPB", "IBPB"),
+    ("mds", "Clear CPU buffers", "VERW"),
+    ("mmio_stale_data", "Clear CPU buffers", "VERW"),
+    ("tsx_async_abort", "Clear CPU buffers", "VERW"),
+    ("reg_file_data_sampling", "Clear Register File", "VERW"),
+    ("tsa", "Clear CPU buffers", "VERW"),
+    ("spec_rstack_overflow", "Safe RET", "returns"),
+    ("retbleed", "untrained return thunk", "returns"),
+    ("retbleed", "Stuffing", "returns"),
+    ("spectre_v2", "BHI: SW loop", "history"),
+    ("spectre_v2", "Retpolines", "retpolines"),
+    ("indirect_target_selection", "Aligned branch", "thunks"),
+];
+/// More would not fit the line.
+const MOST_NAMED: usize = 3;
+
+/// The vulnerabilities whose mitigation costs on entries, with how, each effect once.
+fn costly(host: &HostFacts) -> Vec<(&'static str, &'static str)> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for (name, words, how) in COSTS {
+        let status = host.kernel.vulnerabilities.get(*name).filter(|status| status.contains("Mitigation"));
+        if status.is_some_and(|status| status.contains(words)) && found.iter().all(|(_, known)| known != how) {
+            found.push((name, how));
+        }
+    }
+    found
+}
+
+pub(super) static MITIGATIONS: HostRule = HostRule {
+    id: "host.mitigations",
+    weight: HostWeight::Shifts,
+    cure: Text {
+        en: "compare like with like; mitigations=off only where all code is trusted",
+        zh: "只比较缓解措施相同的主机；仅在代码全部可信时才用 mitigations=off",
+    },
+    see: |host, _| {
+        let costly = costly(host);
+        (!costly.is_empty()).then_some(())?;
+        let named: Vec<&str> = costly.iter().take(MOST_NAMED).map(|(name, _)| short(name)).collect();
+        let more = if costly.len() > MOST_NAMED { " …" } else { "" };
+        let named = named.join(", ") + more;
+        text(
+            format!("every system call pays for mitigations of {named}"),
+            format!("每次系统调用都要为缓解措施付出代价：{named}"),
+        )
+    },
+};
+
+/// The names by which people know the longest of them.
+fn short(name: &'static str) -> &'static str {
+    match name {
+        "spec_rstack_overflow" => "SRSO",
+        "reg_file_data_sampling" => "RFDS",
+        "tsx_async_abort" => "TAA",
+        "indirect_target_selection" => "ITS",
+        name => name,
+    }
+}
+
+pub(super) static SECCOMP: HostRule = HostRule {
+    id: "host.seccomp",
+    weight: HostWeight::Shifts,
+    cure: Text {
+        en: "measure without it: docker --security-opt seccomp=unconfined, or outside",
+        zh: "去掉过滤器再测：docker --security-opt seccomp=unconfined，或在容器外测量",
+    },
+    see: |host, _| {
+        host.limits.seccomp.as_deref().filter(|mode| *mode == "filter")?;
+        let place = match host.virtualization.container.as_deref() {
+            Some(_) => Text { en: "this container", zh: "此容器" },
+            None => Text { en: "this process", zh: "此进程" },
+        };
+        text(
+            format!("{} runs under a seccomp filter: every system call passes it first", place.en),
+            format!("{}受 seccomp 过滤器约束：每次系统调用都要先经过它", place.zh),
+        )
+    },
+};

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Builds the packages: `packaging/build.sh [TARGET…]`, by default this machine's glibc target. A musl target becomes the
+# package hostmark-static, which depends on nothing. A line that begins with "skipped" tells what could not be made.
+#
+#   OUT       where the packages go; target/packages unless set
+#   PACKAGES  which ones: "deb rpm" unless set
+#
+# Needs cargo-deb and cargo-generate-rpm (`cargo install --locked cargo-deb cargo-generate-rpm`), for another
+# architecture also its linker, as CARGO_TARGET_…_LINKER, and to make its man page a way to run it (qemu-user).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Where Cargo.toml's package metadata look for what is not compiled; not moved by CARGO_TARGET_DIR.
+SHARE=$PWD/target/packaging/share
+OUT=${OUT:-$PWD/target/packages}
+PACKAGES=${PACKAGES:-deb rpm}
+
+say() { printf '\n== %s\n' "$*"; }
+skip() { printf 'skipped: %s\n' "$*"; }
+
+target_dir() {
+    cargo metadata --locked --no-deps --format-version 1 | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'
+}
+
+# A file that the program itself writes; absent, with a line, where this program has no such command or cannot run here.
+generate() { # FILE WORDS…
+    local file=$1
+    shift
+    mkdir -p "$(dirname "$file")"
+    if ! "${program[@]}" "$@" >"$file" 2>"$file.errors" || [ ! -s "$file" ]; then
+        skip "${file#"$SHARE/"}: hostmark $*: $(head -n 1 "$file.errors")"
+        rm -f "$file"
+    fi
+    rm -f "$file.errors"
+}
+
+# Documents, man page and completions, laid out as under /usr/share.
+stage() { # EMULATOR… BINARY
+    local program=("$@")
+    rm -rf "$SHARE"
+    mkdir -p "$SHARE/doc/hostmark"
+    cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$SHARE/doc/hostmark/"
+    generate "$SHARE/man/man1/hostmark.1" man
+    [ ! -f "$SHARE/man/man1/hostmark.1" ] || gzip -9n "$SHARE/man/man1/hostmark.1"
+    generate "$SHARE/bash-completion/completions/hostmark" completions bash
+    generate "$SHARE/zsh/vendor-completions/_hostmark" completions zsh
+    generate "$SHARE/fish/vendor_completions.d/hostmark.fish" completions fish
+    find "$SHARE" -type d -empty -delete
+    find "$SHARE" -type f -exec chmod 644 {} +
+}
+
+# Debian's zsh looks elsewhere than that of the rpm distributions.
+zsh_folder() { # NAME
+    local here
+    for here in "$SHARE"/zsh/*; do
+        [ ! -d "$here" ] || [ "${here##*/}" = "$1" ] || mv "$here" "$SHARE/zsh/$1"
+    done
+}
+
+package() { # TARGET
+    local target=$1 deb=() rpm=() emulator=() status=0
+    say "hostmark for $target"
+    # One program for every package, stripped by cargo: cargo-generate-rpm strips nothing.
+    cargo --config 'profile.release.strip = "symbols"' build --release --locked --target "$target" -p hostmark
+    local binary
+    binary=$(target_dir)/$target/release/hostmark
+    if [[ $target == aarch64-*-gnu && $(uname -m) != aarch64 ]]; then
+        emulator=(qemu-aarch64-static -L /usr/aarch64-linux-gnu)
+    fi
+    stage "${emulator[@]}" "$binary"
+    if [[ $target == *-musl ]]; then
+        deb=(--variant static)
+        rpm=(--variant static --auto-req no)
+    fi
+    mkdir -p "$OUT"
+    for kind in $PACKAGES; do
+        case $kind in
+        deb)
+            zsh_folder vendor-completions
+            if cargo deb --version >/dev/null 2>&1; then
+                cargo deb --locked --no-build --no-strip --target "$target" -p hostmark "${deb[@]}" --output "$OUT" || status=1
+            else
+                skip "deb: no cargo-deb"
+            fi
+            ;;
+        rpm)
+            zsh_folder site-functions
+            if cargo generate-rpm --version >/dev/null 2>&1; then
+                cargo generate-rpm -p crates/cli --target "$target" --target-dir "$(target_dir)" "${rpm[@]}" --output "$OUT" || status=1
+            else
+                skip "rpm: no cargo-generate-rpm"
+            fi
+            ;;
+        *)
+            echo "there is no package kind '$kind'; use deb rpm"
+            return 2
+            ;;
+        esac
+    done
+    return "$status"
+}
+
+[ $# -gt 0 ] || set -- "$(rustc -vV | sed -n 's/^host: //p')"
+for target in "$@"; do package "$target"; done
+ls -l "$OUT"

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Checks what a built program costs: `packaging/check-size.sh BINARY`, its size stripped, how fast `list` is there and
+# how much memory `list` and the parent of a run take. Ends with 1 when a bound is passed. A line that begins with
+# "skipped" tells what could not be measured.
+set -euo pipefail
+
+# Bounds; each is about twice what was measured when it was set, so that growth is decided and not slipped in.
+MOST_BYTES=${MOST_BYTES:-7000000}
+MOST_LIST_MS=${MOST_LIST_MS:-20}
+MOST_LIST_KIB=${MOST_LIST_KIB:-8192}
+MOST_RUN_KIB=${MOST_RUN_KIB:-12288}
+# Starts of which the median counts.
+STARTS=50
+
+if [ $# != 1 ] || [ ! -x "$1" ]; then
+    echo "give the program: packaging/check-size.sh target/release/hostmark"
+    exit 2
+fi
+binary=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+check() { # WHAT VALUE BOUND UNIT
+    local verdict=ok
+    [ "$2" -le "$3" ] || { verdict="too much"; failed=1; }
+    printf '%-28s %9d  at most %9d %-5s  %s\n' "$1" "$2" "$3" "$4" "$verdict"
+}
+
+# The most memory of a program that was ever resident, KiB. It is what the kernel counted for the process itself:
+# children's pages are not in it.
+peak_kib() {
+    local status
+    "$@" >"$work/out" 2>&1 &
+    local pid=$! peak=0 now
+    while status=$(cat "/proc/$pid/status" 2>/dev/null) && now=$(awk '/^VmHWM/ { print $2 }' <<<"$status") && [ -n "$now" ]; do
+        peak=$now
+        sleep 0.002
+    done
+    wait "$pid" || { cat "$work/out" >&2; return 1; }
+    echo "$peak"
+}
+
+if strip -o "$work/stripped" "$binary" 2>"$work/strip"; then
+    check "size, stripped" "$(stat -c %s "$work/stripped")" "$MOST_BYTES" bytes
+else
+    echo "skipped: size, stripped: $(head -n 1 "$work/strip")"
+    check "size" "$(stat -c %s "$binary")" "$MOST_BYTES" bytes
+fi
+
+start_us() {
+    local from=${EPOCHREALTIME/[.,]/}
+    "$binary" list >/dev/null
+    echo $((${EPOCHREALTIME/[.,]/} - from))
+}
+"$binary" list >/dev/null
+median_us=$(for ((i = 0; i < STARTS; i++)); do start_us; done | sort -n | sed -n "$((STARTS / 2))p")
+printf 'list, median of %d starts: %d us\n' "$STARTS" "$median_us"
+check "list, time" $(((median_us + 999) / 1000)) "$MOST_LIST_MS" ms
+
+# `list` is over before a reader in a shell looks: GNU time asks the kernel.
+if command -v /usr/bin/time >/dev/null; then
+    /usr/bin/time -f %M -o "$work/list" "$binary" list >/dev/null
+    check "list, resident at most" "$(tail -n 1 "$work/list")" "$MOST_LIST_KIB" KiB
+else
+    echo "skipped: list, resident: there is no /usr/bin/time"
+fi
+run=$(XDG_DATA_HOME="$work" peak_kib "$binary" run syscall clock)
+check "run's parent, resident" "$run" "$MOST_RUN_KIB" KiB
+
+exit "$failed"
