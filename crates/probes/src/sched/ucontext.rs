@@ -25,9 +25,10 @@ pub static PROBE: Probe = Probe {
                  省去它。",
         },
         reading: Text {
-            en: "own: 3 to 15 ns for the pair. own_mask and libc: two system calls more, so twice syscall.null and some ns. \
+            en: "own: 10 to 40 ns for the pair, most of it two mispredicted returns, since each leads to the other \
+                 stack. own_mask and libc: two system calls more, so twice syscall.null and some ns. \
                  Where libc is far above own_mask, its swapcontext saves more state (shadow stacks, vector registers).",
-            zh: "own：一对约 3 到 15 ns。own_mask 与 libc 多两次系统调用，约为两倍 syscall.null 再加若干纳秒。若 libc 远高于 own_mask，\
+            zh: "own：一对约 10 到 40 ns，大半是两次预测失败的返回，因为每次都返回到另一个栈。own_mask 与 libc 多两次系统调用，约为两倍 syscall.null 再加若干纳秒。若 libc 远高于 own_mask，\
                  说明其 swapcontext 保存了更多状态（影子栈、向量寄存器）。",
         },
     },
