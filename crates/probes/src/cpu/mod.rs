@@ -1,5 +1,6 @@
 //! Group cpu: the core itself.
 
 mod frequency;
+mod sieve;
 
-crate::group!("cpu": frequency);
+crate::group!("cpu": frequency sieve);

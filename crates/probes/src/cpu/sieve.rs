@@ -1,0 +1,90 @@
+//! Probe cpu.sieve: the sieve of Eratosthenes to a million, over and over: a pure load of one core or of all.
+
+use hostmark_engine::prelude::*;
+
+/// Numbers below this are sieved.
+const BELOW: usize = 1_000_000;
+/// Primes below a million (OEIS A006880): a sieve that finds another number is wrong, and no fast one.
+const PRIMES: usize = 78_498;
+/// Odd numbers below [`BELOW`], a bit each.
+const WORDS: usize = (BELOW / 2).div_ceil(64);
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Prime sieve to 10^6", zh: "筛法求 10^6 以内素数" },
+    revision: 1,
+    unit: Unit::OperationsPerSecond,
+    better: Better::Higher,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "The sieve of Eratosthenes over the odd numbers below a million, a bit each: 62.5 KB of memory, so that it \
+                 lives in the L2 cache. One operation is a whole sieve, and each must find 78 498 primes. With several \
+                 threads each sieves for itself on its own CPU, and the value is their sum over the time in common.",
+            zh: "对一百万以内的奇数做埃拉托斯特尼筛法，每个数一位：占 62.5 KB，能放进 L2 缓存。一次操作是完整的一遍筛，每遍都必须找到 \
+                 78 498 个素数。多线程时各自在自己的 CPU 上筛，数值为共同时间窗口内的总和。",
+        },
+        why: Text {
+            en: "It is a plain program: shifts, masks, loads, stores and well-predicted branches, no system call and no \
+                 memory to speak of. What it loses in a guest, beside a neighbour or with all CPUs busy is the CPU's own \
+                 loss.",
+            zh: "它是一个普通程序：移位、掩码、加载、存储和易预测的分支，没有系统调用，几乎不占内存。它在虚拟机里、与邻居相处或全部 CPU \
+                 忙碌时的损失，就是 CPU 自身的损失。",
+        },
+        reading: Text {
+            en: "500 to 2000 a second and core. All threads together should give as many times one thread as there are \
+                 cores: less tells of a power limit, of SMT siblings, or of CPUs that the hypervisor shares out.",
+            zh: "每核心每秒 500 到 2000 次。全部线程合计应为单线程乘以核心数：低于此说明有功耗限制、SMT 兄弟线程，或虚拟机监控器把 CPU \
+                 分给了别人。",
+        },
+    },
+    axes: &[Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64]))],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::CORE,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let found = sieve(&mut [0; WORDS]);
+    if found != PRIMES {
+        return Err(Stop::failed(format!("found {found} primes below {BELOW}, not {PRIMES}")));
+    }
+    match case.thread_cpus().as_slice() {
+        [] | [_] => case.rate(1, sieve_n()),
+        cpus => case.parallel(cpus, 1, |_| Ok(sieve_n())),
+    }
+}
+
+fn sieve_n() -> impl FnMut(u64) {
+    let mut composite = vec![0; WORDS];
+    move |n| {
+        for _ in 0..n {
+            std::hint::black_box(sieve(&mut composite));
+        }
+    }
+}
+
+/// Sieves with a bit for each odd number; gives the number of primes, 2 among them.
+fn sieve(composite: &mut [u64]) -> usize {
+    composite.fill(0);
+    let odds = BELOW / 2;
+    let mut index = 1;
+    while (2 * index + 1) * (2 * index + 1) < BELOW {
+        if composite[index / 64] >> (index % 64) & 1 == 0 {
+            let prime = 2 * index + 1;
+            let mut multiple = 2 * index * (index + 1);
+            while multiple < odds {
+                composite[multiple / 64] |= 1 << (multiple % 64);
+                multiple += prime;
+            }
+        }
+        index += 1;
+    }
+    let struck: u32 = composite.iter().map(|word| word.count_ones()).sum();
+    // 1, at index 0, is no prime, and 2 stands in its place.
+    odds - struck as usize
+}
