@@ -48,6 +48,8 @@ fn main() -> ExitCode {
         Command::Host(host) => command::host::host(&host, lang),
         Command::Report(report) => command::report::report(&report, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
+        Command::Completions(completions) => command::completions::completions(&completions),
+        Command::Man => command::completions::man(),
     };
     let exit = done.unwrap_or_else(|error| {
         // Every error is a whole sentence by itself: what caused it is in it, and what to do is its end.

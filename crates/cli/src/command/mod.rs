@@ -1,5 +1,6 @@
 //! The commands, and what all of them share.
 
+pub mod completions;
 pub mod dry_run;
 pub mod explain;
 pub mod host;
@@ -43,6 +44,12 @@ pub enum Command {
     Report(report::ReportArguments),
     /// List the runs that are kept on this machine
     Runs(runs::RunsArguments),
+    /// Print the completion script of a shell
+    #[command(hide = true)]
+    Completions(completions::CompletionsArguments),
+    /// Print the man page
+    #[command(hide = true)]
+    Man,
 }
 
 /// An error that ends with another code than bad input.

@@ -1,0 +1,52 @@
+//! What packages carry besides the program: the man page and the completions, made from the command tree.
+
+use assert_cmd::Command;
+
+fn printed(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_hostmark")).args(arguments).output().expect("a program that starts");
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+const COMMANDS: [&str; 6] = ["run", "list", "explain", "host", "report", "runs"];
+
+#[test]
+fn the_man_page_tells_of_every_command_and_option() {
+    let page = printed(&["man"]);
+    assert!(page.starts_with(".") && page.contains(".TH"));
+    for command in COMMANDS {
+        assert!(page.contains(command), "{command}");
+    }
+    for option in ["profile", "seed", "cpu", "resume", "check"] {
+        assert!(page.contains(option), "{option}");
+    }
+}
+
+#[test]
+fn every_shell_completes_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = printed(&["completions", shell]);
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell} {command}");
+        }
+    }
+}
+
+#[test]
+fn the_bash_completion_is_a_script_that_bash_reads() {
+    let script = printed(&["completions", "bash"]);
+    match Command::new("bash").arg("-n").write_stdin(script).output() {
+        Ok(output) => assert!(output.status.success()),
+        Err(_) => {
+            // A machine without bash completes nothing in it.
+        }
+    }
+}
+
+#[test]
+fn help_shows_no_command_that_is_not_for_people() {
+    let help = printed(&["--help"]);
+    for hidden in ["completions", "worker", "janitor"] {
+        assert!(!help.contains(hidden), "{hidden}");
+    }
+}
