@@ -91,7 +91,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
     const TITLE: Text = Text { en: "Nothing is measured; this would be:", zh: "不做任何测量;若运行,则为:" };
     const TIGHT: Text = Text {
         en: "The limit has no room for all rounds: some cases would be skipped.",
-        zh: "时限容不下全部轮次:部分用例将被跳过。",
+        zh: "时限容不下全部轮次:部分用例将被略过。",
     };
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let forecast = Forecast::of(plan);
@@ -99,7 +99,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let row = |name: &str, count: &Count| {
         let time = seconds(forecast.of_cases(count.measured));
-        let (cases, skips) = (word("cases", "个用例"), word("skipped", "个跳过"));
+        let (cases, skips) = (word("cases", "个用例"), word("skipped", "个略过"));
         format!("{name:<28} {:>5} {cases} {:>5} {skips} {time:>9}\n", count.measured, count.skipped)
     };
     let mut text = format!("{}\n", TITLE.get(lang));
@@ -126,7 +126,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
             text += &row(&format!("  {id}"), count);
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
-                    Some(reason) => format!("{}: {reason}", word("skipped", "跳过")),
+                    Some(reason) => format!("{}: {reason}", word("skipped", "略过")),
                     None => seconds(forecast.of_cases(1)),
                 };
                 text += &format!("    {}   {what}\n", case.id);

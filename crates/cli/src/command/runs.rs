@@ -131,7 +131,7 @@ fn table(kept: &[Kept], lang: Lang) -> String {
             Kept::Run { run, state, measured, skipped, failed } => {
                 let profile = format!("{:?}", run.settings.profile).to_lowercase();
                 let (measured_word, skipped_word, failed_word) =
-                    (word("measured", "已测"), word("skipped", "跳过"), word("failed", "失败"));
+                    (word("measured", "已测"), word("skipped", "略过"), word("failed", "失败"));
                 let state = match state {
                     State::Finished => String::new(),
                     State::Interrupted(reason) => format!("   {}: {reason}", word("interrupted", "中断")),

@@ -29,7 +29,7 @@ pub static PROBE: Probe = Probe {
             en: "One tick of the counter for tsc (0.3 to 1 ns on x86; 1, 10 or 40 ns on arm servers), 1 ns for the kernel's \
                  clocks on x86. 1 ms, 4 ms or 10 ms means a clock that moves with the timer tick, which no short thing \
                  can be timed with.",
-            zh: "tsc 应为计数器的一拍（x86 上 0.3 到 1 ns;arm 服务器上 1、10 或 40 ns），x86 上内核时钟应为 1 ns。\
+            zh: "tsc 应为计数器的一拍（x86 上 0.3 到 1 ns；arm 服务器上 1、10 或 40 ns），x86 上内核时钟应为 1 ns。\
                  若为 1 ms、4 ms 或 10 ms，说明时钟只随定时器节拍前进，无法用来测量短时间。",
         },
     },

@@ -34,7 +34,7 @@ pub static PROBE: Probe = Probe {
                  where a level ends. random above in_page is the price of TLB misses; base pages above pmd likewise. A \
                  small stride looks faster than random beyond L2, because prefetchers guess it. In a guest the L3 is \
                  shared with neighbours: a wide interval there is theirs.",
-            zh: "L1d 为 4 到 5 个核心周期，L2 12 到 18,L3 40 到 80，单路 DRAM 70 到 130 ns。台阶处即某一级的边界。random \
+            zh: "L1d 为 4 到 5 个核心周期，L2 12 到 18，L3 40 到 80，单路 DRAM 70 到 130 ns。台阶处即某一级的边界。random \
                  高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页也是如此。小步长在 L2 之外看起来比 random 快，\
                  因为预取器能猜中。虚拟机里 L3 与邻居共享：那里的宽区间来自邻居。",
         },

@@ -13,7 +13,7 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "getppid by the system-call instruction (syscall, svc), so that neither libc nor the vDSO can answer \
                  instead of the kernel. The kernel saves the registers, looks up one pointer and returns.",
-            zh: "用系统调用指令（syscall、svc）直接执行 getppid,libc 与 vDSO 都无法代替内核作答。内核保存寄存器、\
+            zh: "用系统调用指令（syscall、svc）直接执行 getppid，libc 与 vDSO 都无法代替内核作答。内核保存寄存器、\
                  查一个指针，然后返回。",
         },
         why: Text {
