@@ -15,11 +15,11 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "A buffer is read from end to end, over and over, by loads into registers alone: nothing is added up and \
                  nothing stored. Kernels: best is the vector kernel that suits this CPU and this size, and is noted; scalar 64-bit loads; sse2, avx2, \
-                 avx512, neon, sve by name; avx2-streams goes through four quarters of the buffer side by side, with \
+                 avx512, neon, sve by name; avx512-descending from the end to the start; avx2-streams goes through four quarters of the buffer side by side, with \
                  prefetches; nt with non-temporal prefetches. Every byte is read once a pass, and counts once. Each \
                  thread has a buffer of its own, on its own CPU, and all count in the time that they have in common.",
             zh: "把缓冲区从头到尾反复读入寄存器，不求和、不写回。内核：best 是最适合本 CPU 与该大小的向量内核（记录在备注中）；scalar 是 64 位加载；\
-                 sse2、avx2、avx512、neon、sve 按名称选择；avx2-streams 并排走缓冲区的四个四分之一，并带预取；nt 使用非临时预取。每遍每个字节恰好读一次、计一次。\
+                 sse2、avx2、avx512、neon、sve 按名称选择；avx512-descending 从尾到头读；avx2-streams 并排走缓冲区的四个四分之一，并带预取；nt 使用非临时预取。每遍每个字节恰好读一次、计一次。\
                  每个线程在自己的 CPU 上有自己的缓冲区，只统计所有线程共同的时间窗口。",
         },
         why: Text {
@@ -44,7 +44,7 @@ pub static PROBE: Probe = Probe {
             "best",
             Points::Listed {
                 quick: &["best", "scalar"],
-                standard: &["sse2", "avx2", "avx512", "avx2-streams", "neon", "sve", "nt"],
+                standard: &["sse2", "avx2", "avx512", "avx512-descending", "avx2-streams", "neon", "sve", "nt"],
                 thorough: &[],
             },
         ),

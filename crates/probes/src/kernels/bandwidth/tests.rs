@@ -83,7 +83,8 @@ fn names_are_unique_and_found() {
 fn last_turn(kernel: &str, bytes: usize) -> Vec<usize> {
     match kernel {
         "avx2-streams" => (1..=4).flat_map(|quarter| bytes / 4 * quarter - 128..bytes / 4 * quarter).collect(),
-        "sse2" | "nt" => (bytes - 256..bytes).collect(),
+        "sse2" | "nt" | "avx512" => (bytes - 256..bytes).collect(),
+        "avx512-descending" => (0..256).collect(),
         "sve" => (bytes - 128..bytes).collect(),
         _ => (bytes - 512..bytes).collect(),
     }

@@ -25,6 +25,7 @@ pub(super) static READS: &[ReadKernel] = &[
     ReadKernel { name: "sse2", is_available: always, run: read::sse2 },
     ReadKernel { name: "avx2", is_available: has_avx2, run: read::avx2 },
     ReadKernel { name: "avx512", is_available: has_avx512, run: read::avx512 },
+    ReadKernel { name: "avx512-descending", is_available: has_avx512, run: read::avx512_descending },
     ReadKernel { name: "avx2-streams", is_available: has_avx2, run: read::avx2_streams },
     ReadKernel { name: "nt", is_available: always, run: read::nt },
 ];
@@ -58,7 +59,8 @@ pub(super) static COPIES: &[CopyKernel] = &[
 
 pub(super) fn best_reads(reach: Reach) -> &'static [&'static str] {
     match reach {
-        Reach::FirstCache | Reach::Caches => &["avx512", "avx2", "sse2"],
+        Reach::FirstCache => &["avx512", "avx2", "sse2"],
+        Reach::Caches => &["avx512-descending", "avx2", "sse2"],
         Reach::Memory => &["avx2-streams", "sse2"],
     }
 }

@@ -110,11 +110,13 @@ macro_rules! avx512_loads {
     };
 }
 
-/// The eight 64-byte registers of a chunk, folded by exclusive or.
+/// The first of the 64-byte registers and these, folded by exclusive or.
 macro_rules! avx512_checksum {
-    () => {
+    ($others:literal) => {
         concat!(
-            ".irp i,1,2,3,4,5,6,7\n",
+            ".irp i,",
+            $others,
+            "\n",
             "vpxorq zmm0, zmm0, zmm\\i\n",
             ".endr\n",
             "vextracti64x4 ymm1, zmm0, 1\n",
@@ -147,14 +149,82 @@ read_kernel!(
     after [avx2_checksum!()]
 );
 
-read_kernel!(
-    /// 64-byte loads.
-    avx512,
-    chunk 512,
-    before [],
-    loads [avx512_loads!()],
-    after [avx512_checksum!()]
-);
+/// A 64-byte load of each of these lines of a turn, each into a register of its own.
+macro_rules! avx512_quarter {
+    ($($at:literal),*) => {
+        concat!($("vmovdqa64 zmm", $at, ", [rsi + ", $at, " * 64]\n"),*)
+    };
+}
+
+/// 64-byte loads, four a turn, upwards.
+///
+/// Four and not eight: a load whose address moves on by 256 bytes a turn is one that the first cache's prefetcher can
+/// follow, which brings 3 % in the second cache of Cascade Lake and loses nothing in the first.
+///
+/// # Safety
+/// As of the other kernels.
+pub(super) unsafe fn avx512(start: *const u8, bytes: usize, passes: u64) -> u64 {
+    let checksum: u64;
+    // SAFETY: loads stay between start and end, as a chunk is two turns of 256 bytes; `clobber_abi` covers all vector
+    // registers, whose upper parts are left zero.
+    unsafe {
+        asm!(
+            "2:",
+            "mov rsi, rdi",
+            ".p2align 5",
+            "3:",
+            avx512_quarter!(0, 1, 2, 3),
+            "add rsi, 256",
+            "cmp rsi, rdx",
+            "jb 3b",
+            "dec rcx",
+            "jnz 2b",
+            avx512_checksum!("1,2,3"),
+            out("rsi") _,
+            in("rdi") start,
+            in("rdx") start.wrapping_add(bytes),
+            inout("rcx") passes => _,
+            out("rax") checksum,
+            clobber_abi("sysv64"),
+            options(readonly, nostack),
+        );
+    }
+    checksum
+}
+
+/// 64-byte loads, four a turn, downwards: on Cascade Lake 2 % over upwards in the second cache, and as much in the first;
+/// in memory 3 % less.
+///
+/// # Safety
+/// As of the other kernels.
+pub(super) unsafe fn avx512_descending(start: *const u8, bytes: usize, passes: u64) -> u64 {
+    let checksum: u64;
+    // SAFETY: loads stay between start and end, as a chunk is two turns of 256 bytes; `clobber_abi` covers all vector
+    // registers, whose upper parts are left zero.
+    unsafe {
+        asm!(
+            "2:",
+            "mov rsi, rdx",
+            ".p2align 5",
+            "3:",
+            avx512_quarter!(3, 2, 1, 0),
+            "sub rsi, 256",
+            "cmp rsi, rdi",
+            "jae 3b",
+            "dec rcx",
+            "jnz 2b",
+            avx512_checksum!("1,2,3"),
+            out("rsi") _,
+            in("rdi") start,
+            in("rdx") start.wrapping_add(bytes).wrapping_sub(256),
+            inout("rcx") passes => _,
+            out("rax") checksum,
+            clobber_abi("sysv64"),
+            options(readonly, nostack),
+        );
+    }
+    checksum
+}
 
 /// How far ahead the non-temporal read prefetches, in bytes: nearer and it waits, farther and lines are dropped again.
 macro_rules! nt_ahead {
@@ -202,7 +272,7 @@ read_kernel!(
         ".endr",
         avx512_loads!()
     ],
-    after [avx512_checksum!()]
+    after [avx512_checksum!("1,2,3,4,5,6,7")]
 );
 
 /// Reads the four quarters of the memory side by side, with 32-byte loads behind a prefetch 1 KiB ahead in each.
