@@ -82,6 +82,12 @@ fn a_batch_of_an_earlier_round_is_taken_when_it_fits() {
 }
 
 #[test]
+fn an_operation_that_was_put_off_once_does_not_make_batches_small() {
+    let learned = |slow: u64| taken(None, |number| if number == slow { 3_000_000 } else { 1000 }).0.learned;
+    assert_eq!([learned(0), learned(1), learned(5)], [1000; 3]);
+}
+
+#[test]
 fn operations_that_slow_down_end_with_the_rounds_time() {
     // 80 times as slow once the batch is found: the first batch alone would take the whole time.
     let (samples, histogram) = taken(Some(1000), |number| if number < 1000 { 1000 } else { 80_000 });
