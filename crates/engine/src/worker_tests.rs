@@ -1,11 +1,13 @@
 //! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
-use hostmark_model::{ClockOrder, Taint};
+use hostmark_model::{Better, ClockOrder, Taint, Unit};
 
 use super::*;
 use crate::case::Case;
 use crate::fixture::PLAIN;
-use crate::probe::{Axis, Group, Probe};
+use crate::probe::{Axis, Group, Probe, Quantity};
+
+const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, better: Better::Lower, title: PLAIN.title };
 
 static FINE: Probe = Probe { measure: Measure::Run(fine), ..PLAIN };
 static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
@@ -15,6 +17,11 @@ static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
 static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
 static NOTHING: Probe = Probe { measure: Measure::Run(nothing), ..PLAIN };
 static ELIDED: Probe = Probe { measure: Measure::Run(elided), ..PLAIN };
+static MORE: Probe = Probe { also: &[LOSS, Quantity::CORE_CYCLES], measure: Measure::Run(more), ..PLAIN };
+static NAN: Probe = Probe { also: &[LOSS], measure: Measure::Run(not_a_number), ..PLAIN };
+static FILLED: Probe = Probe { also: &[Quantity::CORE_CYCLES], measure: Measure::Run(filled), ..PLAIN };
+static UNDECLARED: Probe = Probe { measure: Measure::Run(more), ..PLAIN };
+static TAILS: Probe = Probe { measure: Measure::Run(tails), ..PLAIN };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
 static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
 
@@ -29,6 +36,11 @@ static CATALOGUE: Catalogue = &[&Group {
         ("twice", &TWICE),
         ("nothing", &NOTHING),
         ("elided", &ELIDED),
+        ("more", &MORE),
+        ("nan", &NAN),
+        ("filled", &FILLED),
+        ("undeclared", &UNDECLARED),
+        ("tails", &TAILS),
         ("derived", &DERIVED),
         ("placed", &PLACED),
     ],
@@ -73,6 +85,30 @@ fn nothing(_: &mut Case) -> Result<()> {
 
 fn elided(case: &mut Case) -> Result<()> {
     case.time_n(|_| ())
+}
+
+fn more(case: &mut Case) -> Result<()> {
+    case.also("loss", [0.5])?;
+    fine(case)?;
+    case.also("loss", [0.25, 0.125])
+}
+
+fn not_a_number(case: &mut Case) -> Result<()> {
+    case.also("loss", [f64::NAN])?;
+    fine(case)
+}
+
+fn tails(case: &mut Case) -> Result<()> {
+    case.tails(|clock| {
+        let start = clock.start();
+        count(100);
+        Ok(clock.end().since(start))
+    })
+}
+
+fn filled(case: &mut Case) -> Result<()> {
+    case.also("cycles", [1.0])?;
+    fine(case)
 }
 
 fn placed(case: &mut Case) -> Result<()> {
@@ -134,6 +170,37 @@ fn a_round_that_goes_well_is_notes_samples_done() {
     assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
     assert!(taints.iter().all(|&taint| taint & !15 == 0 && taint & Taint::MIGRATED == 0));
     assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
+}
+
+#[test]
+fn every_operation_of_a_round_is_told_as_a_histogram() {
+    let events = told(order("try.tails"));
+    let [Event::Samples { ns, iterations, .. }, Event::Histogram(histogram), Event::Done { noise }] = events.as_slice()
+    else {
+        panic!("{events:?}")
+    };
+    let operations: u64 = histogram.counts.iter().sum();
+    assert!(iterations.iter().all(|&iterations| iterations == 1));
+    // All of every batch but the last, which the end of the time may cut short.
+    assert!(operations >= noise.iterations * (ns.len() as u64 - 1), "{operations} {noise:?}");
+    assert!(histogram.values.is_sorted() && histogram.values.len() == histogram.counts.len());
+    let (first, last) = (histogram.values[0] as f64, *histogram.values.last().unwrap() as f64);
+    assert!(ns.iter().all(|&ns| ns > first * 0.99 && ns < last * 1.01), "{first} {last} {ns:?}");
+}
+
+#[test]
+fn further_quantities_are_told_before_the_end_with_all_their_values() {
+    let events = told(order("try.more"));
+    let [.., Event::Also { name, values }, Event::Done { .. }] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((name.as_str(), values.as_slice()), ("loss", [0.5, 0.25, 0.125].as_slice()));
+}
+
+#[test]
+fn a_quantity_that_is_not_declared_or_no_number_fails_the_round() {
+    let undeclared = |name: &str| format!("the probe declares no quantity '{name}' that it measures itself");
+    assert_eq!(failed("try.undeclared"), undeclared("loss"));
+    assert_eq!(failed("try.filled"), undeclared("cycles"));
+    assert_eq!(failed("try.nan"), "the quantity 'loss' came to NaN, which is no finite number");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Histogram;
+
 /// Version of the protocol; a worker of another version is refused.
 pub const PROTOCOL: u32 = 1;
 
@@ -124,6 +126,15 @@ pub enum Event {
         amount: u64,
         /// A [`Taint`] each.
         taints: Vec<u8>,
+    },
+    /// Every operation of the round, where single ones are timed.
+    Histogram(Histogram),
+    /// Values of a further quantity that the probe measured itself, in that quantity's unit.
+    Also {
+        /// The quantity's name.
+        name: String,
+        /// Its values in this round, any number.
+        values: Vec<f64>,
     },
     /// The round is complete.
     Done {
