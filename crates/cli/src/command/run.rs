@@ -358,7 +358,7 @@ fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<Strin
         let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
         found.push(Text {
             en: format!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run"),
-            zh: format!("有繁忙的进程(pid {pid},{name},占一个 CPU 的 {percent:.0} %)干扰了本次运行"),
+            zh: format!("有繁忙的进程（pid {pid}，{name}，占一个 CPU 的 {percent:.0} %）干扰了本次运行"),
         });
     }
     found
@@ -377,7 +377,7 @@ fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
             "saved as {file}\nmore: hostmark report {name} --verbose    explain: hostmark explain memory.latency\n"
         ),
         Lang::Zh => {
-            format!("已存为 {file}\n更多:hostmark report {name} --verbose    讲解:hostmark explain memory.latency\n")
+            format!("已存为 {file}\n更多：hostmark report {name} --verbose    讲解：hostmark explain memory.latency\n")
         }
     };
     format!("\n{text}")
