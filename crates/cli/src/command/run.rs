@@ -20,7 +20,7 @@ use hostmark_probes::CATALOGUE;
 use hostmark_report::{RenderOptions, export, findings};
 
 use super::janitor::Janitor;
-use super::{EndsWith, dry_run, lost, report, resume, unwritten, worker};
+use super::{dry_run, lost, report, resume, unwritten, worker};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -180,10 +180,6 @@ fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Res
         set: arguments.set.clone(),
     };
     let plan = plan::plan(CATALOGUE, &host, request)?;
-    if plan.selected.is_empty() {
-        let sentence = "nothing is selected; hostmark list shows what there is";
-        return Err(EndsWith(Exit::NothingSelected, sentence.into()).into());
-    }
     Ok((plan, host))
 }
 
