@@ -160,7 +160,10 @@ fn a_filter_that_fits_nothing_is_answered_with_what_would() {
             ),
         );
     }
-    assert_selects_nothing(&["run", "a\n\u{1b}[31mb"], "no probe is called 'a\u{fffd}\u{fffd}[31mb'; hostmark list shows all");
+    assert_selects_nothing(
+        &["run", "a\n\u{1b}[31mb"],
+        "no probe is called 'a\u{fffd}\u{fffd}[31mb'; hostmark list shows all",
+    );
 }
 
 #[test]
