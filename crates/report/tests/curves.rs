@@ -88,7 +88,8 @@ fn a_level_that_is_not_proven_slower_is_passed_over() {
     revalue(&mut run, "memory.read", 0.004, |size, rate| if (1 << 20..1 << 26).contains(&size) { 80e9 } else { rate });
     let text = text(&run, STEPS);
     assert!(text.contains("to 84.0 GB/s in L2") && !text.contains("in L3"), "{text}");
-    assert!(text.contains("to 11.9 GB/s in DRAM (÷7.06, between 16 MiB and 64 MiB)"), "{text}");
+    // Nor can it be said where the second cache ends.
+    assert!(text.contains("to 11.9 GB/s in DRAM (÷7.06, L3 not told apart)"), "{text}");
 }
 
 #[test]

@@ -54,28 +54,28 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     OPERATIONS.iter().filter_map(|operation| conclusion(run, operation)).collect()
 }
 
-/// A level with the point that stands for it.
-type Plateau<'a> = (&'static Level, Point<'a>);
-
 fn conclusion(run: &Run, operation: &Operation) -> Option<Conclusion> {
     let points = curve(run, operation.probe, "size", &[]);
-    let mut plateaus = LEVELS.iter().filter_map(|level| plateau(run, level, &points, operation.buffers));
-    let (first, begin): Plateau = plateaus.next()?;
+    let mut levels = LEVELS.iter().skip_while(|level| plateau(run, level, &points, operation.buffers).is_none());
+    let first = levels.next()?;
+    let begin = plateau(run, first, &points, operation.buffers)?;
     let (mut en, mut zh, mut cases) = (Vec::new(), Vec::new(), vec![begin.case.id.clone()]);
-    let mut last = begin;
-    // A level that is not proven slower is passed over: the next one is held against the same.
-    for (level, point) in plateaus {
-        if !last.is_above(&point, STEP) {
+    let (mut last, mut passed) = (begin, Vec::new());
+    for level in levels {
+        // A level that is not proven slower is passed over: the next one is held against the same.
+        let point = plateau(run, level, &points, operation.buffers).filter(|point| last.is_above(point, STEP));
+        let Some(point) = point else {
+            passed.push(level.name);
             continue;
-        }
-        let Some((inside, outside)) = bend(&points, &last, &point) else { continue };
+        };
         let [to, factor] = [rate(&point), number(last.estimate.median / point.estimate.median)];
-        let [inside, outside] = [inside, outside].map(|point| size_text(point.at));
         let place = placed(run, level);
-        en.push(format!("to {to} in {} (÷{factor}, between {inside} and {outside})", place.en));
-        zh.push(format!("{}为 {to}（降为 1/{factor}，转折在 {inside} 与 {outside} 之间）", place.zh));
+        let where_to = bend_text(&points, &last, &point, &passed);
+        en.push(format!("to {to} in {} (÷{factor}{})", place.en, where_to.en));
+        zh.push(format!("{}为 {to}（降为 1/{factor}{}）", place.zh, where_to.zh));
         cases.push(point.case.id.clone());
         last = point;
+        passed.clear();
     }
     if en.is_empty() {
         return None;
@@ -100,34 +100,45 @@ fn conclusion(run: &Run, operation: &Operation) -> Option<Conclusion> {
     Some(Conclusion { text, cases })
 }
 
-/// The point that stands for a level: the largest that lies well inside it, over the level before; in memory the largest.
-fn plateau<'a>(run: &Run, level: &'static Level, points: &[Point<'a>], buffers: f64) -> Option<Plateau<'a>> {
+/// The point that stands for a level: of those well inside it, over the level before, the one in the middle; in memory
+/// the largest.
+fn plateau<'a>(run: &Run, level: &Level, points: &[Point<'a>], buffers: f64) -> Option<Point<'a>> {
+    let sizes = |level: &Level| {
+        let measured = level.measured_size(run).map(|size| size.median);
+        [measured, level.reported(run).map(|cache| cache.size_bytes as f64)].into_iter().flatten().collect::<Vec<f64>>()
+    };
     let before = LEVELS.iter().take_while(|other| other.key != level.key);
     // What is reported and not measured may be there as well.
-    let ends = |level: &Level| {
-        let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
-        let measured = level.measured_size(run).map(|size| size.median);
-        measured.into_iter().chain(reported).fold(0.0, f64::max)
+    let least = before.flat_map(sizes).fold(0.0, f64::max);
+    let inside = |most: f64| {
+        let footprint = |point: &Point| point.at as f64 * buffers;
+        let inside = points.iter().filter(|point| footprint(point) > least && footprint(point) <= most);
+        inside.copied().collect::<Vec<Point>>()
     };
-    let least = before.map(ends).fold(0.0, f64::max);
-    let most = match level.cache {
-        Some(_) => level.size(run)? / 2.0,
+    match level.cache {
+        Some(_) => {
+            // As measured; a cache that others use up has room for no point, and is looked for where it is reported.
+            let found = sizes(level).into_iter().map(|size| inside(size / 2.0)).find(|found| !found.is_empty())?;
+            found.get(found.len() / 2).copied()
+        }
         // Without a cache to compare with, no size is known to lie in memory.
-        None if least > 0.0 => f64::INFINITY,
-        None => return None,
-    };
-    let footprint = |point: &&Point| point.at as f64 * buffers;
-    let inside = points.iter().filter(|point| footprint(point) > least && footprint(point) <= most);
-    Some((level, *inside.max_by_key(|point| point.at)?))
+        None if least > 0.0 => inside(f64::INFINITY).pop(),
+        None => None,
+    }
 }
 
-/// The neighbours between which the curve passes the middle of two plateaus.
-fn bend<'a>(points: &[Point<'a>], high: &Point, low: &Point) -> Option<(Point<'a>, Point<'a>)> {
+/// Between which sizes the curve passes the middle of two plateaus; or which levels are in between, where some are.
+fn bend_text(points: &[Point], high: &Point, low: &Point, passed: &[&str]) -> Text<String> {
+    if !passed.is_empty() {
+        let names = passed.join(", ");
+        return Text { en: format!(", {names} not told apart"), zh: format!("，其间的 {names} 未能分辨") };
+    }
     let middle = (high.estimate.median * low.estimate.median).sqrt();
     let between: Vec<&Point> = points.iter().filter(|point| (high.at..=low.at).contains(&point.at)).collect();
-    let crossing =
-        between.windows(2).find(|pair| pair[0].estimate.median >= middle && pair[1].estimate.median < middle)?;
-    Some((*crossing[0], *crossing[1]))
+    let is_crossing = |pair: &&[&Point]| pair[0].estimate.median >= middle && pair[1].estimate.median < middle;
+    let Some(pair) = between.windows(2).find(is_crossing) else { return Text::default() };
+    let [inside, outside] = [pair[0], pair[1]].map(|point| size_text(point.at));
+    Text { en: format!(", between {inside} and {outside}"), zh: format!("，转折在 {inside} 与 {outside} 之间") }
 }
 
 /// A level with what it holds: as measured where it was, and what the host says where that is another size.
