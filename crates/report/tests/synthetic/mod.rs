@@ -118,7 +118,7 @@ fn probes() -> Vec<ProbeInfo> {
         ),
         probe("memory.read", ("memory read", "内存读"), Unit::BytesPerSecond, memory, bandwidth),
         probe("memory.write", ("memory write", "内存写"), Unit::BytesPerSecond, memory, bandwidth),
-        probe("memory.copy", ("memory copy", "内存拷贝"), Unit::BytesPerSecond, memory, bandwidth),
+        probe("memory.copy", ("memory copy", "内存复制"), Unit::BytesPerSecond, memory, bandwidth),
         probe(
             "memory.latency",
             ("memory latency", "内存延迟"),
