@@ -104,13 +104,14 @@ fn table(plan: &Plan, lang: Lang) -> String {
     };
     let mut text = format!("{}\n", TITLE.get(lang));
     text += &format!(
-        "{} {} × {} {}, ≈ {} / {} s   seed {:x}\n",
+        "{} {} × {} {}, ≈ {} / {} s   {} {:#x}\n",
         forecast.cases,
         word("cases", "个用例"),
         forecast.rounds,
         word("rounds", "轮"),
         seconds(forecast.in_all()),
         allowance(plan.request.profile).limit.as_secs(),
+        word("seed", "种子"),
         plan.request.seed
     );
     if !forecast.fits() {

@@ -64,8 +64,8 @@ pub struct RunArguments {
     /// How to show it
     #[arg(long, default_value = "table", value_parser = report::formats())]
     format: String,
-    /// Seed of all orders; by default a new one, which is recorded
-    #[arg(long)]
+    /// Seed of all orders, decimal or 0x…; by default a new one, which is recorded
+    #[arg(long, value_name = "N", value_parser = seed)]
     seed: Option<u64>,
     /// Measure these points of an axis in the place of its own, in all selected probes or in those named: size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
@@ -83,6 +83,15 @@ pub struct RunArguments {
     /// Show every interval, sample count and note
     #[arg(long, short)]
     verbose: bool,
+}
+
+/// A seed as a person types it, or pastes it from a run's table.
+fn seed(typed: &str) -> Result<u64, String> {
+    let number = match typed.strip_prefix("0x").or_else(|| typed.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => typed.parse(),
+    };
+    number.map_err(|error| format!("{error}; give a number below 2^64, in decimal or in hexadecimal as 0x7f3a"))
 }
 
 /// What a run needs before its first round.
