@@ -332,5 +332,5 @@ fn a_worker_started_by_hand_says_who_starts_it() {
     let (code, out, errors) = ended(Home::new().hostmark(&["worker"]).stdin(Stdio::null()));
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(errors.contains("a worker is started by a run") && errors.ends_with("; use hostmark run\n"), "{errors}");
-    assert_eq!(ended(Home::new().hostmark(&["janitor"]).stdin(Stdio::null())), (0, String::new(), String::new()));
+    assert_eq!(ended(Home::new().hostmark(&["janitor"]).stdin(Stdio::null())), (0, "\n".into(), String::new()));
 }

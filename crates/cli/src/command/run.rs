@@ -337,12 +337,7 @@ impl WorkerLink for LocalLink {
 fn measure(setting: &Setting, stop: &StopRequest, journal: Option<&mut Journal>, wall: &dyn Wall) -> Result<Results> {
     let program = std::env::current_exe()
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
-    let janitor = Janitor::start(&program).map_err(|error| {
-        let program = program.display();
-        lost(format!(
-            "{program} cannot be started ({error}); look at the limits of processes and of memory (ulimit -a)"
-        ))
-    })?;
+    let janitor = Janitor::start(&program).map_err(lost)?;
     let janitor = Rc::new(RefCell::new(janitor));
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
         janitor.borrow_mut().tell(&Charge::Directory(PathBuf::from(&order.scratch)));
@@ -363,6 +358,12 @@ fn spawn(program: &Path, order: &Order, stop: &StopRequest) -> io::Result<Worker
 /// What took the machine's time while the run went on.
 fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<String>> {
     let mut found = Vec::new();
+    if let Some(emulator) = crate::emulator::name() {
+        found.push(Text {
+            en: format!("{emulator} executed this program: what was measured is the emulator, not this machine"),
+            zh: format!("本程序由 {emulator} 模拟执行：测得的是模拟器，不是本机"),
+        });
+    }
     if let Some(busy) = busiest_other(before, after).filter(|busy| busy.cpus >= BUSY_CPUS) {
         let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
         found.push(Text {
