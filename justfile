@@ -23,6 +23,7 @@ smoke *FILTERS:
 # Write the generated documents anew, and build the API's
 docs:
     HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue
+    HOSTMARK_BLESS=1 cargo test -p hostmark-model --lib schema
     cargo doc --workspace --no-deps
 
 # A probe of this group and name from the example of docs/adding-a-probe.md; its two words in mod.rs are yours to add

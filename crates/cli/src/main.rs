@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod emulator;
 mod language;
 mod output;
 mod progress;

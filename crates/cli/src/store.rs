@@ -1,8 +1,9 @@
 //! The runs kept on this machine: where they lie, how they are named, how one is found again.
 
-use std::fs::{self, File, Permissions};
+mod whole;
+
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -68,33 +69,13 @@ impl Place {
 
     /// Writes the run's file: whole and synced, or not at all.
     pub fn save(&self, text: &str) -> io::Result<()> {
-        write_whole(&self.file, text, self.replace)
+        whole::write(&self.file, text, self.replace)
     }
 }
 
 /// Where a file is to lie.
 fn parent(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Writes a file whole and synced, or not at all; a symbolic link goes on pointing to it.
-fn write_whole(path: &Path, text: &str, replace: bool) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if !parent(&path).is_dir() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            format!("there is no directory {}", parent(&path).display()),
-        ));
-    }
-    let mut builder = tempfile::Builder::new();
-    // A run is for others to read as well, as any file that a program writes, as far as the umask allows.
-    let builder = builder.prefix(".hostmark-").suffix(".tmp").permissions(Permissions::from_mode(0o666));
-    // The name of a file that is gone again is nothing to tell.
-    let mut file = builder.tempfile_in(parent(&path)).map_err(|error| io::Error::from(error.kind()))?;
-    file.as_file_mut().write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    let persisted = if replace { file.persist(&path) } else { file.persist_noclobber(&path) };
-    persisted.map(drop).map_err(|error| error.error)
 }
 
 /// A host's name as a part of a file name.
@@ -191,6 +172,6 @@ pub fn load(path: &Path) -> Result<Run> {
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => File::options().write(true).open(path)?.write_all(text.as_bytes()),
-        _ => write_whole(path, text, true),
+        _ => whole::write(path, text, true),
     }
 }

@@ -4,10 +4,14 @@
 mod skip;
 mod support;
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use hostmark_engine::probe::entries;
+use hostmark_probes::CATALOGUE;
+use rustix::fs::{Mode, OFlags};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files, said};
 
@@ -97,8 +101,14 @@ fn a_list_has_a_line_for_each_probe() {
     let probes: Vec<hostmark_model::ProbeInfo> = serde_json::from_str(&json).unwrap();
     assert!(!probes.is_empty());
     for probe in &probes {
-        assert!(table.lines().any(|line| line.split_whitespace().next() == Some(&probe.id)), "{}: {table}", probe.id);
+        let line = table.lines().find(|line| line.split_whitespace().next() == Some(&probe.id));
+        let line = line.unwrap_or_else(|| panic!("{}: {table}", probe.id));
+        let says = |word: &str| line.split_whitespace().any(|found| found == word);
+        let words = probe.axes.iter().map(|axis| &axis.name).chain(&probe.needs);
+        assert!(words.into_iter().all(|word| says(word)) && says("needs") != probe.needs.is_empty(), "{line}");
     }
+    let known: Vec<_> = entries(CATALOGUE).map(|entry| entry.info()).collect();
+    assert_eq!(probes, known);
     let (_, group, _) = hostmark(&["list", "clock", "--format", "json"]);
     let group: Vec<hostmark_model::ProbeInfo> = serde_json::from_str(&group).unwrap();
     assert!(!group.is_empty() && group.iter().all(|probe| probe.id.starts_with("clock.")));
@@ -164,6 +174,25 @@ fn a_filter_that_fits_nothing_is_answered_with_what_would() {
         &["run", "a\n\u{1b}[31mb"],
         "no probe is called 'a\u{fffd}\u{fffd}[31mb'; hostmark list shows all",
     );
+}
+
+#[test]
+fn a_program_that_is_killed_while_it_writes_a_file_leaves_nothing_of_it() {
+    let home = Home::new();
+    let (run, directory) = (home.data.path().join("run.json"), home.data.path().join("out"));
+    std::fs::write(&run, &*RUN).unwrap();
+    std::fs::create_dir(&directory).unwrap();
+    let nameless = rustix::fs::open(&directory, OFlags::TMPFILE | OFlags::WRONLY, Mode::RUSR);
+    if nameless.is_err() {
+        return skipped("this file system has no files without a name");
+    }
+    // The kernel kills who writes past the limit, here before a tenth is written: signal 25, SIGXFSZ.
+    assert!(RUN.len() > 10 << 10);
+    let mut command = home.start("sh");
+    command.args(["-c", "ulimit -c 0; ulimit -f 1; exec \"$0\" \"$@\"", PROGRAM, "report", "--format", "json"]);
+    let status = command.arg(&run).arg("--out").arg(directory.join("copy.json")).status().unwrap();
+    assert_eq!(status.signal(), Some(25), "{status}");
+    assert!(files(&directory).is_empty(), "{:?}", files(&directory));
 }
 
 #[test]
@@ -315,5 +344,5 @@ fn a_worker_started_by_hand_says_who_starts_it() {
     let (code, out, errors) = ended(Home::new().hostmark(&["worker"]).stdin(Stdio::null()));
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(errors.contains("a worker is started by a run") && errors.ends_with("; use hostmark run\n"), "{errors}");
-    assert_eq!(ended(Home::new().hostmark(&["janitor"]).stdin(Stdio::null())), (0, String::new(), String::new()));
+    assert_eq!(ended(Home::new().hostmark(&["janitor"]).stdin(Stdio::null())), (0, "\n".into(), String::new()));
 }

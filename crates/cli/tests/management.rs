@@ -84,6 +84,24 @@ fn what_cannot_be_set_is_refused() {
 }
 
 #[test]
+fn a_seed_that_is_shown_can_be_given_again() {
+    let home = Home::new();
+    let dry =
+        |seed: &str, format: &str| printed(&home, &["run", "clock", "--dry-run", "--seed", seed, "--format", format]);
+    for seed in ["32570", "0x7f3a", "0x7F3A"] {
+        assert_eq!(serde_json::from_str::<Value>(&dry(seed, "json")).unwrap()["seed"], 0x7f3a, "{seed}");
+        assert!(dry(seed, "table").contains("   seed 0x7f3a\n"), "{seed}");
+    }
+    let largest = dry("0xffffffffffffffff", "json");
+    assert_eq!(serde_json::from_str::<Value>(&largest).unwrap()["seed"], u64::MAX);
+    for seed in ["7f3a", "0x", "1.5", "0x10000000000000000", ""] {
+        let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock", "--dry-run", "--seed", seed]));
+        assert_eq!((code, out.as_str()), (2, ""), "{seed}");
+        assert!(errors.contains("in hexadecimal as 0x7f3a"), "{seed}: {errors}");
+    }
+}
+
+#[test]
 fn a_dry_run_shows_the_plan_and_touches_nothing() {
     let home = Home::new();
     let arguments = ["run", "clock", "ipc", "--set", "source=monotonic", "--dry-run", "--seed", "5"];

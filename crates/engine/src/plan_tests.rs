@@ -208,6 +208,15 @@ fn what_the_host_lacks_becomes_the_reason() {
 }
 
 #[test]
+fn a_run_file_says_what_a_probe_needs() {
+    let needs = |id: &str| crate::probe::find(CATALOGUE, id).unwrap().info().needs;
+    assert_eq!(needs("net.tcp_connect"), ["root"]);
+    assert_eq!(needs("memory.stream"), ["huge_pages"]);
+    assert_eq!(needs("net.tcp"), [""; 0]);
+    assert_eq!([Need::Cpus(2), Need::Kernel(6, 1)].map(|need| need.to_string()), ["cpus>=2", "kernel>=6.1"]);
+}
+
+#[test]
 fn kernels_are_compared_as_numbers() {
     let mut host = host();
     for (release, met) in [("6.1.0", true), ("6.10.3-arch", true), ("5.15.0", false), ("10.0", true), ("6", false)] {

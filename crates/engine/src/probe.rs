@@ -1,5 +1,7 @@
 //! A probe is data and one function; everything that help, plan, worker and report need of it stands in its one struct.
 
+use std::fmt;
+
 use hostmark_model::{
     AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, QuantityInfo, Text, Unit,
 };
@@ -149,6 +151,18 @@ pub enum Need {
     HugePages,
 }
 
+impl fmt::Display for Need {
+    /// As lists and run files name it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Cpus(count) => write!(f, "cpus>={count}"),
+            Need::Root => f.write_str("root"),
+            Need::Kernel(major, minor) => write!(f, "kernel>={major}.{minor}"),
+            Need::HugePages => f.write_str("huge_pages"),
+        }
+    }
+}
+
 /// How a probe's value comes to be.
 #[derive(Clone, Copy)]
 pub enum Measure {
@@ -247,6 +261,7 @@ impl Entry {
             section: probe.section.to_owned_text(),
             replaces: probe.replaces.iter().map(|&name| name.to_owned()).collect(),
             axes: probe.axes.iter().map(Axis::info).collect(),
+            needs: probe.needs.iter().map(Need::to_string).collect(),
         }
     }
 }

@@ -12,6 +12,7 @@ pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, Netwo
 
 /// The machine that a run measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HostFacts {
     /// The host's name.
@@ -66,6 +67,7 @@ impl HostFacts {
 
 /// The processor's model and abilities.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CpuFacts {
     /// `x86_64` or `aarch64`.
@@ -98,6 +100,7 @@ pub struct CpuFacts {
 
 /// One logical CPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CpuFact {
     /// The kernel's id.
@@ -122,6 +125,7 @@ pub struct CpuFact {
 
 /// What a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
     /// Data.
@@ -135,6 +139,7 @@ pub enum CacheKind {
 
 /// One cache, with the CPUs it serves.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CacheFact {
     /// 1, 2, 3 …
@@ -153,6 +158,7 @@ pub struct CacheFact {
 
 /// One memory node.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NodeFact {
     /// The kernel's id.
@@ -169,6 +175,7 @@ pub struct NodeFact {
 
 /// Huge pages that were reserved (hugetlbfs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HugePages {
     /// The size of each.
@@ -179,6 +186,7 @@ pub struct HugePages {
 
 /// Memory and its pages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MemoryFacts {
     /// All memory of the kernel.
@@ -213,6 +221,7 @@ pub struct MemoryFacts {
 
 /// The kernel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct KernelFacts {
     /// As `uname -r`.
@@ -237,6 +246,7 @@ pub struct KernelFacts {
 
 /// What the machine runs in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct VirtualizationFacts {
     /// The hypervisor: kvm, xen, vmware, microsoft …; none on bare metal.
@@ -256,6 +266,7 @@ pub struct VirtualizationFacts {
 
 /// What the process may use.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LimitFacts {
     /// 1 or 2, where control groups are mounted.

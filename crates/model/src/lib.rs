@@ -8,6 +8,8 @@ mod host;
 mod outcome;
 mod probe;
 mod run;
+#[cfg(test)]
+mod schema_tests;
 mod text;
 mod unit;
 

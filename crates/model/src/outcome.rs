@@ -8,6 +8,7 @@ use crate::Params;
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
     /// A t interval over the logarithms of the round medians (fewer than ten rounds).
@@ -22,6 +23,7 @@ pub enum IntervalMethod {
 
 /// The estimate of a value from its rounds; every number in the base unit of its quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The median of the round medians.
     pub median: f64,
@@ -61,6 +63,7 @@ impl Estimate {
 
 /// A further quantity of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Also {
     /// Its estimate.
     pub estimate: Estimate,
@@ -77,6 +80,7 @@ pub struct Histogram {
 
 /// What disturbed a case, summed over its samples and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Noise {
     /// Samples that were marked: migrated, or kept waiting for over 1 % of their time.
     pub tainted: u64,
@@ -96,6 +100,7 @@ pub struct Noise {
 
 /// What is remarkable about a measured value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FlagKind {
     /// Fewer than three rounds: no interval.
@@ -118,6 +123,7 @@ pub enum FlagKind {
 
 /// A remark on a value, with what it stands on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Flag {
     /// Which remark.
     pub kind: FlagKind,
@@ -127,6 +133,7 @@ pub struct Flag {
 
 /// One round as the run file keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoundRecord {
     /// Which round, from 0.
     pub round: u32,
@@ -146,6 +153,7 @@ pub struct RoundRecord {
 
 /// A measured case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
     /// The value with its interval.
     pub estimate: Estimate,
@@ -172,6 +180,7 @@ pub struct Measured {
 
 /// How a case ended: nothing is silently absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It has a value.
@@ -190,8 +199,10 @@ pub enum Outcome {
 
 /// A case and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseRecord {
-    /// The case id as text.
+    /// The case id as text: `group.probe[@axis=value{,axis=value}]`.
+    #[cfg_attr(test, schemars(regex(pattern = crate::schema_tests::CASE_ID)))]
     pub id: String,
     /// Its probe.
     pub probe: String,

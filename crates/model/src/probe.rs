@@ -6,6 +6,7 @@ use crate::{Better, Text, Unit};
 
 /// How an axis' values are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AxisKind {
     /// Bytes, as a plain integer; K M G (2^10 …) may be typed.
@@ -22,6 +23,7 @@ pub enum AxisKind {
 
 /// A parameter that a probe sweeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AxisInfo {
     /// Its name in a case id.
     pub name: String,
@@ -34,6 +36,7 @@ pub struct AxisInfo {
 
 /// A further quantity that the same measurement yields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuantityInfo {
     /// Its key in `also`.
     pub name: String,
@@ -47,6 +50,7 @@ pub struct QuantityInfo {
 
 /// The three texts that teach a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Explain<S = &'static str> {
     /// What is executed.
     pub what: Text<S>,
@@ -58,6 +62,7 @@ pub struct Explain<S = &'static str> {
 
 /// Everything a reader needs to know of a probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbeInfo {
     /// `group.name`.
     pub id: String,
@@ -79,4 +84,7 @@ pub struct ProbeInfo {
     pub replaces: Vec<String>,
     /// Its axes, in the order of a case id.
     pub axes: Vec<AxisInfo>,
+    /// What it needs of its host, as `cpus>=2`, `kernel>=6.1`, `root`; without it its cases are skipped.
+    #[serde(default)]
+    pub needs: Vec<String>,
 }

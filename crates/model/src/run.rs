@@ -11,6 +11,7 @@ pub const SCHEMA: &str = "hostmark.run/1";
 
 /// How much time a run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// At most 60 seconds.
@@ -23,6 +24,7 @@ pub enum Profile {
 
 /// The program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
     /// Its version.
     pub version: String,
@@ -37,6 +39,7 @@ pub struct Tool {
 
 /// The clock of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClockFacts {
     /// `tsc`, `cntvct` or `monotonic_raw`.
     pub source: String,
@@ -50,6 +53,7 @@ pub struct ClockFacts {
 
 /// What the run was asked to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Settings {
     /// The profile.
     pub profile: Profile,
@@ -72,6 +76,7 @@ pub struct Settings {
 
 /// A conclusion drawn from a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// A stable name of the rule.
     pub id: String,
@@ -83,18 +88,24 @@ pub struct Finding {
     pub cases: Vec<String>,
 }
 
-/// A run.
+/// Everything that one command measured: the content of a run file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "hostmark run file"))]
 pub struct Run {
-    /// [`SCHEMA`].
+    /// The schema and its major version: [`SCHEMA`].
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: String,
-    /// A unique id.
+    /// A unique id: a UUID, version 7.
+    #[cfg_attr(test, schemars(extend("format" = "uuid")))]
     pub id: String,
     /// A name for people: the file's stem.
     pub name: String,
     /// When it started, RFC 3339, UTC.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     pub started: String,
     /// When it finished, RFC 3339, UTC; none while it has not.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     pub finished: Option<String>,
     /// Why it ended before its plan did, when it did: a signal, a lost resource.
     #[serde(default)]

@@ -12,8 +12,10 @@ pub enum Lang {
     Zh,
 }
 
-/// One text in English and in Chinese; both are mandatory. `S` is `&'static str` in a probe and `String` in a run file.
+// `S` is `&'static str` in a probe and `String` in a run file.
+/// One text in English and in Chinese; both are mandatory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Text<S = &'static str> {
     /// English.
     pub en: S,

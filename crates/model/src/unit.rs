@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The unit in which a value is stored: always a base unit, never scaled, never rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.
@@ -28,6 +29,7 @@ pub enum Unit {
 
 /// Which direction of a value is good for who uses the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Less is better: latencies, costs.

@@ -105,7 +105,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
     };
     let mut text = format!("{}\n", TITLE.get(lang));
     text += &format!(
-        "{} {} × {} {}{} / {} s   {} {:x}\n",
+        "{} {} × {} {}{} / {} s   {} {:#x}\n",
         forecast.cases,
         word("cases", "个用例"),
         forecast.rounds,

@@ -35,7 +35,7 @@ pub struct Arguments {
 pub enum Command {
     /// Measure this machine
     Run(run::RunArguments),
-    /// List every probe: id, title, unit, axes
+    /// List every probe: id, title, unit, axes, needs
     List(list::ListArguments),
     /// Teach a probe: what is executed, why it matters, how to read it
     Explain(explain::ExplainArguments),

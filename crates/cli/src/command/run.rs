@@ -64,8 +64,8 @@ pub struct RunArguments {
     /// How to show it
     #[arg(long, default_value = "table", value_parser = report::formats())]
     format: String,
-    /// Seed of all orders; by default a new one, which is recorded
-    #[arg(long)]
+    /// Seed of all orders, decimal or 0x…; by default a new one, which is recorded
+    #[arg(long, value_name = "N", value_parser = seed)]
     seed: Option<u64>,
     /// Measure these points of an axis in the place of its own, in all selected probes or in those named: size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
@@ -83,6 +83,15 @@ pub struct RunArguments {
     /// Show every interval, sample count and note
     #[arg(long, short)]
     verbose: bool,
+}
+
+/// A seed as a person types it, or pastes it from a run's table.
+fn seed(typed: &str) -> Result<u64, String> {
+    let number = match typed.strip_prefix("0x").or_else(|| typed.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => typed.parse(),
+    };
+    number.map_err(|error| format!("{error}; give a number below 2^64, in decimal or in hexadecimal as 0x7f3a"))
 }
 
 /// What a run needs before its first round.
@@ -324,12 +333,7 @@ impl WorkerLink for LocalLink {
 fn measure(setting: &Setting, stop: &StopRequest, journal: Option<&mut Journal>, wall: &dyn Wall) -> Result<Results> {
     let program = std::env::current_exe()
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
-    let janitor = Janitor::start(&program).map_err(|error| {
-        let program = program.display();
-        lost(format!(
-            "{program} cannot be started ({error}); look at the limits of processes and of memory (ulimit -a)"
-        ))
-    })?;
+    let janitor = Janitor::start(&program).map_err(lost)?;
     let janitor = Rc::new(RefCell::new(janitor));
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
         janitor.borrow_mut().tell(&Charge::Directory(PathBuf::from(&order.scratch)));
@@ -350,6 +354,12 @@ fn spawn(program: &Path, order: &Order, stop: &StopRequest) -> io::Result<Worker
 /// What took the machine's time while the run went on.
 fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<String>> {
     let mut found = Vec::new();
+    if let Some(emulator) = crate::emulator::name() {
+        found.push(Text {
+            en: format!("{emulator} executed this program: what was measured is the emulator, not this machine"),
+            zh: format!("本程序由 {emulator} 模拟执行：测得的是模拟器，不是本机"),
+        });
+    }
     if let Some(busy) = busiest_other(before, after).filter(|busy| busy.cpus >= BUSY_CPUS) {
         let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
         found.push(Text {

@@ -9,6 +9,7 @@ use crate::Text;
 
 /// What the machine was doing; differs between any two looks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Activity {
     /// Time since boot.
@@ -21,6 +22,7 @@ pub struct Activity {
 
 /// Shares of the last ten seconds in which tasks waited for a resource: 0.02 is 2 %.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Pressure {
     /// Some task waited.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maker, model and firmware, as the firmware's tables name them, and the memory modules.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FirmwareFacts {
     /// Who made the machine (DMI sys_vendor).
@@ -20,6 +21,7 @@ pub struct FirmwareFacts {
 
 /// One memory module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MemoryModule {
     /// Its slot.
@@ -34,6 +36,7 @@ pub struct MemoryModule {
 
 /// Block devices and directories.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct StorageFacts {
     /// Whole devices with a size, loop and RAM devices apart; at most 64.
@@ -44,6 +47,7 @@ pub struct StorageFacts {
 
 /// One block device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BlockDevice {
     /// The kernel's name.
@@ -60,6 +64,7 @@ pub struct BlockDevice {
 
 /// What a directory is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// Scratch files of probes.
@@ -71,6 +76,7 @@ pub enum Purpose {
 
 /// A directory that a run writes to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DirectoryFact {
     /// What for.
@@ -93,6 +99,7 @@ pub struct DirectoryFact {
 
 /// One network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NetworkInterface {
     /// The kernel's name.

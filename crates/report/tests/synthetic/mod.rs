@@ -91,6 +91,7 @@ pub fn probe(
         section: text(section.0, section.1),
         replaces: Vec::new(),
         axes: axes.iter().map(|(n, k, d)| AxisInfo { name: (*n).into(), kind: *k, default: (*d).into() }).collect(),
+        needs: Vec::new(),
     }
 }
 

@@ -118,8 +118,8 @@ fn settings(view: &View) -> Vec<Piece> {
         facts.push(run.started.clone());
     }
     facts.push(match view.lang {
-        Lang::En => format!("seed {:x}", settings.seed),
-        Lang::Zh => format!("种子 {:x}", settings.seed),
+        Lang::En => format!("seed {:#x}", settings.seed),
+        Lang::Zh => format!("种子 {:#x}", settings.seed),
     });
     let clock = match settings.clock.source.as_str() {
         "tsc" => "TSC",

@@ -1,0 +1,145 @@
+//! Files that are there whole and synced, or not at all, however the program ends meanwhile.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+
+use super::parent;
+
+/// A run is for others to read as well, as any file that a program writes, as far as the umask allows.
+const MODE: u32 = 0o666;
+
+/// Writes a file; a symbolic link goes on pointing to it. A file that is there is replaced, or is an error.
+pub fn write(path: &Path, text: &str, replace: bool) -> io::Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let directory = parent(path);
+    if !directory.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no directory {}", directory.display())));
+    }
+    match nameless(directory) {
+        Ok(file) => {
+            fill(&file, text)?;
+            give_name(&file, path, replace).or_else(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Err(error),
+                // Without /proc a file cannot be given a name.
+                _ => write_named(path, text, replace),
+            })
+        }
+        // Not every file system has files without a name; another error comes again.
+        Err(_) => write_named(path, text, replace),
+    }?;
+    // The file's name is kept by its directory. Not every file system can be asked to.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+/// A file that has no name yet: when the program is killed it is gone with it.
+fn nameless(directory: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(directory, flags, Mode::from_bits_truncate(MODE)).map(File::from)?)
+}
+
+fn fill(mut file: &File, text: &str) -> io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn link(file: &File, name: &Path) -> io::Result<()> {
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::linkat(CWD, source, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+fn give_name(file: &File, path: &Path, replace: bool) -> io::Result<()> {
+    match link(file, path) {
+        Err(error) if replace && error.kind() == io::ErrorKind::AlreadyExists => {
+            // Linking replaces nothing: a name of its own, and at once a rename.
+            let named = beside().make_in(parent(path), |name| link(file, name))?;
+            named.persist(path).map(drop).map_err(|error| error.error)
+        }
+        linked => linked,
+    }
+}
+
+/// The same on a file system without nameless files: what is killed in the midst of it leaves a hidden file.
+fn write_named(path: &Path, text: &str, replace: bool) -> io::Result<()> {
+    let mut builder = beside();
+    let builder = builder.permissions(Permissions::from_mode(MODE));
+    // The name of a file that is gone again is nothing to tell.
+    let file = builder.tempfile_in(parent(path)).map_err(|error| io::Error::from(error.kind()))?;
+    fill(file.as_file(), text)?;
+    let persisted = if replace { file.persist(path) } else { file.persist_noclobber(path) };
+    persisted.map(drop).map_err(|error| error.error)
+}
+
+fn beside<'a>() -> tempfile::Builder<'a, 'a> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".hostmark-").suffix(".tmp");
+    builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Way = fn(&Path, &str, bool) -> io::Result<()>;
+    /// By a nameless file where there are any, and without.
+    const WAYS: [Way; 2] = [write, write_named];
+
+    fn names(directory: &Path) -> Vec<std::ffi::OsString> {
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn a_new_file_is_whole_and_a_file_that_is_there_is_replaced_only_when_it_may_be() {
+        for way in WAYS {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("run.json");
+            way(&path, "first", false).unwrap();
+            assert_eq!(way(&path, "second", false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+            way(&path, "third", true).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "third");
+            let other = directory.path().join("other.json");
+            way(&other, "new", true).unwrap();
+            assert_eq!(names(directory.path()).len(), 2);
+        }
+    }
+
+    #[test]
+    fn both_ways_give_a_file_the_rights_of_any_other() {
+        for way in WAYS {
+            let directory = tempfile::tempdir().unwrap();
+            let (ours, any) = (directory.path().join("run.json"), directory.path().join("any"));
+            way(&ours, "", false).unwrap();
+            File::create(&any).unwrap();
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode(&ours), mode(&any));
+        }
+    }
+
+    #[test]
+    fn a_symbolic_link_goes_on_pointing_to_what_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, symlink) = (directory.path().join("run.json"), directory.path().join("latest"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &symlink).unwrap();
+        write(&symlink, "new", true).unwrap();
+        assert!(fs::symlink_metadata(&symlink).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
+
+    #[test]
+    fn until_it_is_whole_a_nameless_file_is_nowhere() {
+        let directory = tempfile::tempdir().unwrap();
+        // A file system without them has nothing to show here.
+        let Ok(file) = nameless(directory.path()) else { return };
+        fill(&file, "half").unwrap();
+        assert!(names(directory.path()).is_empty());
+        give_name(&file, &directory.path().join("run.json"), false).unwrap();
+        assert_eq!(names(directory.path()), ["run.json"]);
+    }
+}

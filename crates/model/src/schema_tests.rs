@@ -1,0 +1,62 @@
+//! The JSON Schema of run files: docs/hostmark.run.schema.json is what these types say.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::{Params, Run};
+
+/// What [`crate::CaseId`] reads.
+pub const CASE_ID: &str = r"^[a-z0-9_]+\.[a-z0-9_]+(@[a-z0-9_]+=[a-z0-9_.+-]+(,[a-z0-9_]+=[a-z0-9_.+-]+)*)?$";
+
+impl JsonSchema for Params {
+    fn schema_name() -> Cow<'static, str> {
+        "Params".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The point of its axes at which a case stands, in declared order.",
+            "type": "object",
+            "additionalProperties": { "type": "string", "pattern": "^[a-z0-9_.+-]+$" },
+        })
+    }
+}
+
+/// Descriptions come from the types' documentation: outside of it, its links lead nowhere.
+fn without_links(schema: &mut Schema) {
+    if let Some(serde_json::Value::String(text)) = schema.get_mut("description") {
+        *text = text
+            .replace("[`crate::", "`")
+            .replace("[`", "`")
+            .replace("`]", "`")
+            .replace("`SCHEMA`", crate::SCHEMA)
+            .replace('\n', " ");
+    }
+}
+
+/// What may be in a run file. It asks for what every file of this major version has, and leaves room for what later
+/// ones add: a field that was added, and one that may be null, need not be there.
+fn schema_of_runs() -> String {
+    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_links));
+    let schema = settings.into_generator().into_root_schema_for::<Run>();
+    serde_json::to_string_pretty(&schema).unwrap() + "\n"
+}
+
+#[test]
+fn the_published_schema_is_what_the_types_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostmark.run.schema.json");
+    let wanted = schema_of_runs();
+    if std::env::var_os("HOSTMARK_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == wanted,
+        "docs/hostmark.run.schema.json is not what the types say; to make it again: \
+         HOSTMARK_BLESS=1 cargo test -p hostmark-model --lib schema"
+    );
+}
