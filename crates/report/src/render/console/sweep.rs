@@ -98,8 +98,14 @@ pub(super) fn even_banks(width: usize, count: usize, end: impl Fn(usize, usize) 
         }
         banks
     };
-    let fewest = banks(width);
-    (1..width).map(banks).find(|banks| banks.len() <= fewest.len()).unwrap_or(fewest)
+    let fewest = banks(width).len();
+    // The narrowest width that still gives so few: a wider one never gives more.
+    let (mut too_narrow, mut enough) = (0, width);
+    while too_narrow + 1 < enough {
+        let middle = (too_narrow + enough) / 2;
+        if banks(middle).len() <= fewest { enough = middle } else { too_narrow = middle }
+    }
+    banks(enough)
 }
 
 /// Half of a value's interval over the value.
