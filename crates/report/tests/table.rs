@@ -56,6 +56,51 @@ fn the_table_in_chinese_at_80_columns() {
     golden("plausible-80-zh.txt", &table(&synthetic::plausible(), &options(80, Lang::Zh)));
 }
 
+/// Bandwidth and latency by the sizes and strides of the tables that people know; those at 832 KiB are unsure.
+fn long_sweeps() -> Run {
+    let mut run = synthetic::plausible();
+    run.cases.clear();
+    let kib =
+        [4, 8, 16, 32, 48, 64, 128, 192, 256, 512, 1024, 2048, 2560, 3072, 4096, 8192, 16384, 32768, 65536, 131_072];
+    for (probe, factor) in [("read", 1.0), ("write", 0.5), ("copy", 0.4)] {
+        for size in kib {
+            let id = format!("memory.{probe}@size={},kernel=best,threads=1,page=pmd", size << 10);
+            run.cases.push(synthetic::value(&id, factor * 200e9 / (size as f64).sqrt()));
+        }
+    }
+    for pattern in ["random", "1024", "64", "128", "256", "512", "4096", "8192", "16384", "in_page"] {
+        for size in [4_u64, 16, 32, 48, 64, 192, 320, 448, 576, 832, 4096, 65536] {
+            let id = format!("memory.latency@size={},pattern={pattern},page=pmd", size << 10);
+            let wide = match (pattern, size) {
+                ("4096", 832) => 0.31,
+                (_, 832) => 0.05,
+                _ => 0.004,
+            };
+            let measured = synthetic::measured(1.3 + size as f64 / 700.0, wide);
+            run.cases.push(synthetic::case(&id, Outcome::Measured(Box::new(measured))));
+        }
+    }
+    run
+}
+
+#[test]
+fn long_sweeps_in_english_at_100_columns() {
+    let text = table(&long_sweeps(), &options(100, Lang::En));
+    golden("sweeps-100-en.txt", &text);
+    // All strides stand side by side, the smallest first, and how unsure they are is told at the row's end.
+    let strides = "stride 64  128  256  512  1K  4K  8K  16K  max ± %";
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join("  ");
+    let heading = text.lines().position(|line| words(line).ends_with(&words(strides))).expect("one heading for all");
+    let row = text.lines().skip(heading).find(|line| line.contains("832K")).unwrap();
+    assert!(row.ends_with(" 31"), "{row}");
+}
+
+#[test]
+fn long_sweeps_in_chinese_at_80_columns() {
+    golden("sweeps-80-zh.txt", &table(&long_sweeps(), &options(80, Lang::Zh)));
+    fits(&long_sweeps());
+}
+
 #[test]
 fn the_table_of_a_disturbed_run() {
     golden("disturbed-100-en.txt", &table(&disturbed(), &options(100, Lang::En)));

@@ -23,6 +23,9 @@ pub(super) const LATENCY: &str = "memory.latency";
 /// Fewer sizes than this are no sweep: they are listed with the rest.
 const SIZES: usize = 3;
 
+/// More patterns than this stand side by side, with the sizes down.
+const PATTERNS_ACROSS: usize = 3;
+
 /// Writes both blocks, as far as the run has them.
 pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
     let bandwidths: Vec<(&str, String)> =
@@ -40,7 +43,7 @@ fn block<'a>(
     unit: Unit,
 ) {
     let mut members: Vec<&CaseRecord> = Vec::new();
-    let mut lines: Vec<(String, Vec<&CaseRecord>)> = Vec::new();
+    let mut lines: Vec<(Option<u64>, String, Vec<&CaseRecord>)> = Vec::new();
     for (probe, word) in probes {
         let cases = view.cases_of(probe);
         for (rest, line) in lines_along(&cases, "size") {
@@ -50,14 +53,17 @@ fn block<'a>(
             let points = view.off_default(probe, &rest);
             // The pattern names the row of a latency, the default too; elsewhere only what is not at its default does.
             let pattern = rest.get("pattern").filter(|_| word.is_empty());
+            let stride: Option<u64> = pattern.and_then(|pattern| pattern.parse().ok());
             let rest = points.iter().filter(|(axis, _)| pattern.is_none() || *axis != "pattern").copied();
             let mut names: Vec<String> = pattern.map(|p| pattern_name(view, p)).into_iter().collect();
             names.extend(Some(word.clone()).filter(|word| !word.is_empty()));
             names.extend(rest.map(|(axis, value)| view.point_label(probe, axis, value)));
-            lines.push((names.join(" "), line.clone()));
+            lines.push((stride, names.join(" "), line.clone()));
             members.extend(line);
         }
     }
+    // Strides stand side by side, the smallest first, behind the patterns that have a name.
+    lines.sort_by_key(|(stride, ..)| *stride);
     let Some(first) = members.first() else { return };
     let mut at: Vec<Point> = points(view, &first.probe, "size", &members);
     at.sort_by_key(|point| point.value.parse::<u64>().unwrap_or(u64::MAX));
@@ -65,12 +71,13 @@ fn block<'a>(
         let bytes = point.value.parse::<u64>().ok();
         point.group = bytes.and_then(|bytes| level_of_size(view.run, bytes as f64)).map(|level| level.name);
     }
-    let series = lines.into_iter().map(|(label, line)| Series { label, cells: cells(&at, "size", &line) }).collect();
+    let series = lines.into_iter().map(|(_, label, line)| Series { label, cells: cells(&at, "size", &line) }).collect();
     let sweep = Sweep { title: view.say(words::SIZE).to_owned(), points: at, series, unit };
     let unit_name = sweep.unit_name(view);
     let comma = if unit_name.is_empty() { "" } else { view.say(words::COMMA) };
     page.heading(&format!("{}{comma}{unit_name}", view.say(heading)), "");
-    if sweep.series.len() > 3 {
+    // Bandwidths read across, level after level; the patterns of a latency are too many for that.
+    if unit == Unit::Nanoseconds && sweep.series.len() > PATTERNS_ACROSS {
         sweep.write_down(view, page)
     } else {
         sweep.write_across(view, page)

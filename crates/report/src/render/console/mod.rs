@@ -3,6 +3,7 @@
 mod grid;
 mod header;
 mod hierarchy;
+mod matrix;
 mod memory;
 pub(in crate::render) mod page;
 mod remarks;

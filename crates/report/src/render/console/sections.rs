@@ -129,9 +129,14 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         }
         let members: Vec<&CaseRecord> = lines.iter().flat_map(|(_, line)| line.iter().copied()).collect();
         let at = points(view, probe, axis, &members);
+        let is_alone = lines.len() == 1;
         let series = lines.iter().map(|(rest, line)| {
             let off = view.off_default(probe, rest);
-            let label = if off.is_empty() { default_label(view, probe, rest) } else { view.points_label(probe, &off) };
+            let label = if off.is_empty() {
+                default_label(view, probe, rest, is_alone)
+            } else {
+                view.points_label(probe, &off)
+            };
             Series { label: format!("  {label}"), cells: cells(&at, axis, line) }
         });
         let mut sweep = Sweep {
@@ -154,8 +159,12 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
     taken
 }
 
-/// The row of a sweep whose other axes are all at their default.
-fn default_label(view: &View, probe: &str, rest: &hostmark_model::Params) -> String {
+/// The row of a sweep whose other axes are all at their default. Where it is the only one, the row of the default case has
+/// said what these are, and a long label would only take the room of the numbers.
+fn default_label(view: &View, probe: &str, rest: &hostmark_model::Params, is_alone: bool) -> String {
     let points: Vec<(&str, &str)> = rest.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
-    if points.is_empty() { view.say(words::MEDIAN).to_owned() } else { view.points_label(probe, &points) }
+    if points.is_empty() || (is_alone && points.len() > 1) {
+        return view.say(words::MEDIAN).to_owned();
+    }
+    view.points_label(probe, &points)
 }

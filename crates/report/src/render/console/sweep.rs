@@ -1,17 +1,22 @@
 //! Values along an axis: points read across, or down where there are many kinds of value for each point.
 
+use std::ops::Range;
+
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Params, Unit};
 use unicode_width::UnicodeWidthStr;
 
-use super::grid::{Align, Grid, Row, WIDEST_HEADER};
+use super::grid::WIDEST_HEADER;
 use super::page::{Mark, Page, Piece, Style, cut, gap};
 use super::view::{View, reason, short_size};
 use super::words;
 use crate::escape::visible;
-use crate::format::{Scale, in_scale, percent, percent_number, scale_for, value};
+use crate::format::{Scale, in_scale, percent_number, scale_for, value};
 
 /// Values that lie further apart than this have no unit in common that suits them all.
 const ONE_SCALE: f64 = 1e4;
+
+/// Up to so many series have a row of intervals each.
+const SERIES_WITH_INTERVALS: usize = 4;
 
 /// A point of the swept axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +86,33 @@ pub(super) fn cells<'a>(points: &[Point], axis: &str, cases: &[&'a CaseRecord]) 
     points.iter().map(at).collect()
 }
 
+/// As many banks of `count` columns as the width asks for, as alike in width as they can be: no column stands alone under a
+/// full line. `end` says where a bank ends that begins at a column and may fill a width.
+pub(super) fn even_banks(width: usize, count: usize, end: impl Fn(usize, usize) -> usize) -> Vec<Range<usize>> {
+    let banks = |width: usize| {
+        let (mut banks, mut from) = (Vec::new(), 0);
+        while from < count {
+            let to = end(width, from);
+            banks.push(from..to);
+            from = to;
+        }
+        banks
+    };
+    let fewest = banks(width).len();
+    // The narrowest width that still gives so few: a wider one never gives more.
+    let (mut too_narrow, mut enough) = (0, width);
+    while too_narrow + 1 < enough {
+        let middle = (too_narrow + enough) / 2;
+        if banks(middle).len() <= fewest { enough = middle } else { too_narrow = middle }
+    }
+    banks(enough)
+}
+
+/// Half of a value's interval over the value.
+pub(super) fn half_width(cell: Option<&CaseRecord>) -> Option<f64> {
+    cell?.measured()?.estimate.relative_half_width()
+}
+
 impl<'a> Sweep<'a> {
     fn cases(&self) -> impl Iterator<Item = &'a CaseRecord> {
         self.series.iter().flat_map(|series| series.cells.iter().flatten().copied())
@@ -100,7 +132,7 @@ impl<'a> Sweep<'a> {
         self.scale().map_or("", |scale| view.say(scale.suffix))
     }
 
-    fn text(&self, view: &View, page: &mut Page, scale: Option<Scale>, cell: Option<&CaseRecord>) -> Piece {
+    pub(super) fn text(&self, view: &View, page: &mut Page, scale: Option<Scale>, cell: Option<&CaseRecord>) -> Piece {
         let Some(case) = cell else {
             page.marks.insert(Mark::NotPlanned);
             return Piece::new("·", Style::Dim);
@@ -130,7 +162,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Whether a value's interval is wide enough to be shown.
-    fn shows_interval(view: &View, case: &CaseRecord) -> bool {
+    pub(super) fn shows_interval(view: &View, case: &CaseRecord) -> bool {
         let half = case.measured().and_then(|measured| measured.estimate.relative_half_width());
         half.is_some_and(|half| view.verbose || half > view.target)
     }
@@ -142,13 +174,8 @@ impl<'a> Sweep<'a> {
         for series in &self.series {
             let cells = series.cells.iter().map(|cell| self.text(view, page, scale, *cell)).collect();
             rows.push((Piece::plain(&series.label), cells));
-            if series.cells.iter().flatten().any(|case| Self::shows_interval(view, case)) {
-                let half = |cell: &Option<&CaseRecord>| cell.and_then(|c| c.measured()?.estimate.relative_half_width());
-                let cells = series.cells.iter().map(|cell| half(cell).map_or("–".to_owned(), percent_number));
-                let label = format!("  {}", view.say(words::PLUS_MINUS));
-                rows.push((Piece::new(label, Style::Dim), cells.map(|text| Piece::new(text, Style::Dim)).collect()));
-            }
         }
+        rows.extend(self.interval_rows(view));
         let labels = rows.iter().map(|(label, _)| label.width()).chain([self.title.as_str().width()]);
         let label_width = labels.max().unwrap_or(0).min(page.width * 2 / 5);
         let widths: Vec<usize> = (0..self.points.len())
@@ -160,16 +187,42 @@ impl<'a> Sweep<'a> {
                 cells.chain([self.points[index].label.as_str().width(), group]).max().unwrap_or(0)
             })
             .collect();
-        let mut from = 0;
-        while from < self.points.len() {
-            let to = self.bank_end(page.width, label_width, &widths, from);
-            self.write_bank(page, &rows, label_width, &widths, from..to);
-            from = to;
+        let end = |width, from| self.bank_end(width, label_width, &widths, from);
+        for bank in even_banks(page.width, widths.len(), end) {
+            self.write_bank(page, &rows, label_width, &widths, bank);
         }
         self.write_remarks(view, page);
     }
 
-    fn begins_group(&self, index: usize, first: usize) -> bool {
+    /// The intervals, under all values, so that these can be compared line by line: a row for each series that has a wide
+    /// one, or the widest of each point where the series are many.
+    fn interval_rows(&self, view: &View) -> Vec<(Piece, Vec<Piece>)> {
+        let row = |label: String, halves: Vec<Option<f64>>| {
+            let text = |half: Option<f64>| Piece::new(half.map_or("–".to_owned(), percent_number), Style::Dim);
+            (Piece::new(label, Style::Dim), halves.into_iter().map(text).collect())
+        };
+        let is_wide = |series: &&Series| series.cells.iter().flatten().any(|case| Self::shows_interval(view, case));
+        if self.series.len() > SERIES_WITH_INTERVALS && self.series.iter().any(|series| is_wide(&series)) {
+            let widest = (0..self.points.len()).map(|index| self.widest(index)).collect();
+            return vec![row(view.say(words::PLUS_MINUS_MOST).to_owned(), widest)];
+        }
+        let sign = view.say(words::PLUS_MINUS);
+        let of_series = |series: &Series| {
+            let label = match self.series.len() {
+                1 => format!("  {sign}"),
+                _ => format!("{sign} {}", series.label.trim()),
+            };
+            row(label, series.cells.iter().map(|cell| half_width(*cell)).collect())
+        };
+        self.series.iter().filter(is_wide).map(of_series).collect()
+    }
+
+    /// The widest interval at a point.
+    pub(super) fn widest(&self, index: usize) -> Option<f64> {
+        self.series.iter().filter_map(|series| half_width(series.cells[index])).max_by(f64::total_cmp)
+    }
+
+    pub(super) fn begins_group(&self, index: usize, first: usize) -> bool {
         let group = |index: usize| self.points.get(index).and_then(|point| point.group);
         group(index).is_some() && (index == first || group(index) != group(index.wrapping_sub(1)))
     }
@@ -198,7 +251,7 @@ impl<'a> Sweep<'a> {
         rows: &[(Piece, Vec<Piece>)],
         label_width: usize,
         widths: &[usize],
-        bank: std::ops::Range<usize>,
+        bank: Range<usize>,
     ) {
         let first = bank.start;
         if bank.clone().any(|index| self.points[index].group.is_some()) {
@@ -238,52 +291,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Writes the sweep with its points down and its series across.
-    pub(super) fn write_down(&self, view: &View, page: &mut Page) {
-        let scale = self.scale();
-        let columns: Vec<Vec<Piece>> = (self.series.iter())
-            .map(|series| {
-                let with_interval = |cell: &Option<&CaseRecord>| {
-                    let mut piece = self.text(view, page, scale, *cell);
-                    let half = cell.filter(|case| Self::shows_interval(view, case));
-                    if let Some(half) = half.and_then(|case| case.measured()?.estimate.relative_half_width()) {
-                        piece.text.push_str(&format!(" ±{}", percent(half)));
-                    }
-                    piece
-                };
-                series.cells.iter().map(with_interval).collect()
-            })
-            .collect();
-        let width_of = |index: usize| {
-            let cells = columns[index].iter().map(|cell| cell.width() + 2);
-            3 + cells.chain([self.series[index].label.as_str().width()]).max().unwrap_or(0)
-        };
-        let (mut from, label_columns) = (0, 24);
-        while from < columns.len() {
-            let mut to = from;
-            let mut used = label_columns;
-            while to < columns.len() && (to == from || used + width_of(to) <= page.width) {
-                used += width_of(to);
-                to += 1;
-            }
-            let mut grid = Grid::new();
-            grid.column(&self.title, Align::Right);
-            self.series[from..to].iter().for_each(|series| grid.column(&series.label, Align::Point));
-            grid.row(Row::Heading(Piece::plain("")));
-            for (index, point) in self.points.iter().enumerate() {
-                let group = point.group.filter(|_| self.begins_group(index, 0)).unwrap_or("");
-                let mut cells = vec![Piece::new(group, Style::Dim), Piece::new(&point.label, Style::Dim)];
-                cells.extend(columns[from..to].iter().map(|column| column[index].clone()));
-                grid.row(Row::Cells(cells, Vec::new()));
-            }
-            grid.write(page);
-            from = to;
-        }
-        self.write_remarks(view, page);
-    }
-
     /// The flags of the cells, by kind, each with the cells that carry it.
-    fn write_remarks(&self, view: &View, page: &mut Page) {
+    pub(super) fn write_remarks(&self, view: &View, page: &mut Page) {
         /// Cells that are named; the rest is counted.
         const NAMED: usize = 6;
         let mut kinds: Vec<(FlagKind, Vec<String>, String)> = Vec::new();

@@ -31,6 +31,7 @@ words! {
     SAMPLES: "samples", "样本";
     NO_INTERVAL: "none", "无";
     PLUS_MINUS: "± %", "± %";
+    PLUS_MINUS_MOST: "max ± %", "最大 ± %";
     SKIP: "skip", "略过";
     FAIL: "FAIL", "失败";
     SKIPPED: "skipped", "略过";
