@@ -123,8 +123,22 @@ impl Case {
         self.keep(samples, 1)
     }
 
+    /// The time that an operation takes each of several workers that do it at once, from the same window as
+    /// [`Case::parallel`]: all workers' time over all their operations.
+    pub fn parallel_time<W: FnMut(u64)>(&mut self, cpus: &[Cpu], make: impl Fn(Cpu) -> Result<W> + Sync) -> Result<()> {
+        let clock = parallel::common_clock(&self.order.clock, &self.clock);
+        let mut samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, 1, make)?;
+        samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
+        self.keep(samples, 0)
+    }
+
     /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation.
-    pub fn observe(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+    pub fn observe(&mut self, next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+        self.observe_rate(0, next)
+    }
+
+    /// Like [`Case::observe`], as a rate: `amount` is done in the time that `next` returns.
+    pub fn observe_rate(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
         let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
         // The first is thrown away, as every round's first sample is.
         next(&self.clock)?;
@@ -135,7 +149,7 @@ impl Case {
             samples.push(ns, 1, ns, before, self.witness.read());
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if spent_ns >= self.order.budget_ns as f64 || samples.ns.len() >= 100_000 {
-                return self.keep(samples, 0);
+                return self.keep(samples, amount);
             }
         }
     }
@@ -350,6 +364,35 @@ mod tests {
         });
         observed.unwrap();
         assert_eq!(values(&case), [10_000_000.0; 4]);
+    }
+
+    #[test]
+    fn an_observed_rate_is_its_amount_over_the_time() {
+        let fake = FakeClock::new(0);
+        let mut case = case(&fake, "a.b");
+        let observed = case.observe_rate(3, |clock| {
+            let start = clock.start();
+            fake.advance(1000);
+            Ok(clock.end().since(start))
+        });
+        observed.unwrap();
+        assert_eq!((values(&case)[0], case.yielded.amount), (1000.0, 3));
+    }
+
+    #[test]
+    fn workers_that_share_the_time_of_one_take_as_many_times_as_long() {
+        let cpus = affinity::allowed().unwrap();
+        let wait_10_us = |n: u64| {
+            let until = crate::clock::monotonic_ns() + 10_000 * n;
+            while crate::clock::monotonic_ns() < until {}
+        };
+        let mut case = case(&FakeClock::new(1), "a.b");
+        case.clock = Clock::MonotonicRaw;
+        case.parallel_time(&[Cpu(cpus[0]), Cpu(*cpus.last().unwrap())], |_| Ok(wait_10_us)).unwrap();
+        // Each takes 10 µs, though together they are done with one every 5; busy neighbours can only add.
+        let best = values(&case).into_iter().fold(f64::INFINITY, f64::min);
+        assert!(best >= 9_500.0, "{best}");
+        assert_eq!(case.yielded.amount, 0);
     }
 
     #[test]
