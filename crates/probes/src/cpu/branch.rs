@@ -21,10 +21,10 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "One conditional branch in a loop goes as the bytes of an array say, and jumps over one addition or not; the \
-                 loop's own load, wrap and jump are part of the value. pattern is the number of directions, drawn \
+                 loop's own load, wrap and jump are part of the value. A direction is loaded three branches ahead, so that no guess waits for it. pattern is the number of directions, drawn \
                  at random for each round, after which they repeat; it is gone through 16 times before it is measured. pattern=2 \
                  is one direction after the other, in an array as long as the longest, so that memory costs the same.",
-            zh: "循环中的一个条件分支按数组各字节的指示走，跳过一次加法或不跳过；循环自身的加载、回绕和跳转都计入数值。pattern 是方向个数，每轮随机抽取， \
+            zh: "循环中的一个条件分支按数组各字节的指示走，跳过一次加法或不跳过；循环自身的加载、回绕和跳转都计入数值。方向提前三次分支加载，判定对错时不必等待。pattern 是方向个数，每轮随机抽取， \
                  之后重复；测量前先走 16 遍。pattern=2 是两个方向交替，数组与最长者一样长，使内存代价相同。",
         },
         why: Text {

@@ -1,7 +1,6 @@
 //! Parallelism from made-up latencies and throughputs.
 
 use super::*;
-use hostmark_model::RoundRecord;
 
 /// A case whose rounds have these medians.
 pub fn record(probe: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {

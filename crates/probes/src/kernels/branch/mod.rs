@@ -6,6 +6,10 @@ mod machine;
 
 use super::random::Random;
 
+/// So many branches before its own is a direction loaded: a wrong guess is then found out at once, and its cost is the
+/// core's alone, without the latency of a load.
+const AHEAD: usize = 3;
+
 /// Directions of a branch, one a byte, gone through over and over.
 pub struct Pattern {
     directions: Vec<u8>,
@@ -30,8 +34,11 @@ impl Pattern {
         if n == 0 {
             return 0;
         }
-        let (count, next) = machine::branch(&self.directions, self.next, n);
-        self.next = next;
+        let length = self.directions.len();
+        let ahead = |steps: usize| (self.next + steps) % length;
+        let first = [0, 1, 2].map(|steps| self.directions[ahead(steps)]);
+        let count = machine::branch(&self.directions, first, ahead(AHEAD), n);
+        self.next = ((self.next as u64 + n) % length as u64) as usize;
         count
     }
 }

@@ -141,9 +141,23 @@ macro_rules! independent_division {
     };
 }
 
+/// The names of 24 vector registers: repeated macros of the assembler leave no room for a suffix behind their own names.
+macro_rules! registers {
+    ($pre:literal, $post:literal) => {
+        concat!(
+            "", $pre, "0", $post, ",", $pre, "1", $post, ",", $pre, "2", $post, ",", $pre, "3", $post, ",", $pre, "4",
+            $post, ",", $pre, "5", $post, ",", $pre, "6", $post, ",", $pre, "7", $post, ",", $pre, "8", $post, ",",
+            $pre, "9", $post, ",", $pre, "10", $post, ",", $pre, "11", $post, ",", $pre, "12", $post, ",", $pre, "13",
+            $post, ",", $pre, "14", $post, ",", $pre, "15", $post, ",", $pre, "16", $post, ",", $pre, "17", $post, ",",
+            $pre, "18", $post, ",", $pre, "19", $post, ",", $pre, "20", $post, ",", $pre, "21", $post, ",", $pre, "22",
+            $post, ",", $pre, "23", $post
+        )
+    };
+}
+
 /// 240 operations a turn on 24 vector registers: wide cores start four a cycle, and each takes up to five.
 macro_rules! independent_vector {
-    ($name:ident, $op:literal) => {
+    ($name:ident, $pre:literal, $post:literal, $op:literal) => {
         fn $name(turns: u64, registers: Registers) -> u64 {
             let sum: u64;
             // SAFETY: registers alone are read and written, all of them declared; the loop ends when its counter is zero.
@@ -156,7 +170,7 @@ macro_rules! independent_vector {
                     ".p2align 6",
                     "2:",
                     ".rept 10",
-                    ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23",
+                    concat!(".irp acc,", registers!($pre, $post)),
                     $op,
                     ".endr",
                     ".endr",
@@ -191,14 +205,14 @@ independent_division!(independent_div_i32, ["sdiv w0, w4, w3"]);
 independent_division!(independent_div_i64, ["sdiv x0, x4, x3"]);
 independent_division!(independent_mod_i32, ["sdiv w5, w4, w3", "msub w0, w5, w3, w4"]);
 independent_division!(independent_mod_i64, ["sdiv x5, x4, x3", "msub x0, x5, x3, x4"]);
-independent_vector!(independent_bit_f32, "eor v\\i\\().8b, v\\i\\().8b, v24.8b");
-independent_vector!(independent_bit_f64, "eor v\\i\\().8b, v\\i\\().8b, v24.8b");
-independent_vector!(independent_add_f32, "fadd s\\i, s\\i, s24");
-independent_vector!(independent_add_f64, "fadd d\\i, d\\i, d24");
-independent_vector!(independent_mul_f32, "fmul s\\i, s\\i, s24");
-independent_vector!(independent_mul_f64, "fmul d\\i, d\\i, d24");
-independent_vector!(independent_div_f32, "fdiv s\\i, s\\i, s24");
-independent_vector!(independent_div_f64, "fdiv d\\i, d\\i, d24");
+independent_vector!(independent_bit_f32, "v", ".8b", "eor \\acc, \\acc, v24.8b");
+independent_vector!(independent_bit_f64, "v", ".8b", "eor \\acc, \\acc, v24.8b");
+independent_vector!(independent_add_f32, "s", "", "fadd \\acc, \\acc, s24");
+independent_vector!(independent_add_f64, "d", "", "fadd \\acc, \\acc, d24");
+independent_vector!(independent_mul_f32, "s", "", "fmul \\acc, \\acc, s24");
+independent_vector!(independent_mul_f64, "d", "", "fmul \\acc, \\acc, d24");
+independent_vector!(independent_div_f32, "s", "", "fdiv \\acc, \\acc, s24");
+independent_vector!(independent_div_f64, "d", "", "fdiv \\acc, \\acc, d24");
 
 pub(super) fn kernel(kind: Type, op: Op) -> Option<Kernel> {
     super::table!(kind, op)
