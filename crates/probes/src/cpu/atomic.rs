@@ -17,7 +17,7 @@ pub static PROBE: Probe = Probe {
                  takes a thread (all threads' time over all increments). fetch_add is one instruction; compare_and_swap \
                  reads, adds and swaps if nobody came between, and tries again if somebody did: only increments that took \
                  count. method: lock xadd and lock cmpxchg on x86-64; on aarch64 lse (ldaddal, casal) or ll_sc (ldaxr, stlxr).",
-            zh: "所有线程各占一个 CPU，反复给同一个字加一；数值为一个线程完成一次加一的时间（全部线程的时间除以全部次数）。fetch_add 是一条指令； \
+            zh: "所有线程各占一个 CPU，反复给同一个字加一；数值为一个线程完成一次加一的时间（全部线程的时间除以全部次数）。fetch_add 是一条指令；\
                  compare_and_swap 先读、加一，若无人插入则交换，否则重试：只计成功的次数。method：x86-64 为 lock xadd 和 lock cmpxchg；aarch64 \
                  为 lse（ldaddal、casal）或 ll_sc（ldaxr、stlxr）。",
         },
@@ -32,7 +32,7 @@ pub static PROBE: Probe = Probe {
                  line up; compare_and_swap costs more, as tries are lost. If LSE is there and far slower than ll_sc with many threads or \
                  the reverse, libraries should be built for the better one.",
             zh: "单独时 Intel 为 18 到 20 个核心周期（5 到 8 ns），AMD 为 7 到 20，arm 用 LSE 为 5 到 20。n 个线程时约为 cpu.core_to_core 一次行传输的 \
-                 n 倍以上，若核心在让出缓存行之前完成好几次加一则更少；compare_and_swap 因有失败的尝试而更贵。若线程多时 LSE 与 ll_sc 相差悬殊， \
+                 n 倍以上，若核心在让出缓存行之前完成好几次加一则更少；compare_and_swap 因有失败的尝试而更贵。若线程多时 LSE 与 ll_sc 相差悬殊，\
                  应按较好的一种构建程序库。",
         },
     },

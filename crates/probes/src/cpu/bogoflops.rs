@@ -15,7 +15,7 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "y = (1 + x) (1.5 - x) / x for each of 1000 elements from 1 to 2, in scalar instructions, from one array to \
                  another that both fit the first-level cache. The value is the time of one element.",
-            zh: "对 1000 个 1 到 2 之间的元素逐个计算 y = (1 + x) (1.5 - x) / x，用标量指令，从一个数组写到另一个，两者都放得进一级缓存。数值为 \
+            zh: "对 1000 个 1 到 2 之间的元素逐个计算 y = (1 + x) (1.5 - x) / x，用标量指令，从一个数组写到另一个，两者都放得进一级缓存。数值为\
                  一个元素的时间。",
         },
         why: Text {
@@ -27,7 +27,7 @@ pub static PROBE: Probe = Probe {
             en: "As the elements are independent of each other, the division's throughput sets the pace: 3 core cycles for \
                  f32 and 4 for f64 on Intel since Skylake, 3 to 6 on AMD, 2 to 10 on arm. Much more than cpu.throughput says of \
                  a division points to an SMT sibling that shares the divider.",
-            zh: "各元素互不依赖，因此由除法的吞吐量决定快慢：Intel Skylake 以来 f32 为 3 个核心周期、f64 为 4 个，AMD 为 3 到 6，arm 为 2 到 10。 \
+            zh: "各元素互不依赖，因此由除法的吞吐量决定快慢：Intel Skylake 以来 f32 为 3 个核心周期、f64 为 4 个，AMD 为 3 到 6，arm 为 2 到 10。\
                  若比 cpu.throughput 给出的除法慢得多，说明有 SMT 兄弟线程共用除法器。",
         },
     },

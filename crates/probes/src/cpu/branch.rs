@@ -24,7 +24,7 @@ pub static PROBE: Probe = Probe {
                  loop's own load, wrap and jump are part of the value. A direction is loaded three branches ahead, so that no guess waits for it. pattern is the number of directions, drawn \
                  at random for each round, after which they repeat; it is gone through 16 times before it is measured. pattern=2 \
                  is one direction after the other, in an array as long as the longest, so that memory costs the same.",
-            zh: "循环中的一个条件分支按数组各字节的指示走，跳过一次加法或不跳过；循环自身的加载、回绕和跳转都计入数值。方向提前三次分支加载，判定对错时不必等待。pattern 是方向个数，每轮随机抽取， \
+            zh: "循环中的一个条件分支按数组各字节的指示走，跳过一次加法或不跳过；循环自身的加载、回绕和跳转都计入数值。方向提前三次分支加载，判定对错时不必等待。pattern 是方向个数，每轮随机抽取，\
                  之后重复；测量前先走 16 遍。pattern=2 是两个方向交替，数组与最长者一样长，使内存代价相同。",
         },
         why: Text {
@@ -38,7 +38,7 @@ pub static PROBE: Probe = Probe {
                  at 10K to 40K for later Intel, AMD Zen and large arm cores. An early or gradual step tells of a sibling thread that \
                  shares the predictor, or of one that is flushed often (IBPB, a busy host).",
             zh: "模式已知时为 1 到 3 个核心周期，见 pattern=2；猜错一半时为 7 到 12，见 pattern=1048576。两者之间的台阶：Cascade Lake 及以前的 \
-                 Intel 约在 2K 到 8K 个方向，之后的 Intel、AMD Zen 和大型 arm 核心约在 10K 到 40K。台阶过早或平缓，说明兄弟线程在共用预测器，或 \
+                 Intel 约在 2K 到 8K 个方向，之后的 Intel、AMD Zen 和大型 arm 核心约在 10K 到 40K。台阶过早或平缓，说明兄弟线程在共用预测器，或\
                  预测器常被清空（IBPB、宿主机繁忙）。",
         },
     },

@@ -37,11 +37,11 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "compare_and_swap: SMT siblings 5 to 15 ns; one last-level cache 15 to 35 ns on AMD, 40 to 70 on the \
-                 meshes of Intel Xeon and arm; another cache of the socket 80 to 150 ns on AMD; another socket 100 to 250 ns. load_store up \
-                 to twice as much. Two CPUs of a guest that cost as little as siblings probably are siblings, whatever \
+                 meshes of Intel Xeon and arm; another cache of the socket 80 to 150 ns on AMD; another socket 100 to 250 ns. load_store about \
+                 twice as much. Two CPUs of a guest that cost as little as siblings probably are siblings, whatever \
                  the guest is told; pairs whose order contradicts the topology mean that it is made up, or that the hypervisor moves CPUs.",
-            zh: "compare_and_swap：SMT 兄弟线程 5 到 15 ns；同一末级缓存内 AMD 为 15 到 35 ns，Intel Xeon 和 arm 的网状互连为 40 到 70 ns；同一插槽的另一 \
-                 缓存 AMD 为 80 到 150 ns；另一插槽 100 到 250 ns。load_store 最多为其两倍。虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟 \
+            zh: "compare_and_swap：SMT 兄弟线程 5 到 15 ns；同一末级缓存内 AMD 为 15 到 35 ns，Intel Xeon 和 arm 的网状互连为 40 到 70 ns；同一插槽的另一\
+                 缓存 AMD 为 80 到 150 ns；另一插槽 100 到 250 ns。load_store 约为其两倍。虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟\
                  线程，不论虚拟机被告知什么；若各对的远近与拓扑矛盾，说明拓扑是虚构的，或虚拟机监控程序在迁移 CPU。",
         },
     },

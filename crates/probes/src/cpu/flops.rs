@@ -17,7 +17,7 @@ pub static PROBE: Probe = Probe {
                  counts as two operations for every element of its vector. isa: fma-128, avx2 and avx512 are fused ones of \
                  128, 256 and 512 bits; scalar and sse2 of x86 are as many multiplications as additions, as programs \
                  for any x86-64 have them; scalar, neon and sve of arm are fused. best is the widest that the CPU has (noted).",
-            zh: "在 12 或 24 个互不等待的寄存器上做融合乘加，不访问内存；每条对向量的每个元素计两次运算。isa：fma-128、avx2、avx512 分别是 128、256、 \
+            zh: "在 12 或 24 个互不等待的寄存器上做融合乘加，不访问内存；每条对向量的每个元素计两次运算。isa：fma-128、avx2、avx512 分别是 128、256、\
                  512 位的融合乘加；x86 的 scalar 与 sse2 是数目相等的乘法和加法，即面向任意 x86-64 的程序所用；arm 的 scalar、neon、sve \
                  均为融合乘加。best 为 CPU 具备的最宽者（会记录）。",
         },
@@ -32,8 +32,8 @@ pub static PROBE: Probe = Probe {
                  as in Zen 4), arm 16 with four NEON pipes. Intel to Cascade Lake lowers its clock for AVX-512, so that twice the \
                  width brings less than twice the rate. All threads should give one thread's rate times the cores, less what power \
                  limits take; SMT siblings share the pipes and add nothing.",
-            zh: "频率 × 元素数 × 2 × 流水线数。服务器核心有两条全宽流水线：AVX2 每周期 16 次 f64 运算，AVX-512 为 32 次（只有一条 512 位流水线的 \
-                 小型 Xeon，或由两半拼成的 Zen 4，为 16 次），arm 用四条 NEON 流水线为 16 次。Cascade Lake 及以前的 Intel 运行 AVX-512 时会降频， \
+            zh: "频率 × 元素数 × 2 × 流水线数。服务器核心有两条全宽流水线：AVX2 每周期 16 次 f64 运算，AVX-512 为 32 次（只有一条 512 位流水线的\
+                 小型 Xeon，或由两半拼成的 Zen 4，为 16 次），arm 用四条 NEON 流水线为 16 次。Cascade Lake 及以前的 Intel 运行 AVX-512 时会降频，\
                  宽度加倍带来的速率不到两倍。全部线程应为单线程乘以核心数，再减去功耗限制；SMT 兄弟线程共用流水线，不会增加。",
         },
     },

@@ -20,7 +20,7 @@ pub static PROBE: Probe = Probe {
                  threads the value is their mean over the time in common. load=simd: fused multiply-adds of the widest \
                  vectors run for some 0.1 to 0.5 ms before each 0.05 ms of the chain, which is timed alone; \
                  the other threads run the multiply-adds without pause, and the value is that of the first CPU.",
-            zh: "一串相互依赖的寄存器加法；每次恰好一个核心周期，因此每秒加法次数就是核心频率。load=scalar：只运行这串加法，在一个核心上，或同时在所有 \
+            zh: "一串相互依赖的寄存器加法；每次恰好一个核心周期，因此每秒加法次数就是核心频率。load=scalar：只运行这串加法，在一个核心上，或同时在所有\
                  可用 CPU 上；多线程时，数值是它们在共同时间内的平均值。load=simd：每次先运行约 0.1 到 0.5 ms 最宽向量的融合乘加，再单独计时 0.05 \
                  ms 的加法；其他线程不停地运行乘加，数值为第一个 CPU 的频率。",
         },
@@ -38,8 +38,8 @@ pub static PROBE: Probe = Probe {
                  A value below the nominal clock points to a power-saving governor, thermal throttling or a busy host. \
                  A case lasts 0.5, 3 or 20 s by profile: a clock that falls over minutes takes longer runs to see.",
             zh: "对比单线程与全部线程：下降来自功耗或睿频限制。SMT 兄弟线程在此共享加法器而不受损失，因为依赖链让加法器大多空闲。simd 低于 scalar \
-                 的部分，是宽向量付出的频率：Cascade Lake 及以前的 Intel 用 AVX-512 时为 5 到 30 %；之后的 Intel、AMD 和 arm 很小，只取决于功耗。 \
-                 若低于标称频率，可能是节能调频策略、过热降频，或宿主机繁忙。按配置档，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的 \
+                 的部分，是宽向量付出的频率：Cascade Lake 及以前的 Intel 用 AVX-512 时为 5 到 30 %；之后的 Intel、AMD 和 arm 很小，只取决于功耗。\
+                 若低于标称频率，可能是节能调频策略、过热降频，或宿主机繁忙。按配置档，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的\
                  运行才能看到。",
         },
     },

@@ -17,7 +17,7 @@ pub static PROBE: Probe = Probe {
             en: "From cpu.branch, round by round: the cost of a branch with a random pattern that no predictor can hold \
                  (pattern=1048576), less that of the same branch with an alternating one (pattern=2), over the half of \
                  the branches that are guessed wrongly when nothing is known of them. Both parts stand beside it.",
-            zh: "由 cpu.branch 逐轮得出：任何预测器都记不住的随机模式（pattern=1048576）下一次分支的代价，减去交替模式（pattern=2）下同一分支的 \
+            zh: "由 cpu.branch 逐轮得出：任何预测器都记不住的随机模式（pattern=1048576）下一次分支的代价，减去交替模式（pattern=2）下同一分支的\
                  代价，再除以一无所知时猜错的那一半分支。两个部分都列在旁边。",
         },
         why: Text {
@@ -26,10 +26,10 @@ pub static PROBE: Probe = Probe {
             zh: "猜错后核心要丢弃已开始的工作并重新取指：查找、排序、解析和解释执行一直在为此付出代价。它决定用分支快还是用条件传送快。",
         },
         reading: Text {
-            en: "10 to 20 core cycles: 14 to 20 on Intel and AMD, 9 to 14 on arm servers; 3 to 7 ns. The deeper the pipeline \
+            en: "10 to 20 core cycles: 12 to 20 on Intel and AMD, 9 to 14 on arm servers; 3 to 7 ns. The deeper the pipeline \
                  to the branch unit, the more. A program's own cost is higher where the branch waits for a load that \
                  misses the caches, since all work after the wrong guess is lost with it.",
-            zh: "10 到 20 个核心周期：Intel 与 AMD 为 14 到 20，arm 服务器为 9 到 14；即 3 到 7 ns。到分支单元的流水线越深越多。若分支要等待一次 \
+            zh: "10 到 20 个核心周期：Intel 与 AMD 为 12 到 20，arm 服务器为 9 到 14；即 3 到 7 ns。到分支单元的流水线越深越多。若分支要等待一次\
                  缓存未命中的加载，程序实际的代价更高，因为猜错之后的全部工作都白做了。",
         },
     },

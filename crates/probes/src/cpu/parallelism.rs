@@ -21,9 +21,9 @@ pub static PROBE: Probe = Probe {
             zh: "循环需要这么多条独立的依赖链才能让核心忙满，也就比单条链快这么多倍：展开求和时该用的累加器个数。",
         },
         reading: Text {
-            en: "4 to 6 for integer add, 3 for mul of most x86 cores, 8 for floating-point add and mul of Intel since Skylake, \
+            en: "4 to 6 for integer add, 3 for mul of most x86 cores, 8 for floating-point add and mul of Intel from Skylake to Ice Lake, \
                  6 to 16 elsewhere; 1 to 5 for divisions: near 1 says that a divider takes nothing new before it is done.",
-            zh: "整数 add 为 4 到 6，多数 x86 核心的 mul 为 3，Intel Skylake 以来浮点 add 与 mul 为 8，其他为 6 到 16；除法为 1 到 5：接近 1 \
+            zh: "整数 add 为 4 到 6，多数 x86 核心的 mul 为 3，Intel 从 Skylake 到 Ice Lake 的浮点 add 与 mul 为 8，其他为 6 到 16；除法为 1 到 5：接近 1 \
                  说明除法器完成前不接受新的运算。",
         },
     },
