@@ -149,6 +149,7 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
             lists[..=upto].iter().flat_map(|list| list.iter().map(|&point| point.to_owned())).collect()
         }
         Points::OfHost(of_host) => of_host(host, profile).iter().map(u64::to_string).collect(),
+        Points::NamesOfHost(of_host) => of_host(host, profile),
     }
 }
 

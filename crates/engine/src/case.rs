@@ -128,8 +128,22 @@ impl Case {
         self.keep(samples, 1)
     }
 
+    /// The time that an operation takes each of several workers that do it at once, from the same window as
+    /// [`Case::parallel`]: all workers' time over all their operations.
+    pub fn parallel_time<W: FnMut(u64)>(&mut self, cpus: &[Cpu], make: impl Fn(Cpu) -> Result<W> + Sync) -> Result<()> {
+        let clock = parallel::common_clock(&self.order.clock, &self.clock);
+        let mut samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, 1, make)?;
+        samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
+        self.keep(samples, 0)
+    }
+
     /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation.
-    pub fn observe(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+    pub fn observe(&mut self, next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+        self.observe_rate(0, next)
+    }
+
+    /// Like [`Case::observe`], as a rate: `amount` is done in the time that `next` returns.
+    pub fn observe_rate(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
         let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
         // The first is thrown away, as every round's first sample is.
         next(&self.clock)?;
@@ -140,7 +154,7 @@ impl Case {
             samples.push(ns, 1, ns, before, self.witness.read());
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if spent_ns >= self.order.budget_ns as f64 || samples.ns.len() >= 100_000 {
-                return self.keep(samples, 0);
+                return self.keep(samples, amount);
             }
         }
     }

@@ -106,3 +106,32 @@ fn measuring_twice_is_an_error() {
     case.time_n(|n| fake.advance(n)).unwrap();
     assert!(matches!(case.time_n(|n| fake.advance(n)), Err(Stop::Failed(_))));
 }
+
+#[test]
+fn an_observed_rate_is_its_amount_over_the_time() {
+    let fake = FakeClock::new(0);
+    let mut case = case(&fake, "a.b");
+    let observed = case.observe_rate(3, |clock| {
+        let start = clock.start();
+        fake.advance(1000);
+        Ok(clock.end().since(start))
+    });
+    observed.unwrap();
+    assert_eq!((values(&case)[0], case.yielded.amount), (1000.0, 3));
+}
+
+#[test]
+fn workers_that_share_the_time_of_one_take_as_many_times_as_long() {
+    let cpus = affinity::allowed().unwrap();
+    let wait_10_us = |n: u64| {
+        let until = crate::clock::monotonic_ns() + 10_000 * n;
+        while crate::clock::monotonic_ns() < until {}
+    };
+    let mut case = case(&FakeClock::new(1), "a.b");
+    case.clock = Clock::MonotonicRaw;
+    case.parallel_time(&[Cpu(cpus[0]), Cpu(*cpus.last().unwrap())], |_| Ok(wait_10_us)).unwrap();
+    // Each takes 10 µs, though together they are done with one every 5; busy neighbours can only add.
+    let best = values(&case).into_iter().fold(f64::INFINITY, f64::min);
+    assert!(best >= 9_500.0, "{best}");
+    assert_eq!(case.yielded.amount, 0);
+}

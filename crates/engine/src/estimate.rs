@@ -140,7 +140,9 @@ fn combine(entry: &Entry, id: &CaseId, rounds: &[RoundValues], seed: u64) -> Mea
 fn in_cycles(quantity: &Quantity, value: f64, core_hz: f64) -> Option<f64> {
     match quantity.name {
         name if name == Quantity::CORE_CYCLES.name => Some(value * core_hz / 1e9),
-        name if name == Quantity::BYTES_PER_CYCLE.name => Some(value / core_hz),
+        name if [Quantity::BYTES_PER_CYCLE.name, Quantity::OPERATIONS_PER_CYCLE.name].contains(&name) => {
+            Some(value / core_hz)
+        }
         _ => None,
     }
 }

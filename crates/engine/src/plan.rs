@@ -192,6 +192,7 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
             lists.into_iter().flatten().map(|&point| point.to_owned()).collect()
         }
         Points::OfHost(of_host) => of_host(host, profile).into_iter().map(|point| point.to_string()).collect(),
+        Points::NamesOfHost(of_host) => of_host(host, profile),
     };
     points.push(axis.default.to_owned());
     in_order(axis, &mut points);
@@ -284,6 +285,13 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
             _ => case.skip = case.skip.or(Some(format!("needs {threads} CPUs, and may use {have} here"))),
         }
     } else if let Some(value) = value_of(AxisKind::Placement) {
+        if let Some(pair) = cpu_pair(value) {
+            match pair.iter().find(|cpu| !host.usable_cpus().contains(cpu)) {
+                Some(cpu) => case.skip = case.skip.or(Some(format!("CPU {cpu} cannot be used here"))),
+                None => case.cpus = pair.to_vec(),
+            }
+            return case;
+        }
         match value.parse::<Placement>().map(|placement| host_facts::pair(host, placement)) {
             Ok(Ok(pair)) => case.cpus = pair.to_vec(),
             Ok(Err(reason)) => case.skip = case.skip.or(Some(reason)),
@@ -292,6 +300,13 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
         }
     }
     case
+}
+
+/// Two different CPUs, as `0-1`.
+fn cpu_pair(value: &str) -> Option<[usize; 2]> {
+    let (one, other) = value.split_once('-')?;
+    let pair = [one.parse().ok()?, other.parse().ok()?];
+    (pair[0] != pair[1] && format!("{}-{}", pair[0], pair[1]) == value).then_some(pair)
 }
 
 /// Why a need is not met here.
@@ -387,11 +402,15 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
             _ => Err(no_value("a positive whole number".into())),
         },
         AxisKind::Choice | AxisKind::Placement => {
-            let known = points(found, &HostFacts::default(), Profile::Thorough);
-            match is_axis_value(value) && known.iter().any(|point| point == value) {
-                true => Ok(value.to_owned()),
-                false => Err(no_value(known.join(", "))),
+            let mut known = points(found, &HostFacts::default(), Profile::Thorough);
+            let takes_pairs = found.kind == AxisKind::Placement && matches!(found.points, Points::NamesOfHost(_));
+            if is_axis_value(value)
+                && (known.iter().any(|point| point == value) || (takes_pairs && cpu_pair(value).is_some()))
+            {
+                return Ok(value.to_owned());
             }
+            known.extend(takes_pairs.then(|| "two CPUs as 0-1".to_owned()));
+            Err(no_value(known.join(", ")))
         }
     }
 }

@@ -313,3 +313,27 @@ fn cases_over_the_number_are_told_so_and_never_a_default() {
     );
     assert_eq!(skip(&plan, "wide.memory@size=614400,page=pmd"), room);
 }
+
+fn pairs(_: &HostFacts, _: Profile) -> Vec<String> {
+    vec!["same_cache".into(), "0-1".into(), "0-9".into()]
+}
+
+static PAIRS: Probe =
+    Probe { axes: &[Axis::placements("cpus", "same_cache", Points::NamesOfHost(pairs))], ..crate::fixture::PLAIN };
+static WITH_PAIRS: Catalogue = &[&Group { name: "cpu", probes: &[("line", &PAIRS)] }];
+
+#[test]
+fn two_parties_run_on_the_pair_that_they_are_given() {
+    let planned = |filters: &[&str]| plan(WITH_PAIRS, &host_with(&[0, 1, 2]), request(filters, Profile::Quick));
+    let all = planned(&[]).unwrap();
+    let cpus = |plan: &Plan, id: &str| plan.cases.iter().find(|case| case.id.to_string() == id).unwrap().cpus.clone();
+    assert_eq!(cpus(&all, "cpu.line@cpus=0-1"), [0, 1]);
+    assert_eq!(skip(&all, "cpu.line@cpus=0-9"), Some("CPU 9 cannot be used here".into()));
+    // Typed, any pair will do, also one that is no point; and the first is the one that measures.
+    let typed = planned(&["cpu.line@cpus=2-0"]).unwrap();
+    assert_eq!(cpus(&typed, "cpu.line@cpus=2-0"), [2, 0]);
+    for no_pair in ["1-1", "01-2", "0-", "0-1-2", "far"] {
+        let error = planned(&[&format!("cpu.line@cpus={no_pair}")]).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("two CPUs as 0-1"), "{error}");
+    }
+}

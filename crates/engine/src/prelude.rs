@@ -2,7 +2,7 @@
 
 pub use hostmark_model::{
     Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, Flag, FlagKind, Histogram,
-    HostFacts, Measured, Noise, Outcome, Params, Profile, Text, Unit,
+    HostFacts, Measured, Noise, Outcome, Params, Profile, RoundRecord, Text, Unit,
 };
 
 pub use hostmark_stats::change::{Plateau, plateaus};

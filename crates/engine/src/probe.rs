@@ -52,6 +52,13 @@ impl Quantity {
     const fn percentile(name: &'static str, title: Text) -> Quantity {
         Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title }
     }
+    /// A rate over the core's frequency beside it: the engine fills it in.
+    pub const OPERATIONS_PER_CYCLE: Quantity = Quantity {
+        name: "operations_per_cycle",
+        unit: Unit::Ratio,
+        better: Better::Higher,
+        title: Text { en: "operations a core cycle", zh: "每核心周期运算数" },
+    };
 }
 
 /// The points of an axis. Quick's are part of standard's, and those of thorough's.
@@ -68,6 +75,8 @@ pub enum Points {
     },
     /// From the host's facts, as its cache sizes.
     OfHost(fn(&HostFacts, Profile) -> Vec<u64>),
+    /// Names from the host's facts, as its pairs of CPUs.
+    NamesOfHost(fn(&HostFacts, Profile) -> Vec<String>),
 }
 
 /// A parameter that a probe sweeps.
@@ -112,6 +121,11 @@ impl Axis {
     /// An axis of all placements of two parties; those that the host lacks are Skipped.
     pub const fn placement(name: &'static str, default: &'static str) -> Axis {
         let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
+        Axis { name, kind: AxisKind::Placement, default, points }
+    }
+
+    /// An axis of the placements of two parties that `points` names; `a-b` is the pair of these two CPUs.
+    pub const fn placements(name: &'static str, default: &'static str, points: Points) -> Axis {
         Axis { name, kind: AxisKind::Placement, default, points }
     }
 }

@@ -1,8 +1,10 @@
 //! Probe cpu.frequency: the core's actual clock under load.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use hostmark_engine::prelude::*;
 
-use crate::kernels::arith;
+use crate::kernels::{arith, flops};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -13,11 +15,14 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A chain of dependent additions of two registers runs on one core, or on every usable CPU at once. Each \
-                 addition takes exactly one core cycle, so that additions a second are the core's frequency. With \
-                 several threads the value is the mean of all CPUs over the time that they have in common.",
-            zh: "在一个核心上，或同时在所有可用 CPU 上，运行一串相互依赖的寄存器加法。每次加法恰好一个核心周期，\
-                 因此每秒加法次数就是核心频率。多线程时，数值是各 CPU 在共同时间窗口内的平均值。",
+            en: "A chain of dependent additions of two registers; each takes exactly one core cycle, so that additions a second \
+                 are the core's frequency. load=scalar: the chain alone, on one core or on every usable CPU at once; with several \
+                 threads the value is their mean over the time in common. load=simd: fused multiply-adds of the widest \
+                 vectors run for some 0.1 to 0.5 ms before each 0.05 ms of the chain, which is timed alone; \
+                 the other threads run the multiply-adds without pause, and the value is that of the first CPU.",
+            zh: "一串相互依赖的寄存器加法；每次恰好一个核心周期，因此每秒加法次数就是核心频率。load=scalar：只运行这串加法，在一个核心上，或同时在所有\
+                 可用 CPU 上；多线程时，数值是它们在共同时间内的平均值。load=simd：每次先运行约 0.1 到 0.5 ms 最宽向量的融合乘加，再单独计时 0.05 \
+                 ms 的加法；其他线程不停地运行乘加，数值为第一个 CPU 的频率。",
         },
         why: Text {
             en: "The name plate and the kernel's cpufreq files tell a nominal or a requested clock; this is the one that \
@@ -28,14 +33,21 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "Compare one thread with all: a drop is the power or turbo limit. SMT siblings share one core's adders \
-                 without loss here, since a dependent chain leaves them mostly idle. A value below the nominal clock \
-                 points to a power-saving governor, thermal throttling or a busy host.",
-            zh: "对比单线程与全部线程：下降来自功耗或睿频限制。SMT 兄弟线程在此共享加法器而不受损失，因为依赖链让加法器大多\
-                 空闲。若低于标称频率，可能是节能调频策略、过热降频，或宿主机繁忙。",
+                 without loss here, since a dependent chain leaves them mostly idle. simd below scalar is the clock that wide \
+                 vectors cost: 5 to 30 % with AVX-512 on Intel to Cascade Lake, little on later Intel, AMD and arm, where power alone decides. \
+                 A value below the nominal clock points to a power-saving governor, thermal throttling or a busy host. \
+                 A case lasts 0.5, 3 or 20 s by profile: a clock that falls over minutes takes longer runs to see.",
+            zh: "对比单线程与全部线程：下降来自功耗或睿频限制。SMT 兄弟线程在此共享加法器而不受损失，因为依赖链让加法器大多空闲。simd 低于 scalar \
+                 的部分，是宽向量付出的频率：Cascade Lake 及以前的 Intel 用 AVX-512 时为 5 到 30 %；之后的 Intel、AMD 和 arm 很小，只取决于功耗。\
+                 若低于标称频率，可能是节能调频策略、过热降频，或宿主机繁忙。按配置档，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的\
+                 运行才能看到。",
         },
     },
-    axes: &[Axis::threads("threads", Points::OfHost(one_and_all))],
-    cross: &[],
+    axes: &[
+        Axis::choice("load", "scalar", Points::Listed { quick: &["scalar", "simd"], standard: &[], thorough: &[] }),
+        Axis::threads("threads", Points::OfHost(one_and_all)),
+    ],
+    cross: &[Cross { from: Profile::Standard, axes: &["load", "threads"] }],
     limit: Limit::None,
     blocking: false,
     needs: &[],
@@ -49,6 +61,9 @@ fn one_and_all(host: &HostFacts, _: Profile) -> Vec<u64> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
+    if case.param::<String>("load")? == "simd" {
+        return beside_vectors(case);
+    }
     match case.thread_cpus().as_slice() {
         [] | [_] => case.rate(1, add),
         cpus => {
@@ -57,6 +72,39 @@ fn measure(case: &mut Case) -> Result<()> {
             case.parallel(cpus, 1, |_| Ok(move |n| add(n * share)))
         }
     }
+}
+
+/// Additions that are timed at once: 50 µs, long against the clock's cost, and short against the two thirds of a
+/// millisecond for which cores keep the clock of wide vectors after the last of them.
+const ADDITIONS: u64 = 150_000;
+/// Turns of multiply-adds before: 0.1 to 0.5 ms, by the width and the number of pipes.
+const TURNS: u64 = 8_000;
+
+fn beside_vectors(case: &mut Case) -> Result<()> {
+    let widest = flops::widest();
+    let vectors = widest.runnable(true).ok_or_else(|| Stop::skipped("no kernel of this CPU's vectors"))?;
+    case.note("isa", widest.name);
+    let stop = AtomicBool::new(false);
+    let others = case.thread_cpus().split_off(1);
+    std::thread::scope(|scope| {
+        for cpu in &others {
+            scope.spawn(|| {
+                let bound = sys::affinity::bind(&[cpu.0]);
+                while bound.is_ok() && !stop.load(Ordering::Relaxed) {
+                    vectors.run(TURNS / 8);
+                }
+                bound
+            });
+        }
+        let observed = case.observe_rate(ADDITIONS, |clock| {
+            vectors.run(TURNS);
+            let start = clock.start();
+            add(ADDITIONS);
+            Ok(clock.end().since(start))
+        });
+        stop.store(true, Ordering::Relaxed);
+        observed
+    })
 }
 
 fn add(n: u64) {

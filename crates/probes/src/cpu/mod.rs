@@ -1,6 +1,86 @@
 //! Group cpu: the core itself.
 
+mod atomic;
+mod bogoflops;
+mod branch;
+mod core_to_core;
+mod flops;
 mod frequency;
+mod latency;
+mod misprediction;
+mod parallelism;
 mod sieve;
+mod throughput;
 
-crate::group!("cpu": frequency sieve);
+crate::group!("cpu": frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve);
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::operation::{Op, Operation, Type};
+
+/// Axis type of an operation.
+const TYPE: Axis =
+    Axis::choice("type", "i64", Points::Listed { quick: &["i64", "f64"], standard: &["i32", "f32"], thorough: &[] });
+/// Axis op: div and mod have long operands, the small ones short ones.
+const OP: Axis = Axis::choice(
+    "op",
+    "add",
+    Points::Listed {
+        quick: &["add", "mul", "div"],
+        standard: &["bit", "mod", "div_small", "mod_small"],
+        thorough: &[],
+    },
+);
+
+/// The operation that the case's axes name.
+fn operation(case: &Case) -> Result<Operation> {
+    let (kind, op) = (case.param::<Type>("type")?, case.param::<Op>("op")?);
+    Operation::of(kind, op).ok_or_else(|| Stop::skipped("no CPU has an instruction for this; libraries loop for it"))
+}
+
+/// One value for each round that all sources have, from the medians of their rounds.
+fn by_round(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Vec<Vec<f64>> {
+    let rounds = sources.iter().map(|source| source.rounds.len()).min().unwrap_or(0);
+    let medians = |round: usize| sources.iter().map(|source| source.rounds[round].median).collect::<Vec<f64>>();
+    (0..rounds).map(|round| vec![value(&medians(round))]).collect()
+}
+
+/// The same from times, in cycles of the core clock beside each; none where a round does not know its clock.
+fn cycles_by_round(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Option<Vec<Vec<f64>>> {
+    let in_cycles = |source: &&Measured| {
+        let mut source = (*source).clone();
+        for round in &mut source.rounds {
+            round.median *= round.core_hz? / 1e9;
+        }
+        Some(source)
+    };
+    let sources = sources.iter().map(in_cycles).collect::<Option<Vec<Measured>>>()?;
+    Some(by_round(&sources.iter().collect::<Vec<_>>(), value))
+}
+
+/// The record of a derived probe, from a value for each round. What is remarkable about its sources is so about it.
+fn derived(probe: &str, params: Params, sources: &[&Measured], rounds: Vec<Vec<f64>>, better: Better) -> CaseRecord {
+    let point = params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(",");
+    let id = if point.is_empty() { probe.to_owned() } else { format!("{probe}@{point}") };
+    let estimate = estimate(&rounds, 0.0, better, 0);
+    let mut flags: Vec<Flag> = Vec::new();
+    for flag in sources.iter().flat_map(|source| &source.flags) {
+        if !flags.contains(flag) {
+            flags.push(flag.clone());
+        }
+    }
+    if estimate.median <= 0.0 {
+        let detail = "the value does not stand out from the noise".into();
+        flags.push(Flag { kind: FlagKind::UnderResolution, detail });
+    }
+    let measured = Measured {
+        estimate,
+        also: Default::default(),
+        samples: rounds,
+        rounds: Vec::new(),
+        noise: Noise::default(),
+        notes: Default::default(),
+        flags,
+    };
+    CaseRecord { id, probe: probe.into(), params, outcome: Outcome::Measured(Box::new(measured)) }
+}

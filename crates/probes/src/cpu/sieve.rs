@@ -34,7 +34,7 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "500 to 2000 a second and core. All threads together should give as many times one thread as there are \
                  cores: less tells of a power limit, of SMT siblings, or of CPUs that the hypervisor shares out.",
-            zh: "每核心每秒 500 到 2000 次。全部线程合计应为单线程乘以核心数：低于此说明有功耗限制、SMT 兄弟线程，或虚拟机监控器把 CPU \
+            zh: "每核心每秒 500 到 2000 次。全部线程合计应为单线程乘以核心数：低于此说明有功耗限制、SMT 兄弟线程，或虚拟机监控程序把 CPU \
                  分给了别人。",
         },
     },

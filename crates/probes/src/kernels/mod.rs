@@ -3,9 +3,15 @@
 //! Everything exposed here is safe: lengths, alignment and the CPU's abilities are checked once, before the hot loop.
 
 pub mod arith;
+pub mod atomic;
 pub mod bandwidth;
+pub mod bogoflops;
+pub mod branch;
 pub mod chase;
-mod random;
+pub mod flops;
+pub mod hand_over;
+pub mod operation;
+pub(crate) mod random;
 
 use std::fmt;
 

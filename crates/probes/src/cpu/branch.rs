@@ -1,0 +1,77 @@
+//! Probe cpu.branch: what a conditional branch costs, by the length of the pattern that its directions repeat.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::branch::Pattern;
+
+/// The pattern of two directions in turn.
+pub(super) const ALTERNATING: &str = "2";
+/// A random pattern so long that no predictor holds it.
+pub(super) const UNKNOWABLE: &str = "1048576";
+/// Passes over a pattern before it is measured: what a predictor can learn of it, it has learnt by then.
+const LESSONS: u64 = 16;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Branch", zh: "分支" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::CORE_CYCLES],
+    explain: Explain {
+        what: Text {
+            en: "One conditional branch in a loop goes as the bytes of an array say, and jumps over one addition or not; the \
+                 loop's own load, wrap and jump are part of the value. A direction is loaded three branches ahead, so that no guess waits for it. pattern is the number of directions, drawn \
+                 at random for each round, after which they repeat; it is gone through 16 times before it is measured. pattern=2 \
+                 is one direction after the other, in an array as long as the longest, so that memory costs the same.",
+            zh: "循环中的一个条件分支按数组各字节的指示走，跳过一次加法或不跳过；循环自身的加载、回绕和跳转都计入数值。方向提前三次分支加载，判定对错时不必等待。pattern 是方向个数，每轮随机抽取，\
+                 之后重复；测量前先走 16 遍。pattern=2 是两个方向交替，数组与最长者一样长，使内存代价相同。",
+        },
+        why: Text {
+            en: "Predictors learn the history of branches, also of random ones that repeat. The length at which the cost \
+                 rises shows how much history the core can hold: large interpreters and databases live or fall by it.",
+            zh: "预测器会学习分支历史，即使是会重复的随机序列。代价开始上升的长度，说明核心能记住多少历史：大型解释器和数据库的快慢取决于此。",
+        },
+        reading: Text {
+            en: "1 to 3 core cycles while the pattern is known, which pattern=2 shows; 7 to 12 where half of the guesses are \
+                 wrong, as in pattern=1048576. The step between lies at some 2K to 8K directions for Intel to Cascade Lake, \
+                 at 10K to 40K for later Intel, AMD Zen and large arm cores. An early or gradual step tells of a sibling thread that \
+                 shares the predictor, or of one that is flushed often (IBPB, a busy host).",
+            zh: "模式已知时为 1 到 3 个核心周期，见 pattern=2；猜错一半时为 7 到 12，见 pattern=1048576。两者之间的台阶：Cascade Lake 及以前的 \
+                 Intel 约在 2K 到 8K 个方向，之后的 Intel、AMD Zen 和大型 arm 核心约在 10K 到 40K。台阶过早或平缓，说明兄弟线程在共用预测器，或\
+                 预测器常被清空（IBPB、宿主机繁忙）。",
+        },
+    },
+    axes: &[Axis::count(
+        "pattern",
+        UNKNOWABLE,
+        Points::Listed {
+            quick: &[ALTERNATING, UNKNOWABLE],
+            standard: &["1024", "2048", "4096", "8192", "16384", "32768", "65536", "131072", "262144"],
+            thorough: &["1536", "3072", "6144", "12288", "24576", "49152"],
+        },
+    )],
+    cross: &[],
+    limit: Limit::CyclesPerOp,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::CORE,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let length: u64 = case.param("pattern")?;
+    case.may_fill(length)?;
+    let longest = UNKNOWABLE.parse().unwrap_or(1 << 20);
+    let mut pattern = match length {
+        0..=2 => Pattern::alternating(longest),
+        _ => Pattern::random(length as usize, case.seed()),
+    };
+    if length < longest as u64 {
+        pattern.branch(LESSONS * length);
+    }
+    case.time_n(|n| {
+        std::hint::black_box(pattern.branch(n));
+    })
+}

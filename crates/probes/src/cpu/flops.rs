@@ -1,0 +1,76 @@
+//! Probe cpu.flops: floating-point operations a second at their peak, by instruction set, on one core and on all.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::flops;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Peak floating-point rate", zh: "浮点峰值速率" },
+    revision: 1,
+    unit: Unit::OperationsPerSecond,
+    better: Better::Higher,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "Fused multiply-adds on 12 or 24 registers that do not wait for each other, with no access to memory; each \
+                 counts as two operations for every element of its vector. isa: fma-128, avx2 and avx512 are fused ones of \
+                 128, 256 and 512 bits; scalar and sse2 of x86 are as many multiplications as additions, as programs \
+                 for any x86-64 have them; scalar, neon and sve of arm are fused. best is the widest that the CPU has (noted).",
+            zh: "在 12 或 24 个互不等待的寄存器上做融合乘加，不访问内存；每条对向量的每个元素计两次运算。isa：fma-128、avx2、avx512 分别是 128、256、\
+                 512 位的融合乘加；x86 的 scalar 与 sse2 是数目相等的乘法和加法，即面向任意 x86-64 的程序所用；arm 的 scalar、neon、sve \
+                 均为融合乘加。best 为 CPU 具备的最宽者（会记录）。",
+        },
+        why: Text {
+            en: "It is the ceiling of dense linear algebra, signal processing and inference on a CPU: with the bandwidth of \
+                 memory it makes the roofline that programs are held against.",
+            zh: "它是 CPU 上稠密线性代数、信号处理和推理的上限：与内存带宽一起构成衡量程序的屋顶线。",
+        },
+        reading: Text {
+            en: "Frequency × lanes × 2 × pipes. Server cores have two pipes of their full width, for 16 f64 operations a cycle \
+                 with AVX2 and 32 with AVX-512 (16 where there is one such pipe only, as in small Xeons, or where it is two halves, \
+                 as in Zen 4), arm 16 with four NEON pipes. Intel to Cascade Lake lowers its clock for AVX-512, so that twice the \
+                 width brings less than twice the rate. All threads should give one thread's rate times the cores, less what power \
+                 limits take; SMT siblings share the pipes and add nothing.",
+            zh: "频率 × 元素数 × 2 × 流水线数。服务器核心有两条全宽流水线：AVX2 每周期 16 次 f64 运算，AVX-512 为 32 次（只有一条 512 位流水线的\
+                 小型 Xeon，或由两半拼成的 Zen 4，为 16 次），arm 用四条 NEON 流水线为 16 次。Cascade Lake 及以前的 Intel 运行 AVX-512 时会降频，\
+                 宽度加倍带来的速率不到两倍。全部线程应为单线程乘以核心数，再减去功耗限制；SMT 兄弟线程共用流水线，不会增加。",
+        },
+    },
+    axes: &[
+        Axis::choice(
+            "isa",
+            "best",
+            Points::Listed {
+                quick: &["best"],
+                standard: &["scalar", "sse2", "fma-128", "avx2", "avx512", "neon", "sve"],
+                thorough: &[],
+            },
+        ),
+        Axis::choice("type", "f64", Points::Listed { quick: &["f64"], standard: &["f32"], thorough: &[] }),
+        Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::CORE,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let isa: String = case.param("isa")?;
+    let kernel = match isa.as_str() {
+        "best" => flops::widest(),
+        name => flops::kernel(name).ok_or_else(|| Stop::skipped(format!("this architecture has no {name}")))?,
+    };
+    let is_double = case.param::<String>("type")? == "f64";
+    let kernel_name = kernel.name;
+    let kernel = kernel.runnable(is_double).ok_or_else(|| Stop::skipped(format!("this CPU has no {kernel_name}")))?;
+    case.note("isa", kernel_name);
+    match case.thread_cpus().as_slice() {
+        [] | [_] => case.rate(kernel.flops(), |turns| kernel.run(turns)),
+        cpus => case.parallel(cpus, kernel.flops(), |_| Ok(|turns| kernel.run(turns))),
+    }
+}

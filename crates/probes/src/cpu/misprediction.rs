@@ -1,0 +1,86 @@
+//! Probe cpu.misprediction: what a branch costs that the core guessed wrongly.
+
+use hostmark_engine::prelude::*;
+
+/// Of branches that go either way at random, this share is guessed wrongly by whatever predictor.
+const WRONG: f64 = 0.5;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Mispredicted branch", zh: "分支预测失败" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::CORE_CYCLES, RANDOM, PREDICTED],
+    explain: Explain {
+        what: Text {
+            en: "From cpu.branch, round by round: the cost of a branch with a random pattern that no predictor can hold \
+                 (pattern=1048576), less that of the same branch with an alternating one (pattern=2), over the half of \
+                 the branches that are guessed wrongly when nothing is known of them. Both parts stand beside it.",
+            zh: "由 cpu.branch 逐轮得出：任何预测器都记不住的随机模式（pattern=1048576）下一次分支的代价，减去交替模式（pattern=2）下同一分支的\
+                 代价，再除以一无所知时猜错的那一半分支。两个部分都列在旁边。",
+        },
+        why: Text {
+            en: "After a wrong guess the core throws away what it had begun and fetches anew: searching, sorting, parsing \
+                 and interpreting pay for it all the time. It decides whether a branch or a conditional move is faster.",
+            zh: "猜错后核心要丢弃已开始的工作并重新取指：查找、排序、解析和解释执行一直在为此付出代价。它决定用分支快还是用条件传送快。",
+        },
+        reading: Text {
+            en: "10 to 20 core cycles: 12 to 20 on Intel and AMD, 9 to 14 on arm servers; 3 to 7 ns. The deeper the pipeline \
+                 to the branch unit, the more. A program's own cost is higher where the branch waits for a load that \
+                 misses the caches, since all work after the wrong guess is lost with it.",
+            zh: "10 到 20 个核心周期：Intel 与 AMD 为 12 到 20，arm 服务器为 9 到 14；即 3 到 7 ns。到分支单元的流水线越深越多。若分支要等待一次\
+                 缓存未命中的加载，程序实际的代价更高，因为猜错之后的全部工作都白做了。",
+        },
+    },
+    axes: &[],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::CORE,
+    measure: Measure::Derive { from: &["cpu.branch"], derive },
+};
+
+const RANDOM: Quantity = Quantity {
+    name: "random",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "a branch of random direction", zh: "随机方向的分支" },
+};
+const PREDICTED: Quantity = Quantity {
+    name: "predicted",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "a predicted branch", zh: "预测正确的分支" },
+};
+
+fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
+    let measured = |pattern: &str| {
+        let case = cases.iter().find(|case| case.params.get("pattern") == Some(pattern));
+        case.and_then(CaseRecord::measured)
+    };
+    let (Some(random), Some(predicted)) = (measured(super::branch::UNKNOWABLE), measured(super::branch::ALTERNATING))
+    else {
+        return Vec::new();
+    };
+    let both = [random, predicted];
+    let lost = |values: &[f64]| (values[0] - values[1]) / WRONG;
+    let mut record =
+        super::derived("cpu.misprediction", Params::default(), &both, super::by_round(&both, lost), PROBE.better);
+    if let Outcome::Measured(measured) = &mut record.outcome {
+        let mut also = |name: &str, estimate: Estimate| measured.also.insert(name.to_owned(), Also { estimate });
+        also(RANDOM.name, random.estimate.clone());
+        also(PREDICTED.name, predicted.estimate.clone());
+        // Each part in cycles of its own round's clock.
+        if let Some(cycles) = super::cycles_by_round(&both, lost) {
+            also(Quantity::CORE_CYCLES.name, estimate(&cycles, 0.0, Better::Lower, 0));
+        }
+    }
+    vec![record]
+}
+
+#[cfg(test)]
+#[path = "misprediction_tests.rs"]
+mod tests;

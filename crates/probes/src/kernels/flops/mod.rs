@@ -1,0 +1,95 @@
+//! Multiplications and additions of floating-point values as fast as each instruction set can: as many independent
+//! accumulators as it takes to keep every pipe busy, and nothing but registers.
+
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+mod machine;
+#[cfg(test)]
+mod tests;
+
+/// Room for one vector of the widest instruction set: SVE's 2048 bits.
+const MOST_LANES: usize = 64;
+
+/// One precision of a kernel.
+#[derive(Clone, Copy)]
+pub struct Variant<T: 'static> {
+    /// Turns, not zero; one vector of the accumulators' sums.
+    run: unsafe fn(u64, &mut [T; MOST_LANES]),
+    /// Operations on one lane in a turn: a fused multiply-add is two.
+    lane_flops: u64,
+    /// Lanes of a vector.
+    lanes: fn() -> u64,
+    /// What every lane holds after so many turns.
+    #[cfg(test)]
+    expected: fn(u64) -> T,
+}
+
+/// A kernel of one instruction set.
+#[derive(Clone, Copy)]
+pub struct FlopsKernel {
+    /// How it is asked for, and recorded.
+    pub name: &'static str,
+    /// Whether this CPU has the instructions.
+    pub is_available: fn() -> bool,
+    /// In single precision.
+    pub single: Variant<f32>,
+    /// In double precision.
+    pub double: Variant<f64>,
+}
+
+/// A kernel in one precision, known to run on this CPU.
+#[derive(Clone, Copy)]
+pub enum Runnable {
+    /// In single precision.
+    Single(Variant<f32>),
+    /// In double precision.
+    Double(Variant<f64>),
+}
+
+impl FlopsKernel {
+    /// The kernel in double or single precision, where this CPU can run it.
+    pub fn runnable(&self, is_double: bool) -> Option<Runnable> {
+        let precise = if is_double { Runnable::Double(self.double) } else { Runnable::Single(self.single) };
+        (self.is_available)().then_some(precise)
+    }
+}
+
+impl Runnable {
+    /// Floating-point operations of one turn.
+    pub fn flops(&self) -> u64 {
+        match self {
+            Runnable::Single(variant) => variant.lane_flops * (variant.lanes)(),
+            Runnable::Double(variant) => variant.lane_flops * (variant.lanes)(),
+        }
+    }
+
+    /// Computes for `turns` turns.
+    #[inline(never)]
+    pub fn run(&self, turns: u64) {
+        if turns == 0 {
+            return;
+        }
+        // SAFETY: this CPU has the instructions, else there were no such value; the room holds the widest vector.
+        unsafe {
+            match self {
+                Runnable::Single(variant) => (variant.run)(turns, std::hint::black_box(&mut [0.0; MOST_LANES])),
+                Runnable::Double(variant) => (variant.run)(turns, std::hint::black_box(&mut [0.0; MOST_LANES])),
+            }
+        }
+    }
+}
+
+/// All kernels of this architecture, the narrowest first, whether or not this CPU can run them.
+pub fn kernels() -> &'static [FlopsKernel] {
+    machine::KERNELS
+}
+
+/// The kernel of this name, if this architecture has it.
+pub fn kernel(name: &str) -> Option<&'static FlopsKernel> {
+    machine::KERNELS.iter().find(|kernel| kernel.name == name)
+}
+
+/// The kernel with the widest vectors that this CPU can run.
+pub fn widest() -> &'static FlopsKernel {
+    machine::KERNELS.iter().rev().find(|kernel| (kernel.is_available)()).unwrap_or(&machine::KERNELS[0])
+}

@@ -1,0 +1,199 @@
+//! Floating-point pipes of x86-64: SSE2 with separate multiplications and additions, and fused ones of three widths.
+
+use std::arch::{asm, is_x86_feature_detected};
+
+use super::{FlopsKernel, MOST_LANES, Variant};
+
+/// Multiplier of the kernels without fused instructions: so near one that nothing overflows in hours.
+const FACTOR_F32: f32 = 1.000_000_1;
+const FACTOR_F64: f64 = 1.000_000_000_000_1;
+
+fn has_fma() -> bool {
+    is_x86_feature_detected!("fma")
+}
+
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+}
+
+/// Fused multiply-adds: x = x / 2 + 1, which tends to two and stays there. Eight rounds a turn over all accumulators.
+macro_rules! fused {
+    ($name:ident, $type:ty, $reg:literal, accumulators $list:literal, last $last:literal,
+     constants $half:literal $one:literal, broadcast [$($broadcast:expr),+], $fma:literal, $add:literal, $mov:literal) => {
+        /// # Safety
+        /// The CPU must have the instructions; `turns` is not zero.
+        unsafe fn $name(turns: u64, room: &mut [$type; MOST_LANES]) {
+            let (half, one): ($type, $type) = (0.5, 1.0);
+            // SAFETY: one vector is stored to the room, which is larger; registers are declared by `clobber_abi`; the
+            // loop ends when its counter is zero.
+            unsafe {
+                asm!(
+                    $($broadcast,)+
+                    concat!(".irp i,", $list),
+                    concat!("vmovaps ", $reg, "\\i, ", $reg, $one),
+                    ".endr",
+                    ".p2align 6",
+                    "2:",
+                    ".rept 8",
+                    concat!(".irp i,", $list),
+                    concat!($fma, " ", $reg, "\\i, ", $reg, $half, ", ", $reg, $one),
+                    ".endr",
+                    ".endr",
+                    "dec rcx",
+                    "jnz 2b",
+                    concat!(".irp i,", $last),
+                    concat!($add, " ", $reg, "0, ", $reg, "0, ", $reg, "\\i"),
+                    ".endr",
+                    concat!($mov, " [rdi], ", $reg, "0"),
+                    "vzeroupper",
+                    inout("rcx") turns => _,
+                    inout("rdi") room.as_mut_ptr() => _,
+                    inout("rsi") &raw const half => _,
+                    inout("rdx") &raw const one => _,
+                    clobber_abi("sysv64"),
+                    options(nostack),
+                );
+            }
+        }
+    };
+}
+
+macro_rules! fused_narrow {
+    ($name:ident, $type:ty, $reg:literal, $broadcast:literal, $fma:literal, $add:literal) => {
+        fused!($name, $type, $reg, accumulators "0,1,2,3,4,5,6,7,8,9,10,11", last "1,2,3,4,5,6,7,8,9,10,11",
+               constants "12" "13",
+               broadcast [concat!($broadcast, " ", $reg, "12, [rsi]"), concat!($broadcast, " ", $reg, "13, [rdx]")],
+               $fma, $add, "vmovups");
+    };
+}
+
+// 24 accumulators where there are 32 registers, 12 where there are 16: the pipes take two a cycle, for four or five cycles.
+macro_rules! fused_wide {
+    ($name:ident, $type:ty, $broadcast:literal, $fma:literal, $add:literal) => {
+        fused!($name, $type, "zmm", accumulators "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23",
+               last "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23", constants "24" "25",
+               broadcast [concat!($broadcast, " zmm24, [rsi]"), concat!($broadcast, " zmm25, [rdx]")],
+               $fma, $add, "vmovups");
+    };
+}
+
+fused_narrow!(fma128_f32, f32, "xmm", "vbroadcastss", "vfmadd213ps", "vaddps");
+fused_narrow!(fma128_f64, f64, "xmm", "vmovddup", "vfmadd213pd", "vaddpd");
+fused_narrow!(avx2_f32, f32, "ymm", "vbroadcastss", "vfmadd213ps", "vaddps");
+fused_narrow!(avx2_f64, f64, "ymm", "vbroadcastsd", "vfmadd213pd", "vaddpd");
+fused_wide!(avx512_f32, f32, "vbroadcastss", "vfmadd213ps", "vaddps");
+fused_wide!(avx512_f64, f64, "vbroadcastsd", "vfmadd213pd", "vaddpd");
+
+/// Seven multiplications and seven additions in turns, on registers of their own; eight rounds a turn.
+macro_rules! separate {
+    ($name:ident, $type:ty, $factor:ident, $mul:literal, $add:literal, $spread:literal) => {
+        /// # Safety
+        /// `turns` is not zero.
+        unsafe fn $name(turns: u64, room: &mut [$type; MOST_LANES]) {
+            let (factor, one): ($type, $type) = ($factor, 1.0);
+            // SAFETY: one vector is stored to the room, which is larger; registers are declared by `clobber_abi`; the
+            // loop ends when its counter is zero.
+            unsafe {
+                asm!(
+                    concat!($spread, " xmm14, xmm14, 0"),
+                    concat!($spread, " xmm15, xmm15, 0"),
+                    ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13",
+                    "movaps xmm\\i, xmm15",
+                    ".endr",
+                    ".p2align 6",
+                    "2:",
+                    ".rept 8",
+                    ".irp i,0,1,2,3,4,5,6",
+                    concat!($mul, " xmm\\i, xmm14"),
+                    ".endr",
+                    ".irp i,7,8,9,10,11,12,13",
+                    concat!($add, " xmm\\i, xmm15"),
+                    ".endr",
+                    ".endr",
+                    "dec rcx",
+                    "jnz 2b",
+                    ".irp i,1,2,3,4,5,6,7,8,9,10,11,12,13",
+                    concat!($add, " xmm0, xmm\\i"),
+                    ".endr",
+                    "movups [rdi], xmm0",
+                    inout("rcx") turns => _,
+                    inout("rdi") room.as_mut_ptr() => _,
+                    inout("xmm14") factor => _,
+                    inout("xmm15") one => _,
+                    clobber_abi("sysv64"),
+                    options(nostack),
+                );
+            }
+        }
+    };
+}
+
+separate!(scalar_f32, f32, FACTOR_F32, "mulss", "addss", "shufps");
+separate!(scalar_f64, f64, FACTOR_F64, "mulsd", "addsd", "shufpd");
+separate!(sse2_f32, f32, FACTOR_F32, "mulps", "addps", "shufps");
+separate!(sse2_f64, f64, FACTOR_F64, "mulpd", "addpd", "shufpd");
+
+/// Sum of `accumulators`, each halved and increased eight times a turn from one.
+#[cfg(test)]
+fn fused_sum(accumulators: f64, turns: u64) -> f64 {
+    accumulators * (0..8 * turns).fold(1.0, |x, _| x / 2.0 + 1.0)
+}
+
+macro_rules! separate_sum {
+    ($name:ident, $type:ty, $factor:ident) => {
+        #[cfg(test)]
+        fn $name(turns: u64) -> $type {
+            let product = (0..8 * turns).fold(1.0, |x: $type, _| x * $factor);
+            let sum = (0..8 * turns).fold(1.0, |x: $type, _| x + 1.0);
+            [product; 6].into_iter().chain([sum; 7]).fold(product, |sum, x| sum + x)
+        }
+    };
+}
+
+separate_sum!(separate_sum_f32, f32, FACTOR_F32);
+separate_sum!(separate_sum_f64, f64, FACTOR_F64);
+
+macro_rules! variant {
+    ($run:ident, $lane_flops:literal, $lanes:literal, $expected:expr) => {
+        Variant {
+            run: $run,
+            lane_flops: $lane_flops,
+            lanes: || $lanes,
+            #[cfg(test)]
+            expected: $expected,
+        }
+    };
+}
+
+pub(super) static KERNELS: &[FlopsKernel] = &[
+    FlopsKernel {
+        name: "scalar",
+        is_available: || true,
+        single: variant!(scalar_f32, 112, 1, separate_sum_f32),
+        double: variant!(scalar_f64, 112, 1, separate_sum_f64),
+    },
+    FlopsKernel {
+        name: "sse2",
+        is_available: || true,
+        single: variant!(sse2_f32, 112, 4, separate_sum_f32),
+        double: variant!(sse2_f64, 112, 2, separate_sum_f64),
+    },
+    FlopsKernel {
+        name: "fma-128",
+        is_available: has_fma,
+        single: variant!(fma128_f32, 192, 4, |turns| fused_sum(12.0, turns) as f32),
+        double: variant!(fma128_f64, 192, 2, |turns| fused_sum(12.0, turns)),
+    },
+    FlopsKernel {
+        name: "avx2",
+        is_available: has_fma,
+        single: variant!(avx2_f32, 192, 8, |turns| fused_sum(12.0, turns) as f32),
+        double: variant!(avx2_f64, 192, 4, |turns| fused_sum(12.0, turns)),
+    },
+    FlopsKernel {
+        name: "avx512",
+        is_available: has_avx512,
+        single: variant!(avx512_f32, 384, 16, |turns| fused_sum(24.0, turns) as f32),
+        double: variant!(avx512_f64, 384, 8, |turns| fused_sum(24.0, turns)),
+    },
+];
