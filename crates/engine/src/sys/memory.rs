@@ -41,6 +41,18 @@ pub struct Buffer {
 impl Buffer {
     /// Maps at least `bytes`, asks for `pages` and `node`, and fills it by the calling thread.
     pub fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
+        let mut buffer = Buffer::reserve(bytes, pages, node)?;
+        buffer.fill();
+        if pages == Pages::Pmd {
+            // Where fragmentation gave base pages, the kernel may still gather them (Linux 6.1 and later).
+            buffer.advise(buffer.length.max(1).next_multiple_of(pmd_bytes()), MADV_COLLAPSE);
+        }
+        Ok(buffer)
+    }
+
+    /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: it is zero until the caller, who is the
+    /// first to touch it, fills all of it.
+    pub fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let align = match pages {
             Pages::Base => rustix::param::page_size(),
             Pages::Pmd => pmd_bytes(),
@@ -60,12 +72,14 @@ impl Buffer {
         if let Some(node) = node {
             buffer.bind(whole, node)?;
         }
-        buffer.fill();
-        if pages == Pages::Pmd {
-            // Where fragmentation gave base pages, the kernel may still gather them (Linux 6.1 and later).
-            buffer.advise(whole, MADV_COLLAPSE);
-        }
         Ok(buffer)
+    }
+
+    /// Locks it into memory until it is dropped, so that it is neither swapped nor moved to other memory by swapping.
+    pub fn lock(&mut self) -> io::Result<()> {
+        // SAFETY: the range is this buffer's own mapping; locking changes no contents.
+        let result = unsafe { libc::mlock(self.start().cast(), self.length) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     fn start(&self) -> *mut u8 {
@@ -175,6 +189,30 @@ mod tests {
             assert!(buffer.bytes().chunks(64).all(|line| line.iter().any(|&byte| byte != 0)));
             buffer.bytes_mut()[100_002] = 7;
             assert_eq!(buffer.bytes()[100_002], 7);
+        }
+    }
+
+    #[test]
+    fn reserved_memory_is_untouched_and_zero() {
+        let resident = || crate::sys::process::resident_bytes().unwrap();
+        let before = resident();
+        let buffer = Buffer::reserve(64 << 20, Pages::Base, None).unwrap();
+        // Other threads of the tests take memory meanwhile, but hardly as much.
+        assert!(resident() < before + (48 << 20));
+        assert!(buffer.bytes()[..1 << 20].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn memory_is_locked_where_the_limit_allows() {
+        let mut buffer = Buffer::map(1 << 16, Pages::Base, None).unwrap();
+        let locked = |text: String| text.lines().find(|line| line.starts_with("VmLck:")).map(str::to_owned);
+        match buffer.lock() {
+            Ok(()) => {
+                let line = locked(fs::read_to_string("/proc/self/status").unwrap()).unwrap();
+                let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+                assert!(kib >= 64, "{line}");
+            }
+            Err(error) => assert!(matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN))),
         }
     }
 
