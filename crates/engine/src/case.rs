@@ -22,8 +22,6 @@ pub struct Cpu(pub usize);
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
-/// Below this share of huge pages a buffer did not get what it asked for.
-const MOSTLY_HUGE: f64 = 0.9;
 
 /// What a round has yielded so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -240,13 +238,7 @@ impl Case {
         self.may_fill(bytes)?;
         let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
         let buffer = Buffer::map(bytes, pages, node).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
-        let obtained = match (pages, buffer.huge_fraction()) {
-            (Pages::Base, _) => "base".to_owned(),
-            (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
-            (Pages::Pmd, Some(fraction)) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
-            (Pages::Pmd, None) => "unknown".to_owned(),
-        };
-        self.note("pages", obtained);
+        self.note("pages", buffer.obtained(pages));
         Ok(buffer)
     }
 

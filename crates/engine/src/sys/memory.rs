@@ -7,6 +7,9 @@ use std::ptr::NonNull;
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
 const MADV_COLLAPSE: libc::c_int = 25;
 
+/// Below this share of huge pages a buffer did not get what it asked for.
+const MOSTLY_HUGE: f64 = 0.9;
+
 /// The pages that a buffer asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
@@ -145,6 +148,16 @@ impl Buffer {
             }
         }
         Some((huge_kib? as f64 * 1024.0 / self.length.max(1) as f64).min(1.0))
+    }
+
+    /// In words, the pages that back the buffer, which asked for `pages`.
+    pub fn obtained(&self, pages: Pages) -> String {
+        match (pages, self.huge_fraction()) {
+            (Pages::Base, _) => "base".to_owned(),
+            (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
+            (Pages::Pmd, Some(fraction)) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
+            (Pages::Pmd, None) => "unknown".to_owned(),
+        }
     }
 
     /// The memory node of the first page, as move_pages(2) tells it.

@@ -6,6 +6,7 @@ pub mod arith;
 pub mod bandwidth;
 pub mod chase;
 mod random;
+pub mod stream;
 
 use std::fmt;
 

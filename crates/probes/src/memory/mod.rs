@@ -5,9 +5,11 @@ mod fill;
 mod hierarchy;
 mod latency;
 mod read;
+mod stream;
+mod stream2;
 mod write;
 
-crate::group!("memory": hierarchy read write copy fill latency);
+crate::group!("memory": hierarchy read write copy fill stream stream2 latency);
 
 use hostmark_engine::prelude::*;
 
@@ -17,6 +19,9 @@ use crate::kernels::bandwidth::Reach;
 /// Axis page: what backs the buffer.
 const PAGE: Axis =
     Axis::choice("page", "pmd", Points::Listed { quick: &["pmd", "base"], standard: &[], thorough: &[] });
+/// Axis page of probes that have few cases in the quick profile.
+const PMD_FIRST: Axis =
+    Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] });
 /// Axis threads of a bandwidth: each has a buffer of its own.
 const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
 /// Axis size of a bandwidth.
