@@ -6,7 +6,9 @@ pub mod arith;
 pub mod bandwidth;
 pub mod chase;
 mod random;
+pub mod random_access;
 pub mod stream;
+pub mod words;
 
 use std::fmt;
 

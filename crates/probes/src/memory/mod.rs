@@ -3,13 +3,16 @@
 mod copy;
 mod fill;
 mod hierarchy;
+mod integrity;
 mod latency;
+mod loaded_latency;
+mod random_access;
 mod read;
 mod stream;
 mod stream2;
 mod write;
 
-crate::group!("memory": hierarchy read write copy fill stream stream2 latency);
+crate::group!("memory": hierarchy read write copy fill stream stream2 latency loaded_latency random_access integrity);
 
 use hostmark_engine::prelude::*;
 
