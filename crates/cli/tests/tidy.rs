@@ -142,6 +142,7 @@ fn the_example_of_the_handbook_measures() {
         iterations: None,
         l1d_bytes: 0,
         llc_bytes: 0,
+        llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 0,
         scratch: std::env::temp_dir().join(format!("hostmark-example-{}", std::process::id())).display().to_string(),

@@ -15,6 +15,7 @@ use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
 use crate::sys::memory::{Buffer, Node, Pages};
 use crate::tails::TailSampler;
+use crate::together::{self, Part};
 
 /// A logical CPU by the kernel's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,8 +23,6 @@ pub struct Cpu(pub usize);
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
-/// Below this share of huge pages a buffer did not get what it asked for.
-const MOSTLY_HUGE: f64 = 0.9;
 
 /// What a round has yielded so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -137,6 +136,36 @@ impl Case {
         self.keep(samples, 0)
     }
 
+    /// Rates of work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its
+    /// part's memory there. A sample is one pass of all, in which `amount` is done together, from barrier to barrier.
+    pub fn together<P: Part>(
+        &mut self,
+        cpus: &[Cpu],
+        amount: u64,
+        make: impl Fn(usize) -> Result<P> + Sync,
+    ) -> Result<()> {
+        let samples = together::measure(&self.clock, &self.witness, self.order.budget_ns as f64, cpus, make)?;
+        self.keep(samples, amount)
+    }
+
+    /// Like [`Case::time_n`], and beside each sample how fast `counter` grew meanwhile, a second: values of the further
+    /// quantity `name`.
+    pub fn time_n_beside(&mut self, name: &str, counter: impl Fn() -> u64, mut body: impl FnMut(u64)) -> Result<()> {
+        let clock = self.clock.clone();
+        let mut rates: Vec<(u64, f64)> = Vec::new();
+        self.sample(0, &mut |iterations| {
+            let (start, before) = (clock.start(), counter());
+            body(iterations);
+            let grown = counter().saturating_sub(before) as f64;
+            let ns = clock.ns(clock.end().since(start));
+            rates.push((iterations, grown * 1e9 / ns.max(1.0)));
+            Ok(())
+        })?;
+        // The long lengths alone: in the short ones, and while the length is sought, the counter's steps are too coarse.
+        let longest = rates.iter().map(|&(iterations, _)| iterations).max();
+        self.also(name, rates.into_iter().filter(|rate| Some(rate.0) == longest).map(|rate| rate.1))
+    }
+
     /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation.
     pub fn observe(&mut self, next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
         self.observe_rate(0, next)
@@ -238,13 +267,7 @@ impl Case {
         self.may_fill(bytes)?;
         let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
         let buffer = Buffer::map(bytes, pages, node).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
-        let obtained = match (pages, buffer.huge_fraction()) {
-            (Pages::Base, _) => "base".to_owned(),
-            (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
-            (Pages::Pmd, Some(fraction)) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
-            (Pages::Pmd, None) => "unknown".to_owned(),
-        };
-        self.note("pages", obtained);
+        self.note("pages", buffer.obtained(pages));
         Ok(buffer)
     }
 
@@ -273,6 +296,16 @@ impl Case {
     /// Size of the last-level cache in bytes, 0 when the host does not tell.
     pub fn llc_bytes(&self) -> u64 {
         self.order.llc_bytes
+    }
+
+    /// Sizes of all the different last-level caches of the case's CPUs together in bytes, 0 when the host does not tell.
+    pub fn llc_sum_bytes(&self) -> u64 {
+        self.order.llc_sum_bytes
+    }
+
+    /// Memory that this case may fill, bytes.
+    pub fn fillable_bytes(&self) -> u64 {
+        self.order.memory_bytes
     }
 
     /// A cache line in bytes, as the host tells it, else 64.

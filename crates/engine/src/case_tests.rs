@@ -18,6 +18,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         iterations: None,
         l1d_bytes: 0,
         llc_bytes: 0,
+        llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 1 << 20,
         scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),

@@ -119,6 +119,17 @@ pub static ODD: Catalogue = &[
     &Group { name: "odd", probes: &[("breaks", &BREAKS), ("nan", &NAN)] },
 ];
 
+static ON_ALL: Probe = Probe {
+    axes: &[
+        Axis::all_threads("threads", listed(&["all"], &["1"], &[])),
+        Axis::count("elements", "auto", listed(&["auto"], &[], &[])),
+    ],
+    ..PLAIN
+};
+
+/// A probe whose numbers have words for defaults.
+pub static WORDS: Catalogue = &[&Group { name: "words", probes: &[("all", &ON_ALL)] }];
+
 static TEN: Probe = Probe {
     axes: &[Axis::count("n", "1", listed(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"], &[], &[]))],
     ..PLAIN

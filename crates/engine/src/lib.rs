@@ -27,6 +27,7 @@ mod run;
 mod sample;
 mod stop;
 mod tails;
+mod together;
 pub mod worker;
 
 pub use budget::largest_buffer;

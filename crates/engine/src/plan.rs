@@ -10,7 +10,7 @@ use std::time::Duration;
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries};
+use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries};
 
 pub use cpus::keep_to_cpus;
 pub use refused::PlanError;
@@ -277,8 +277,9 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
     let value_of = |kind: AxisKind| {
         entry.probe.axes.iter().find(|axis| axis.kind == kind).and_then(|axis| case.id.params.get(axis.name))
     };
-    if let Some(threads) = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok()) {
-        let have = host.usable_cpus().len();
+    let have = host.usable_cpus().len();
+    let threads = |value: &str| if value == ALL { Some(have) } else { value.parse::<usize>().ok() };
+    if let Some(threads) = value_of(AxisKind::Threads).and_then(threads) {
         match threads {
             1 => {}
             2.. if threads <= have => case.cpus = host_facts::spread(host, threads),
@@ -392,6 +393,10 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
     };
     let no_value =
         |known: String| PlanError::UnknownValue { probe: entry.id(), axis: axis.into(), value: value.into(), known };
+    // What names no number: `auto`, or all threads that there can be.
+    if value == found.default {
+        return Ok(value.to_owned());
+    }
     match found.kind {
         AxisKind::Size => match parse_size(value) {
             Some(bytes) if bytes > 0 => Ok(bytes.to_string()),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::fixture::{CATALOGUE, MANY, host, host_with, planned, request};
+use crate::fixture::{CATALOGUE, MANY, WORDS, host, host_with, planned, request};
 use crate::probe::{Group, Probe};
 
 fn ids(plan: &Plan) -> Vec<String> {
@@ -336,4 +336,28 @@ fn two_parties_run_on_the_pair_that_they_are_given() {
         let error = planned(&[&format!("cpu.line@cpus={no_pair}")]).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("two CPUs as 0-1"), "{error}");
     }
+}
+
+#[test]
+fn all_threads_are_those_of_the_host_and_a_word_may_stand_for_a_number() {
+    let plan_of = |cpus: &[usize], set: &[&str]| {
+        let mut request = request(&["words"], Profile::Standard);
+        request.set = set.iter().map(|&set| set.to_owned()).collect();
+        plan(WORDS, &host_with(cpus), request).unwrap()
+    };
+    let cases = |plan: &Plan| -> Vec<(String, usize)> {
+        plan.cases.iter().map(|case| (case.id.to_string(), case.cpus.len())).collect()
+    };
+    let [all, one] = ["words.all@threads=all,elements=auto", "words.all@threads=1,elements=auto"].map(str::to_owned);
+    assert_eq!(cases(&plan_of(&[0, 1, 3], &[])), [(all.clone(), 3), (one.clone(), 1)]);
+    assert_eq!(cases(&plan_of(&[1], &[])), [(all, 1), (one, 1)]);
+    let set = plan_of(&[0, 1], &["elements=30000000,auto", "threads=2,all"]);
+    assert_eq!(
+        cases(&set),
+        [
+            ("words.all@threads=all,elements=auto".to_owned(), 2),
+            ("words.all@threads=2,elements=auto".to_owned(), 2),
+            ("words.all@threads=all,elements=30000000".to_owned(), 2),
+        ]
+    );
 }

@@ -94,6 +94,8 @@ pub struct Axis {
 
 /// The placement that leaves the choice to the scheduler.
 pub(crate) const FREE: &str = "free";
+/// As many threads as there are usable CPUs.
+pub(crate) const ALL: &str = "all";
 /// Placements as points, nearest first.
 const PLACEMENTS: &[&str] = &["same_cpu", "smt_sibling", "same_cache", "other_cache", "other_node", FREE];
 
@@ -116,6 +118,11 @@ impl Axis {
     /// An axis of numbers of threads, each on a CPU of its own; 1 by default.
     pub const fn threads(name: &'static str, points: Points) -> Axis {
         Axis { name, kind: AxisKind::Threads, default: "1", points }
+    }
+
+    /// An axis of numbers of threads whose default is `all`: a thread on every usable CPU.
+    pub const fn all_threads(name: &'static str, points: Points) -> Axis {
+        Axis { name, kind: AxisKind::Threads, default: ALL, points }
     }
 
     /// An axis of all placements of two parties; those that the host lacks are Skipped.

@@ -319,6 +319,7 @@ impl Runner<'_> {
             budget_ns: grant.as_nanos() as u64,
             l1d_bytes: first_level.map_or(0, |cache| cache.size_bytes),
             llc_bytes: cache.map_or(0, |cache| cache.size_bytes),
+            llc_sum_bytes: host.last_level_caches_bytes(&cpus),
             line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
             memory_bytes: Budget::memory_bytes(host),
             scratch: format!(

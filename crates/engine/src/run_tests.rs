@@ -59,6 +59,7 @@ fn an_order_says_all_that_the_worker_needs() {
     let order = &seen.orders[1];
     assert_eq!((order.protocol, order.parent), (PROTOCOL, std::process::id()));
     assert_eq!((order.case.as_str(), order.round, order.llc_bytes), ("net.tcp", 0, 4 << 20));
+    assert_eq!(order.llc_sum_bytes, 4 << 20);
     assert!(order.budget_ns <= 500_000_000 / 3 + 1, "{}", order.budget_ns);
     assert!(order.scratch.starts_with("/tmp/hostmark-"));
     let mut scratches: Vec<&str> = seen.orders[1..].iter().map(|order| order.scratch.as_str()).collect();

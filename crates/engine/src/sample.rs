@@ -27,7 +27,7 @@ const MOST_TURNS: usize = 64;
 /// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
 const MOST_ITERATIONS: u64 = 1 << 40;
 /// A run delay over this share of a sample marks it.
-const DELAY_SHARE: f64 = 0.01;
+pub(crate) const DELAY_SHARE: f64 = 0.01;
 
 /// What sees the thread's surroundings.
 #[derive(Debug)]

@@ -128,6 +128,7 @@ fn order(case: &str) -> Order {
         cpus: affinity::allowed().unwrap(),
         iterations: None,
         llc_bytes: 0,
+        llc_sum_bytes: 0,
         l1d_bytes: 32 << 10,
         line_bytes: 64,
         memory_bytes: 1 << 20,

@@ -47,6 +47,8 @@ pub struct Order {
     pub l1d_bytes: u64,
     /// Size of the last-level cache, bytes (0 when unknown).
     pub llc_bytes: u64,
+    /// Sizes of all the different last-level caches of its CPUs together, bytes (0 when unknown).
+    pub llc_sum_bytes: u64,
     /// A cache line, bytes.
     pub line_bytes: u64,
     /// Memory that the case may fill, bytes.

@@ -63,6 +63,17 @@ impl HostFacts {
     pub fn last_level_cache(&self, cpu: usize) -> Option<&CacheFact> {
         (1..=5).rev().find_map(|level| self.cache(cpu, level))
     }
+
+    /// The sizes of the last-level caches of `cpus` together, each cache once, bytes.
+    pub fn last_level_caches_bytes(&self, cpus: &[usize]) -> u64 {
+        let mut caches: Vec<&CacheFact> = Vec::new();
+        for cache in cpus.iter().filter_map(|&cpu| self.last_level_cache(cpu)) {
+            if !caches.iter().any(|known| std::ptr::eq(*known, cache)) {
+                caches.push(cache);
+            }
+        }
+        caches.iter().map(|cache| cache.size_bytes).sum()
+    }
 }
 
 /// The processor's model and abilities.

@@ -8,6 +8,8 @@ pub const HIERARCHY: Text = Text { en: "Memory hierarchy", zh: "存储层次" };
 pub const BANDWIDTH: Text = Text { en: "Memory bandwidth", zh: "内存带宽" };
 /// Latency of memory by size and pattern.
 pub const LATENCY: Text = Text { en: "Memory latency", zh: "内存延迟" };
+/// Whether memory keeps what it is given.
+pub const INTEGRITY: Text = Text { en: "Memory integrity", zh: "内存完整性" };
 /// The core itself.
 pub const CORE: Text = Text { en: "Processor core", zh: "处理器核心" };
 /// Reading the time.

@@ -103,6 +103,7 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
             iterations: None,
             l1d_bytes: host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes),
             llc_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
+            llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
             line_bytes: 64,
             memory_bytes: 1 << 30,
             scratch: String::new(),

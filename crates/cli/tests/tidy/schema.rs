@@ -85,6 +85,7 @@ fn order() -> Order {
         iterations: None,
         l1d_bytes: 0,
         llc_bytes: 0,
+        llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 0,
         scratch: String::new(),

@@ -7,6 +7,9 @@ use std::ptr::NonNull;
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
 const MADV_COLLAPSE: libc::c_int = 25;
 
+/// Below this share of huge pages a buffer did not get what it asked for.
+const MOSTLY_HUGE: f64 = 0.9;
+
 /// The pages that a buffer asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
@@ -41,6 +44,18 @@ pub struct Buffer {
 impl Buffer {
     /// Maps at least `bytes`, asks for `pages` and `node`, and fills it by the calling thread.
     pub fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
+        let mut buffer = Buffer::reserve(bytes, pages, node)?;
+        buffer.fill();
+        if pages == Pages::Pmd {
+            // Where fragmentation gave base pages, the kernel may still gather them (Linux 6.1 and later).
+            buffer.advise(buffer.length.max(1).next_multiple_of(pmd_bytes()), MADV_COLLAPSE);
+        }
+        Ok(buffer)
+    }
+
+    /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: it is zero until the caller, who is the
+    /// first to touch it, fills all of it.
+    pub fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let align = match pages {
             Pages::Base => rustix::param::page_size(),
             Pages::Pmd => pmd_bytes(),
@@ -64,13 +79,15 @@ impl Buffer {
         if let Some(node) = node {
             buffer.bind(whole, node)?;
         }
-        buffer.fill();
         buffer.touch_neighbours(whole);
-        if pages == Pages::Pmd {
-            // Where fragmentation gave base pages, the kernel may still gather them (Linux 6.1 and later).
-            buffer.advise(whole, MADV_COLLAPSE);
-        }
         Ok(buffer)
+    }
+
+    /// Locks it into memory until it is dropped, so that it is neither swapped nor moved to other memory by swapping.
+    pub fn lock(&mut self) -> io::Result<()> {
+        // SAFETY: the range is this buffer's own mapping; locking changes no contents.
+        let result = unsafe { libc::mlock(self.start().cast(), self.length) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     fn start(&self) -> *mut u8 {
@@ -147,6 +164,16 @@ impl Buffer {
         Some((huge_kib? as f64 * 1024.0 / self.length.max(1) as f64).min(1.0))
     }
 
+    /// In words, the pages that back the buffer, which asked for `pages`.
+    pub fn obtained(&self, pages: Pages) -> String {
+        match (pages, self.huge_fraction()) {
+            (Pages::Base, _) => "base".to_owned(),
+            (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
+            (Pages::Pmd, Some(fraction)) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
+            (Pages::Pmd, None) => "unknown".to_owned(),
+        }
+    }
+
     /// The memory node of the first page, as move_pages(2) tells it.
     pub fn node(&self) -> Option<Node> {
         let pages = [self.start()];
@@ -189,6 +216,30 @@ mod tests {
             assert!(buffer.bytes().chunks(64).all(|line| line.iter().any(|&byte| byte != 0)));
             buffer.bytes_mut()[100_002] = 7;
             assert_eq!(buffer.bytes()[100_002], 7);
+        }
+    }
+
+    #[test]
+    fn reserved_memory_is_untouched_and_zero() {
+        let resident = || crate::sys::process::resident_bytes().unwrap();
+        let before = resident();
+        let buffer = Buffer::reserve(64 << 20, Pages::Base, None).unwrap();
+        // Other threads of the tests take memory meanwhile, but hardly as much.
+        assert!(resident() < before + (48 << 20));
+        assert!(buffer.bytes()[..1 << 20].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn memory_is_locked_where_the_limit_allows() {
+        let mut buffer = Buffer::map(1 << 16, Pages::Base, None).unwrap();
+        let locked = |text: String| text.lines().find(|line| line.starts_with("VmLck:")).map(str::to_owned);
+        match buffer.lock() {
+            Ok(()) => {
+                let line = locked(fs::read_to_string("/proc/self/status").unwrap()).unwrap();
+                let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+                assert!(kib >= 64, "{line}");
+            }
+            Err(error) => assert!(matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN))),
         }
     }
 

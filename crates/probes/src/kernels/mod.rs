@@ -12,6 +12,9 @@ pub mod flops;
 pub mod hand_over;
 pub mod operation;
 pub(crate) mod random;
+pub mod random_access;
+pub mod stream;
+pub mod words;
 
 use std::fmt;
 

@@ -3,11 +3,16 @@
 mod copy;
 mod fill;
 mod hierarchy;
+mod integrity;
 mod latency;
+mod loaded_latency;
+mod random_access;
 mod read;
+mod stream;
+mod stream2;
 mod write;
 
-crate::group!("memory": hierarchy read write copy fill latency);
+crate::group!("memory": hierarchy read write copy fill stream stream2 latency loaded_latency random_access integrity);
 
 use hostmark_engine::prelude::*;
 
@@ -17,6 +22,9 @@ use crate::kernels::bandwidth::Reach;
 /// Axis page: what backs the buffer.
 const PAGE: Axis =
     Axis::choice("page", "pmd", Points::Listed { quick: &["pmd", "base"], standard: &[], thorough: &[] });
+/// Axis page of probes that have few cases in the quick profile.
+const PMD_FIRST: Axis =
+    Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] });
 /// Axis threads of a bandwidth: each has a buffer of its own.
 const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
 /// Axis size of a bandwidth.

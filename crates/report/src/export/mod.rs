@@ -2,6 +2,7 @@
 
 mod csv;
 mod json;
+mod stream;
 mod table;
 
 use hostmark_model::{Run, Text};
@@ -20,7 +21,7 @@ pub struct Format {
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] = &[table::FORMAT, json::FORMAT, csv::FORMAT];
+pub static FORMATS: &[Format] = &[table::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

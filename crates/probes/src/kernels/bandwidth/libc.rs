@@ -27,7 +27,7 @@ pub(super) unsafe fn write(start: *mut u8, bytes: usize, passes: u64, word: u64,
 ///
 /// # Safety
 /// `bytes` bytes from `source` must be readable, as many from `destination` writable, and the two apart.
-pub(super) unsafe fn copy(destination: *mut u8, source: *const u8, bytes: usize, passes: u64) {
+pub(in crate::kernels) unsafe fn copy(destination: *mut u8, source: *const u8, bytes: usize, passes: u64) {
     let memcpy = black_box(memcpy as unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void);
     for _ in 0..passes {
         // SAFETY: the caller promises that both are valid and apart.

@@ -16,6 +16,8 @@ use aarch64 as machine;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as machine;
 
+pub(super) use libc::copy as copy_by_libc;
+
 use super::Refused;
 
 /// Memory is taken in chunks of this size: a kernel refuses lengths that are no multiple of it.

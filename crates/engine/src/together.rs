@@ -1,0 +1,223 @@
+//! Work that several threads share: each keeps its part, and every pass is timed from barrier to barrier.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hostmark_model::Taint;
+
+use crate::case::Cpu;
+use crate::clock::Clock;
+use crate::sample::{DELAY_SHARE, Samples, Witness};
+use crate::stop::{Result, Stop};
+use crate::sys::affinity;
+use crate::sys::counters::ThreadCounters;
+
+/// Samples of a round at least, where three do not take over twice the time.
+const LEAST_SAMPLES: usize = 3;
+/// Samples of a round at most.
+const MOST_SAMPLES: usize = 1000;
+
+/// A thread's part of the work.
+pub trait Part {
+    /// Does the part once.
+    fn pass(&mut self);
+
+    /// Whether what the passes left is right; after the last one, untimed.
+    fn check(&mut self) -> Result<()>;
+}
+
+/// A word in cache lines of its own, so that who waits for it disturbs no other.
+#[repr(align(128))]
+#[derive(Default)]
+struct Alone<T>(T);
+
+/// Where the threads meet. They spin: waking a thread takes longer than the differences that passes are to show.
+struct Team {
+    followers: u64,
+    /// All have made their part, or failed to.
+    made: Barrier,
+    /// Passes begun.
+    begun: Alone<AtomicU64>,
+    /// Parts done, by all followers in all passes.
+    done: Alone<AtomicU64>,
+    /// There is no further pass.
+    over: Alone<AtomicBool>,
+    /// A thread could not make its part, or panicked.
+    broken: Alone<AtomicBool>,
+}
+
+impl Team {
+    fn of(threads: usize) -> Team {
+        Team {
+            followers: threads.saturating_sub(1) as u64,
+            made: Barrier::new(threads.max(1)),
+            begun: Alone::default(),
+            done: Alone::default(),
+            over: Alone::default(),
+            broken: Alone::default(),
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.0.load(Ordering::Relaxed)
+    }
+
+    /// Binds the thread and makes its part; comes back when all have, with an error when any has not.
+    fn make<P: Part>(&self, cpu: Cpu, index: usize, make: &impl Fn(usize) -> Result<P>) -> Result<P> {
+        let bound = affinity::bind(&[cpu.0]);
+        let bound = bound.map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)));
+        let part = bound.and_then(|()| make(index));
+        if part.is_err() {
+            self.broken.0.store(true, Ordering::Relaxed);
+        }
+        self.made.wait();
+        match self.is_broken() {
+            true => part.and(Err(Stop::failed("another thread could not begin"))),
+            false => part,
+        }
+    }
+
+    /// One pass of all: the leader's part in the midst of the followers'.
+    fn pass(&self, number: u64, part: &mut impl Part) -> Result<()> {
+        self.begun.0.store(number, Ordering::Release);
+        part.pass();
+        while self.done.0.load(Ordering::Acquire) < number * self.followers {
+            if self.is_broken() {
+                return Err(Stop::failed("a thread panicked"));
+            }
+            std::hint::spin_loop();
+        }
+        Ok(())
+    }
+
+    /// Does a follower's part of every pass that the leader begins.
+    fn follow(&self, part: &mut impl Part) {
+        let mut number = 0;
+        loop {
+            while self.begun.0.load(Ordering::Acquire) == number {
+                if self.over.0.load(Ordering::Acquire) {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            number += 1;
+            part.pass();
+            self.done.0.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+/// Lets the others go when a thread leaves, however it does.
+struct Leaving<'a>(&'a Team);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.0.store(true, Ordering::Relaxed);
+        }
+        self.0.over.0.store(true, Ordering::Release);
+    }
+}
+
+/// What the kernel saw of a follower.
+#[derive(Default)]
+struct Seen {
+    delay_ns: u64,
+    involuntary_switches: u64,
+    faults: u64,
+}
+
+/// Times passes of all `cpus`, of which the calling thread takes the first; a sample is one pass.
+pub(crate) fn measure<P: Part>(
+    clock: &Clock,
+    witness: &Witness,
+    budget_ns: f64,
+    cpus: &[Cpu],
+    make: impl Fn(usize) -> Result<P> + Sync,
+) -> Result<Samples> {
+    let Some(&first) = cpus.first() else { return Err(Stop::failed("the case has no CPU")) };
+    let team = Team::of(cpus.len());
+    let follow = |index: usize, cpu: Cpu| -> Result<Seen> {
+        let mut part = team.make(cpu, index, &make)?;
+        let counters = ThreadCounters::open();
+        let before = counters.read();
+        let leaving = Leaving(&team);
+        team.follow(&mut part);
+        drop(leaving);
+        let after = counters.read();
+        part.check()?;
+        Ok(Seen {
+            delay_ns: after.run_delay_ns.saturating_sub(before.run_delay_ns),
+            involuntary_switches: after.involuntary_switches - before.involuntary_switches,
+            faults: after.faults - before.faults,
+        })
+    };
+    let follow = &follow;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            cpus.iter().enumerate().skip(1).map(|(index, &cpu)| scope.spawn(move || follow(index, cpu))).collect();
+        let led = team.make(first, 0, &make).and_then(|mut part| {
+            let leaving = Leaving(&team);
+            let samples = lead(clock, witness, budget_ns, &team, &mut part);
+            drop(leaving);
+            part.check().and(samples)
+        });
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Seen>>| {
+            thread.join().unwrap_or_else(|_| Err(Stop::failed("a thread panicked")))
+        };
+        // All are joined before any error is told: the first that has a reason of its own.
+        let seen: Vec<Result<Seen>> = threads.into_iter().map(join).collect();
+        let errors = led.as_ref().err().into_iter().chain(seen.iter().filter_map(|seen| seen.as_ref().err()));
+        let echo = Stop::failed("another thread could not begin");
+        let error = errors.min_by_key(|&error| *error == echo).cloned();
+        match error {
+            Some(error) => Err(error),
+            None => led.map(|samples| with_followers(samples, seen.into_iter().flatten())),
+        }
+    })
+}
+
+fn lead(clock: &Clock, witness: &Witness, budget_ns: f64, team: &Team, part: &mut impl Part) -> Result<Samples> {
+    let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
+    let begin = clock.start();
+    // The first is thrown away, as every round's first sample is.
+    let mut timed = |number: u64| -> Result<f64> {
+        let start = clock.start();
+        team.pass(number, part)?;
+        Ok(clock.ns(clock.end().since(start)))
+    };
+    let first_ns = timed(1)?;
+    let least = if first_ns * LEAST_SAMPLES as f64 > 2.0 * budget_ns { 1 } else { LEAST_SAMPLES };
+    for number in 2.. {
+        let before = witness.read();
+        let ns = timed(number)?;
+        samples.push(ns, 1, ns, before, witness.read());
+        let spent_ns = clock.ns(clock.start().since(begin));
+        let taken = samples.ns.len();
+        if (spent_ns >= budget_ns && taken >= least) || taken >= MOST_SAMPLES {
+            break;
+        }
+    }
+    Ok(samples)
+}
+
+/// The samples with what the followers met: one that was kept waiting for over 1 % of the time marks them all, as nobody
+/// knows in which pass it was.
+fn with_followers(mut samples: Samples, followers: impl Iterator<Item = Seen>) -> Samples {
+    let total_ns: f64 = samples.ns.iter().sum();
+    for seen in followers {
+        let delay_ns = seen.delay_ns as f64;
+        if delay_ns > DELAY_SHARE * total_ns {
+            samples.taints.iter_mut().for_each(|taint| taint.0 |= Taint::DELAYED);
+        }
+        let share = delay_ns / samples.ns.len().max(1) as f64;
+        samples.delays_ns.iter_mut().for_each(|delay| *delay += share);
+        samples.involuntary_switches += seen.involuntary_switches;
+        samples.faults += seen.faults;
+    }
+    samples
+}
+
+#[cfg(test)]
+#[path = "together_tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+//! All parts are done in every pass, a pass ends with the slowest, and nobody waits for who is gone.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::clock::monotonic_ns;
+
+fn two() -> [Cpu; 2] {
+    let cpus = affinity::allowed().unwrap();
+    [Cpu(cpus[0]), Cpu(*cpus.last().unwrap())]
+}
+
+/// On a thread of its own, since the caller is bound to a CPU.
+fn measured<P: Part>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + Send) -> Result<Samples> {
+    std::thread::scope(|scope| {
+        scope
+            .spawn(|| measure(&Clock::MonotonicRaw, &Witness::Blind, budget_ns, &two(), make))
+            .join()
+            .unwrap_or_else(|_| Err(Stop::failed("the leader panicked")))
+    })
+}
+
+/// Waits, and counts its passes in a place of its own.
+struct Waits<'a> {
+    ns: u64,
+    passes: u64,
+    told: &'a Mutex<Vec<u64>>,
+}
+
+impl Part for Waits<'_> {
+    fn pass(&mut self) {
+        let until = monotonic_ns() + self.ns;
+        while monotonic_ns() < until {}
+        self.passes += 1;
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.told.lock().unwrap().push(self.passes);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_pass_lasts_as_long_as_its_slowest_part_and_all_do_all_passes() {
+    let told = Mutex::new(Vec::new());
+    let make = |index| Ok(Waits { ns: [100_000, 1_000_000][index], passes: 0, told: &told });
+    let samples = measured(20e6, make).unwrap();
+    let best = samples.ns.iter().copied().fold(f64::INFINITY, f64::min);
+    // On one CPU both parts take their turns.
+    assert!((1e6..1e8).contains(&best), "{best}");
+    assert!(samples.ns.len() >= LEAST_SAMPLES && samples.taints.len() == samples.ns.len());
+    // One more than the samples: the first is thrown away.
+    let passes = samples.ns.len() as u64 + 1;
+    assert_eq!(*told.lock().unwrap(), [passes, passes]);
+}
+
+#[test]
+fn a_pass_longer_than_the_time_is_measured_once() {
+    let told = Mutex::new(Vec::new());
+    let samples = measured(1e6, |_| Ok(Waits { ns: 3_000_000, passes: 0, told: &told })).unwrap();
+    assert_eq!(samples.ns.len(), 1);
+}
+
+struct Bad {
+    panics: bool,
+    index: usize,
+}
+
+impl Part for Bad {
+    fn pass(&mut self) {
+        assert!(!self.panics || self.index == 0, "as it was told");
+    }
+
+    fn check(&mut self) -> Result<()> {
+        if self.index == 1 { Err(Stop::failed("wrong results")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn wrong_results_of_any_thread_fail() {
+    assert_eq!(measured(1e6, |index| Ok(Bad { panics: false, index })), Err(Stop::failed("wrong results")));
+}
+
+#[test]
+fn a_thread_that_panics_or_cannot_begin_ends_all() {
+    let panicked = measured(1e6, |index| Ok(Bad { panics: true, index }));
+    assert_eq!(panicked, Err(Stop::failed("a thread panicked")));
+    let refuses = |which: usize| {
+        measured(1e6, move |index| match index == which {
+            true => Err(Stop::skipped("no memory")),
+            false => Ok(Bad { panics: false, index: 0 }),
+        })
+    };
+    assert_eq!(refuses(0), Err(Stop::skipped("no memory")));
+    assert_eq!(refuses(1), Err(Stop::skipped("no memory")));
+}

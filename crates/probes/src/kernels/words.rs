@@ -1,0 +1,96 @@
+//! Words of memory that are really written and really read, one by one, and the instruction that empties the caches.
+
+use std::arch::asm;
+use std::ptr;
+
+/// Lines are flushed at this distance: no cache line is shorter on the machines this runs on.
+const LINE_BYTES: usize = 64;
+
+/// Memory as words, none of whose accesses the compiler may leave out, merge or move.
+pub struct Words<'a>(&'a mut [u64]);
+
+impl<'a> Words<'a> {
+    /// The whole words of `memory`.
+    pub fn of(memory: &'a mut [u8]) -> Words<'a> {
+        // SAFETY: any eight bytes are a word.
+        Words(unsafe { memory.align_to_mut().1 })
+    }
+
+    /// How many words there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes a word.
+    #[inline(always)]
+    pub fn write(&mut self, index: usize, value: u64) {
+        // SAFETY: the reference is valid and aligned.
+        unsafe { ptr::write_volatile(&raw mut self.0[index], value) }
+    }
+
+    /// Reads a word.
+    #[inline(always)]
+    pub fn read(&self, index: usize) -> u64 {
+        // SAFETY: the reference is valid and aligned.
+        unsafe { ptr::read_volatile(&raw const self.0[index]) }
+    }
+
+    /// Writes every line back to memory and drops it from all caches; comes back when that is done.
+    pub fn flush(&mut self) {
+        let bytes = size_of_val(self.0);
+        let start = self.0.as_mut_ptr().cast::<u8>();
+        for offset in (0..bytes).step_by(LINE_BYTES) {
+            // SAFETY: the line holds bytes of this memory; flushing changes no contents.
+            unsafe { flush_line(start.add(offset)) };
+        }
+        // SAFETY: a fence changes no contents.
+        unsafe { wait_for_flushes() };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn flush_line(line: *mut u8) {
+    // SAFETY: the caller gives an address that may be read.
+    unsafe { asm!("clflush [{line}]", line = in(reg) line, options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn wait_for_flushes() {
+    // SAFETY: a fence alone.
+    unsafe { asm!("mfence", options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+unsafe fn flush_line(line: *mut u8) {
+    // SAFETY: the caller gives an address that may be read; Linux lets programs clean and invalidate by address.
+    unsafe { asm!("dc civac, {line}", line = in(reg) line, options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "aarch64")]
+unsafe fn wait_for_flushes() {
+    // SAFETY: a fence alone.
+    unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_also_after_a_flush() {
+        let mut memory = vec![0_u64; 4096];
+        // SAFETY: any word is eight bytes.
+        let mut words = Words::of(unsafe { memory.align_to_mut::<u8>().1 });
+        assert_eq!((words.len(), words.is_empty()), (4096, false));
+        (0..words.len()).for_each(|index| words.write(index, !(index as u64)));
+        words.flush();
+        assert!((0..words.len()).all(|index| words.read(index) == !(index as u64)));
+    }
+}

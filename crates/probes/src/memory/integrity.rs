@@ -1,0 +1,121 @@
+//! Probe memory.integrity: whether locked memory gives back what was written to it.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::words::Words;
+
+mod walk;
+
+use walk::{Fault, Faults, Memory, Pattern};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Memory integrity", zh: "内存完整性" },
+    revision: 1,
+    unit: Unit::Count,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "`amount` bytes are locked into memory and walked over, in parts of 4 MiB while there is time; the part walked is \
+                 noted. Words are written, flushed from all caches, read back and compared. Patterns: address, every word its \
+                 own, then inverted; inversions, the march C- up and down with seven backgrounds; moving, a single one and a \
+                 single zero at every place of a word; random words and their inverse. The value is the number of wrong words in \
+                 a walk over a part. A walk that meets any ends the case as failed, with the number and with place, expected and \
+                 found of the first: no median may hide an error that one round alone has seen.",
+            zh: "锁定 `amount` 字节内存，时间允许时以 4 MiB 为一段逐段走查；走查量记录在备注中。写入字、从所有缓存刷出、读回、比较。模式：address \
+                 每个字写自己的地址，再取反；inversions 是 march C-，以七种背景上行下行；moving 在字的每一位上移动单个一与单个零；random 随机字及其\
+                 反码。值为走查一段所见的错误字数。一旦发现错误，用例即以失败结束，并给出数量，以及最先几处的位置、期望值与读到的值：不能让\
+                 中位数掩盖只有一轮见到的错误。",
+        },
+        why: Text {
+            en: "Every other figure assumes that memory keeps what it is given. Without ECC nothing else tells; with ECC an error \
+                 seen here was beyond correction.",
+            zh: "其他所有数字都假设内存会保持写入的内容。没有 ECC 时别无告知途径；有 ECC 时，在此看到的错误已无法纠正。",
+        },
+        reading: Text {
+            en: "0. A walk over a few MiB proves little: a fault has to lie in the pages that the kernel happened to give. Set \
+                 `--set amount=` to most of the free memory with the thorough profile, for hours to a bootable memory test. \
+                 inversions finds stuck bits, bits that do not change, neighbours that disturb each other and faulty address \
+                 lines; address finds the latter fastest; moving and random find faults that need their data.",
+            zh: "应为 0。几 MiB 的走查说明不了多少：故障必须恰好落在内核给的页中。可用 `--set amount=` 设为大部分空闲内存并使用 thorough 档；要走查\
+                 数小时，请用可引导的内存测试。inversions 能发现固定位、不翻转的位、相互干扰的邻居和地址线故障；address 发现地址线故障最快；\
+                 moving 与 random 能发现依赖特定数据的故障。",
+        },
+    },
+    axes: &[
+        Axis::choice(
+            "pattern",
+            "inversions",
+            Points::Listed { quick: &["inversions"], standard: &["address", "moving", "random"], thorough: &[] },
+        ),
+        Axis::size("amount", "4194304", Points::Listed { quick: &["4194304"], standard: &[], thorough: &[] }),
+    ],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::INTEGRITY,
+    measure: Measure::Run(measure),
+};
+
+/// A part is walked as a whole, between two looks at the time.
+const PART_BYTES: usize = 4 << 20;
+
+impl Memory for Words<'_> {
+    fn words(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn write(&mut self, index: usize, value: u64) {
+        Words::write(self, index, value);
+    }
+
+    #[inline(always)]
+    fn read(&mut self, index: usize) -> u64 {
+        Words::read(self, index)
+    }
+
+    fn flush(&mut self) {
+        Words::flush(self);
+    }
+}
+
+fn measure(case: &mut Case) -> Result<()> {
+    let name: String = case.param("pattern")?;
+    let pattern = Pattern::named(&name).ok_or_else(|| Stop::failed(format!("there is no pattern {name}")))?;
+    let amount: u64 = case.param("amount")?;
+    case.may_fill(amount)?;
+    let bytes = usize::try_from(amount).map_err(Stop::skipped)?;
+    let mut buffer =
+        Buffer::reserve(bytes, Pages::Base, None).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
+    let (kib, hint) = (amount >> 10, "raise RLIMIT_MEMLOCK (ulimit -l)");
+    buffer.lock().map_err(|error| Stop::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}")))?;
+    let (seed, mut from, mut walked) = (case.seed(), 0, 0_u64);
+    case.count(|| {
+        let memory = buffer.bytes_mut();
+        let to = (from + PART_BYTES).min(memory.len());
+        let faults = pattern.walk(&mut Words::of(&mut memory[from..to]), seed.wrapping_add(walked));
+        sound(&faults, from)?;
+        walked += (to - from) as u64;
+        from = if to == memory.len() { 0 } else { to };
+        Ok(0.0)
+    })?;
+    case.note("walked", if walked >= amount { "all" } else { "a part: give it more time by the profile" });
+    Ok(())
+}
+
+/// An error with the first faults' places in the buffer, where there are any.
+fn sound(faults: &Faults, from: usize) -> Result<()> {
+    let told = |fault: &Fault| {
+        let Fault { index, expected, found } = *fault;
+        format!("at {:#x} expected {expected:#018x}, found {found:#018x}", from + index * 8)
+    };
+    let first: Vec<String> = faults.first.iter().map(told).collect();
+    match faults.count {
+        0 => Ok(()),
+        count => Err(Stop::failed(format!("memory errors: {count} wrong words, {}", first.join("; ")))),
+    }
+}

@@ -1,0 +1,104 @@
+//! Probe memory.loaded_latency: what a load from DRAM takes while the other CPUs use the memory's bandwidth.
+
+use std::sync::atomic::Ordering;
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::chase::Chain;
+
+mod traffic;
+
+use traffic::{Mix, Traffic};
+
+/// Traffic that the other CPUs made beside a sample, as the bus carries it.
+const INJECTED: Quantity = Quantity {
+    name: "injected",
+    unit: Unit::BytesPerSecond,
+    better: Better::Neither,
+    title: Text { en: "injected traffic", zh: "注入流量" },
+};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Loaded memory latency", zh: "有负载的内存延迟" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::CORE_CYCLES, INJECTED],
+    explain: Explain {
+        what: Text {
+            en: "One CPU follows a random chain of dependent loads through 4 times its last-level cache, at least 64 MiB and at most 512 MiB, while all \
+                 other CPUs go over memory of their own, 1 KiB at a time with `delay` dependent one-cycle additions in between; \
+                 idle has none. mix: read; read_write, plain stores, for each of which the bus reads a line and writes one back; \
+                 write, stores past the caches. The further quantity `injected` is what the others moved meanwhile, counted as \
+                 the bus carries it; the chain's own loads are not in it. The method is that of Intel's Memory Latency Checker.",
+            zh: "一个 CPU 沿随机的相关加载链走过其末级缓存 4 倍（至少 64 MiB，至多 512 MiB）的内存，同时其他所有 CPU 各自处理自己的内存，每次 1 KiB，其间做 `delay` \
+                 次相关的单周期加法；idle 表示无负载。mix：read；read_write 为普通存储，总线为每次存储读入一行并写回一行；write 为绕过缓存的\
+                 存储。附加量 `injected` 是其他 CPU 同时搬运的流量，按总线计；不含链自身的加载。方法与 Intel Memory Latency Checker 相同。",
+        },
+        why: Text {
+            en: "A busy server never sees the idle latency of data sheets. The knee of this curve is where adding work makes \
+                 everything wait, and it tells how much of the bandwidth can be used.",
+            zh: "繁忙的服务器见不到手册上的空载延迟。这条曲线的拐点处，再加负载就会让一切等待；它说明带宽中有多少真正可用。",
+        },
+        reading: Text {
+            en: "Flat near the idle latency up to about 60 to 80 % of the bandwidth, then rising steeply, to two or three times. Few \
+                 CPUs cannot fill a socket's memory, so that a small guest sees only the flat part, unless its neighbours do the \
+                 rest; what it sees of a rise then is mostly its share of the ring or mesh. read_write turns the bus around and bends earlier.",
+            zh: "在约 60% 到 80% 带宽以内接近空载延迟，之后陡升到两三倍。少量 CPU 填不满一路的内存，因此小虚拟机只看到平坦部分，除非邻居补上其余；\
+                 此时的上升多半来自环形或网状互连。read_write 使总线频繁换向，拐点更早。",
+        },
+    },
+    axes: &[
+        Axis::choice(
+            "delay",
+            "0",
+            Points::Listed {
+                quick: &["idle", "0"],
+                standard: &["4096", "2048", "1024", "512", "256", "128", "64"],
+                thorough: &["16384", "8192", "32"],
+            },
+        ),
+        Axis::choice(
+            "mix",
+            "read",
+            Points::Listed { quick: &["read"], standard: &["read_write", "write"], thorough: &[] },
+        ),
+        Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &[], thorough: &[] }),
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["delay", "mix"] }],
+    limit: Limit::CyclesPerOp,
+    blocking: false,
+    needs: &[Need::Cpus(2)],
+    replaces: &[],
+    section: crate::section::LATENCY,
+    measure: Measure::Run(measure),
+};
+
+/// The chain's memory: far beyond the last-level cache, within what a run may take.
+const TIMES_CACHE: u64 = 4;
+const CHAIN_BYTES: (u64, u64) = (64 << 20, 512 << 20);
+/// The others' memory together is as many times all caches, a thread's no less than this.
+const LEAST_TRAFFIC_BYTES: u64 = 16 << 20;
+
+fn measure(case: &mut Case) -> Result<()> {
+    let delay: String = case.param("delay")?;
+    let mix = Mix::named(&case.param::<String>("mix")?)?;
+    let [_, others @ ..] = &case.thread_cpus()[..] else { return Err(Stop::skipped("needs 2 CPUs")) };
+    let others = if delay == "idle" { Vec::new() } else { others.to_vec() };
+    let delay: u64 = if delay == "idle" { 0 } else { case.param("delay")? };
+    let line = case.line_bytes();
+    let chain_bytes = (TIMES_CACHE * case.llc_bytes()).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).next_multiple_of(4096);
+    let each = (TIMES_CACHE * case.llc_sum_bytes() / others.len().max(1) as u64).max(LEAST_TRAFFIC_BYTES);
+    let each = each.next_multiple_of(1 << 20);
+    case.may_fill(chain_bytes + each * others.len() as u64)?;
+    let mut buffer = case.buffer(chain_bytes, Pages::Pmd, None)?;
+    let chain = Chain::random(buffer.bytes_mut(), line as usize, case.seed());
+    let mut chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    case.note("chain_bytes", chain_bytes);
+    case.note("injectors", others.len());
+    let traffic = Traffic::new(mix, delay, each as usize)?;
+    case.note("kernel", traffic.kernel());
+    traffic
+        .beside(&others, |moved| case.time_n_beside(INJECTED.name, || moved.load(Ordering::Relaxed), |n| chain.walk(n)))
+}

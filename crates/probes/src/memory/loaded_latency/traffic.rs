@@ -1,0 +1,171 @@
+//! Threads that move memory at a rate until they are told to end, and count what they moved.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::arith::add_chain;
+use crate::kernels::bandwidth::{self, ReadKernel, WriteKernel};
+
+/// Bytes that are moved between two delays: 16 lines, so that a burst is short.
+const BURST_BYTES: usize = 1024;
+/// Bursts between two looks at the common counter: threads would hinder each other there.
+const BURSTS_A_LOOK: usize = 16;
+
+/// What the traffic is made of.
+#[derive(Clone, Copy)]
+pub(super) enum Mix {
+    Read,
+    ReadWrite,
+    Write,
+}
+
+impl Mix {
+    pub(super) fn named(name: &str) -> Result<Mix> {
+        match name {
+            "read" => Ok(Mix::Read),
+            "read_write" => Ok(Mix::ReadWrite),
+            "write" => Ok(Mix::Write),
+            _ => Err(Stop::failed(format!("there is no mix {name}"))),
+        }
+    }
+}
+
+/// A burst's kernel: plain and forward, as the prefetchers like it.
+#[derive(Clone, Copy)]
+enum Kernel {
+    Read(&'static ReadKernel),
+    Write(&'static WriteKernel),
+}
+
+/// See the module.
+pub(super) struct Traffic {
+    kernel: Kernel,
+    delay: u64,
+    bytes: usize,
+    /// Bytes that the bus carries for each that a burst names.
+    bus_bytes: u64,
+}
+
+impl Traffic {
+    /// Traffic of `mix`, with `delay` core cycles after each burst, over `bytes` of memory a thread.
+    pub(super) fn new(mix: Mix, delay: u64, bytes: usize) -> Result<Traffic> {
+        const PLAIN: [&str; 3] = ["avx2", "neon", "sse2"];
+        let write = |names: &[&str]| {
+            let found = names.iter().filter_map(|name| bandwidth::write(name)).find(|kernel| (kernel.is_available)());
+            found.map(Kernel::Write)
+        };
+        let (kernel, bus_bytes) = match mix {
+            Mix::Read => {
+                let mut known = PLAIN.iter().filter_map(|name| bandwidth::read(name));
+                (known.find(|kernel| (kernel.is_available)()).map(Kernel::Read), 1)
+            }
+            Mix::ReadWrite => (write(&PLAIN), 2),
+            Mix::Write => (write(&["nt"]), 1),
+        };
+        let kernel = kernel.ok_or_else(|| Stop::skipped("this architecture has no such kernel"))?;
+        Ok(Traffic { kernel, delay, bytes, bus_bytes })
+    }
+
+    /// The kernel's name.
+    pub(super) fn kernel(&self) -> &'static str {
+        match self.kernel {
+            Kernel::Read(kernel) => kernel.name,
+            Kernel::Write(kernel) => kernel.name,
+        }
+    }
+
+    /// Runs `body` while a thread on each of `cpus` makes traffic; it is given what all of them moved so far, bytes.
+    pub(super) fn beside(&self, cpus: &[Cpu], body: impl FnOnce(&AtomicU64) -> Result<()>) -> Result<()> {
+        let (moved, over, begun) = (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(cpus.len() + 1));
+        let make = |cpu: Cpu| -> Result<Buffer> {
+            let bound = sys::affinity::bind(&[cpu.0]);
+            bound.map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))?;
+            Buffer::map(self.bytes, Pages::Pmd, None).map_err(|error| Stop::skipped(format!("no memory: {error}")))
+        };
+        let (moved, over, begun, make) = (&moved, &over, &begun, &make);
+        std::thread::scope(|scope| {
+            let work = move |cpu: Cpu| -> Result<()> {
+                let made = make(cpu);
+                begun.wait();
+                let mut buffer = made?;
+                while !over.load(Ordering::Relaxed) {
+                    self.go_over(buffer.bytes_mut(), moved, over)?;
+                }
+                Ok(())
+            };
+            let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || work(cpu))).collect();
+            begun.wait();
+            let ends = Ends(over);
+            let measured = body(moved);
+            drop(ends);
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<()>>| {
+                thread.join().unwrap_or_else(|_| Err(Stop::failed("a thread panicked")))
+            };
+            let ended: Result<Vec<()>> = threads.into_iter().map(join).collect();
+            // A latency without its load would be the wrong one.
+            ended.and(measured)
+        })
+    }
+
+    /// Goes over the memory once, or until it is over.
+    fn go_over(&self, memory: &mut [u8], moved: &AtomicU64, over: &AtomicBool) -> Result<()> {
+        let mut value = 0;
+        for part in memory.chunks_mut(BURSTS_A_LOOK * BURST_BYTES) {
+            for burst in part.chunks_exact_mut(BURST_BYTES) {
+                let done = match self.kernel {
+                    Kernel::Read(kernel) => kernel.run(burst, 1).map(drop),
+                    Kernel::Write(kernel) => kernel.run(burst, 1, value),
+                };
+                done.map_err(|refused| Stop::failed(format!("cannot {refused}")))?;
+                value = add_chain(self.delay, value, 1);
+            }
+            moved.fetch_add(part.len() as u64 * self.bus_bytes, Ordering::Relaxed);
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends the traffic however the body ends.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traffic_runs_beside_the_body_and_ends_with_it() {
+        let cpu = Cpu(*sys::affinity::allowed().unwrap().last().unwrap());
+        for mix in ["read", "read_write", "write"] {
+            let traffic = Traffic::new(Mix::named(mix).unwrap(), 10, 1 << 20).unwrap();
+            let mut seen = 0;
+            let body = |moved: &AtomicU64| {
+                // More than once over the memory, and still going.
+                while moved.load(Ordering::Relaxed) < 3 << 20 {
+                    std::thread::yield_now();
+                }
+                seen = moved.load(Ordering::Relaxed);
+                Ok(())
+            };
+            traffic.beside(&[cpu], body).unwrap();
+            assert!(seen >= 3 << 20 && seen % (16 << 10) == 0, "{mix} {seen}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_cannot_be_had_is_told() {
+        let traffic = Traffic::new(Mix::Read, 0, 1 << 20).unwrap();
+        let result = traffic.beside(&[Cpu(1 << 16)], |_| Ok(()));
+        assert!(matches!(result, Err(Stop::Skipped(reason)) if reason.contains("65536")));
+    }
+}

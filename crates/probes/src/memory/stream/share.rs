@@ -1,0 +1,158 @@
+//! A thread's share of STREAM's arrays: touched by it first, gone over pass by pass, and checked at the end.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::Refused;
+use crate::kernels::stream::{Kernel, Operation, numbers, starts};
+
+/// The scalar of STREAM.
+const SCALAR: f64 = 3.0;
+/// Elements are equal when they differ by no more than this share, as in STREAM.
+const ERROR_BOUND: f64 = 1e-13;
+/// Elements are split among threads in whole cache lines.
+const LINE: usize = 8;
+/// Values repeat after so many elements: they vary, so that no core can keep equal lines for nothing.
+const PERIOD: usize = 512;
+
+/// The elements of thread `index`: equal lines for all, as far as they go, and for the last what is no whole line.
+pub(super) fn part(elements: usize, threads: usize, index: usize) -> usize {
+    let lines = elements / LINE;
+    let own = lines / threads + usize::from(index < lines % threads);
+    own * LINE + if index + 1 == threads { elements % LINE } else { 0 }
+}
+
+/// See the module.
+pub(super) struct Share {
+    buffer: Buffer,
+    elements: usize,
+    kernel: &'static Kernel,
+    refused: Option<Refused>,
+}
+
+impl Share {
+    /// Maps three arrays of `elements` each and fills them by the calling thread.
+    pub(super) fn new(elements: usize, kernel: &'static Kernel, pages: Pages) -> Result<Share> {
+        let [_, _, last] = starts(elements);
+        let buffer = Buffer::reserve((last + elements.max(1)) * size_of::<f64>(), pages, None);
+        let buffer = buffer.map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
+        let mut share = Share { buffer, elements, kernel, refused: None };
+        let roles = share.roles();
+        for (array, role) in share.arrays().into_iter().zip(roles) {
+            let values: Vec<f64> = (0..PERIOD).map(|index| before(role, index)).collect();
+            array.chunks_mut(PERIOD).for_each(|chunk| chunk.copy_from_slice(&values[..chunk.len()]));
+        }
+        Ok(share)
+    }
+
+    /// The pages obtained, in words.
+    pub(super) fn pages(&self, pages: Pages) -> String {
+        self.buffer.obtained(pages)
+    }
+
+    fn arrays(&mut self) -> [&mut [f64]; 3] {
+        let elements = self.elements;
+        let [_, second, third] = starts(elements);
+        let (a, rest) = numbers(self.buffer.bytes_mut()).split_at_mut(second);
+        let (b, c) = rest.split_at_mut(third - second);
+        [&mut a[..elements], &mut b[..elements], &mut c[..elements]]
+    }
+
+    /// What a, b and c are to the kernel: destination, or a source.
+    fn roles(&self) -> [Role; 3] {
+        match self.kernel.operation {
+            Operation::Scale => [Role::Y, Role::D, Role::X],
+            Operation::Triad => [Role::D, Role::X, Role::Y],
+            _ => [Role::X, Role::Y, Role::D],
+        }
+    }
+}
+
+/// What an array is to a kernel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    D,
+    X,
+    Y,
+}
+
+/// What an element is before the first pass: a destination is negative, which no result is.
+fn before(role: Role, index: usize) -> f64 {
+    let varied = 1.0 + (index % PERIOD) as f64 / PERIOD as f64;
+    match role {
+        Role::D => -varied,
+        Role::X => varied,
+        Role::Y => 4.0 - varied,
+    }
+}
+
+impl Part for Share {
+    fn pass(&mut self) {
+        let kernel = self.kernel;
+        let [a, b, c] = self.arrays();
+        let (d, x, y) = match kernel.operation {
+            Operation::Scale => (b, c, a),
+            Operation::Triad => (a, b, c),
+            _ => (c, a, b),
+        };
+        self.refused = kernel.run(d, x, y, SCALAR, 1).err();
+    }
+
+    fn check(&mut self) -> Result<()> {
+        if let Some(refused) = self.refused {
+            return Err(Stop::failed(format!("cannot {refused}")));
+        }
+        let operation = self.kernel.operation;
+        let [d, x, y] = [Role::D, Role::X, Role::Y].map(|role| move |index| before(role, index));
+        let expected: Vec<f64> = (0..PERIOD).map(|index| operation.of(d(index), x(index), y(index), SCALAR)).collect();
+        let roles = self.roles();
+        let mut wrong = 0;
+        for (array, role) in self.arrays().into_iter().zip(roles).filter(|(_, role)| *role == Role::D) {
+            debug_assert!(role == Role::D);
+            for chunk in array.chunks(PERIOD) {
+                let is_wrong = |(&found, &expected): (&f64, &f64)| {
+                    usize::from((found - expected).abs() <= ERROR_BOUND * expected.abs()) ^ 1
+                };
+                wrong += chunk.iter().zip(&expected).map(is_wrong).sum::<usize>();
+            }
+        }
+        match wrong {
+            0 => Ok(()),
+            _ => Err(Stop::failed(format!("{wrong} of {} elements of a thread are wrong", self.elements))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::stream::kernels;
+
+    #[test]
+    fn parts_are_equal_lines_and_cover_all() {
+        for (elements, threads) in [(30_000_000, 7), (1, 3), (1003, 4), (64, 8), (7, 1)] {
+            let parts: Vec<usize> = (0..threads).map(|index| part(elements, threads, index)).collect();
+            assert_eq!(parts.iter().sum::<usize>(), elements);
+            assert!(parts.iter().max().unwrap() - parts.iter().min().unwrap() < 2 * LINE, "{parts:?}");
+        }
+    }
+
+    #[test]
+    fn every_kernel_ends_right_and_one_wrong_element_is_found() {
+        let of_stream = [Operation::Copy, Operation::Scale, Operation::Add, Operation::Triad];
+        let available = kernels().filter(|kernel| (kernel.is_available)() && of_stream.contains(&kernel.operation));
+        for kernel in available {
+            let mut share = Share::new(10_001, kernel, Pages::Base).unwrap();
+            assert!(share.check().is_err(), "nothing is done yet");
+            (0..3).for_each(|_| share.pass());
+            assert_eq!(share.check(), Ok(()), "{} {:?}", kernel.name, kernel.operation);
+            let destination = share.roles().iter().position(|role| *role == Role::D).unwrap();
+            for value in [f64::NAN, 0.0, 2.0 + 1e-12] {
+                let element = &mut share.arrays()[destination][10_000];
+                let right = std::mem::replace(element, value);
+                let wrong = "1 of 10001 elements of a thread are wrong";
+                assert_eq!(share.check(), Err(Stop::failed(wrong)), "{value} for {right}");
+                share.arrays()[destination][10_000] = right;
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Probe memory.stream2: the kernels of STREAM2 by size, through all levels of the memory hierarchy.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::stream::{self, Operation, numbers, starts};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "STREAM2", zh: "STREAM2" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[Quantity::BYTES_PER_CYCLE],
+    explain: Explain {
+        what: Text {
+            en: "Arrays of 64-bit floating-point numbers, of `size` bytes each, gone over again and again by one core: fill a=q, \
+                 copy a=b, daxpy a=a+qb, sum of all a. 8, 16, 24 and 8 bytes count for each element, as McCalpin's STREAM2 \
+                 counts them. The best vector kernel for the size is noted; stores are plain.",
+            zh: "每个 `size` 字节的 64 位浮点数组，由单个核心反复处理：fill a=q，copy a=b，daxpy a=a+qb，sum 对 a 求和。每个元素分别计 8、16、24、8 \
+                 字节，与 McCalpin 的 STREAM2 相同。最适合该大小的向量内核记录在备注中；使用普通存储。",
+        },
+        why: Text {
+            en: "STREAM has one size; these four show at which size a loop of linear algebra leaves each cache, and how reading \
+                 (sum), writing (fill) and both (copy, daxpy) differ there.",
+            zh: "STREAM 只有一种大小；这四个内核显示线性代数循环在何种大小离开各级缓存，以及读（sum）、写（fill）、读写（copy、daxpy）在那里的差别。",
+        },
+        reading: Text {
+            en: "In L1d sum takes two vectors a cycle at best and fill one. daxpy writes where it reads, so that nothing is read \
+                 for the sake of a store: in memory it comes closest to the bus, while fill and copy lose to write-allocate. Two \
+                 arrays fit a level up to half of its size.",
+            zh: "在 L1d 中 sum 每周期最多两个向量，fill 一个。daxpy 写回它读过的位置，没有仅为存储而做的读取：在内存中它最接近总线速率，而 fill \
+                 与 copy 受写分配拖累。两个数组的内核，大小到某级的一半为止都装得下。",
+        },
+    },
+    axes: &[
+        Axis::choice(
+            "kernel",
+            "daxpy",
+            Points::Listed { quick: &["daxpy"], standard: &["fill", "copy", "sum"], thorough: &[] },
+        ),
+        Axis::size("size", "67108864", Points::OfHost(sizes)),
+        super::PMD_FIRST,
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["kernel", "size"] }],
+    limit: Limit::BytesPerCycle,
+    blocking: false,
+    needs: &[],
+    replaces: &["stream"],
+    section: crate::section::BANDWIDTH,
+    measure: Measure::Run(measure),
+};
+
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    match profile {
+        Profile::Quick => Vec::new(),
+        // One size inside of each cache and two beyond them.
+        Profile::Standard => vec![8 << 10, 128 << 10, 2 << 20, 32 << 20],
+        Profile::Thorough => {
+            let mut sizes = super::bandwidth_sizes(host, profile);
+            sizes.extend([8 << 10, 128 << 10, 2 << 20, 32 << 20]);
+            sizes
+        }
+    }
+}
+
+fn measure(case: &mut Case) -> Result<()> {
+    let name: String = case.param("kernel")?;
+    let size: u64 = case.param("size")?;
+    let pages = super::pages(case)?;
+    let operation = Operation::named(&name).ok_or_else(|| Stop::failed(format!("STREAM2 has no {name}")))?;
+    let arrays = if matches!(operation, Operation::Copy | Operation::Daxpy) { 2 } else { 1 };
+    let kernel = stream::best(operation, super::reach(case, arrays * size))
+        .ok_or_else(|| Stop::skipped("this architecture has no such kernel"))?;
+    case.note("kernel", kernel.name);
+    let elements = usize::try_from(size / 8).map_err(Stop::skipped)?;
+    let [_, second] = starts(elements);
+    let mut buffer = case.buffer(((second + elements) * 8) as u64, pages, None)?;
+    let (a, b) = numbers(buffer.bytes_mut()).split_at_mut(second);
+    let (a, b) = (&mut a[..elements], &mut b[..elements]);
+    for (index, (a, b)) in a.iter_mut().zip(b.iter_mut()).enumerate() {
+        (*a, *b) = (1.0 + (index % 512) as f64, 2.0 + (index % 256) as f64);
+    }
+    // A refusal would be one of the first run already.
+    kernel.run(a, b, &[], 3.0, 1).map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    case.rate(size / 8 * operation.bytes_per_element(), |n| {
+        let _ = kernel.run(a, b, &[], 3.0, n);
+    })
+}

@@ -1,0 +1,180 @@
+//! The table that STREAM 5.10 prints, from the passes of memory.stream: best rate, mean, least and greatest time.
+
+use std::fmt::Write;
+
+use hostmark_model::{CaseRecord, Measured, Outcome, Params, Run, Text};
+
+use super::Format;
+use crate::RenderOptions;
+use crate::escape::visible;
+
+/// For scripts that read STREAM's output, and for eyes that know it.
+pub(super) const FORMAT: Format = Format {
+    name: "stream",
+    description: Text {
+        en: "the table of STREAM 5.10, of memory.stream",
+        zh: "STREAM 5.10 的表格，取自 memory.stream",
+    },
+    render,
+};
+
+/// The probe, its axis of kernels, and these in STREAM's order with the bytes that count for an element.
+const PROBE: &str = "memory.stream";
+const KERNEL: &str = "kernel";
+const KERNELS: [(&str, &str, f64); 4] =
+    [("copy", "Copy:", 16.0), ("scale", "Scale:", 16.0), ("add", "Add:", 24.0), ("triad", "Triad:", 24.0)];
+
+const RULE: &str = "-------------------------------------------------------------\n";
+
+fn render(run: &Run, _: &RenderOptions) -> String {
+    let mut tables: Vec<(Params, Vec<&CaseRecord>)> = Vec::new();
+    for case in run.cases.iter().filter(|case| case.probe == PROBE) {
+        let rest = Params(case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect());
+        match tables.iter_mut().find(|(known, _)| *known == rest) {
+            Some((_, cases)) => cases.push(case),
+            None => tables.push((rest, vec![case])),
+        }
+    }
+    if tables.is_empty() {
+        return format!("This run has no case of {PROBE}; measure it by `hostmark run {PROBE}`.\n");
+    }
+    tables.iter().map(|(rest, cases)| table(rest, cases)).collect::<Vec<String>>().join("\n")
+}
+
+fn table(rest: &Params, cases: &[&CaseRecord]) -> String {
+    let mut text = String::from(RULE);
+    // Writing to a string cannot fail.
+    let points: Vec<String> = rest.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    let _ = writeln!(text, "{PROBE}: {}", visible(&points.join(", ")));
+    let noted = |key: &str| cases.iter().find_map(|case| number(case.measured()?, key));
+    if let Some(elements) = noted("elements") {
+        let mib = elements * 8.0 / f64::from(1 << 20);
+        let _ = writeln!(text, "Array size = {elements} (elements), memory per array = {mib:.1} MiB");
+    }
+    if let Some(threads) = noted("threads") {
+        let _ = writeln!(text, "Number of Threads counted = {threads}");
+    }
+    text.push_str(RULE);
+    text.push_str("Function    Best Rate MB/s  Avg time     Min time     Max time\n");
+    for (kernel, label, bytes) in KERNELS {
+        let Some(case) = cases.iter().find(|case| case.params.get(KERNEL) == Some(kernel)) else { continue };
+        let _ = match &case.outcome {
+            Outcome::Measured(measured) => match Times::of(measured, bytes) {
+                Some(Times { best, mean, least, greatest }) => {
+                    writeln!(text, "{label:<11}{best:12.1}  {mean:11.6}  {least:11.6}  {greatest:11.6}")
+                }
+                None => writeln!(text, "{label:<11} the run does not tell how many elements a pass had"),
+            },
+            Outcome::Skipped { reason } => writeln!(text, "{label:<11} skipped: {}", visible(reason)),
+            Outcome::Failed { reason } => writeln!(text, "{label:<11} failed: {}", visible(reason)),
+        };
+    }
+    text.push_str(RULE);
+    if cases.iter().any(|case| case.measured().is_some()) {
+        text.push_str("Solution Validates: error less than 1.000000e-13 on every element\n");
+        text.push_str(RULE);
+    }
+    text
+}
+
+/// Rate of the best pass in units of 10^6 bytes/s, and times of all passes, s.
+#[derive(Debug, PartialEq)]
+struct Times {
+    best: f64,
+    mean: f64,
+    least: f64,
+    greatest: f64,
+}
+
+impl Times {
+    /// Every sample is the rate of one pass; the first of each round is thrown away already, as STREAM's first is.
+    fn of(measured: &Measured, bytes_per_element: f64) -> Option<Times> {
+        let bytes = number(measured, "elements")? * bytes_per_element;
+        let rates: Vec<f64> = measured.samples.iter().flatten().copied().filter(|rate| *rate > 0.0).collect();
+        let best = rates.iter().copied().reduce(f64::max)?;
+        let worst = rates.iter().copied().reduce(f64::min)?;
+        // The mean of the times: a mean of rates would be another, since slow passes last longer.
+        let mean = rates.iter().map(|rate| bytes / rate).sum::<f64>() / rates.len() as f64;
+        Some(Times { best: best / 1e6, mean, least: bytes / best, greatest: bytes / worst })
+    }
+}
+
+fn number(measured: &Measured, key: &str) -> Option<f64> {
+    measured.notes.get(key)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostmark_model::load_run;
+    use serde_json::{Value, json};
+
+    fn case(kernel: &str, outcome: Value) -> Value {
+        json!({ "id": format!("memory.stream@kernel={kernel},store=plain,threads=all"), "probe": "memory.stream",
+                "params": { "kernel": kernel, "store": "plain", "threads": "all" }, "outcome": outcome })
+    }
+
+    fn measured(samples: &Value) -> Value {
+        json!({ "measured": {
+            "estimate": { "median": 1.0, "ci_low": null, "ci_high": null, "confidence": 0.95, "method": "none", "min": 1.0,
+                          "max": 1.0, "mean": 1.0, "stddev": 0.0, "mad": 0.0, "best_round": 1.0, "n": 1, "rounds": 1 },
+            "also": {}, "samples": samples, "rounds": [],
+            "noise": { "tainted": 0, "left_out": 0, "run_delay_ns": 0.0, "steal_ns": null, "involuntary_switches": 0,
+                       "faults": 0, "unsettled_rounds": 0 },
+            "notes": { "elements": "30000000", "threads": "4" }, "flags": [],
+        } })
+    }
+
+    fn text(cases: &Value) -> String {
+        let run = json!({
+            "schema": "hostmark.run/1", "id": "i", "name": "n", "started": "s", "finished": null,
+            "tool": { "version": "1", "target": "t", "libc": "l", "static": false },
+            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0,
+                          "clock": { "source": "tsc", "hz": 1.0, "reason": null, "drift": null } },
+            "host": { "hostname": "h" }, "probes": [], "cases": cases,
+        });
+        render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default())
+    }
+
+    #[test]
+    fn the_table_is_that_of_stream() {
+        let text = text(&json!([
+            // 480 MB in 10 and in 30 ms: 48 and 16 GB/s, whose mean would be 32 GB/s and 15 ms.
+            case("copy", measured(&json!([[48e9], [16e9]]))),
+            case("triad", measured(&json!([[36e9]]))),
+            case("scale", json!({ "skipped": { "reason": "time budget" } })),
+            case("add", json!({ "failed": { "reason": "3 elements are wrong" } })),
+        ]));
+        let expected = "\
+-------------------------------------------------------------
+memory.stream: store=plain, threads=all
+Array size = 30000000 (elements), memory per array = 228.9 MiB
+Number of Threads counted = 4
+-------------------------------------------------------------
+Function    Best Rate MB/s  Avg time     Min time     Max time
+Copy:           48000.0     0.020000     0.010000     0.030000
+Scale:      skipped: time budget
+Add:        failed: 3 elements are wrong
+Triad:          36000.0     0.020000     0.020000     0.020000
+-------------------------------------------------------------
+Solution Validates: error less than 1.000000e-13 on every element
+-------------------------------------------------------------
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_run_without_it_says_how_to_measure_it() {
+        assert_eq!(
+            text(&json!([])),
+            "This run has no case of memory.stream; measure it by `hostmark run memory.stream`.\n"
+        );
+    }
+
+    #[test]
+    fn passes_of_an_unknown_length_have_no_time() {
+        let mut one = measured(&json!([[48e9]]));
+        one["measured"]["notes"] = json!({});
+        assert!(text(&json!([case("copy", one)])).contains("does not tell"));
+    }
+}
