@@ -20,6 +20,8 @@ pub struct Cpu(pub usize);
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
+/// A search without any result ends after this multiple of its time.
+const MOST_SEARCHED: f64 = 4.0;
 /// Below this share of huge pages a buffer did not get what it asked for.
 const MOSTLY_HUGE: f64 = 0.9;
 
@@ -152,6 +154,30 @@ impl Case {
             samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
             if self.clock.ns(now.since(begin)) >= self.order.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
                 return self.keep(samples, 0);
+            }
+        }
+    }
+
+    /// Values that are no times and that `next` finds by times of its own: at which stride, of how many pages a cost
+    /// changes. None is an attempt that showed nothing; a round without any other has not measured.
+    pub fn search(&mut self, mut next: impl FnMut(&Clock) -> Result<Option<f64>>) -> Result<()> {
+        let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
+        let begin = self.clock.start();
+        loop {
+            let before = self.witness.read();
+            let start = self.clock.start();
+            let value = next(&self.clock)?;
+            let now = self.clock.start();
+            let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.order.budget_ns as f64);
+            if let Some(value) = value {
+                samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
+            }
+            let is_over = spent_ns >= budget_ns || samples.ns.len() >= MOST_COUNTED;
+            if is_over && !samples.ns.is_empty() {
+                return self.keep(samples, 0);
+            }
+            if spent_ns >= MOST_SEARCHED * budget_ns {
+                return Err(Stop::skipped("the times of this round show no step"));
             }
         }
     }
@@ -350,6 +376,30 @@ mod tests {
         });
         observed.unwrap();
         assert_eq!(values(&case), [10_000_000.0; 4]);
+    }
+
+    #[test]
+    fn a_search_keeps_what_was_found_and_tries_again_where_nothing_was() {
+        let fake = FakeClock::new(0);
+        let mut case = case(&fake, "a.b");
+        let mut turn = 0;
+        let searched = case.search(|_| {
+            turn += 1;
+            fake.advance(15_000_000);
+            Ok((turn > 3).then_some(64.0))
+        });
+        searched.unwrap();
+        assert_eq!((turn, values(&case)), (4, vec![64.0]));
+    }
+
+    #[test]
+    fn a_search_that_finds_nothing_ends_with_the_reason() {
+        let fake = FakeClock::new(0);
+        let searched = case(&fake, "a.b").search(|_| {
+            fake.advance(15_000_000);
+            Ok(None)
+        });
+        assert!(matches!(searched, Err(Stop::Skipped(_))));
     }
 
     #[test]

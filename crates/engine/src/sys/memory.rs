@@ -16,6 +16,16 @@ pub enum Pages {
     Pmd,
 }
 
+impl Pages {
+    /// Their size in bytes, as the kernel tells it.
+    pub fn bytes(self) -> usize {
+        match self {
+            Pages::Base => rustix::param::page_size(),
+            Pages::Pmd => pmd_bytes(),
+        }
+    }
+}
+
 /// A memory node's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(pub usize);
@@ -41,10 +51,7 @@ pub struct Buffer {
 impl Buffer {
     /// Maps at least `bytes`, asks for `pages` and `node`, and fills it by the calling thread.
     pub fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
-        let align = match pages {
-            Pages::Base => rustix::param::page_size(),
-            Pages::Pmd => pmd_bytes(),
-        };
+        let align = pages.bytes();
         let whole = bytes.max(1).next_multiple_of(align);
         let mapped = whole + if pages == Pages::Pmd { align } else { 0 };
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

@@ -1,18 +1,22 @@
 //! Group memory: latency and bandwidth of every level.
 
+mod associativity;
 mod copy;
 mod fill;
 mod hierarchy;
 mod latency;
+mod line;
 mod read;
+mod tlb;
 mod write;
 
-crate::group!("memory": hierarchy read write copy fill latency);
+crate::group!("memory": hierarchy read write copy fill latency line associativity tlb);
 
 use hostmark_engine::prelude::*;
 
 use crate::kernels::Refused;
 use crate::kernels::bandwidth::Reach;
+use crate::kernels::chase::Chain;
 
 /// Axis page: what backs the buffer.
 const PAGE: Axis =
@@ -67,6 +71,17 @@ fn reach(case: &Case, bytes: u64) -> Reach {
         _ if bytes <= case.llc_bytes() => Reach::Caches,
         _ => Reach::Memory,
     }
+}
+
+/// Nanoseconds a load of the fastest of `times` walks of `loads` through the nodes at `offsets`, after one that is not
+/// timed: what disturbs only adds.
+fn fastest_ns(clock: &Clock, memory: &mut [u8], offsets: &[usize], loads: usize, times: usize) -> Result<f64> {
+    let chain = Chain::through(memory, offsets);
+    let mut chain = chain.map_err(|refused| Stop::failed(format!("cannot {refused}")))?;
+    let loads = loads as u64;
+    chain.walk(loads);
+    let walk = |_| clock.time(|| chain.walk(loads));
+    Ok((0..times).map(walk).fold(f64::INFINITY, f64::min) / loads as f64)
 }
 
 /// The kernel that the case's axis `kernel` names, or the best one; and its name, noted.
