@@ -1,5 +1,6 @@
 //! What a probe's function is given: the point it stands at, and the verbs by which it is timed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub(crate) struct Yield {
     pub samples: Option<Samples>,
     pub amount: u64,
     pub notes: Vec<(String, String)>,
+    /// Further quantities by name, each with its values so far.
+    pub also: BTreeMap<String, Vec<f64>>,
 }
 
 /// One round of one case, as its probe sees it.
@@ -182,6 +185,20 @@ impl Case {
         }
     }
 
+    /// Values of a further quantity that the probe measured itself, in the quantity's unit: any number in a round, of one
+    /// or of several calls. `name` is that of a quantity in the probe's `also` which the engine does not fill in. Every
+    /// value counts, also one that was taken beside a disturbed sample; a round without any has no part in the estimate.
+    pub fn also(&mut self, name: &str, values: impl IntoIterator<Item = f64>) -> Result<()> {
+        let of_name = self.yielded.also.entry(name.to_owned()).or_default();
+        for value in values {
+            if !value.is_finite() {
+                return Err(Stop::failed(format!("the quantity '{name}' came to {value}, which is no finite number")));
+            }
+            of_name.push(value);
+        }
+        Ok(())
+    }
+
     /// The value of an axis at this point.
     pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
         let value = self.id.params.get(axis).ok_or_else(|| Stop::failed(format!("there is no axis '{axis}'")))?;
@@ -305,135 +322,5 @@ impl Drop for Case {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::FakeClock;
-    use hostmark_model::{ClockOrder, PROTOCOL};
-
-    fn case(fake: &FakeClock, id: &str) -> Case {
-        let clock = Clock::Fake(fake.clone());
-        let order = Order {
-            protocol: PROTOCOL,
-            parent: 0,
-            case: id.into(),
-            round: 0,
-            seed: 1,
-            clock: ClockOrder::MonotonicRaw,
-            budget_ns: 40_000_000,
-            cpus: vec![0],
-            iterations: None,
-            l1d_bytes: 0,
-            llc_bytes: 0,
-            line_bytes: 64,
-            memory_bytes: 1 << 20,
-            scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
-        };
-        let precision = Precision::of(&clock);
-        Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind)
-    }
-
-    fn values(case: &Case) -> Vec<f64> {
-        let samples = case.yielded.samples.as_ref().unwrap();
-        samples.ns.iter().zip(&samples.iterations).map(|(ns, &n)| ns / n as f64).collect()
-    }
-
-    #[test]
-    fn an_operation_is_timed_exactly() {
-        let fake = FakeClock::new(10);
-        let mut case = case(&fake, "a.b");
-        case.time(|| fake.advance(150)).unwrap();
-        assert!(values(&case).iter().all(|&ns| ns == 150.0));
-    }
-
-    #[test]
-    fn a_rate_carries_its_amount() {
-        let fake = FakeClock::new(10);
-        let mut case = case(&fake, "a.b");
-        case.rate(4096, |n| fake.advance(n * 32)).unwrap();
-        assert_eq!((values(&case)[0], case.yielded.amount), (32.0, 4096));
-    }
-
-    #[test]
-    fn an_operation_that_fails_fails_the_round() {
-        let fake = FakeClock::new(10);
-        let refused = || -> Result<()> {
-            fake.advance(100);
-            Err(Stop::failed("refused"))
-        };
-        assert_eq!(case(&fake, "a.b").time(refused), Err(Stop::failed("refused")));
-    }
-
-    #[test]
-    fn observed_samples_are_kept_but_the_first() {
-        let fake = FakeClock::new(0);
-        let mut case = case(&fake, "a.b");
-        let mut turn = 0;
-        let observed = case.observe(|clock| {
-            turn += 1;
-            let start = clock.start();
-            fake.advance(if turn == 1 { 9_000_000 } else { 10_000_000 });
-            Ok(clock.end().since(start))
-        });
-        observed.unwrap();
-        assert_eq!(values(&case), [10_000_000.0; 4]);
-    }
-
-    #[test]
-    fn a_search_keeps_what_was_found_and_tries_again_where_nothing_was() {
-        let fake = FakeClock::new(0);
-        let mut case = case(&fake, "a.b");
-        let mut turn = 0;
-        let searched = case.search(|_| {
-            turn += 1;
-            fake.advance(15_000_000);
-            Ok((turn > 3).then_some(64.0))
-        });
-        searched.unwrap();
-        assert_eq!((turn, values(&case)), (4, vec![64.0]));
-    }
-
-    #[test]
-    fn a_search_that_finds_nothing_ends_with_the_reason() {
-        let fake = FakeClock::new(0);
-        let searched = case(&fake, "a.b").search(|_| {
-            fake.advance(15_000_000);
-            Ok(None)
-        });
-        assert!(matches!(searched, Err(Stop::Skipped(_))));
-    }
-
-    #[test]
-    fn axes_are_read_by_name_and_type() {
-        let case = case(&FakeClock::new(1), "a.b@size=4096,kernel=avx2");
-        assert_eq!(case.param::<u64>("size"), Ok(4096));
-        assert_eq!(case.param::<String>("kernel"), Ok("avx2".into()));
-        assert!(matches!(case.param::<u64>("kernel"), Err(Stop::Failed(_))));
-        assert!(matches!(case.param::<u64>("threads"), Err(Stop::Failed(_))));
-        assert!(matches!(case.cpus::<2>(), Err(Stop::Skipped(_))));
-    }
-
-    #[test]
-    fn more_memory_than_allowed_is_skipped_with_both_sizes() {
-        let mut case = case(&FakeClock::new(1), "a.b");
-        let Err(Stop::Skipped(reason)) = case.buffer(64 << 20, Pages::Base, None).map(drop) else { panic!() };
-        assert!(reason.contains("64 MiB") && reason.contains("1 MiB"), "{reason}");
-        assert_eq!(case.buffer(4096, Pages::Base, None).unwrap().bytes().len(), 4096);
-    }
-
-    #[test]
-    fn a_scratch_directory_is_removed_with_its_contents() {
-        let mut case = case(&FakeClock::new(1), "a.b");
-        let path = case.scratch_dir().unwrap();
-        std::fs::write(path.join("file"), "x").unwrap();
-        case.clean();
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn measuring_twice_is_an_error() {
-        let fake = FakeClock::new(10);
-        let mut case = case(&fake, "a.b");
-        case.time_n(|n| fake.advance(n)).unwrap();
-        assert!(matches!(case.time_n(|n| fake.advance(n)), Err(Stop::Failed(_))));
-    }
-}
+#[path = "case_tests.rs"]
+mod tests;

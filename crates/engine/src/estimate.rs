@@ -150,17 +150,34 @@ fn also(
     relative_resolution: f64,
     seed: u64,
 ) -> BTreeMap<String, Also> {
-    let of_round = |quantity: &Quantity, round: &RoundValues| -> Option<Vec<f64>> {
+    let of_value = |quantity: &Quantity, round: &RoundValues| -> Option<Vec<f64>> {
         let core_hz = round.noise.core_hz?;
         let values: Option<Vec<f64>> = round.values.iter().map(|&value| in_cycles(quantity, value, core_hz)).collect();
         Some(round.counting(&values?, leave_out))
     };
     let estimated = |quantity: &Quantity| {
-        let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_round(quantity, round)).collect();
-        let estimate = estimate(&rounds?, relative_resolution, quantity.better, seed);
-        Some((quantity.name.to_owned(), Also { estimate }))
+        let better = quantity.better;
+        let estimate = if quantity.is_given_as(quantity.name) {
+            // What a round did not give has no part in it; how exact the values are is known to the probe alone.
+            let given: Vec<Vec<f64>> = rounds.iter().map(|round| given(quantity, round)).collect();
+            let given: Vec<Vec<f64>> = given.into_iter().filter(|values| !values.is_empty()).collect();
+            if given.is_empty() { None } else { Some(estimate(&given, 0.0, better, seed)) }
+        } else {
+            let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
+            rounds.map(|rounds| estimate(&rounds, relative_resolution, better, seed))
+        };
+        Some((quantity.name.to_owned(), Also { estimate: estimate? }))
     };
     entry.probe.also.iter().filter_map(estimated).collect()
+}
+
+/// The values of a quantity that a round's probe measured itself.
+fn given(quantity: &Quantity, round: &RoundValues) -> Vec<f64> {
+    let of_name = |event: &Event| match event {
+        Event::Also { name, values } if name == quantity.name => values.clone(),
+        _ => Vec::new(),
+    };
+    round.round.events.iter().flat_map(of_name).collect()
 }
 
 /// The estimate of a value from the counting samples of its rounds; no round may be empty.

@@ -292,3 +292,44 @@ fn no_number_that_is_none_comes_out() {
     let reason = "the rounds came to no finite value".to_owned();
     assert_eq!(outcome_of("net.tcp", &huge), Outcome::Failed { reason });
 }
+
+const LOSS: Quantity =
+    Quantity { name: "loss", unit: Unit::Ratio, better: Better::Higher, title: Text { en: "loss", zh: "丢失" } };
+static LOSSY: Probe = Probe { also: &[LOSS], ..PLAIN };
+
+/// A case of a probe with the quantity `loss`, of which each round gave these values.
+fn lossy(given_values: &[&[f64]]) -> Measured {
+    let entry = Entry { group: "net", name: "lossy", probe: &LOSSY };
+    let id = CaseId { probe: entry.id(), params: entry.default_params() };
+    let with_loss = |(number, values): (usize, &&[f64])| {
+        let mut round = round(number as u32, given(&[4.0, 5.0]));
+        let end = round.events.len() - 1;
+        if !values.is_empty() {
+            round.events.insert(end, Event::Also { name: "loss".into(), values: values.to_vec() });
+        }
+        round
+    };
+    let rounds: Vec<RoundResult> = given_values.iter().enumerate().map(with_loss).collect();
+    match outcome(&entry, &id, &rounds, 3, 1) {
+        Outcome::Measured(measured) => *measured,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_probe_measured_itself_is_the_median_of_the_round_medians_too() {
+    let estimate = &lossy(&[&[0.1, 0.3, 0.2], &[0.4], &[0.1, 0.2]]).also["loss"].estimate;
+    let expected = super::estimate(&[vec![0.1, 0.3, 0.2], vec![0.4], vec![0.1, 0.2]], 0.0, Better::Higher, 1);
+    assert_eq!(estimate, &expected);
+    assert_eq!((estimate.median, estimate.best_round, estimate.n, estimate.rounds), (0.2, 0.4, 6, 3));
+    assert!(estimate.ci_low.is_some());
+}
+
+#[test]
+fn rounds_that_did_not_give_a_quantity_have_no_part_in_it() {
+    let two = lossy(&[&[0.1], &[], &[0.3]]);
+    let estimate = &two.also["loss"].estimate;
+    assert_eq!((estimate.median, estimate.rounds, estimate.ci_low), (0.2, 2, None));
+    assert_eq!(two.estimate.rounds, 3);
+    assert!(lossy(&[&[], &[], &[]]).also.is_empty());
+}

@@ -18,10 +18,11 @@ fn round(number: u32, ns: f64) -> RoundResult {
     let samples =
         Event::Samples { ns: vec![ns, 0.1 + 0.2], iterations: vec![1, u64::MAX], amount: 0, taints: vec![0, 3] };
     let note = Event::Note { key: "pages".into(), value: "pmd, \"half\"\nbase 大页".into() };
+    let also = Event::Also { name: "loss".into(), values: vec![0.1 + 0.2, 1e-300] };
     RoundResult {
         round: number,
         cpus: vec![1, 3],
-        events: vec![note, samples, Event::Done { noise: RoundNoise::default() }],
+        events: vec![note, samples, also, Event::Done { noise: RoundNoise::default() }],
     }
 }
 

@@ -237,6 +237,11 @@ impl Entry {
 }
 
 impl Quantity {
+    /// Whether a probe gives its values under this name: not those that the engine fills in.
+    pub(crate) fn is_given_as(&self, name: &str) -> bool {
+        self.name == name && ![Self::CORE_CYCLES.name, Self::BYTES_PER_CYCLE.name].contains(&name)
+    }
+
     fn info(&self) -> QuantityInfo {
         let title = self.title.to_owned_text();
         QuantityInfo { name: self.name.into(), unit: self.unit, better: self.better, title }

@@ -113,6 +113,10 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
 fn report(entry: &Entry, mut case: Case, settled: bool, steal_ns: Option<f64>) -> Result<Vec<Event>> {
     let mut samples =
         case.yielded.samples.take().ok_or_else(|| Stop::failed("the probe ended without measuring anything"))?;
+    let also = std::mem::take(&mut case.yielded.also);
+    if let Some(name) = also.keys().find(|name| !entry.probe.also.iter().any(|quantity| quantity.is_given_as(name))) {
+        return Err(Stop::failed(format!("the probe declares no quantity '{name}' that it measures itself")));
+    }
     if entry.probe.blocking {
         samples.forgive_usual_delay();
     }
@@ -136,6 +140,8 @@ fn report(entry: &Entry, mut case: Case, settled: bool, steal_ns: Option<f64>) -
         amount: case.yielded.amount,
         taints: samples.taints.iter().map(|taint| taint.0).collect(),
     });
+    let given = also.into_iter().filter(|(_, values)| !values.is_empty());
+    events.extend(given.map(|(name, values)| Event::Also { name, values }));
     events.push(Event::Done { noise });
     Ok(events)
 }

@@ -1,11 +1,13 @@
 //! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
-use hostmark_model::{ClockOrder, Taint};
+use hostmark_model::{Better, ClockOrder, Taint, Unit};
 
 use super::*;
 use crate::case::Case;
 use crate::fixture::PLAIN;
-use crate::probe::{Axis, Group, Probe};
+use crate::probe::{Axis, Group, Probe, Quantity};
+
+const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, better: Better::Lower, title: PLAIN.title };
 
 static FINE: Probe = Probe { measure: Measure::Run(fine), ..PLAIN };
 static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
@@ -15,6 +17,10 @@ static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
 static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
 static NOTHING: Probe = Probe { measure: Measure::Run(nothing), ..PLAIN };
 static ELIDED: Probe = Probe { measure: Measure::Run(elided), ..PLAIN };
+static MORE: Probe = Probe { also: &[LOSS, Quantity::CORE_CYCLES], measure: Measure::Run(more), ..PLAIN };
+static NAN: Probe = Probe { also: &[LOSS], measure: Measure::Run(not_a_number), ..PLAIN };
+static FILLED: Probe = Probe { also: &[Quantity::CORE_CYCLES], measure: Measure::Run(filled), ..PLAIN };
+static UNDECLARED: Probe = Probe { measure: Measure::Run(more), ..PLAIN };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
 static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
 
@@ -29,6 +35,10 @@ static CATALOGUE: Catalogue = &[&Group {
         ("twice", &TWICE),
         ("nothing", &NOTHING),
         ("elided", &ELIDED),
+        ("more", &MORE),
+        ("nan", &NAN),
+        ("filled", &FILLED),
+        ("undeclared", &UNDECLARED),
         ("derived", &DERIVED),
         ("placed", &PLACED),
     ],
@@ -73,6 +83,22 @@ fn nothing(_: &mut Case) -> Result<()> {
 
 fn elided(case: &mut Case) -> Result<()> {
     case.time_n(|_| ())
+}
+
+fn more(case: &mut Case) -> Result<()> {
+    case.also("loss", [0.5])?;
+    fine(case)?;
+    case.also("loss", [0.25, 0.125])
+}
+
+fn not_a_number(case: &mut Case) -> Result<()> {
+    case.also("loss", [f64::NAN])?;
+    fine(case)
+}
+
+fn filled(case: &mut Case) -> Result<()> {
+    case.also("cycles", [1.0])?;
+    fine(case)
 }
 
 fn placed(case: &mut Case) -> Result<()> {
@@ -134,6 +160,21 @@ fn a_round_that_goes_well_is_notes_samples_done() {
     assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
     assert!(taints.iter().all(|&taint| taint & !15 == 0 && taint & Taint::MIGRATED == 0));
     assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
+}
+
+#[test]
+fn further_quantities_are_told_before_the_end_with_all_their_values() {
+    let events = told(order("try.more"));
+    let [.., Event::Also { name, values }, Event::Done { .. }] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((name.as_str(), values.as_slice()), ("loss", [0.5, 0.25, 0.125].as_slice()));
+}
+
+#[test]
+fn a_quantity_that_is_not_declared_or_no_number_fails_the_round() {
+    let undeclared = |name: &str| format!("the probe declares no quantity '{name}' that it measures itself");
+    assert_eq!(failed("try.undeclared"), undeclared("loss"));
+    assert_eq!(failed("try.filled"), undeclared("cycles"));
+    assert_eq!(failed("try.nan"), "the quantity 'loss' came to NaN, which is no finite number");
 }
 
 #[test]

@@ -125,6 +125,13 @@ pub enum Event {
         /// A [`Taint`] each.
         taints: Vec<u8>,
     },
+    /// Values of a further quantity that the probe measured itself, in that quantity's unit.
+    Also {
+        /// The quantity's name.
+        name: String,
+        /// Its values in this round, any number.
+        values: Vec<f64>,
+    },
     /// The round is complete.
     Done {
         /// What it saw.

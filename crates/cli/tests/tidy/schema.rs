@@ -51,6 +51,7 @@ pub fn examples() -> Value {
         Event::Hello { protocol: PROTOCOL, pid: 1 },
         Event::Note { key: "kernel".into(), value: "avx2".into() },
         Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
+        Event::Also { name: "loss".into(), values: vec![1.0] },
         Event::Done { noise: RoundNoise::default() },
         Event::Skipped { reason: "it is not there".into() },
         Event::Failed { reason: "it broke".into() },
