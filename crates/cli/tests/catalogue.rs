@@ -149,6 +149,14 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
             lists[..=upto].iter().flat_map(|list| list.iter().map(|&point| point.to_owned())).collect()
         }
         Points::OfHost(of_host) => of_host(host, profile).iter().map(u64::to_string).collect(),
+        Points::NodePairs => {
+            let most = match profile {
+                Profile::Quick => 2,
+                Profile::Standard => 16,
+                Profile::Thorough => 256,
+            };
+            hostmark_host::node_pairs(host, most).iter().map(|[cpus, memory]| format!("{cpus}-{memory}")).collect()
+        }
     }
 }
 

@@ -234,7 +234,13 @@ impl Case {
     pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
         self.may_fill(bytes)?;
         let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
-        let buffer = Buffer::map(bytes, pages, node).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
+        let buffer = Buffer::map(bytes, pages, node).map_err(|error| match node {
+            Some(Node(node)) => Stop::skipped(format!("no memory of node {node} may be used: {error}")),
+            None => Stop::skipped(format!("no memory: {error}")),
+        })?;
+        if node.is_some() {
+            self.note("node", obtained(&buffer.nodes()));
+        }
         let obtained = match (pages, buffer.huge_fraction()) {
             (Pages::Base, _) => "base".to_owned(),
             (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
@@ -311,6 +317,17 @@ impl Case {
             // The janitor tries again when the run ends.
             let _ = fs::remove_dir_all(path);
         }
+    }
+}
+
+/// The nodes that a buffer lies on: `0`, or `0 75 %, 1 25 %`.
+fn obtained(nodes: &BTreeMap<usize, usize>) -> String {
+    let all: usize = nodes.values().sum();
+    let share = |(node, pages): (&usize, &usize)| format!("{node} {:.0} %", *pages as f64 / all as f64 * 100.0);
+    match nodes.keys().collect::<Vec<_>>().as_slice() {
+        [] => "unknown".to_owned(),
+        [node] => node.to_string(),
+        _ => nodes.iter().map(share).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -130,3 +130,10 @@ fn measuring_twice_is_an_error() {
     case.time_n(|n| fake.advance(n)).unwrap();
     assert!(matches!(case.time_n(|n| fake.advance(n)), Err(Stop::Failed(_))));
 }
+
+#[test]
+fn the_nodes_that_a_buffer_lies_on_are_told_by_their_shares() {
+    assert_eq!(obtained(&BTreeMap::new()), "unknown");
+    assert_eq!(obtained(&BTreeMap::from([(3, 64)])), "3");
+    assert_eq!(obtained(&BTreeMap::from([(0, 48), (1, 16)])), "0 75 %, 1 25 %");
+}

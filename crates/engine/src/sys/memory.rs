@@ -1,11 +1,14 @@
 //! Buffers of anonymous memory with a chosen page size, touched by the thread that maps them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::ptr::NonNull;
 
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
 const MADV_COLLAPSE: libc::c_int = 25;
+/// Pages of a buffer that are asked for their node.
+const PAGES_ASKED: usize = 64;
 
 /// The pages that a buffer asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,16 +143,33 @@ impl Buffer {
         Some((huge_kib? as f64 * 1024.0 / self.length.max(1) as f64).min(1.0))
     }
 
-    /// The memory node of the first page, as move_pages(2) tells it.
-    pub fn node(&self) -> Option<Node> {
-        let pages = [self.start()];
-        let mut status: libc::c_int = -1;
-        // SAFETY: with a null list of nodes the call only asks; one page address and one status are given.
+    /// Where the buffer lies, as move_pages(2) tells of up to [`PAGES_ASKED`] pages spread over it: each node met, and
+    /// how many of the pages lie there; empty where the kernel does not tell.
+    pub fn nodes(&self) -> BTreeMap<usize, usize> {
+        let page = rustix::param::page_size();
+        let every = (self.length / page / PAGES_ASKED).max(1) * page;
+        let pages: Vec<*const u8> =
+            self.bytes().iter().step_by(every).take(PAGES_ASKED).map(std::ptr::from_ref).collect();
+        let mut status = vec![-1 as libc::c_int; pages.len()];
+        // SAFETY: with a null list of nodes the call only asks; there are as many page addresses and statuses as it is told.
         let result = unsafe {
-            libc::syscall(libc::SYS_move_pages, 0, 1, pages.as_ptr(), std::ptr::null::<i32>(), &raw mut status, 0)
+            libc::syscall(
+                libc::SYS_move_pages,
+                0,
+                pages.len(),
+                pages.as_ptr(),
+                std::ptr::null::<libc::c_int>(),
+                status.as_mut_ptr(),
+                0,
+            )
         };
-        (result == 0).then_some(())?;
-        usize::try_from(status).ok().map(Node)
+        let mut nodes = BTreeMap::new();
+        if result == 0 {
+            for node in status.into_iter().filter_map(|status| usize::try_from(status).ok()) {
+                *nodes.entry(node).or_insert(0) += 1;
+            }
+        }
+        nodes
     }
 }
 
@@ -199,6 +219,7 @@ mod tests {
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => return,
             Err(error) => panic!("{error}"),
         };
-        assert!(matches!(buffer.node(), None | Some(Node(0))));
+        let nodes = buffer.nodes();
+        assert!(nodes.is_empty() || nodes == BTreeMap::from([(0, PAGES_ASKED)]), "{nodes:?}");
     }
 }

@@ -5,6 +5,7 @@
 pub mod arith;
 pub mod bandwidth;
 pub mod chase;
+pub mod parallel;
 mod random;
 
 use std::fmt;

@@ -53,7 +53,7 @@ pub static PROBE: Probe = Probe {
     blocking: false,
     needs: &[],
     replaces: &[],
-    section: crate::section::HIERARCHY,
+    section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
 };
 

@@ -58,7 +58,7 @@ pub static PROBE: Probe = Probe {
     blocking: false,
     needs: &[],
     replaces: &["line"],
-    section: crate::section::HIERARCHY,
+    section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
 };
 

@@ -6,11 +6,14 @@ mod fill;
 mod hierarchy;
 mod latency;
 mod line;
+mod numa_bandwidth;
+mod numa_latency;
+mod parallelism;
 mod read;
 mod tlb;
 mod write;
 
-crate::group!("memory": hierarchy read write copy fill latency line associativity tlb);
+crate::group!("memory": hierarchy read write copy fill latency line associativity tlb parallelism numa_latency numa_bandwidth);
 
 use hostmark_engine::prelude::*;
 
@@ -62,6 +65,14 @@ fn pages(case: &Case) -> Result<Pages> {
         "pmd" => Ok(Pages::Pmd),
         other => Err(Stop::failed(format!("there are no pages '{other}'"))),
     }
+}
+
+/// The nodes that the case's axis `nodes` names: that of its CPUs and that of its memory.
+fn nodes(case: &Case) -> Result<(Node, Node)> {
+    let pair: String = case.param("nodes")?;
+    let node = |text: &str| text.parse().map(Node).map_err(Stop::failed);
+    let (cpus, memory) = pair.split_once('-').ok_or_else(|| Stop::failed(format!("'{pair}' is no pair of nodes")))?;
+    Ok((node(cpus)?, node(memory)?))
 }
 
 /// Which caches `bytes` of memory fit.

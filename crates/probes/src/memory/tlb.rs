@@ -70,7 +70,7 @@ pub static PROBE: Probe = Probe {
     blocking: false,
     needs: &[],
     replaces: &["tlb"],
-    section: crate::section::HIERARCHY,
+    section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
 };
 

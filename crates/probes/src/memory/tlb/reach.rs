@@ -57,11 +57,11 @@ pub fn reach(curve: &Curve, time: &mut impl FnMut(usize, usize) -> Result<(f64, 
             let (spread, packed) = time(pages, TIMES_ON_STEP)?;
             if spread - packed < low + part * (high - low) { under = pages } else { over = pages }
         }
-        Ok(over as f64)
+        Ok((under + over) as f64 / 2.0)
     };
     let (foot, middle) = (crossing(FOOT)?, crossing(MIDDLE)?);
     let pages = foot - (middle - foot).max(0.0) * FOOT / (MIDDLE - FOOT);
-    Ok((pages >= 1.0).then(|| Reach { pages: pages.round(), miss_ns: high }))
+    Ok((pages >= 1.0).then(|| Reach { pages: pages.floor(), miss_ns: high }))
 }
 
 /// Numbers of pages, evenly in the logarithm, each once.
