@@ -1,6 +1,7 @@
 //! Conclusions drawn from a run: each rule is data and one function in a file of its own, named in [`RULES`].
 
 mod cache_size;
+mod cache_structure;
 pub mod host;
 mod huge_pages;
 mod neighbours;
@@ -30,7 +31,7 @@ pub struct Rule {
 }
 
 /// Every rule, what costs most first.
-pub static RULES: &[&Rule] = &[&huge_pages::RULE, &neighbours::RULE, &cache_size::RULE];
+pub static RULES: &[&Rule] = &[&huge_pages::RULE, &neighbours::RULE, &cache_size::RULE, &cache_structure::RULE];
 
 /// What follows from a run, in the order of [`RULES`].
 pub fn findings(run: &Run) -> Vec<Finding> {
