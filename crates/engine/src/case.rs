@@ -21,8 +21,10 @@ pub struct Cpu(pub usize);
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
-/// A search without any result ends after this multiple of its time.
+/// A search without any result ends after this multiple of its time, and not before so many ns: a busy machine gives a
+/// thread a turn every some tens of milliseconds.
 const MOST_SEARCHED: f64 = 4.0;
+const LEAST_SEARCHED_NS: f64 = 250e6;
 /// Below this share of huge pages a buffer did not get what it asked for.
 const MOSTLY_HUGE: f64 = 0.9;
 
@@ -179,7 +181,7 @@ impl Case {
             if is_over && !samples.ns.is_empty() {
                 return self.keep(samples, 0);
             }
-            if spent_ns >= MOST_SEARCHED * budget_ns {
+            if spent_ns >= (MOST_SEARCHED * budget_ns).max(LEAST_SEARCHED_NS) {
                 return Err(Stop::skipped("the times of this round show no step"));
             }
         }

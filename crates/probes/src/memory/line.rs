@@ -17,6 +17,8 @@ const PART: f64 = 0.5;
 /// Two misses instead of one: a smaller step is none.
 const LEAST_STEP: f64 = 1.25;
 
+/// The largest L1d known, where the host does not tell its own.
+const LARGEST_L1D_BYTES: u64 = 128 << 10;
 /// Walks of a distance.
 const WALKS: usize = 6;
 
@@ -67,7 +69,8 @@ fn measure(case: &mut Case) -> Result<()> {
         return sharing::measure(case);
     }
     // Even where each pair is one line, three times as many lines as L1d holds.
-    let pairs = 3 * case.l1d_bytes().max(32 << 10) as usize / case.line_bytes() as usize;
+    let l1d_bytes = if case.l1d_bytes() == 0 { LARGEST_L1D_BYTES } else { case.l1d_bytes() };
+    let pairs = 3 * l1d_bytes as usize / case.line_bytes() as usize;
     let mut buffer = case.buffer((pairs * SPACE_BYTES) as u64, Pages::Pmd, None)?;
     let mut seed = case.seed();
     case.search(|clock| {

@@ -41,10 +41,10 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "DRAM: close to the number of chains up to the core's line fill buffers (10 on older Intel, 12 since Skylake, 16 since Sunny \
                  Cove, 20 to 28 on Zen and recent ARM cores), then flat. In L1d latency times loads a cycle: 8 to 15. In L2 and L3 the \
-                 same buffers. Much less in DRAM with base pages: page walks are the narrower way, as few are done at once.",
+                 same buffers. Less in DRAM with base pages, as a core does only one to four page walks at once.",
             zh: "DRAM：链数不超过核心的行填充缓冲（较早的 Intel 为 10，Skylake 起 12，Sunny Cove 起 16，Zen 与较新的 ARM 核心 20 到 28）时\
-                 接近链数，此后持平。L1d 为延迟乘以每周期加载数：8 到 15。L2 与 L3 受同样的缓冲限制。基本页下 DRAM 的数值低得多：瓶颈是\
-                 页表遍历，同时进行的很少。",
+                 接近链数，此后持平。L1d 为延迟乘以每周期加载数：8 到 15。L2 与 L3 受同样的缓冲限制。基本页下 DRAM 的数值较低：\
+                 核心同时只做一到四次页表遍历。",
         },
     },
     axes: &[
@@ -65,12 +65,13 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
-/// Half of each cache; in the quick profile only of the second level, and memory by the default.
+/// Half of each cache, in the quick profile only of the second level; and memory.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let Some(&cpu) = host.usable_cpus().last() else { return Vec::new() };
     let levels: &[u8] = if profile == Profile::Quick { &[2] } else { &[1, 2, 3] };
     let half = |level: &u8| Some(host.cache(cpu, *level)?.size_bytes / 2 / 4096 * 4096);
-    levels.iter().filter_map(half).filter(|&size| size > 0 && size <= super::largest(host, profile)).collect()
+    let sizes = levels.iter().filter_map(half).chain([64 << 20]);
+    sizes.filter(|&size| size > 0 && size <= super::largest(host, profile)).collect()
 }
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -1,9 +1,9 @@
 //! A cache whose line or ways measure other than the host says.
 
-use hostmark_model::{CacheFact, Estimate, Run, Text};
+use hostmark_model::{CacheFact, Estimate, Lang, Run, Text, Unit};
 
 use super::{Conclusion, Rule};
-use crate::format::number;
+use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
 
 pub(super) static RULE: Rule = Rule {
@@ -32,7 +32,7 @@ fn conclusions(run: &Run, level: &Level) -> Vec<Conclusion> {
 fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> {
     let (measured, says) = (level.also(run, "line")?, reported.line_bytes?);
     differs(measured, says as f64).then(|| {
-        let (name, measured) = (level.name, number(measured.median));
+        let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
         Text {
             en: format!(
                 "The line of {name} is reported as {says} bytes, but misses come in units of {measured} bytes."
@@ -45,7 +45,7 @@ fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> 
 fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> {
     let (measured, says) = (level.also(run, "ways")?, reported.ways?);
     differs(measured, f64::from(says)).then(|| {
-        let (name, measured) = (level.name, number(measured.median));
+        let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
         Text {
             en: format!("{name} is reported with {says} ways, but {measured} lines fill a set."),
             zh: format!("{name} 标称 {says} 路，但 {measured} 行就占满一组。"),

@@ -9,9 +9,13 @@ const AN_OCTAVE: f64 = 4.0;
 /// Walks of a point of the curve, and of a point on the step.
 const TIMES: usize = 4;
 const TIMES_ON_STEP: usize = 6;
+/// Walks again of a point that seems to be over the step's foot: whoever shares the TLB only takes from it, and not all the
+/// time. So many for few pages, and for many.
+const TIMES_AGAIN: (usize, usize) = (24, 6);
+const FEW_PAGES: usize = 512;
 /// The step is followed from here to here, as parts of its height.
-const FOOT: f64 = 0.1;
-const MIDDLE: f64 = 0.4;
+const FOOT: f64 = 0.2;
+const MIDDLE: f64 = 0.5;
 
 /// Which step of which curve.
 #[derive(Debug, Clone, Copy)]
@@ -50,18 +54,33 @@ pub fn reach(curve: &Curve, time: &mut impl FnMut(usize, usize) -> Result<(f64, 
     let (Some(fits), Some(beyond)) = (levels.get(curve.level - 1), levels.get(curve.level)) else { return Ok(None) };
     let (low, high) = (fits.latency - hit_ns, beyond.latency - hit_ns);
     let mut crossing = |part: f64| -> Result<f64> {
-        // The last point of a plateau may already be on the step, and the first of the next one still.
+        let target = low + part * (high - low);
+        // The last point of a plateau may already be on the step.
         let (mut under, mut over) = (fits.first_size.max(fits.last_size / 2.0) as usize, beyond.first_size as usize);
+        let (mut under_ns, mut over_ns) = (low, high);
         while over - under > 1 {
             let pages = usize::midpoint(under, over);
-            let (spread, packed) = time(pages, TIMES_ON_STEP)?;
-            if spread - packed < low + part * (high - low) { under = pages } else { over = pages }
+            let mut cost_ns = cost(pages, TIMES_ON_STEP, time)?;
+            if cost_ns >= target {
+                let again = if pages <= FEW_PAGES { TIMES_AGAIN.0 } else { TIMES_AGAIN.1 };
+                cost_ns = cost_ns.min(cost(pages, again, time)?);
+            }
+            if cost_ns < target {
+                (under, under_ns) = (pages, cost_ns);
+            } else {
+                (over, over_ns) = (pages, cost_ns);
+            }
         }
-        Ok((under + over) as f64 / 2.0)
+        Ok(under as f64 + ((target - under_ns) / (over_ns - under_ns)).clamp(0.0, 1.0))
     };
     let (foot, middle) = (crossing(FOOT)?, crossing(MIDDLE)?);
     let pages = foot - (middle - foot).max(0.0) * FOOT / (MIDDLE - FOOT);
-    Ok((pages >= 1.0).then(|| Reach { pages: pages.floor(), miss_ns: high }))
+    Ok((pages >= 1.0).then(|| Reach { pages: pages.round(), miss_ns: high }))
+}
+
+/// What translation adds to a load, ns.
+fn cost(pages: usize, times: usize, time: &mut impl FnMut(usize, usize) -> Result<(f64, f64)>) -> Result<f64> {
+    time(pages, times).map(|(spread, packed)| spread - packed)
 }
 
 /// Numbers of pages, evenly in the logarithm, each once.

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Estimate, Lang, Unit};
 
-use crate::format::{number, value};
+use crate::format::value;
 use crate::levels::{LEVELS, Level};
 use crate::render::console::page::{Page, Piece};
 use crate::render::console::view::View;
@@ -21,7 +21,7 @@ fn facts(view: &View) -> Vec<String> {
     let mut facts = Vec::new();
     for level in LEVELS {
         let Some(reach) = of(level, "tlb") else { continue };
-        let pages = number(reach.median);
+        let pages = value(reach.median, Unit::Count, view.lang);
         let miss = of(level, "tlb_miss").map(|miss| value(miss.median, Unit::Nanoseconds, view.lang));
         let name = level.name;
         facts.push(match (view.lang, miss) {
@@ -35,8 +35,8 @@ fn facts(view: &View) -> Vec<String> {
         let line = of(level, "line").map(|line| value(line.median, Unit::Bytes, view.lang));
         facts.extend(line.map(|line| format!("{} {line}", view.say(words::CACHE_LINE))));
         let ways = |ways: &Estimate| match view.lang {
-            Lang::En => format!("{} ways ({})", number(ways.median), level.name),
-            Lang::Zh => format!("{} 路（{}）", number(ways.median), level.name),
+            Lang::En => format!("{} ways ({})", value(ways.median, Unit::Count, view.lang), level.name),
+            Lang::Zh => format!("{} 路（{}）", value(ways.median, Unit::Count, view.lang), level.name),
         };
         facts.extend(of(level, "ways").map(ways));
     }
