@@ -14,6 +14,9 @@ const LINES_ON: usize = 1;
 const FIRST_LEVEL_PAGES: usize = 512;
 const SECOND_LEVEL_PAGES: usize = 8192;
 const HUGE_PAGES: usize = 112;
+/// Searches of the first level a sample, of which the one that reaches furthest counts: each is short, and whoever shares the
+/// core only takes entries away.
+const FIRST_LEVEL_SEARCHES: usize = 3;
 /// Below this share of huge pages they are not what is measured.
 const MOSTLY_HUGE: f64 = 0.9;
 /// Loads of a walk at least.
@@ -102,7 +105,12 @@ fn measure(case: &mut Case) -> Result<()> {
             super::fastest_ns(clock, buffer.bytes_mut(), &offsets, nodes.max(LOADS), times)
         };
         let curve = Curve { level, most };
-        let found = reach(&curve, &mut |nodes, times| Ok((time(nodes, true, times)?, time(nodes, false, times)?)))?;
+        let mut time = |nodes, times| Ok((time(nodes, true, times)?, time(nodes, false, times)?));
+        let mut found = None;
+        for _ in 0..if level == 1 { FIRST_LEVEL_SEARCHES } else { 1 } {
+            let again = reach(&curve, &mut time)?;
+            found = if again.map(|one| one.pages) > found.map(|one: reach::Reach| one.pages) { again } else { found };
+        }
         miss_ns.extend(found.map(|found| found.miss_ns));
         Ok(found.map(|found| found.pages))
     })?;
