@@ -150,6 +150,14 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
         }
         Points::OfHost(of_host) => of_host(host, profile).iter().map(u64::to_string).collect(),
         Points::NamesOfHost(of_host) => of_host(host, profile),
+        Points::NodePairs => {
+            let most = match profile {
+                Profile::Quick => 2,
+                Profile::Standard => 16,
+                Profile::Thorough => 256,
+            };
+            hostmark_host::node_pairs(host, most).iter().map(|[cpus, memory]| format!("{cpus}-{memory}")).collect()
+        }
     }
 }
 

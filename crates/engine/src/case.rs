@@ -23,6 +23,10 @@ pub struct Cpu(pub usize);
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
+/// A search without any result ends after this multiple of its time, and not before so many ns: a busy machine gives a
+/// thread a turn every some tens of milliseconds.
+const MOST_SEARCHED: f64 = 4.0;
+const LEAST_SEARCHED_NS: f64 = 250e6;
 
 /// What a round has yielded so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -217,6 +221,30 @@ impl Case {
         }
     }
 
+    /// Values that are no times and that `next` finds by times of its own: at which stride, of how many pages a cost
+    /// changes. None is an attempt that showed nothing; a round without any other has not measured.
+    pub fn search(&mut self, mut next: impl FnMut(&Clock) -> Result<Option<f64>>) -> Result<()> {
+        let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
+        let begin = self.clock.start();
+        loop {
+            let before = self.witness.read();
+            let start = self.clock.start();
+            let value = next(&self.clock)?;
+            let now = self.clock.start();
+            let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.order.budget_ns as f64);
+            if let Some(value) = value {
+                samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
+            }
+            let is_over = spent_ns >= budget_ns || samples.ns.len() >= MOST_COUNTED;
+            if is_over && !samples.ns.is_empty() {
+                return self.keep(samples, 0);
+            }
+            if spent_ns >= (MOST_SEARCHED * budget_ns).max(LEAST_SEARCHED_NS) {
+                return Err(Stop::skipped("the times of this round show no step"));
+            }
+        }
+    }
+
     /// Values of a further quantity that the probe measured itself, in the quantity's unit: any number in a round, of one
     /// or of several calls. `name` is that of a quantity in the probe's `also` which the engine does not fill in. Every
     /// value counts, also one that was taken beside a disturbed sample; a round without any has no part in the estimate.
@@ -266,7 +294,13 @@ impl Case {
     pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
         self.may_fill(bytes)?;
         let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
-        let buffer = Buffer::map(bytes, pages, node).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
+        let buffer = Buffer::map(bytes, pages, node).map_err(|error| match node {
+            Some(Node(node)) => Stop::skipped(format!("no memory of node {node} may be used: {error}")),
+            None => Stop::skipped(format!("no memory: {error}")),
+        })?;
+        if node.is_some() {
+            self.note("node", obtained(&buffer.nodes()));
+        }
         self.note("pages", buffer.obtained(pages));
         Ok(buffer)
     }
@@ -347,6 +381,17 @@ impl Case {
             // The janitor tries again when the run ends.
             let _ = fs::remove_dir_all(path);
         }
+    }
+}
+
+/// The nodes that a buffer lies on: `0`, or `0 75 %, 1 25 %`.
+fn obtained(nodes: &BTreeMap<usize, usize>) -> String {
+    let all: usize = nodes.values().sum();
+    let share = |(node, pages): (&usize, &usize)| format!("{node} {:.0} %", *pages as f64 / all as f64 * 100.0);
+    match nodes.keys().collect::<Vec<_>>().as_slice() {
+        [] => "unknown".to_owned(),
+        [node] => node.to_string(),
+        _ => nodes.iter().map(share).collect::<Vec<_>>().join(", "),
     }
 }
 

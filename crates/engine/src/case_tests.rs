@@ -74,6 +74,30 @@ fn observed_samples_are_kept_but_the_first() {
 }
 
 #[test]
+fn a_search_keeps_what_was_found_and_tries_again_where_nothing_was() {
+    let fake = FakeClock::new(0);
+    let mut case = case(&fake, "a.b");
+    let mut turn = 0;
+    let searched = case.search(|_| {
+        turn += 1;
+        fake.advance(15_000_000);
+        Ok((turn > 3).then_some(64.0))
+    });
+    searched.unwrap();
+    assert_eq!((turn, values(&case)), (4, vec![64.0]));
+}
+
+#[test]
+fn a_search_that_finds_nothing_ends_with_the_reason() {
+    let fake = FakeClock::new(0);
+    let searched = case(&fake, "a.b").search(|_| {
+        fake.advance(15_000_000);
+        Ok(None)
+    });
+    assert!(matches!(searched, Err(Stop::Skipped(_))));
+}
+
+#[test]
 fn axes_are_read_by_name_and_type() {
     let case = case(&FakeClock::new(1), "a.b@size=4096,kernel=avx2");
     assert_eq!(case.param::<u64>("size"), Ok(4096));
@@ -135,4 +159,11 @@ fn workers_that_share_the_time_of_one_take_as_many_times_as_long() {
     let best = values(&case).into_iter().fold(f64::INFINITY, f64::min);
     assert!(best >= 9_500.0, "{best}");
     assert_eq!(case.yielded.amount, 0);
+}
+
+#[test]
+fn the_nodes_that_a_buffer_lies_on_are_told_by_their_shares() {
+    assert_eq!(obtained(&BTreeMap::new()), "unknown");
+    assert_eq!(obtained(&BTreeMap::from([(3, 64)])), "3");
+    assert_eq!(obtained(&BTreeMap::from([(0, 48), (1, 16)])), "0 75 %, 1 25 %");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries};
+use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
 pub use cpus::keep_to_cpus;
 pub use refused::PlanError;
@@ -193,6 +193,10 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
         }
         Points::OfHost(of_host) => of_host(host, profile).into_iter().map(|point| point.to_string()).collect(),
         Points::NamesOfHost(of_host) => of_host(host, profile),
+        Points::NodePairs => {
+            let pairs = host_facts::node_pairs(host, most_node_pairs(profile));
+            pairs.iter().map(|[cpus, memory]| format!("{cpus}-{memory}")).collect()
+        }
     };
     points.push(axis.default.to_owned());
     in_order(axis, &mut points);
@@ -204,7 +208,16 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
 fn in_order(axis: &Axis, points: &mut [String]) {
     if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
         points.sort_by_key(|point| point.parse().unwrap_or(u64::MAX));
+    } else if axis.kind == AxisKind::Nodes {
+        points.sort_by_key(|point| node_pair(point));
     }
+}
+
+/// `0-1` as two nodes.
+fn node_pair(text: &str) -> Option<[usize; 2]> {
+    let (cpus, memory) = text.split_once('-')?;
+    let node = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    Some([node(cpus)?, node(memory)?])
 }
 
 /// The axes of a probe, with what was set in the place of their own points.
@@ -298,6 +311,19 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
             Ok(Err(reason)) => case.skip = case.skip.or(Some(reason)),
             // `free`: the scheduler decides.
             Err(_) => case.cpus = host.usable_cpus(),
+        }
+    } else if let Some([cpus, memory]) = value_of(AxisKind::Nodes).and_then(node_pair) {
+        let has_memory = host.nodes.iter().any(|node| node.id == memory && node.memory_bytes > 0);
+        let of_node = host_facts::of_node(host, cpus);
+        let reason = match (host.nodes.is_empty(), of_node.is_empty(), has_memory) {
+            (true, ..) => Some("the kernel tells of no memory nodes".to_owned()),
+            (_, true, _) => Some(format!("node {cpus} has no CPU that may be used")),
+            (.., false) => Some(format!("node {memory} has no memory")),
+            _ => None,
+        };
+        match reason {
+            Some(reason) => case.skip = case.skip.or(Some(reason)),
+            None => case.cpus = of_node,
         }
     }
     case
@@ -405,6 +431,10 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
         AxisKind::Count | AxisKind::Threads => match value.parse::<u64>() {
             Ok(count) if count > 0 => Ok(count.to_string()),
             _ => Err(no_value("a positive whole number".into())),
+        },
+        AxisKind::Nodes => match node_pair(value) {
+            Some([cpus, memory]) => Ok(format!("{cpus}-{memory}")),
+            None => Err(no_value("two memory nodes, that of the CPU and that of the memory, as 0-1".into())),
         },
         AxisKind::Choice | AxisKind::Placement => {
             let mut known = points(found, &HostFacts::default(), Profile::Thorough);

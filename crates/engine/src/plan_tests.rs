@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::fixture::{CATALOGUE, MANY, WORDS, host, host_with, planned, request};
+use crate::fixture::{CATALOGUE, MANY, PLAIN, WORDS, host, host_with, planned, request};
 use crate::probe::{Group, Probe};
+use hostmark_model::NodeFact;
 
 fn ids(plan: &Plan) -> Vec<String> {
     plan.cases.iter().map(|case| case.id.to_string()).collect()
@@ -360,4 +361,66 @@ fn all_threads_are_those_of_the_host_and_a_word_may_stand_for_a_number() {
             ("words.all@threads=all,elements=30000000".to_owned(), 2),
         ]
     );
+}
+
+static NODES: Probe = Probe { axes: &[Axis::nodes("nodes")], ..PLAIN };
+static OF_NODES: Catalogue = &[&Group { name: "memory", probes: &[("numa", &NODES)] }];
+
+/// CPUs 0 and 2 on node 0, 1 and 3 on node 2, and a node 4 of memory alone.
+fn three_nodes() -> HostFacts {
+    let mut host = host();
+    host.cpus.iter_mut().for_each(|cpu| cpu.node = Some(cpu.id % 2 * 2));
+    let node = |id: usize, cpus: &[usize], distances: &[u32]| NodeFact {
+        id,
+        cpus: cpus.to_vec(),
+        memory_bytes: 1 << 30,
+        distances: distances.to_vec(),
+        ..NodeFact::default()
+    };
+    host.nodes = vec![node(0, &[0, 2], &[10, 21, 17]), node(2, &[1, 3], &[21, 10, 28]), node(4, &[], &[17, 28, 10])];
+    host
+}
+
+fn of_nodes(host: &HostFacts, filters: &[&str], profile: Profile) -> Plan {
+    plan(OF_NODES, host, request(filters, profile)).unwrap()
+}
+
+#[test]
+fn a_matrix_of_nodes_runs_on_the_cpus_of_the_first() {
+    let plan = of_nodes(&three_nodes(), &[], Profile::Standard);
+    let cases: Vec<(String, Vec<usize>)> =
+        plan.cases.iter().map(|case| (case.id.params.get("nodes").unwrap().to_owned(), case.cpus.clone())).collect();
+    let expected =
+        [("0-0", [2, 0]), ("0-2", [2, 0]), ("0-4", [2, 0]), ("2-0", [1, 3]), ("2-2", [1, 3]), ("2-4", [1, 3])];
+    assert_eq!(cases, expected.map(|(pair, cpus)| (pair.to_owned(), cpus.to_vec())));
+    assert!(plan.cases.iter().all(|case| case.skip.is_none()));
+    // The near and the far corner tell most.
+    assert_eq!(ids(&of_nodes(&three_nodes(), &[], Profile::Quick)), ["memory.numa@nodes=0-0", "memory.numa@nodes=0-2"]);
+}
+
+#[test]
+fn pairs_of_nodes_that_are_not_there_are_skipped_with_the_reason() {
+    let mut host = three_nodes();
+    host.nodes[1].memory_bytes = 0;
+    for (pair, reason) in [
+        ("4-0", "node 4 has no CPU that may be used"),
+        ("0-2", "node 2 has no memory"),
+        ("0-9", "node 9 has no memory"),
+    ] {
+        let id = format!("memory.numa@nodes={pair}");
+        assert_eq!(skip(&of_nodes(&host, &[&id], Profile::Quick), &id).as_deref(), Some(reason));
+    }
+    let told_none = HostFacts { nodes: Vec::new(), ..three_nodes() };
+    let only = of_nodes(&told_none, &[], Profile::Thorough);
+    assert_eq!(skip(&only, "memory.numa@nodes=0-0").as_deref(), Some("the kernel tells of no memory nodes"));
+    assert_eq!(only.cases.len(), 1);
+}
+
+#[test]
+fn what_is_no_pair_of_nodes_is_refused() {
+    for value in ["0", "0-", "-1", "a-b", "0-1-2", "0- 1"] {
+        let filter = format!("memory.numa@nodes={value}");
+        let refused = plan(OF_NODES, &three_nodes(), request(&[&filter], Profile::Quick));
+        assert!(refused.err().unwrap().to_string().contains("as 0-1"), "{value}");
+    }
 }

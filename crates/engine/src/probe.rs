@@ -77,6 +77,8 @@ pub enum Points {
     OfHost(fn(&HostFacts, Profile) -> Vec<u64>),
     /// Names from the host's facts, as its pairs of CPUs.
     NamesOfHost(fn(&HostFacts, Profile) -> Vec<String>),
+    /// The host's pairs of memory nodes.
+    NodePairs,
 }
 
 /// A parameter that a probe sweeps.
@@ -125,6 +127,12 @@ impl Axis {
         Axis { name, kind: AxisKind::Threads, default: ALL, points }
     }
 
+    /// An axis of pairs of memory nodes, that of the CPUs and that of the memory; all usable CPUs of the first are the
+    /// case's. `0-0` by default; larger matrices are sampled.
+    pub const fn nodes(name: &'static str) -> Axis {
+        Axis { name, kind: AxisKind::Nodes, default: "0-0", points: Points::NodePairs }
+    }
+
     /// An axis of all placements of two parties; those that the host lacks are Skipped.
     pub const fn placement(name: &'static str, default: &'static str) -> Axis {
         let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
@@ -134,6 +142,15 @@ impl Axis {
     /// An axis of the placements of two parties that `points` names; `a-b` is the pair of these two CPUs.
     pub const fn placements(name: &'static str, default: &'static str, points: Points) -> Axis {
         Axis { name, kind: AxisKind::Placement, default, points }
+    }
+}
+
+/// Pairs of nodes that a profile has room for.
+pub(crate) const fn most_node_pairs(profile: Profile) -> usize {
+    match profile {
+        Profile::Quick => 2,
+        Profile::Standard => 16,
+        Profile::Thorough => 256,
     }
 }
 

@@ -28,7 +28,7 @@ mod virtualization;
 
 pub use cpu_list::parse_cpu_list;
 pub use noise::{NoiseSnapshot, busiest_other};
-pub use placement::{Placement, pair, single, spread};
+pub use placement::{Placement, node_pairs, of_node, pair, single, spread};
 pub use processes::BusyProcess;
 pub use root::Root;
 

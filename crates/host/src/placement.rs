@@ -101,6 +101,39 @@ pub fn spread(host: &HostFacts, n: usize) -> Vec<usize> {
     seats.into_iter().take(n).map(|seat| seat.id).collect()
 }
 
+/// The usable CPUs of a memory node, the best for a single party first.
+pub fn of_node(host: &HostFacts, node: usize) -> Vec<usize> {
+    Map::of(host).seats.iter().filter(|seat| seat.node == Some(node)).map(|seat| seat.id).collect()
+}
+
+/// At most `most` pairs of a node with usable CPUs and a node with memory. First comes the first node with itself, then
+/// with the node furthest from it, then each node with itself; the others follow in an order that favours none, so that
+/// fewer are a sample of more.
+pub fn node_pairs(host: &HostFacts, most: usize) -> Vec<[usize; 2]> {
+    let usable = host.usable_cpus();
+    let with_cpus = host.nodes.iter().filter(|node| node.cpus.iter().any(|cpu| usable.contains(cpu)));
+    let with_memory: Vec<usize> = (0..host.nodes.len()).filter(|&index| host.nodes[index].memory_bytes > 0).collect();
+    let mut pairs: Vec<((usize, u64), [usize; 2])> = Vec::new();
+    for (nth, from) in with_cpus.enumerate() {
+        let distance = |index: usize| from.distances.get(index).copied().unwrap_or(0);
+        let furthest = with_memory.iter().copied().max_by_key(|&index| (distance(index), std::cmp::Reverse(index)));
+        for &index in &with_memory {
+            let to = host.nodes[index].id;
+            let rank = match (nth, from.id == to) {
+                (0, true) => 0,
+                (0, false) if furthest == Some(index) => 1,
+                (_, true) => 2,
+                _ => 3,
+            };
+            // A multiplicative hash: neighbouring pairs land far from each other.
+            let scattered = (from.id as u64 * 4096 + to as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            pairs.push(((rank, if rank == 3 { scattered } else { nth as u64 }), [from.id, to]));
+        }
+    }
+    pairs.sort_unstable();
+    pairs.into_iter().take(most).map(|(_, pair)| pair).collect()
+}
+
 /// A usable CPU, with what matters for choosing it.
 struct Seat {
     id: usize,

@@ -19,6 +19,8 @@ pub enum AxisKind {
     Choice,
     /// Where two parties run: same_cpu, smt_sibling, same_cache, other_cache, other_node, free.
     Placement,
+    /// The memory node of the CPUs and that of the memory, as `0-1`.
+    Nodes,
 }
 
 /// A parameter that a probe sweeps.

@@ -4,6 +4,10 @@ use hostmark_engine::prelude::Text;
 
 /// The levels of the memory hierarchy.
 pub const HIERARCHY: Text = Text { en: "Memory hierarchy", zh: "存储层次" };
+/// What the levels are made of: lines, ways, translation, misses under way.
+pub const STRUCTURE: Text = Text { en: "Caches and TLBs", zh: "缓存与 TLB" };
+/// Memory by node.
+pub const NODES: Text = Text { en: "Memory nodes", zh: "内存节点" };
 /// Bandwidth of memory by size.
 pub const BANDWIDTH: Text = Text { en: "Memory bandwidth", zh: "内存带宽" };
 /// Latency of memory by size and pattern.

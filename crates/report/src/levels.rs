@@ -51,6 +51,12 @@ impl Level {
         (also.estimate.median > 0.0).then_some(&also.estimate)
     }
 
+    /// A further quantity that was measured of this level: `read`, `line`, `ways`, `tlb` …
+    pub fn also<'a>(&self, run: &'a Run, name: &str) -> Option<&'a Estimate> {
+        let estimate = &self.case(run)?.measured()?.also.get(name)?.estimate;
+        (estimate.median > 0.0).then_some(estimate)
+    }
+
     /// The size to reason with: measured, else reported; bytes.
     pub fn size(self, run: &Run) -> Option<f64> {
         let reported = || self.reported(run).map(|cache| cache.size_bytes as f64);

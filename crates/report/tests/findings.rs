@@ -4,7 +4,7 @@ mod synthetic;
 
 use std::collections::HashSet;
 
-use hostmark_model::{Finding, Lang, Measured, Outcome, Run, Text};
+use hostmark_model::{Also, Finding, Lang, Measured, Outcome, Run, Text};
 use hostmark_report::RenderOptions;
 use hostmark_report::findings::{RULES, findings};
 use hostmark_report::render::console::table;
@@ -59,6 +59,26 @@ fn a_cache_that_measures_larger_is_a_finding_too() {
     });
     let texts: Vec<String> = findings(&run).into_iter().map(|finding| finding.text.en).collect();
     assert!(texts.iter().any(|text| text.starts_with("L2 is reported as 1 MiB, but latency stays low up to 2 MiB")));
+}
+
+#[test]
+fn lines_and_ways_that_measure_otherwise_are_findings_unless_the_interval_holds_what_is_reported() {
+    let mut run = synthetic::plausible();
+    let reported = run.host.caches.iter_mut().find(|cache| cache.level == 1).unwrap();
+    (reported.line_bytes, reported.ways) = (Some(64), Some(8));
+    let with = |line: f64, ways: f64, spread: f64| {
+        let mut run = run.clone();
+        change(&mut run, "memory.hierarchy@level=l1d", |measured| {
+            measured.also.insert("line".into(), Also { estimate: synthetic::estimate(line, 0.0) });
+            measured.also.insert("ways".into(), Also { estimate: synthetic::estimate(ways, spread) });
+        });
+        let all = findings(&run).into_iter().filter(|finding| finding.id == "memory.cache_structure_differs");
+        all.map(|finding| finding.text.en).collect::<Vec<String>>()
+    };
+    assert_eq!(with(64.0, 8.0, 0.0), Vec::<String>::new());
+    assert_eq!(with(64.0, 7.0, 0.2), Vec::<String>::new());
+    assert_eq!(with(64.0, 6.0, 0.0), ["L1d is reported with 8 ways, but 6 lines fill a set."]);
+    assert!(with(128.0, 8.0, 0.0)[0].contains("units of 128 bytes"));
 }
 
 #[test]

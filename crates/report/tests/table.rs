@@ -4,7 +4,7 @@ mod synthetic;
 
 use std::path::Path;
 
-use hostmark_model::{FlagKind, HostFacts, Lang, Outcome, Run};
+use hostmark_model::{Also, FlagKind, HostFacts, Lang, Outcome, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::render::console::table;
 use proptest::prelude::*;
@@ -188,6 +188,25 @@ fn every_value_stands_somewhere() {
     for (id, number) in expected {
         assert!(words.contains(&number.as_str()), "{id} = {number} is absent:\n{text}");
     }
+}
+
+#[test]
+fn what_was_measured_beside_the_levels_stands_under_them() {
+    let mut run = synthetic::plausible();
+    for (level, name, value) in
+        [("l1d", "tlb", 64.0), ("l1d", "line", 64.0), ("l1d", "ways", 8.0), ("l2", "tlb", 1536.0)]
+    {
+        let id = format!("memory.hierarchy@level={level}");
+        let case = run.cases.iter_mut().find(|case| case.id == id).unwrap();
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!("{id}") };
+        measured.also.insert(name.into(), Also { estimate: synthetic::estimate(value, 0.0) });
+        measured.also.insert(format!("{name}_miss"), Also { estimate: synthetic::estimate(2.9, 0.0) });
+    }
+    let text = table(&run, &options(100, Lang::En));
+    for fact in ["L1d TLB 64 pages, miss +2.90 ns", "L2 TLB 1536 pages", "cache line 64 B", "8 ways (L1d)"] {
+        assert!(text.contains(fact), "{fact}:\n{text}");
+    }
+    assert!(table(&run, &options(100, Lang::Zh)).contains("8 路（L1d）"));
 }
 
 #[test]

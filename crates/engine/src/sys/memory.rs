@@ -1,11 +1,14 @@
 //! Buffers of anonymous memory with a chosen page size, touched by the thread that maps them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::ptr::NonNull;
 
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
 const MADV_COLLAPSE: libc::c_int = 25;
+/// Pages of a buffer that are asked for their node.
+const PAGES_ASKED: usize = 64;
 
 /// Below this share of huge pages a buffer did not get what it asked for.
 const MOSTLY_HUGE: f64 = 0.9;
@@ -17,6 +20,16 @@ pub enum Pages {
     Base,
     /// The transparent huge page of the PMD level (2 MiB with 4 KiB base pages).
     Pmd,
+}
+
+impl Pages {
+    /// Their size in bytes, as the kernel tells it.
+    pub fn bytes(self) -> usize {
+        match self {
+            Pages::Base => rustix::param::page_size(),
+            Pages::Pmd => pmd_bytes(),
+        }
+    }
 }
 
 /// A memory node's id.
@@ -56,10 +69,7 @@ impl Buffer {
     /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: it is zero until the caller, who is the
     /// first to touch it, fills all of it.
     pub fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
-        let align = match pages {
-            Pages::Base => rustix::param::page_size(),
-            Pages::Pmd => pmd_bytes(),
-        };
+        let align = pages.bytes();
         let page = rustix::param::page_size();
         let whole = bytes.max(1).next_multiple_of(align);
         // One page on either side is present as well. What a program touches seldom ends where its memory ends, and there
@@ -174,16 +184,33 @@ impl Buffer {
         }
     }
 
-    /// The memory node of the first page, as move_pages(2) tells it.
-    pub fn node(&self) -> Option<Node> {
-        let pages = [self.start()];
-        let mut status: libc::c_int = -1;
-        // SAFETY: with a null list of nodes the call only asks; one page address and one status are given.
+    /// Where the buffer lies, as move_pages(2) tells of up to [`PAGES_ASKED`] pages spread over it: each node met, and
+    /// how many of the pages lie there; empty where the kernel does not tell.
+    pub fn nodes(&self) -> BTreeMap<usize, usize> {
+        let page = rustix::param::page_size();
+        let every = (self.length / page / PAGES_ASKED).max(1) * page;
+        let pages: Vec<*const u8> =
+            self.bytes().iter().step_by(every).take(PAGES_ASKED).map(std::ptr::from_ref).collect();
+        let mut status = vec![-1 as libc::c_int; pages.len()];
+        // SAFETY: with a null list of nodes the call only asks; there are as many page addresses and statuses as it is told.
         let result = unsafe {
-            libc::syscall(libc::SYS_move_pages, 0, 1, pages.as_ptr(), std::ptr::null::<i32>(), &raw mut status, 0)
+            libc::syscall(
+                libc::SYS_move_pages,
+                0,
+                pages.len(),
+                pages.as_ptr(),
+                std::ptr::null::<libc::c_int>(),
+                status.as_mut_ptr(),
+                0,
+            )
         };
-        (result == 0).then_some(())?;
-        usize::try_from(status).ok().map(Node)
+        let mut nodes = BTreeMap::new();
+        if result == 0 {
+            for node in status.into_iter().filter_map(|status| usize::try_from(status).ok()) {
+                *nodes.entry(node).or_insert(0) += 1;
+            }
+        }
+        nodes
     }
 }
 
@@ -257,6 +284,7 @@ mod tests {
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => return,
             Err(error) => panic!("{error}"),
         };
-        assert!(matches!(buffer.node(), None | Some(Node(0))));
+        let nodes = buffer.nodes();
+        assert!(nodes.is_empty() || nodes == BTreeMap::from([(0, PAGES_ASKED)]), "{nodes:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Which CPUs are chosen, on every kind of machine.
 
-use hostmark_host::{Placement, pair, single, spread};
+use hostmark_host::{Placement, node_pairs, of_node, pair, single, spread};
 use hostmark_model::HostFacts;
 
 use crate::machines;
@@ -152,4 +152,43 @@ fn placements_read_back_as_written() {
         assert_eq!(placement.to_string().parse(), Ok(placement));
     }
     assert!("far".parse::<Placement>().is_err_and(|reason| reason.contains("same_cpu, smt_sibling")));
+}
+
+#[test]
+fn the_matrix_of_two_sockets_has_the_near_and_the_far_pair_first() {
+    let host = machines::two_sockets().facts();
+    // Node 2 has memory alone: CPU-less memory is measured from both sockets, and from nowhere else.
+    let all = node_pairs(&host, 64);
+    assert_eq!(all.len(), 6);
+    assert_eq!(all[..3], [[0, 0], [0, 1], [1, 1]]);
+    assert!(all.contains(&[0, 2]) && all.contains(&[1, 2]) && all.contains(&[1, 0]));
+    assert_eq!(node_pairs(&host, 2), [[0, 0], [0, 1]]);
+    assert_eq!(of_node(&host, 0), [1, 2, 16, 17, 18, 0]);
+    assert_eq!(of_node(&host, 1)[..4], [4, 5, 6, 7]);
+    assert!(of_node(&host, 2).is_empty());
+}
+
+#[test]
+fn a_node_without_memory_or_usable_cpus_has_no_part_in_the_matrix() {
+    let host = machines::small_guest().facts();
+    assert_eq!(node_pairs(&host, 64), [[0, 0]]);
+    let tree = machines::two_sockets();
+    tree.status("0-2", 1000);
+    let pairs = node_pairs(&tree.facts(), 64);
+    assert!(pairs.len() == 3 && pairs.iter().all(|pair| pair[0] == 0), "{pairs:?}");
+    tree.node(0, "0-2,16-18", 0, "10 21 14");
+    assert!(node_pairs(&tree.facts(), 64).iter().all(|pair| pair[1] != 0));
+}
+
+#[test]
+fn fewer_pairs_of_many_nodes_are_part_of_more_and_hold_every_diagonal() {
+    let node = |id: usize| hostmark_model::NodeFact { id, cpus: vec![id], memory_bytes: 1 << 30, ..Default::default() };
+    let cpu = |id: usize| hostmark_model::CpuFact { id, online: true, allowed: true, ..Default::default() };
+    let host = HostFacts { nodes: (0..16).map(node).collect(), cpus: (0..16).map(cpu).collect(), ..Default::default() };
+    let (some, all) = (node_pairs(&host, 64), node_pairs(&host, 4096));
+    assert_eq!((some.len(), all.len()), (64, 256));
+    assert!(some.iter().all(|pair| all.contains(pair)) && (0..16).all(|id| some.contains(&[id, id])));
+    let sources: std::collections::BTreeSet<usize> =
+        some.iter().filter(|pair| pair[0] != pair[1]).map(|pair| pair[0]).collect();
+    assert!(sources.len() > 8, "{sources:?}");
 }

@@ -76,6 +76,7 @@ fn derived(probe: &str, params: Params, sources: &[&Measured], rounds: Vec<Vec<f
     let measured = Measured {
         estimate,
         also: Default::default(),
+        histogram: None,
         samples: rounds,
         rounds: Vec::new(),
         noise: Noise::default(),

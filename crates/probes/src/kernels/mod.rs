@@ -11,6 +11,7 @@ pub mod chase;
 pub mod flops;
 pub mod hand_over;
 pub mod operation;
+pub mod parallel;
 pub(crate) mod random;
 pub mod random_access;
 pub mod stream;

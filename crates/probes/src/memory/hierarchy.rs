@@ -2,9 +2,11 @@
 
 use hostmark_engine::prelude::*;
 
+mod beside;
 mod levels;
 
-use levels::{Level, levels};
+use beside::beside;
+use levels::{LATENCY, Level, levels};
 
 /// Sizes that differ by more than this from what the host reports are marked.
 const CONFIRMED: f64 = 1.25;
@@ -20,6 +22,13 @@ pub static PROBE: Probe = Probe {
     also: &[
         Quantity { name: "size", unit: Unit::Bytes, better: Better::Higher, title: Text { en: "size", zh: "容量" } },
         Quantity::CORE_CYCLES,
+        beside::READ,
+        beside::WRITE,
+        beside::COPY,
+        beside::LINE,
+        beside::WAYS,
+        beside::TLB,
+        beside::TLB_MISS,
     ],
     explain: Explain {
         what: Text {
@@ -27,10 +36,13 @@ pub static PROBE: Probe = Probe {
                  round of each size) is cut into plateaus: each is a level, and a level ends where the latency passes the \
                  middle between two plateaus. Its latency is that of the size in the middle \
                  of its plateau, since the last part of a level already pays for conflicts and translation; DRAM's is that \
-                 of the largest size.",
+                 of the largest size. Beside it stand bandwidths (memory.read, write and copy at the largest size up to half of \
+                 the level), line and ways beside L1d, and the reach of the first TLB beside L1d, of the second beside L2.",
             zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线（随机模式、大页、每个大小取最好的一轮）切成若干平台：\
                  每个平台是一级，延迟越过两个平台中点之处即该级的边界。\
-                 某级的延迟取其平台中间大小的延迟，因为接近边界处已含冲突与地址转换的代价；DRAM 取最大的大小。",
+                 某级的延迟取其平台中间大小的延迟，因为接近边界处已含冲突与地址转换的代价；DRAM 取最大的大小。\
+                 旁边列出带宽（memory.read、write、copy 在不超过该级一半的最大大小处），L1d 旁列出缓存行与路数，一级 TLB 的覆盖页数列在 \
+                 L1d 旁，二级的列在 L2 旁。",
         },
         why: Text {
             en: "Caches are what a program's working set must fit; and what the host reports is often not what you get: \
@@ -57,7 +69,18 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["cache"],
     section: crate::section::HIERARCHY,
-    measure: Measure::Derive { from: &["memory.latency"], derive },
+    measure: Measure::Derive {
+        from: &[
+            LATENCY,
+            "memory.read",
+            "memory.write",
+            "memory.copy",
+            "memory.line",
+            "memory.associativity",
+            "memory.tlb",
+        ],
+        derive,
+    },
 };
 
 fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
@@ -66,7 +89,7 @@ fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
         .into_iter()
         .map(|name| {
             let outcome = match found.iter().find(|level| level.name == name) {
-                Some(level) => Outcome::Measured(Box::new(measured(level))),
+                Some(level) => Outcome::Measured(Box::new(measured(level, beside(level, &found, cases)))),
                 None => Outcome::Skipped { reason: absent(name, found.len(), cases) },
             };
             let params = Params(vec![("level".into(), name.into())]);
@@ -81,7 +104,7 @@ fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
 }
 
 fn absent(name: &str, found: usize, cases: &[CaseRecord]) -> String {
-    if cases.iter().all(|case| case.measured().is_none()) {
+    if cases.iter().filter(|case| case.probe == LATENCY).all(|case| case.measured().is_none()) {
         return "memory.latency was not measured".into();
     }
     match name {
@@ -90,9 +113,10 @@ fn absent(name: &str, found: usize, cases: &[CaseRecord]) -> String {
     }
 }
 
-/// The representative case's measurement, with the level's size beside it.
-fn measured(level: &Level) -> Measured {
+/// The representative case's measurement, with the level's size and further quantities beside it.
+fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
     let mut measured = level.case.clone();
+    measured.also.extend(beside.into_iter().map(|(name, also)| (name.to_owned(), also)));
     let mut flag = |kind, detail: String| measured.flags.push(Flag { kind, detail });
     let estimate = &level.case.estimate;
     if estimate.median > GAP * estimate.best_round {

@@ -78,9 +78,41 @@ fn a_level_that_neighbours_slowed_says_so() {
     assert_eq!(flags(&records, 2), [FlagKind::BestRoundGap]);
 }
 
+/// A case of another probe with this median.
+fn other(id: &str, median: f64) -> CaseRecord {
+    let (probe, axes) = id.split_once('@').unwrap_or((id, ""));
+    let pairs = axes.split(',').filter_map(|pair| pair.split_once('='));
+    let params = Params(pairs.map(|(axis, value)| (axis.to_owned(), value.to_owned())).collect());
+    CaseRecord { id: id.to_owned(), probe: probe.to_owned(), params, outcome: record(0, median, median).outcome }
+}
+
+#[test]
+fn what_other_probes_measured_stands_beside_its_level() {
+    let mut cases = curve(20.0);
+    for (kib, rate) in [(4_u64, 9e11), (16, 8e11), (32, 7e11), (512, 4e11), (1024, 3e11), (2048, 2e11), (262_144, 1e10)]
+    {
+        cases.push(other(&format!("memory.read@size={},kernel=best,page=pmd,threads=1", kib << 10), rate));
+        cases.push(other(&format!("memory.read@size={},kernel=best,page=pmd,threads=2", kib << 10), 2.0 * rate));
+    }
+    cases.push(other("memory.line@sharers=1", 64.0));
+    cases.push(other("memory.associativity", 8.0));
+    let mut tlb = other("memory.tlb@level=2,page=base", 1536.0);
+    let Outcome::Measured(measured) = &mut tlb.outcome else { unreachable!() };
+    measured.also.insert("miss".into(), exactly(18.0));
+    cases.extend([other("memory.tlb@level=1,page=base", 64.0), other("memory.tlb@level=1,page=pmd", 32.0), tlb]);
+    let records = derive(&cases, &host(&[(1, 32 << 10), (2, 1 << 20), (3, 8 << 20)]));
+    let also = |level: usize, name: &str| Some(records[level].measured()?.also.get(name)?.estimate.median);
+    let reads: Vec<Option<f64>> = (0..4).map(|level| also(level, "read")).collect();
+    // Well inside each level: not where it ends.
+    assert_eq!(reads, [Some(8e11), Some(4e11), Some(2e11), Some(1e10)]);
+    assert_eq!((also(0, "line"), also(0, "ways"), also(1, "ways")), (Some(64.0), Some(8.0), None));
+    assert_eq!((also(0, "tlb"), also(1, "tlb"), also(1, "tlb_miss")), (Some(64.0), Some(1536.0), Some(18.0)));
+    assert_eq!((also(2, "tlb"), also(0, "write")), (None, None));
+}
+
 #[test]
 fn without_latencies_every_level_is_skipped_with_the_reason() {
-    let records = derive(&[], &host(&[]));
+    let records = derive(&[other("memory.line@sharers=1", 64.0)], &host(&[]));
     assert_eq!(records.len(), 4);
     assert!(records.iter().all(|record| matches!(&record.outcome, Outcome::Skipped { reason } if !reason.is_empty())));
 }

@@ -1,23 +1,30 @@
 //! Group memory: latency and bandwidth of every level.
 
+mod associativity;
 mod copy;
 mod fill;
 mod hierarchy;
 mod integrity;
 mod latency;
+mod line;
 mod loaded_latency;
+mod numa_bandwidth;
+mod numa_latency;
+mod parallelism;
 mod random_access;
 mod read;
 mod stream;
 mod stream2;
+mod tlb;
 mod write;
 
-crate::group!("memory": hierarchy read write copy fill stream stream2 latency loaded_latency random_access integrity);
+crate::group!("memory": hierarchy read write copy fill stream stream2 latency loaded_latency parallelism random_access line associativity tlb numa_latency numa_bandwidth integrity);
 
 use hostmark_engine::prelude::*;
 
 use crate::kernels::Refused;
 use crate::kernels::bandwidth::Reach;
+use crate::kernels::chase::Chain;
 
 /// Axis page: what backs the buffer.
 const PAGE: Axis =
@@ -68,6 +75,14 @@ fn pages(case: &Case) -> Result<Pages> {
     }
 }
 
+/// The nodes that the case's axis `nodes` names: that of its CPUs and that of its memory.
+fn nodes(case: &Case) -> Result<(Node, Node)> {
+    let pair: String = case.param("nodes")?;
+    let node = |text: &str| text.parse().map(Node).map_err(Stop::failed);
+    let (cpus, memory) = pair.split_once('-').ok_or_else(|| Stop::failed(format!("'{pair}' is no pair of nodes")))?;
+    Ok((node(cpus)?, node(memory)?))
+}
+
 /// Which caches `bytes` of memory fit.
 fn reach(case: &Case, bytes: u64) -> Reach {
     match bytes {
@@ -75,6 +90,17 @@ fn reach(case: &Case, bytes: u64) -> Reach {
         _ if bytes <= case.llc_bytes() => Reach::Caches,
         _ => Reach::Memory,
     }
+}
+
+/// Nanoseconds a load of the fastest of `times` walks of `loads` through the nodes at `offsets`, after one that is not
+/// timed: what disturbs only adds.
+fn fastest_ns(clock: &Clock, memory: &mut [u8], offsets: &[usize], loads: usize, times: usize) -> Result<f64> {
+    let chain = Chain::through(memory, offsets);
+    let mut chain = chain.map_err(|refused| Stop::failed(format!("cannot {refused}")))?;
+    let loads = loads as u64;
+    chain.walk(loads);
+    let walk = |_| clock.time(|| chain.walk(loads));
+    Ok((0..times).map(walk).fold(f64::INFINITY, f64::min) / loads as f64)
 }
 
 /// The kernel that the case's axis `kernel` names, or the best one; and its name, noted.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::bandwidth::{COPY_OFFSET_BYTES, Reach};
+use crate::kernels::bandwidth::{Reach, copy_offset_bytes};
 use crate::kernels::stream::{self, Kernel, Operation};
 
 mod share;
@@ -87,9 +87,11 @@ fn measure(case: &mut Case) -> Result<()> {
     let cpus = case.thread_cpus();
     let elements = elements(case, cpus.len() as u64)?;
     case.may_fill(elements * BYTES_OF_THREE + SLACK_BYTES * cpus.len() as u64)?;
-    for (key, value) in
-        [("elements", elements), ("threads", cpus.len() as u64), ("offset_bytes", COPY_OFFSET_BYTES as u64)]
-    {
+    for (key, value) in [
+        ("elements", elements),
+        ("threads", cpus.len() as u64),
+        ("offset_bytes", copy_offset_bytes(Reach::Memory) as u64),
+    ] {
         case.note(key, value);
     }
     case.note("kernel", kernel.name);

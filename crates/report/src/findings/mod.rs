@@ -2,6 +2,7 @@
 
 mod bandwidth_steps;
 mod cache_size;
+mod cache_structure;
 pub mod host;
 mod huge_pages;
 mod neighbours;
@@ -37,6 +38,7 @@ pub static RULES: &[&Rule] = &[
     &huge_pages::RULE,
     &neighbours::RULE,
     &cache_size::RULE,
+    &cache_structure::RULE,
     &bandwidth_steps::RULE,
     &write_allocate::RULE,
     &pipe_capacity::RULE,

@@ -101,6 +101,26 @@ impl<'a> Chain<'a> {
         Ok(Self::starting_at(memory, base, nodes))
     }
 
+    /// Builds a chain through the nodes at these `offsets` of `memory`, in their order, and back to the first.
+    ///
+    /// Only the links are written. An offset given twice makes a shorter cycle than there are offsets.
+    pub fn through(memory: &'a mut [u8], offsets: &[usize]) -> Result<Self, Refused> {
+        if !memory.as_ptr().addr().is_multiple_of(LINK_BYTES) {
+            return Err(Refused::Alignment { needed_bytes: LINK_BYTES });
+        }
+        let fits = |offset: usize| offset.is_multiple_of(LINK_BYTES) && offset + LINK_BYTES <= memory.len();
+        if let Some(&offset) = offsets.iter().find(|offset| !fits(**offset)) {
+            return Err(Refused::Step { bytes: offset });
+        }
+        let (Some(&first), base) = (offsets.first(), memory.as_ptr().addr()) else {
+            return Err(Refused::Length { bytes: 0, multiple_bytes: LINK_BYTES });
+        };
+        for (&offset, &next) in offsets.iter().zip(offsets[1..].iter().chain([&first])) {
+            memory[offset..offset + LINK_BYTES].copy_from_slice(&(base + next).to_ne_bytes());
+        }
+        Ok(Self { node: base + first, ..Self::starting_at(memory, base, offsets.len() as u64) })
+    }
+
     fn starting_at(memory: &'a mut [u8], node: usize, nodes: u64) -> Self {
         // Exposed after the last write: from here on only the walk's instructions reach the memory.
         Self { base: memory.as_mut_ptr().expose_provenance(), node, nodes, memory: PhantomData }
@@ -123,6 +143,16 @@ impl<'a> Chain<'a> {
     pub fn position(&self) -> usize {
         self.node - self.base
     }
+}
+
+/// The numbers from 0 up to `count` in random order.
+pub fn shuffled(count: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut random = Random::new(seed);
+    for last in (1..count).rev() {
+        order.swap(last, random.below(last as u32 + 1) as usize);
+    }
+    order
 }
 
 /// Counts the nodes of `node_bytes` that fill `memory`, when a chain can be built of them.

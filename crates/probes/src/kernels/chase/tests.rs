@@ -84,6 +84,16 @@ fn strided_goes_forward_and_wraps() {
 }
 
 #[test]
+fn a_chain_goes_through_the_offsets_given_in_their_order() {
+    let mut memory = Aligned::new(8192);
+    let offsets: Vec<usize> = shuffled(100, 9).into_iter().map(|node| node * 80).collect();
+    let mut chain = Chain::through(memory.slice(8192), &offsets).unwrap();
+    assert_eq!(visit(&mut chain), offsets);
+    assert_ne!(offsets, (0..100).map(|node| node * 80).collect::<Vec<_>>());
+    assert_each_once(&offsets, 80);
+}
+
+#[test]
 fn walks_add_up() {
     let mut memory = Aligned::new(64 * 1024);
     let mut chain = Chain::random(memory.slice(64 * 1024), 64, 3).unwrap();
@@ -117,6 +127,9 @@ fn unfit_memory_is_refused() {
     assert!(matches!(Chain::windowed(memory.slice(4096), 64, 4096, 0, 0), Err(Refused::Step { .. })));
     assert!(matches!(Chain::windowed(memory.slice(4096), 64, 0, 64, 0), Err(Refused::Step { .. })));
     assert!(matches!(Chain::windowed(memory.slice(4096), 64, 32, 64, 0), Err(Refused::Step { .. })));
+    for offsets in [&[][..], &[4], &[0, 4096], &[0, 4092]] {
+        assert!(Chain::through(memory.slice(4096), offsets).is_err(), "{offsets:?}");
+    }
     assert!(matches!(Chain::strided(memory.slice(4096), 0), Err(Refused::Step { .. })));
     assert!(matches!(Chain::strided(memory.slice(4096), 4), Err(Refused::Step { .. })));
     assert!(matches!(Chain::strided(memory.slice(4096), 8192), Err(Refused::Length { .. })));

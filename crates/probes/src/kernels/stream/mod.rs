@@ -166,10 +166,11 @@ pub fn numbers(memory: &mut [u8]) -> &mut [f64] {
     unsafe { memory.align_to_mut().1 }
 }
 
-/// Where the arrays of `elements` numbers each begin in a buffer, in elements: one behind the other, and each 3584 bytes
-/// further in its page than the one before, so that no load waits for a store to another array (4 KiB aliasing).
+/// Where the arrays of `elements` numbers each begin in a buffer, in elements: one behind the other, and each some
+/// hundred bytes further in its page than the one before, so that no load waits for a store to another array (4 KiB aliasing).
 pub fn starts<const N: usize>(elements: usize) -> [usize; N] {
     let page = 4096 / size_of::<f64>();
-    let step = elements.next_multiple_of(page) + bandwidth::COPY_OFFSET_BYTES / size_of::<f64>();
+    let step =
+        elements.next_multiple_of(page) + bandwidth::copy_offset_bytes(bandwidth::Reach::Memory) / size_of::<f64>();
     std::array::from_fn(|array| array * step)
 }

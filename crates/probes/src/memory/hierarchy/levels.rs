@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+/// The probe whose curve it is.
+pub const LATENCY: &str = "memory.latency";
 /// A last plateau counts as DRAM when the curve goes this far beyond the largest reported cache.
 const BEYOND_CACHES: f64 = 2.0;
 
@@ -52,7 +54,8 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
 /// A point of the curve: random pattern, huge pages.
 fn point(record: &CaseRecord) -> Option<Point<'_>> {
     let params = &record.params;
-    let on_curve = params.get("pattern") == Some("random") && params.get("page") == Some("pmd");
+    let on_curve =
+        record.probe == LATENCY && params.get("pattern") == Some("random") && params.get("page") == Some("pmd");
     let size = params.get("size")?.parse().ok()?;
     on_curve.then_some(Point { size, record, measured: record.measured()? })
 }

@@ -1,5 +1,7 @@
 //! The block MEMORY HIERARCHY: a level a row, with its size, latency and bandwidths.
 
+mod structure;
+
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Run, Unit, size_text};
 
 use super::grid::{Align, Grid, Row};
@@ -65,6 +67,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     }
     reason_rows(view, &cases).into_iter().for_each(|row| grid.row(row));
     grid.write(page);
+    structure::write(view, page);
     reported_caches(view, page);
 }
 

@@ -122,7 +122,7 @@ impl<'a> View<'a> {
             AxisKind::Placement => {
                 words::placement(value).map_or_else(|| value.to_owned(), |text| self.say(text).to_owned())
             }
-            AxisKind::Count | AxisKind::Threads | AxisKind::Choice => value.to_owned(),
+            AxisKind::Count | AxisKind::Threads | AxisKind::Choice | AxisKind::Nodes => value.to_owned(),
         }
     }
 

@@ -41,6 +41,7 @@ words! {
     REPORTS: "the host reports", "主机标称";
     REPORTED: "the host reports:", "主机标称：";
     LINE: "line", "缓存行";
+    CACHE_LINE: "cache line", "缓存行";
     PAGES: "pages", "页";
     ALL_WELL: "none: no rule finds anything to say about this run", "无：没有规则对本次运行提出结论";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",

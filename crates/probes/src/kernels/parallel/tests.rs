@@ -1,0 +1,63 @@
+//! Every chain goes once through each line of its own part, and the single one through all.
+
+use std::collections::HashSet;
+
+use super::*;
+
+const LINE: usize = 64;
+
+#[repr(align(4096))]
+struct Memory([u8; (24 * 9 + 3) * LINE]);
+
+#[test]
+fn every_chain_visits_its_own_part_once_and_comes_back() {
+    for count in COUNTS {
+        let mut memory = Box::new(Memory([0x5a; _]));
+        let base = memory.0.as_ptr().addr();
+        let mut chains = Chains::new(&mut memory.0, LINE, count, 7).unwrap();
+        let lines_each = chains.lines() as usize / count;
+        let begin = chains.places(base);
+        let mut seen: Vec<HashSet<usize>> = vec![HashSet::new(); count + 1];
+        // Eight links a turn meet every line of a part where its number of lines is odd, as it mostly is here.
+        for _ in 0..chains.lines() {
+            for (seen, place) in seen.iter_mut().zip(chains.places(base)) {
+                seen.insert(place);
+            }
+            chains.walk_each(1);
+            chains.walk_one(1);
+        }
+        let step = |cycle: usize| cycle / greatest_common_divisor(cycle, LINKS_A_TURN as usize);
+        for (part, seen) in seen[..count].iter().enumerate() {
+            assert_eq!(seen.len(), step(lines_each), "{count} chains, part {part}");
+            let own = part * lines_each * LINE..(part + 1) * lines_each * LINE;
+            assert!(seen.iter().all(|place| own.contains(place) && place % LINE == 8));
+        }
+        assert_eq!(seen[count].len(), step(lines_each * count), "{count} chains");
+        assert!(seen[count].iter().all(|place| place % LINE == 0));
+        assert_eq!(chains.places(base), begin, "a whole number of cycles ends where it began");
+    }
+}
+
+fn greatest_common_divisor(one: usize, other: usize) -> usize {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+#[test]
+fn no_turn_moves_no_chain() {
+    let mut memory = Box::new(Memory([0x5a; _]));
+    let base = memory.0.as_ptr().addr();
+    let mut chains = Chains::new(&mut memory.0, LINE, 16, 7).unwrap();
+    let begin = chains.places(base);
+    chains.walk_each(0);
+    chains.walk_one(0);
+    assert_eq!(chains.places(base), begin);
+}
+
+#[test]
+fn what_cannot_be_built_is_refused() {
+    let mut memory = Box::new(Memory([0x5a; _]));
+    assert!(matches!(Chains::new(&mut memory.0, LINE, 3, 7), Err(Refused::Unavailable { .. })));
+    assert!(matches!(Chains::new(&mut memory.0[..LINE], LINE, 2, 7), Err(Refused::Length { .. })));
+    assert!(matches!(Chains::new(&mut memory.0[8..], LINE, 2, 7), Err(Refused::Alignment { .. })));
+    assert!(matches!(Chains::new(&mut memory.0, 8, 2, 7), Err(Refused::Step { .. })));
+}

@@ -1,0 +1,104 @@
+//! Probe memory.associativity: the ways of the first-level data cache, by lines that must all lie in one set.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::chase::shuffled;
+
+/// Lines that are tried at most: twice the ways of the widest L1d known.
+const MOST_LINES: usize = 32;
+/// The smallest distance of two lines: what a page of 4 KiB leaves to the virtual index.
+const LEAST_STRIDE_BYTES: usize = 4096;
+/// The largest: a 128 KiB cache of 2 ways.
+const MOST_STRIDE_BYTES: usize = 65536;
+/// A load that misses L1d takes over twice as long; under random replacement one line too many makes few miss.
+const STEP: f64 = 1.12;
+/// Numbers of lines in a row over the step that make it one.
+const LASTING: usize = 3;
+/// Loads of a walk, and walks of a number of lines.
+const LOADS: usize = 2048;
+const WALKS: usize = 6;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Ways of the L1 data cache", zh: "一级数据缓存的路数" },
+    revision: 1,
+    unit: Unit::Count,
+    better: Better::Higher,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "A chain of dependent loads goes round 2, 3, 4 … lines that lie one stride apart, in random order. Where the \
+                 stride is a multiple of the size of a way, all of them compete for one set, and loads become slower as soon as \
+                 there are more lines than ways. The stride is doubled from 4 KiB until twice as far gives the same number.",
+            zh: "相关加载链以随机顺序循环访问 2、3、4…… 个相隔固定步长的缓存行。当步长是一路大小的整数倍时，这些行争用同一组，行数一旦超过\
+                 路数，加载就变慢。步长从 4 KiB 起加倍，直到再加倍也得到同一数目。",
+        },
+        why: Text {
+            en: "Data a power of two apart (columns of a matrix, buffers at page boundaries, per-thread stacks) shares sets: with 8 \
+                 ways the ninth such line evicts the first, in a cache that is otherwise empty.",
+            zh: "相隔 2 的幂的数据（矩阵的列、页对齐的缓冲区、各线程的栈）落在同一组：8 路时第九个这样的行就会挤出第一个，哪怕缓存其余部分是空的。",
+        },
+        reading: Text {
+            en: "8 on most x86 cores, 12 where L1d is 48 KiB (a way is no larger than a 4 KiB page, so that the index needs no \
+                 translation), 4 to 8 on ARM. Fewer than reported means that somebody else keeps lines there, mostly the other \
+                 thread of the core. Only L1d is measured: other caches are indexed by physical addresses, which a program does \
+                 not see.",
+            zh: "多数 x86 核心为 8；48 KiB 的 L1d 为 12（一路不大于 4 KiB 页，索引因而无需地址转换）；ARM 为 4 到 8。少于标称值说明有别人占用其中的\
+                 行，多半是同一核心的另一线程。只测 L1d：其他缓存按物理地址索引，而程序看不到物理地址。",
+        },
+    },
+    axes: &[],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::STRUCTURE,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    // Huge pages where there are any: with base pages the lines are as many pages, which larger strides crowd in the TLB.
+    let mut buffer = case.buffer((MOST_LINES * MOST_STRIDE_BYTES) as u64, Pages::Pmd, None)?;
+    let mut seed = case.seed();
+    case.search(|clock| {
+        let mut time = |lines: usize, stride: usize| -> Result<f64> {
+            seed = seed.wrapping_add(1);
+            let offsets: Vec<usize> = shuffled(lines, seed).into_iter().map(|line| line * stride).collect();
+            super::fastest_ns(clock, buffer.bytes_mut(), &offsets, LOADS, WALKS)
+        };
+        Ok(ways(&mut time)?.map(|ways| ways as f64))
+    })
+}
+
+/// The ways that the times of so many lines at such a stride show.
+fn ways(time: &mut impl FnMut(usize, usize) -> Result<f64>) -> Result<Option<usize>> {
+    let mut before = None;
+    let mut stride = LEAST_STRIDE_BYTES;
+    while stride <= MOST_STRIDE_BYTES {
+        let fit = fitting(&mut |lines| time(lines, stride))?;
+        if fit.is_some() && fit == before {
+            return Ok(fit);
+        }
+        (before, stride) = (fit, 2 * stride);
+    }
+    Ok(None)
+}
+
+/// The largest number of lines before loads become slower, and stay so.
+fn fitting(time: &mut impl FnMut(usize) -> Result<f64>) -> Result<Option<usize>> {
+    let (mut fastest, mut slow) = (f64::INFINITY, 0);
+    for lines in 1..=MOST_LINES {
+        let ns = time(lines)?;
+        fastest = fastest.min(ns);
+        slow = if ns > STEP * fastest { slow + 1 } else { 0 };
+        if slow == LASTING {
+            return Ok(Some(lines - LASTING));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+#[path = "associativity_tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! Probe memory.line: the size of a cache line, by what misses and by what two CPUs contend for.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::chase::shuffled;
+
+mod sharing;
+
+/// Distances that are tried, bytes; no CPU's line is larger than half of the last.
+const DISTANCES: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
+/// Each pair of words lies in a space of its own, this large, at a multiple of [`ALIGN_BYTES`] that varies: so that the
+/// lines fall on all sets of the second-level cache.
+const SPACE_BYTES: usize = 2048;
+const ALIGN_BYTES: usize = 256;
+/// A distance counts as two lines from this part of the way between the lowest and the highest cost on.
+const PART: f64 = 0.5;
+/// Two misses instead of one: a smaller step is none.
+const LEAST_STEP: f64 = 1.25;
+
+/// The largest L1d known, where the host does not tell its own.
+const LARGEST_L1D_BYTES: u64 = 128 << 10;
+/// Walks of a distance.
+const WALKS: usize = 6;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Cache line", zh: "缓存行大小" },
+    revision: 1,
+    unit: Unit::Bytes,
+    better: Better::Neither,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "sharers=1: a chain of dependent loads through a buffer that misses L1d and hits L2 visits pairs of words, the \
+                 upper before the lower, 8 to 512 bytes apart. Within a line the second load hits; the value is the first \
+                 distance at which it misses as well. sharers=2: two CPUs each add atomically to a word of their own; the \
+                 value is the first distance at which they no longer slow each other down (false sharing).",
+            zh: "sharers=1：相关加载链在一个 L1d 装不下、L2 装得下的缓冲区里成对访问相距 8 到 512 字节的两个字，先高后低。两字同在一行时\
+                 第二次加载命中；数值是第二次也未命中的最小距离。sharers=2：两个 CPU 各自对自己的字做原子加；数值是二者不再互相拖慢\
+                 （伪共享消失）的最小距离。",
+        },
+        why: Text {
+            en: "A line is what one miss brings in and what CPUs pass to each other. Fields that are used together belong into \
+                 one, fields that different threads write into two.",
+            zh: "一次缺失取回的是一行，CPU 之间传递的也是一行。一起使用的字段应放在同一行，不同线程写的字段应放在不同的行。",
+        },
+        reading: Text {
+            en: "64 bytes on x86 and most ARM servers, 128 on some ARM designs, 256 on A64FX. Both ways should agree with what the \
+                 host reports. Beyond L2 a miss often brings the neighbour too (adjacent-line prefetch), so that 128 bytes look \
+                 like the unit there: libraries pad to 128 for that reason, although the line is 64. sharers=2 is skipped where \
+                 two CPUs show no contention, as threads of one core do, which share their L1d.",
+            zh: "x86 和多数 ARM 服务器为 64 字节，部分 ARM 设计为 128，A64FX 为 256。两种方法都应与宿主报告的一致。在 L2 之外，一次缺失\
+                 常会把相邻行一并取回（相邻行预取），于是那里看起来像以 128 字节为单位：一些库因此按 128 字节填充，尽管行是 64 字节。\
+                 若两个 CPU 之间看不出争用（例如共享 L1d 的同一核心的两个线程），sharers=2 会被略过。",
+        },
+    },
+    axes: &[Axis::threads("sharers", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] })],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &["line"],
+    section: crate::section::STRUCTURE,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    if case.param::<usize>("sharers")? > 1 {
+        return sharing::measure(case);
+    }
+    // Even where each pair is one line, three times as many lines as L1d holds.
+    let l1d_bytes = if case.l1d_bytes() == 0 { LARGEST_L1D_BYTES } else { case.l1d_bytes() };
+    let pairs = 3 * l1d_bytes as usize / case.line_bytes() as usize;
+    let mut buffer = case.buffer((pairs * SPACE_BYTES) as u64, Pages::Pmd, None)?;
+    let mut seed = case.seed();
+    case.search(|clock| {
+        let mut curve = Vec::new();
+        for distance in DISTANCES {
+            seed = seed.wrapping_add(1);
+            let words: Vec<usize> = shuffled(pairs, seed).into_iter().flat_map(|pair| words(pair, distance)).collect();
+            let ns = super::fastest_ns(clock, buffer.bytes_mut(), &words, words.len(), WALKS)?;
+            curve.push((distance, ns));
+        }
+        Ok(first_apart(&curve).map(|bytes| bytes as f64))
+    })
+}
+
+/// Where the two words of a pair lie: the upper first, as prefetchers of L1d follow ascending loads.
+fn words(pair: usize, distance: usize) -> [usize; 2] {
+    let lower = pair * SPACE_BYTES + pair % (SPACE_BYTES / ALIGN_BYTES / 2) * ALIGN_BYTES;
+    [lower + distance, lower]
+}
+
+/// The first distance of a curve of costs that is on its high side, when there is a low and a high side and all from there
+/// on are high; none otherwise.
+fn first_apart(curve: &[(usize, f64)]) -> Option<usize> {
+    let (low, high) = (curve.first()?.1, curve.last()?.1);
+    let is_apart = |cost: f64| cost > low + PART * (high - low);
+    let first = curve.iter().position(|&(_, cost)| is_apart(cost))?;
+    let is_one_step = curve[first..].iter().all(|&(_, cost)| is_apart(cost));
+    (high > LEAST_STEP * low && is_one_step).then_some(curve[first].0)
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

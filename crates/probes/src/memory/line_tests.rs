@@ -1,0 +1,45 @@
+//! Lines found on curves that are made up, and pairs that do not meet.
+
+use super::sharing::first_alone;
+use super::*;
+
+fn curve(costs: [f64; 7]) -> Vec<(usize, f64)> {
+    DISTANCES.into_iter().zip(costs).collect()
+}
+
+#[test]
+fn the_line_ends_where_the_second_word_misses_too() {
+    assert_eq!(first_apart(&curve([5.6, 5.5, 5.7, 9.8, 10.1, 10.0, 10.2])), Some(64));
+    assert_eq!(first_apart(&curve([5.6, 5.6, 5.7, 5.6, 9.8, 10.0, 10.2])), Some(128));
+    // A neighbour brought along makes its line cheaper, but no hit.
+    assert_eq!(first_apart(&curve([5.6, 5.6, 5.7, 8.2, 10.0, 10.0, 10.2])), Some(64));
+}
+
+#[test]
+fn a_curve_without_one_step_tells_no_line() {
+    assert_eq!(first_apart(&curve([5.6; 7])), None);
+    assert_eq!(first_apart(&curve([5.6, 9.9, 5.6, 9.8, 10.0, 10.0, 10.2])), None);
+    assert_eq!(first_apart(&curve([10.0, 9.9, 9.9, 5.0, 5.0, 5.0, 5.0])), None);
+    assert_eq!(first_apart(&[]), None);
+}
+
+#[test]
+fn two_cpus_are_alone_from_the_first_distance_without_contention() {
+    assert_eq!(first_alone(&curve([80.0, 95.0, 70.0, 6.1, 6.0, 6.2, 6.0])), Some(64));
+    assert_eq!(first_alone(&curve([80.0, 95.0, 70.0, 60.1, 6.0, 6.2, 6.0])), Some(128));
+    assert_eq!(first_alone(&curve([6.0, 6.1, 6.0, 6.1, 6.0, 6.2, 6.0])), None);
+    assert_eq!(first_alone(&curve([80.0, 6.0, 70.0, 6.1, 6.0, 6.2, 6.0])), None);
+}
+
+#[test]
+fn no_two_pairs_share_a_line_of_the_largest_size() {
+    for distance in DISTANCES {
+        let all: Vec<usize> = (0..64).flat_map(|pair| words(pair, distance)).collect();
+        let lines = |pair: &[usize]| [pair[0] / 256, pair[1] / 256];
+        for (nth, pair) in all.chunks(2).enumerate() {
+            assert_eq!(pair[0] - pair[1], distance);
+            let others = all.chunks(2).enumerate().filter(|(other, _)| *other != nth).flat_map(|(_, pair)| lines(pair));
+            assert!(others.into_iter().all(|line| !lines(pair).contains(&line)));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Probe memory.parallelism: how many times faster many independent chains of loads go than one, by size.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::parallel::{Chains, LINKS_A_TURN};
+
+/// A walk lasts at least so long, ns.
+const WALK_NS: f64 = 200_000.0;
+
+/// What a load comes to among the others.
+const SHARE: Quantity = Quantity {
+    name: "load",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "time a load, all chains together", zh: "所有链合计的每次加载时间" },
+};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Memory parallelism", zh: "访存并行度" },
+    revision: 1,
+    unit: Unit::Ratio,
+    better: Better::Higher,
+    also: &[SHARE],
+    explain: Explain {
+        what: Text {
+            en: "The lines of a buffer carry two links each: one random cycle over all of them, and one for each chain over its own \
+                 equal part. Walks of the one and of the many, side by side in the same loop, take turns; the value is the time \
+                 a load in the first over that in the second. Chains are held in registers (on x86-64 those from the twelfth on in \
+                 vector registers, a few cycles longer a link).",
+            zh: "缓冲区每行带两个链接：一个属于遍历所有行的随机环，另一个属于各链在自己那一等份里的环。单链遍历与多链并行遍历（在同一循环里\
+                 并排推进）交替进行；数值是前者每次加载的时间除以后者的。链的指针放在寄存器里（x86-64 上第十二条起放在向量寄存器，\
+                 每个链接多几个周期）。",
+        },
+        why: Text {
+            en: "One miss at a time leaves memory idle: hash joins, graph walks and key-value stores gain what this says by working on \
+                 several items at once (batching, prefetching, coroutines). Latency over it is the best time a random load.",
+            zh: "一次只有一个缺失时内存多半闲着：哈希连接、图遍历、键值存储若同时处理多个元素（批处理、预取、协程），能快的倍数就是它。\
+                 延迟除以它就是随机加载的最短平均时间。",
+        },
+        reading: Text {
+            en: "DRAM: close to the number of chains up to the core's line fill buffers (10 on older Intel, 12 since Skylake, 16 since Sunny \
+                 Cove, 20 to 28 on Zen and recent ARM cores), then flat. In L1d latency times loads a cycle: 8 to 15. In L2 and L3 the \
+                 same buffers. Less in DRAM with base pages, as a core does only one to four page walks at once.",
+            zh: "DRAM：链数不超过核心的行填充缓冲（较早的 Intel 为 10，Skylake 起 12，Sunny Cove 起 16，Zen 与较新的 ARM 核心 20 到 28）时\
+                 接近链数，此后持平。L1d 为延迟乘以每周期加载数：8 到 15。L2 与 L3 受同样的缓冲限制。基本页下 DRAM 的数值较低：\
+                 核心同时只做一到四次页表遍历。",
+        },
+    },
+    axes: &[
+        Axis::size("size", "67108864", Points::OfHost(sizes)),
+        Axis::count(
+            "chains",
+            "16",
+            Points::Listed { quick: &["16"], standard: &["2", "4", "8", "12", "24"], thorough: &["1"] },
+        ),
+        Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] }),
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["size", "chains"] }],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &["par_mem"],
+    section: crate::section::STRUCTURE,
+    measure: Measure::Run(measure),
+};
+
+/// Half of each cache, in the quick profile only of the second level; and memory.
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let Some(&cpu) = host.usable_cpus().last() else { return Vec::new() };
+    let levels: &[u8] = if profile == Profile::Quick { &[2] } else { &[1, 2, 3] };
+    let half = |level: &u8| Some(host.cache(cpu, *level)?.size_bytes / 2 / 4096 * 4096);
+    let sizes = levels.iter().filter_map(half).chain([64 << 20]);
+    sizes.filter(|&size| size > 0 && size <= super::largest(host, profile)).collect()
+}
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (size, chains): (u64, usize) = (case.param("size")?, case.param("chains")?);
+    let pages = super::pages(case)?;
+    let mut buffer = case.buffer(size, pages, None)?;
+    let (line, seed) = (case.line_bytes() as usize, case.seed());
+    let walks = Chains::new(buffer.bytes_mut(), line, chains, seed);
+    let mut walks = walks.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    let chains = chains as u64;
+    // What stays cached is cached, and what does not is not.
+    walks.walk_each(walks.lines() / chains / LINKS_A_TURN + 1);
+    let (mut turns_of_one, mut turns_of_each) = (16, 16);
+    let mut loads_ns = Vec::new();
+    case.search(|clock| {
+        let one = paced(clock, &mut turns_of_one, |turns| walks.walk_one(turns));
+        let each = paced(clock, &mut turns_of_each, |turns| walks.walk_each(turns)) / chains as f64;
+        loads_ns.push(each);
+        Ok(Some(one / each))
+    })?;
+    case.also(SHARE.name, loads_ns)
+}
+
+/// Nanoseconds a link of a walk, which is made longer until it lasts long enough.
+fn paced(clock: &Clock, turns: &mut u64, mut walk: impl FnMut(u64)) -> f64 {
+    loop {
+        let ns = clock.time(|| walk(*turns));
+        if ns >= WALK_NS {
+            return ns / (*turns * LINKS_A_TURN) as f64;
+        }
+        *turns *= 2;
+    }
+}

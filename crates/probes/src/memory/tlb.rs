@@ -1,0 +1,118 @@
+//! Probe memory.tlb: how many pages each level of the TLB reaches, and what a load pays beyond it.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::chase::shuffled;
+
+mod reach;
+
+use reach::{Curve, reach};
+
+/// A page's node lies this many lines further than that of the page before, so that the caches' sets are used alike.
+const LINES_ON: usize = 1;
+/// Pages that a curve ends with, by level and kind of page; the huge ones are what 224 MiB hold.
+const FIRST_LEVEL_PAGES: usize = 512;
+const SECOND_LEVEL_PAGES: usize = 8192;
+const HUGE_PAGES: usize = 112;
+/// Searches of the first level a sample, of which the one that reaches furthest counts: each is short, and whoever shares the
+/// core only takes entries away.
+const FIRST_LEVEL_SEARCHES: usize = 3;
+/// Below this share of huge pages they are not what is measured.
+const MOSTLY_HUGE: f64 = 0.9;
+/// Loads of a walk at least.
+const LOADS: usize = 2048;
+
+/// What a load pays beyond a level.
+const MISS: Quantity = Quantity {
+    name: "miss",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "cost of a miss", zh: "未命中代价" },
+};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "TLB reach", zh: "TLB 覆盖的页数" },
+    revision: 1,
+    unit: Unit::Count,
+    better: Better::Higher,
+    also: &[MISS],
+    explain: Explain {
+        what: Text {
+            en: "A chain of dependent loads visits one line in each of n pages, in random order, every page at another offset; the \
+                 same number of lines packed side by side is timed too, and the difference is what translation costs. n grows; \
+                 the value is the number of pages at which the cost begins to rise to that of the next level. level=1 ends where \
+                 the first-level TLB does, level=2 where the second does and the page table is walked. The \
+                 cost of a miss is what a load beyond the level takes longer than one that hits the first level.",
+            zh: "相关加载链以随机顺序访问 n 个页，每页一行、页内偏移各不相同；再测同样数目但紧密排列的行，两者之差就是地址转换的代价。n 逐步\
+                 增大，数值是代价开始升向下一级时的页数。level=1 止于一级 TLB 的尽头，level=2 止于二级 TLB 的尽头，此后要遍历页表。未命中代价是超出该级后一次\
+                 加载比命中一级 TLB 多花的时间。",
+        },
+        why: Text {
+            en: "Beyond 64 pages (256 KiB of 4 KiB pages) each load waits for the second level, beyond some 1500 to 3000 (6 to 12 MiB) \
+                 for a page walk, however well the data itself is cached. Huge pages reach 512 times as far.",
+            zh: "超过 64 页（4 KiB 页时为 256 KiB），每次加载都要等二级 TLB；超过约 1500 到 3000 页（6 到 12 MiB）就要遍历页表，哪怕数据本身都在\
+                 缓存里。大页的覆盖范围是其 512 倍。",
+        },
+        reading: Text {
+            en: "Level 1: 64 on Intel up to Ice Lake, 96 since, 64 to 96 on AMD Zen, 48 on many ARM cores; a miss costs 7 to 9 cycles. Level 2: \
+                 1536 since Skylake, 2048 since Ice Lake, 2048 to 4096 on Zen; a walk costs 20 to 60 cycles. In a guest each walk goes \
+                 through two tables, and a guest's huge pages that its host backs by small ones are cut into small entries: then \
+                 page=pmd reaches as few pages as page=base. Fewer than the hardware has: the core's other thread uses the rest.",
+            zh: "一级：Intel 到 Ice Lake 之前为 64，此后 96；AMD Zen 为 64 到 96；许多 ARM 核心为 48；未命中代价 7 到 9 个周期。二级：Skylake 起 \
+                 1536，Ice Lake 起 2048，Zen 为 2048 到 4096；遍历页表 20 到 60 个周期。虚拟机里每次遍历要走两层页表；若宿主用小页支撑虚拟机的\
+                 大页，表项会被拆成小页，此时 page=pmd 能覆盖的页数与 page=base 一样少。比硬件少：其余被同一核心的另一线程占用。",
+        },
+    },
+    axes: &[
+        Axis::count("level", "1", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] }),
+        Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
+    ],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &["tlb"],
+    section: crate::section::STRUCTURE,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let level: usize = case.param("level")?;
+    let pages = super::pages(case)?;
+    let most = match (level, pages) {
+        (1, Pages::Base) => FIRST_LEVEL_PAGES,
+        (2, Pages::Base) => SECOND_LEVEL_PAGES,
+        (1, Pages::Pmd) => HUGE_PAGES,
+        (2, Pages::Pmd) => return Err(Stop::skipped("as many huge pages as a second level holds are gigabytes")),
+        _ => return Err(Stop::skipped("the page table is walked beyond the second level")),
+    };
+    let page = pages.bytes();
+    let mut buffer = case.buffer((most * page) as u64, pages, None)?;
+    if pages == Pages::Pmd && buffer.huge_fraction().unwrap_or(0.0) < MOSTLY_HUGE {
+        return Err(Stop::skipped("the kernel gave no huge pages"));
+    }
+    let line = case.line_bytes() as usize;
+    // Huge pages that are cut into base pages would otherwise all fall on one set of the TLB.
+    let on = LINES_ON * line + if pages == Pages::Pmd { Pages::Base.bytes() } else { 0 };
+    let mut seed = case.seed();
+    let mut miss_ns = Vec::new();
+    case.search(|clock| {
+        let mut time = |nodes: usize, spread: bool, times: usize| -> Result<f64> {
+            seed = seed.wrapping_add(1);
+            let place = |node: usize| if spread { node * page + node * on % page } else { node * line };
+            let offsets: Vec<usize> = shuffled(nodes, seed).into_iter().map(place).collect();
+            super::fastest_ns(clock, buffer.bytes_mut(), &offsets, nodes.max(LOADS), times)
+        };
+        let curve = Curve { level, most };
+        let mut time = |nodes, times| Ok((time(nodes, true, times)?, time(nodes, false, times)?));
+        let mut found = None;
+        for _ in 0..if level == 1 { FIRST_LEVEL_SEARCHES } else { 1 } {
+            let again = reach(&curve, &mut time)?;
+            found = if again.map(|one| one.pages) > found.map(|one: reach::Reach| one.pages) { again } else { found };
+        }
+        miss_ns.extend(found.map(|found| found.miss_ns));
+        Ok(found.map(|found| found.pages))
+    })?;
+    case.also(MISS.name, miss_ns)
+}

@@ -1,0 +1,61 @@
+//! A cache whose line or ways measure other than the host says.
+
+use hostmark_model::{CacheFact, Estimate, Lang, Run, Text, Unit};
+
+use super::{Conclusion, Rule};
+use crate::format::value;
+use crate::levels::{HIERARCHY, LEVELS, Level};
+
+pub(super) static RULE: Rule = Rule {
+    id: "memory.cache_structure_differs",
+    probes: &[HIERARCHY],
+    cure: Some(Text {
+        en: "Pad and place data by the measured figures. Fewer ways than reported: measure again with the core's other thread \
+             idle. On your own hypervisor, pass the processor's cache description on (QEMU: -cpu host).",
+        zh: "请按实测数值填充和放置数据。若路数少于标称，请在同一核心的另一线程空闲时再测一次。若宿主机由您管理，请把处理器的缓存描述透传给\
+             虚拟机（QEMU：-cpu host）。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    LEVELS.iter().flat_map(|level| conclusions(run, level)).collect()
+}
+
+fn conclusions(run: &Run, level: &Level) -> Vec<Conclusion> {
+    let Some(reported) = level.reported(run) else { return Vec::new() };
+    let cases: Vec<String> = level.case(run).map(|case| case.id.clone()).into_iter().collect();
+    let texts = [line(run, level, reported), ways(run, level, reported)];
+    texts.into_iter().flatten().map(|text| Conclusion { text, cases: cases.clone() }).collect()
+}
+
+fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> {
+    let (measured, says) = (level.also(run, "line")?, reported.line_bytes?);
+    differs(measured, says as f64).then(|| {
+        let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
+        Text {
+            en: format!(
+                "The line of {name} is reported as {says} bytes, but misses come in units of {measured} bytes."
+            ),
+            zh: format!("{name} 的缓存行标称 {says} 字节，但未命中以 {measured} 字节为单位。"),
+        }
+    })
+}
+
+fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> {
+    let (measured, says) = (level.also(run, "ways")?, reported.ways?);
+    differs(measured, f64::from(says)).then(|| {
+        let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
+        Text {
+            en: format!("{name} is reported with {says} ways, but {measured} lines fill a set."),
+            zh: format!("{name} 标称 {says} 路，但 {measured} 行就占满一组。"),
+        }
+    })
+}
+
+/// Whether the interval excludes what is reported; a value without one is taken at its word.
+fn differs(measured: &Estimate, reported: f64) -> bool {
+    let low = measured.ci_low.unwrap_or(measured.median);
+    let high = measured.ci_high.unwrap_or(measured.median);
+    reported > 0.0 && !(low..=high).contains(&reported)
+}

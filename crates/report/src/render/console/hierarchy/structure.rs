@@ -1,0 +1,44 @@
+//! What was measured beside the levels, in one line: TLB reach, cache line, ways.
+
+use hostmark_model::{Estimate, Lang, Unit};
+
+use crate::format::value;
+use crate::levels::{LEVELS, Level};
+use crate::render::console::page::{Page, Piece};
+use crate::render::console::view::View;
+use crate::render::console::words;
+
+/// Writes the line when the run has any of it.
+pub(super) fn write(view: &View, page: &mut Page) {
+    let facts: Vec<Piece> = facts(view).into_iter().map(Piece::plain).collect();
+    if !facts.is_empty() {
+        page.flow(2, &facts);
+    }
+}
+
+fn facts(view: &View) -> Vec<String> {
+    let of = |level: &Level, name: &str| level.also(view.run, name);
+    let mut facts = Vec::new();
+    for level in LEVELS {
+        let Some(reach) = of(level, "tlb") else { continue };
+        let pages = value(reach.median, Unit::Count, view.lang);
+        let miss = of(level, "tlb_miss").map(|miss| value(miss.median, Unit::Nanoseconds, view.lang));
+        let name = level.name;
+        facts.push(match (view.lang, miss) {
+            (Lang::En, Some(miss)) => format!("{name} TLB {pages} pages, miss +{miss}"),
+            (Lang::En, None) => format!("{name} TLB {pages} pages"),
+            (Lang::Zh, Some(miss)) => format!("{name} TLB {pages} 页，未命中 +{miss}"),
+            (Lang::Zh, None) => format!("{name} TLB {pages} 页"),
+        });
+    }
+    for level in LEVELS {
+        let line = of(level, "line").map(|line| value(line.median, Unit::Bytes, view.lang));
+        facts.extend(line.map(|line| format!("{} {line}", view.say(words::CACHE_LINE))));
+        let ways = |ways: &Estimate| match view.lang {
+            Lang::En => format!("{} ways ({})", value(ways.median, Unit::Count, view.lang), level.name),
+            Lang::Zh => format!("{} 路（{}）", value(ways.median, Unit::Count, view.lang), level.name),
+        };
+        facts.extend(of(level, "ways").map(ways));
+    }
+    facts
+}
