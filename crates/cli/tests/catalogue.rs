@@ -214,6 +214,33 @@ fn the_points_of_each_axis_are_part_of_the_next_profiles() {
     }
 }
 
+/// The block sizes, KiB, and strides, bytes, of the tables that server evaluations with this kind of probes print.
+#[test]
+fn the_sizes_of_well_known_tables_are_points_of_the_thorough_profile() {
+    const BLOCKS: &[u64] =
+        &[4, 8, 16, 32, 48, 64, 128, 192, 256, 512, 1024, 2048, 2560, 3072, 4096, 8192, 16384, 32768, 65536, 131_072];
+    const MESSAGES: &[u64] = &[4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131_072];
+    const BUFFERS: &[u64] = &[
+        1, 4, 16, 32, 48, 64, 128, 160, 192, 224, 256, 320, 448, 512, 576, 768, 832, 1024, 1280, 1536, 1792, 2048,
+        2304, 2560, 3072, 3328, 3584, 4096, 4352, 5120, 6144, 6400, 7168, 8192,
+    ];
+    let kib = |sizes: &[u64]| sizes.iter().map(|kib| kib << 10).collect::<Vec<u64>>();
+    let tables = [
+        ("memory.read", "size", kib(BLOCKS)),
+        ("memory.write", "size", kib(BLOCKS)),
+        ("memory.copy", "size", kib(BLOCKS)),
+        ("ipc.pipe_bandwidth", "message", kib(MESSAGES)),
+        ("memory.latency", "size", kib(BUFFERS)),
+        ("memory.latency", "pattern", vec![64, 128, 256, 512, 1024, 4096, 8192, 16384]),
+    ];
+    for (probe, axis, wanted) in tables {
+        let (_, axis) = axes().find(|(entry, known)| entry.id() == probe && known.name == axis).expect(probe);
+        let have: HashSet<String> = points(axis, &guest(), Profile::Thorough).into_iter().collect();
+        let missing: Vec<u64> = wanted.into_iter().filter(|point| !have.contains(&point.to_string())).collect();
+        assert!(missing.is_empty(), "{probe} {}: {missing:?}", axis.name);
+    }
+}
+
 #[test]
 fn a_listed_point_is_listed_once() {
     for (entry, axis) in axes() {

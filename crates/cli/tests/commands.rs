@@ -26,7 +26,16 @@ fn hostmark(arguments: &[&str]) -> (i32, String, String) {
 
 /// Exit code 2, nothing on standard output, and this one sentence on standard error.
 fn assert_refused(arguments: &[&str], sentence: &str) {
-    assert_eq!(hostmark(arguments), (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
+    assert_ends(2, arguments, sentence);
+}
+
+/// Exit code 4 instead: the command is right, and nothing is selected.
+fn assert_selects_nothing(arguments: &[&str], sentence: &str) {
+    assert_ends(4, arguments, sentence);
+}
+
+fn assert_ends(code: i32, arguments: &[&str], sentence: &str) {
+    assert_eq!(hostmark(arguments), (code, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
 }
 
 /// What `report` says of a file with this content.
@@ -117,16 +126,16 @@ fn a_probe_is_explained_in_both_languages_and_by_its_lmbench_name() {
 
 #[test]
 fn a_filter_that_fits_nothing_is_answered_with_what_would() {
-    assert_refused(
+    assert_selects_nothing(
         &["run", "memroy.read"],
         "no probe is called 'memroy.read'; did you mean memory.read? (hostmark list shows all)",
     );
     for command in ["run", "list", "explain"] {
-        assert_refused(&[command, "qqqq"], "no probe is called 'qqqq'; hostmark list shows all");
+        assert_selects_nothing(&[command, "qqqq"], "no probe is called 'qqqq'; hostmark list shows all");
     }
     // Whole names only.
-    assert_refused(
-        &["run", "memory.rea"],
+    assert_selects_nothing(
+        &["run", "clock.loop", "memory.rea"],
         "no probe is called 'memory.rea'; did you mean memory.read? (hostmark list shows all)",
     );
     assert_refused(&["run", "clock.read@colour=1"], "clock.read has no axis 'colour'; use source");
@@ -151,7 +160,10 @@ fn a_filter_that_fits_nothing_is_answered_with_what_would() {
             ),
         );
     }
-    assert_refused(&["run", "a\n\u{1b}[31mb"], "no probe is called 'a\u{fffd}\u{fffd}[31mb'; hostmark list shows all");
+    assert_selects_nothing(
+        &["run", "a\n\u{1b}[31mb"],
+        "no probe is called 'a\u{fffd}\u{fffd}[31mb'; hostmark list shows all",
+    );
 }
 
 #[test]
@@ -292,7 +304,7 @@ fn a_report_goes_into_a_file_whole_or_not_at_all() {
 fn an_error_that_nobody_can_hear_still_has_its_exit_code() {
     let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").unwrap());
     let code = |command: &mut Command| command.status().unwrap().code();
-    assert_eq!(code(Home::new().hostmark(&["run", "qqqq"]).stderr(full())), Some(2));
+    assert_eq!(code(Home::new().hostmark(&["run", "qqqq"]).stderr(full())), Some(4));
     assert_eq!(code(Home::new().hostmark(&["frobnicate"]).stderr(full())), Some(2));
     let both = Home::new().hostmark(&["list"]).stdout(full()).stderr(full()).status().unwrap();
     assert_eq!(both.code(), Some(5));

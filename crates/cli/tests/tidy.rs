@@ -90,6 +90,11 @@ fn every_text_of_a_probe_and_of_a_finding_is_there_in_both_languages() {
 }
 
 #[test]
+fn chinese_has_punctuation_of_its_own() {
+    nothing(texts::half_width(&Tree::of_repository()));
+}
+
+#[test]
 fn no_crate_imports_what_it_may_not() {
     nothing(layout::imports(&Tree::of_repository()));
 }

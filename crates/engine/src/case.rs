@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use hostmark_model::{CaseId, Order};
+use hostmark_model::{CaseId, Histogram, Order};
 
 use crate::clock::{Clock, CoreClock, Precision, Ticks};
 use crate::parallel;
@@ -14,6 +14,7 @@ use crate::sample::{Sampler, Samples, Witness};
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
 use crate::sys::memory::{Buffer, Node, Pages};
+use crate::tails::TailSampler;
 
 /// A logical CPU by the kernel's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +37,7 @@ pub(crate) struct Yield {
     pub notes: Vec<(String, String)>,
     /// Further quantities by name, each with its values so far.
     pub also: BTreeMap<String, Vec<f64>>,
+    pub histogram: Option<Histogram>,
 }
 
 /// One round of one case, as its probe sees it.
@@ -145,6 +147,19 @@ impl Case {
                 return self.keep(samples, 0);
             }
         }
+    }
+
+    /// Operations whose tails matter: `next` returns the time of one, as for [`Case::observe`]. Every operation goes into a
+    /// histogram, from which the engine fills in the percentiles that the probe declares ([`Quantity::P99`]); a sample is
+    /// the median of a batch of consecutive operations, and the thread's surroundings are read around batches alone.
+    ///
+    /// [`Quantity::P99`]: crate::probe::Quantity::P99
+    pub fn tails(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+        let sampler =
+            TailSampler { clock: &self.clock, witness: &self.witness, budget_ns: self.order.budget_ns as f64 };
+        let (samples, histogram) = sampler.take(self.order.iterations, &mut next)?;
+        self.yielded.histogram = Some(histogram);
+        self.keep(samples, 0)
     }
 
     /// Values that are no times, in the probe's unit: sizes, counts, the clock's own step.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{
-    Also, Better, CaseId, Estimate, Event, Flag, FlagKind, IntervalMethod, Measured, Noise, Outcome, RoundNoise,
-    RoundRecord, Taint,
+    Also, Better, CaseId, Estimate, Event, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome,
+    RoundNoise, RoundRecord, Taint,
 };
+use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval::{self, Method};
 use hostmark_stats::order as stats;
 
@@ -126,6 +127,7 @@ fn combine(entry: &Entry, id: &CaseId, rounds: &[RoundValues], seed: u64) -> Mea
     Measured {
         also: also(entry, rounds, leave_out, relative_resolution, seed),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
+        histogram: all_operations(rounds),
         rounds: rounds.iter().zip(&counting).map(|(round, counting)| record(round, counting)).collect(),
         noise: noise_of(rounds, leave_out),
         notes: notes_of(rounds),
@@ -157,7 +159,9 @@ fn also(
     };
     let estimated = |quantity: &Quantity| {
         let better = quantity.better;
-        let estimate = if quantity.is_given_as(quantity.name) {
+        let estimate = if let Some(percentile) = Percentile::of_name(quantity.name) {
+            of_percentile(percentile, rounds, better, seed)
+        } else if quantity.is_given_as(quantity.name) {
             // What a round did not give has no part in it; how exact the values are is known to the probe alone.
             let given: Vec<Vec<f64>> = rounds.iter().map(|round| given(quantity, round)).collect();
             let given: Vec<Vec<f64>> = given.into_iter().filter(|values| !values.is_empty()).collect();
@@ -169,6 +173,34 @@ fn also(
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))
     };
     entry.probe.also.iter().filter_map(estimated).collect()
+}
+
+/// A percentile of each round's operations, as far as all of them together tell it.
+fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better, seed: u64) -> Option<Estimate> {
+    let histograms = || rounds.iter().filter_map(|round| histogram(round));
+    let count: u64 =
+        histograms().flat_map(|histogram| &histogram.counts).fold(0, |sum, &count| sum.saturating_add(count));
+    let of_round = |histogram: &Histogram| Some(vec![percentile.of(&histogram.values, &histogram.counts)? as f64]);
+    let values: Vec<Vec<f64>> = histograms().filter_map(of_round).collect();
+    let usual = stats::median(&values.concat()).filter(|_| percentile.is_told_by(count))?;
+    let resolution_ns = rounds.iter().map(|round| round.noise.resolution_ns).fold(0.0, f64::max);
+    let relative_resolution = if usual == 0.0 { 1.0 } else { resolution_ns / usual };
+    Some(estimate(&values, relative_resolution, better, seed))
+}
+
+/// A round's operations.
+fn histogram<'a>(round: &RoundValues<'a>) -> Option<&'a Histogram> {
+    round.round.events.iter().find_map(|event| match event {
+        Event::Histogram(histogram) => Some(histogram),
+        _ => None,
+    })
+}
+
+/// The operations of all rounds.
+fn all_operations(rounds: &[RoundValues]) -> Option<Histogram> {
+    let parts = rounds.iter().filter_map(histogram).map(|part| (part.values.as_slice(), part.counts.as_slice()));
+    let (values, counts) = merged(parts);
+    (!values.is_empty()).then_some(Histogram { values, counts })
 }
 
 /// The values of a quantity that a round's probe measured itself.

@@ -209,6 +209,7 @@ pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
         estimate: estimate(&rounds, 0.0, Better::Lower, 1),
         also: Default::default(),
         samples: rounds,
+        histogram: None,
         rounds: Vec::new(),
         noise: Default::default(),
         notes: Default::default(),

@@ -1,6 +1,6 @@
 //! A journal reads back as it was written.
 
-use hostmark_model::{Profile, RoundNoise};
+use hostmark_model::{Histogram, Profile, RoundNoise};
 use serde_json::{Value, json};
 
 use super::*;
@@ -19,10 +19,11 @@ fn round(number: u32, ns: f64) -> RoundResult {
         Event::Samples { ns: vec![ns, 0.1 + 0.2], iterations: vec![1, u64::MAX], amount: 0, taints: vec![0, 3] };
     let note = Event::Note { key: "pages".into(), value: "pmd, \"half\"\nbase 大页".into() };
     let also = Event::Also { name: "loss".into(), values: vec![0.1 + 0.2, 1e-300] };
+    let histogram = Event::Histogram(Histogram { values: vec![1, u64::MAX], counts: vec![u64::MAX, 1] });
     RoundResult {
         round: number,
         cpus: vec![1, 3],
-        events: vec![note, samples, also, Event::Done { noise: RoundNoise::default() }],
+        events: vec![note, samples, histogram, also, Event::Done { noise: RoundNoise::default() }],
     }
 }
 

@@ -26,6 +26,7 @@ pub mod probe;
 mod run;
 mod sample;
 mod stop;
+mod tails;
 pub mod worker;
 
 pub use budget::largest_buffer;

@@ -16,6 +16,8 @@ use crate::sys::counters::ThreadCounters;
 const CHUNK_NS: f64 = 100_000.0;
 /// Samples that the common window is cut into.
 const SLICES: usize = 20;
+/// A worker that waited for its CPU longer than this share of a slice marks it.
+const MOST_WAITED: f64 = 0.01;
 /// Chunks that a worker logs at most.
 const MOST_CHUNKS: usize = 1 << 16;
 
@@ -58,7 +60,8 @@ impl CommonClock {
 struct Log {
     /// (ns since the common start, amount done until then); the first entry is its start with 0.
     chunks: Vec<(f64, f64)>,
-    delay_ns: f64,
+    /// (ns since the common start, ns it had been kept waiting until then), about one a slice.
+    waits: Vec<(f64, f64)>,
     involuntary_switches: u64,
     faults: u64,
 }
@@ -132,16 +135,24 @@ fn log_until(
     let start_ns = clock.ns(clock.now().since(epoch));
     let (mut now_ns, mut done) = (start_ns, 0.0);
     chunks.push((now_ns, done));
+    let mut waits = vec![(start_ns, 0.0)];
+    let waited = |counters: &ThreadCounters| counters.read().run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
+    let mut next_look_ns = start_ns + budget_ns / SLICES as f64;
     while now_ns - start_ns < budget_ns && chunks.len() < chunks.capacity() {
         body(chunk);
         done += chunk as f64 * amount as f64;
         now_ns = clock.ns(clock.now().since(epoch));
         chunks.push((now_ns, done));
+        if now_ns >= next_look_ns {
+            waits.push((now_ns, waited(&counters)));
+            next_look_ns = now_ns + budget_ns / SLICES as f64;
+        }
     }
+    waits.push((now_ns, waited(&counters)));
     let after = counters.read();
     Log {
         chunks,
-        delay_ns: after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64,
+        waits,
         involuntary_switches: after.involuntary_switches - before.involuntary_switches,
         faults: after.faults - before.faults,
     }
@@ -161,26 +172,26 @@ fn common_window(logs: &[Log]) -> Option<Samples> {
     if slice_ns <= 0.0 {
         return None;
     }
-    let delayed = logs.iter().any(|log| log.delay_ns > 0.01 * (end - begin));
     let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
     for slice in 0..slices {
         let (from, to) = (begin + slice as f64 * slice_ns, begin + (slice + 1) as f64 * slice_ns);
-        let done: f64 = logs.iter().map(|log| done_at(log, to) - done_at(log, from)).sum();
+        let done: f64 = logs.iter().map(|log| at(&log.chunks, to) - at(&log.chunks, from)).sum();
+        let waited: Vec<f64> = logs.iter().map(|log| at(&log.waits, to) - at(&log.waits, from)).collect();
+        let delayed = waited.iter().any(|&ns| ns > MOST_WAITED * slice_ns);
         samples.ns.push(slice_ns);
         samples.iterations.push(done.round() as u64);
         samples.taints.push(Taint(if delayed { Taint::DELAYED } else { 0 }));
+        samples.delays_ns.push(waited.iter().sum());
     }
-    let delay_ns: f64 = logs.iter().map(|log| log.delay_ns).sum();
-    samples.delays_ns = vec![delay_ns / slices as f64; slices];
     samples.involuntary_switches = logs.iter().map(|log| log.involuntary_switches).sum();
     samples.faults = logs.iter().map(|log| log.faults).sum();
     Some(samples)
 }
 
-/// How much a worker had done at a time inside its log, by linear interpolation within a chunk.
-fn done_at(log: &Log, ns: f64) -> f64 {
-    let after = log.chunks.partition_point(|chunk| chunk.0 < ns);
-    match (after.checked_sub(1).map(|before| log.chunks[before]), log.chunks.get(after)) {
+/// What had come together at a time inside a log of growing amounts, by linear interpolation between its entries.
+fn at(log: &[(f64, f64)], ns: f64) -> f64 {
+    let after = log.partition_point(|entry| entry.0 < ns);
+    match (after.checked_sub(1).map(|before| log[before]), log.get(after)) {
         (Some((from, done)), Some(&(to, then))) => done + (then - done) * (ns - from) / (to - from).max(1e-9),
         (None, Some(&(_, done))) => done,
         (Some((_, done)), None) => done,
@@ -216,11 +227,16 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_was_kept_waiting_marks_the_window() {
+    fn a_worker_that_was_kept_waiting_marks_the_slices_it_waited_in() {
         let mut late = log(0.0, 1e6, 1.0);
-        late.delay_ns = 20_000.0;
-        let samples = common_window(&[late]).unwrap();
-        assert!(samples.taints.iter().all(|taint| taint.is_tainted()));
+        // 20 µs in the second half of the window.
+        late.waits = vec![(0.0, 0.0), (5e5, 0.0), (1e6, 20_000.0)];
+        let samples = common_window(&[late, log(0.0, 1e6, 1.0)]).unwrap();
+        let marked: Vec<bool> = samples.taints.iter().map(|taint| taint.is_tainted()).collect();
+        let half = marked.len() / 2;
+        assert!(
+            marked.len() >= 10 && marked[..half].iter().all(|&mark| !mark) && marked[half..].iter().all(|&mark| mark)
+        );
         assert_eq!(samples.delays_ns.len(), samples.ns.len());
         assert!((samples.delays_ns.iter().sum::<f64>() - 20_000.0).abs() < 1e-6);
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{Axis, Catalogue, Entry, Measure, Need, Points, entries, most_node_pairs};
+use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
 pub use cpus::keep_to_cpus;
 pub use refused::PlanError;
@@ -259,7 +259,10 @@ fn star(swept: &Swept, entry: &Entry) -> Vec<Params> {
     for axis in swept.axes {
         cases.extend(swept.points(axis).iter().map(|point| base.with(axis.name, point)));
     }
-    for cross in entry.probe.cross.iter().filter(|cross| swept.profile >= cross.from) {
+    // Who sets all axes of a product by hand asks for the product, in any profile.
+    let is_set = |name: &&str| swept.set.iter().any(|(set, _)| set == name);
+    let is_wanted = |cross: &&Cross| swept.profile >= cross.from || cross.axes.iter().all(is_set);
+    for cross in entry.probe.cross.iter().filter(is_wanted) {
         let mut product = vec![base.clone()];
         for axis in swept.axes.iter().filter(|axis| cross.axes.contains(&axis.name)) {
             let points = swept.points(axis);

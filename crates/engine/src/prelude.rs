@@ -1,8 +1,8 @@
 //! Everything that a probe's file needs, and nothing else.
 
 pub use hostmark_model::{
-    Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, Flag, FlagKind, HostFacts,
-    Measured, Noise, Outcome, Params, Profile, Text, Unit,
+    Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, Flag, FlagKind, Histogram,
+    HostFacts, Measured, Noise, Outcome, Params, Profile, Text, Unit,
 };
 
 pub use hostmark_stats::change::{Plateau, plateaus};

@@ -4,6 +4,8 @@ use hostmark_model::{
     AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, QuantityInfo, Text, Unit,
 };
 
+use hostmark_stats::histogram::Percentile;
+
 use crate::case::Case;
 use crate::stop::Result;
 
@@ -35,6 +37,19 @@ impl Quantity {
         better: Better::Higher,
         title: Text { en: "bytes a core cycle", zh: "每核心周期字节数" },
     };
+    /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
+    /// probes that measure by [`Case::tails`], where at least ten operations lie beyond it.
+    pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50 % 分位数" });
+    /// The time that 90 % of the operations do not exceed.
+    pub const P90: Quantity = Quantity::percentile("p90", Text { en: "p90", zh: "90 % 分位数" });
+    /// The time that 99 % of the operations do not exceed.
+    pub const P99: Quantity = Quantity::percentile("p99", Text { en: "p99", zh: "99 % 分位数" });
+    /// The time that 99.9 % of the operations do not exceed.
+    pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9 % 分位数" });
+
+    const fn percentile(name: &'static str, title: Text) -> Quantity {
+        Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title }
+    }
 }
 
 /// The points of an axis. Quick's are part of standard's, and those of thorough's.
@@ -256,7 +271,9 @@ impl Entry {
 impl Quantity {
     /// Whether a probe gives its values under this name: not those that the engine fills in.
     pub(crate) fn is_given_as(&self, name: &str) -> bool {
-        self.name == name && ![Self::CORE_CYCLES.name, Self::BYTES_PER_CYCLE.name].contains(&name)
+        self.name == name
+            && ![Self::CORE_CYCLES.name, Self::BYTES_PER_CYCLE.name].contains(&name)
+            && Percentile::of_name(name).is_none()
     }
 
     fn info(&self) -> QuantityInfo {

@@ -140,6 +140,7 @@ fn report(entry: &Entry, mut case: Case, settled: bool, steal_ns: Option<f64>) -
         amount: case.yielded.amount,
         taints: samples.taints.iter().map(|taint| taint.0).collect(),
     });
+    events.extend(case.yielded.histogram.take().map(Event::Histogram));
     let given = also.into_iter().filter(|(_, values)| !values.is_empty());
     events.extend(given.map(|(name, values)| Event::Also { name, values }));
     events.push(Event::Done { noise });

@@ -21,6 +21,7 @@ static MORE: Probe = Probe { also: &[LOSS, Quantity::CORE_CYCLES], measure: Meas
 static NAN: Probe = Probe { also: &[LOSS], measure: Measure::Run(not_a_number), ..PLAIN };
 static FILLED: Probe = Probe { also: &[Quantity::CORE_CYCLES], measure: Measure::Run(filled), ..PLAIN };
 static UNDECLARED: Probe = Probe { measure: Measure::Run(more), ..PLAIN };
+static TAILS: Probe = Probe { measure: Measure::Run(tails), ..PLAIN };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
 static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
 
@@ -39,6 +40,7 @@ static CATALOGUE: Catalogue = &[&Group {
         ("nan", &NAN),
         ("filled", &FILLED),
         ("undeclared", &UNDECLARED),
+        ("tails", &TAILS),
         ("derived", &DERIVED),
         ("placed", &PLACED),
     ],
@@ -94,6 +96,14 @@ fn more(case: &mut Case) -> Result<()> {
 fn not_a_number(case: &mut Case) -> Result<()> {
     case.also("loss", [f64::NAN])?;
     fine(case)
+}
+
+fn tails(case: &mut Case) -> Result<()> {
+    case.tails(|clock| {
+        let start = clock.start();
+        count(100);
+        Ok(clock.end().since(start))
+    })
 }
 
 fn filled(case: &mut Case) -> Result<()> {
@@ -160,6 +170,22 @@ fn a_round_that_goes_well_is_notes_samples_done() {
     assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
     assert!(taints.iter().all(|&taint| taint & !15 == 0 && taint & Taint::MIGRATED == 0));
     assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
+}
+
+#[test]
+fn every_operation_of_a_round_is_told_as_a_histogram() {
+    let events = told(order("try.tails"));
+    let [Event::Samples { ns, iterations, .. }, Event::Histogram(histogram), Event::Done { noise }] = events.as_slice()
+    else {
+        panic!("{events:?}")
+    };
+    let operations: u64 = histogram.counts.iter().sum();
+    assert!(iterations.iter().all(|&iterations| iterations == 1));
+    // All of every batch but the last, which the end of the time may cut short.
+    assert!(operations >= noise.iterations * (ns.len() as u64 - 1), "{operations} {noise:?}");
+    assert!(histogram.values.is_sorted() && histogram.values.len() == histogram.counts.len());
+    let (first, last) = (histogram.values[0] as f64, *histogram.values.last().unwrap() as f64);
+    assert!(ns.iter().all(|&ns| ns > first * 0.99 && ns < last * 1.01), "{first} {last} {ns:?}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Histogram;
+
 /// Version of the protocol; a worker of another version is refused.
 pub const PROTOCOL: u32 = 1;
 
@@ -125,6 +127,8 @@ pub enum Event {
         /// A [`Taint`] each.
         taints: Vec<u8>,
     },
+    /// Every operation of the round, where single ones are timed.
+    Histogram(Histogram),
     /// Values of a further quantity that the probe measured itself, in that quantity's unit.
     Also {
         /// The quantity's name.

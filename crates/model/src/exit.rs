@@ -11,7 +11,7 @@ pub enum Exit {
     BadInput,
     /// Some case failed.
     CaseFailed,
-    /// The filters selected nothing.
+    /// A filter selects nothing: no probe, group or lmbench program is called that.
     NothingSelected,
     /// A resource was lost midway, as when the disk filled.
     ResourceLost,

@@ -20,7 +20,8 @@ pub use host::{
     NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
 };
 pub use outcome::{
-    Also, CaseRecord, Estimate, Flag, FlagKind, IntervalMethod, Measured, Noise, Outcome, RoundRecord, default_case_of,
+    Also, CaseRecord, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundRecord,
+    default_case_of,
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use run::{ClockFacts, Finding, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};

@@ -66,6 +66,15 @@ pub struct Also {
     pub estimate: Estimate,
 }
 
+/// Times of single operations, counted by value as an HdrHistogram with three significant digits does it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Ascending, ns: the middle of each range that holds operations. A range is a thousandth of its value wide at most.
+    pub values: Vec<u64>,
+    /// Operations in each.
+    pub counts: Vec<u64>,
+}
+
 /// What disturbed a case, summed over its samples and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Noise {
@@ -145,6 +154,9 @@ pub struct Measured {
     pub also: BTreeMap<String, Also>,
     /// Every sample, by round, in the base unit.
     pub samples: Vec<Vec<f64>>,
+    /// Every operation of all rounds, of probes that watch the tails: disturbed ones among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
     /// The rounds.
     pub rounds: Vec<RoundRecord>,
     /// What disturbed it.

@@ -7,5 +7,6 @@
 mod bootstrap;
 pub mod change;
 pub mod compare;
+pub mod histogram;
 pub mod interval;
 pub mod order;

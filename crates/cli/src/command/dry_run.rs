@@ -88,10 +88,11 @@ fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
 }
 
 fn table(plan: &Plan, lang: Lang) -> String {
-    const TITLE: Text = Text { en: "Nothing is measured; this would be:", zh: "不做任何测量;若运行,则为:" };
+    const TITLE: Text =
+        Text { en: "Nothing is measured; this would be:", zh: "不做任何测量；若运行，则为：" };
     const TIGHT: Text = Text {
         en: "The limit has no room for all rounds: some cases would be skipped.",
-        zh: "时限容不下全部轮次:部分用例将被略过。",
+        zh: "时限容不下全部轮次：部分用例将被略过。",
     };
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let forecast = Forecast::of(plan);
@@ -104,13 +105,14 @@ fn table(plan: &Plan, lang: Lang) -> String {
     };
     let mut text = format!("{}\n", TITLE.get(lang));
     text += &format!(
-        "{} {} × {} {}, ≈ {} / {} s   seed {:x}\n",
+        "{} {} × {} {}{} / {} s   {} {:x}\n",
         forecast.cases,
         word("cases", "个用例"),
         forecast.rounds,
-        word("rounds", "轮"),
+        word("rounds, ≈ ", "轮，≈ "),
         seconds(forecast.in_all()),
         allowance(plan.request.profile).limit.as_secs(),
+        word("seed", "种子"),
         plan.request.seed
     );
     if !forecast.fits() {
@@ -126,7 +128,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
             text += &row(&format!("  {id}"), count);
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
-                    Some(reason) => format!("{}: {reason}", word("skipped", "略过")),
+                    Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),
                     None => seconds(forecast.of_cases(1)),
                 };
                 text += &format!("    {}   {what}\n", case.id);

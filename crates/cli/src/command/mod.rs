@@ -15,6 +15,7 @@ pub mod worker;
 use std::io;
 
 use clap::{Parser, Subcommand};
+use hostmark_engine::plan::PlanError;
 use hostmark_model::Exit;
 
 use crate::language::Language;
@@ -78,5 +79,9 @@ pub fn unwritten(error: &io::Error, sentence: String) -> anyhow::Error {
 
 /// The exit code of an error.
 pub fn exit_of(error: &anyhow::Error) -> Exit {
+    if let Some(PlanError::UnknownProbe { .. }) = error.downcast_ref() {
+        // A well-formed name that this version's catalogue lacks: a script can tell that from a bad command line.
+        return Exit::NothingSelected;
+    }
     error.downcast_ref::<EndsWith>().map_or(Exit::BadInput, |ends| ends.0)
 }

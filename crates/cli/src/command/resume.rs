@@ -51,7 +51,7 @@ pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
     let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     run.disturbances.push(Text {
         en: format!("the run was cut short after {} rounds and went on at {at}", past.len()),
-        zh: format!("本次运行在 {} 轮之后中断,于 {at} 继续", past.len()),
+        zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),
     });
     let place = Place::of_journal(&path, &header.origin.file, &run.name);
     Ok((Ready { plan, run, host, place: Some(place), journal: Some(journal), past }, calibration))

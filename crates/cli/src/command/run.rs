@@ -20,7 +20,7 @@ use hostmark_probes::CATALOGUE;
 use hostmark_report::{RenderOptions, export, findings};
 
 use super::janitor::Janitor;
-use super::{EndsWith, dry_run, lost, report, resume, unwritten, worker};
+use super::{dry_run, lost, report, resume, unwritten, worker};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -180,10 +180,6 @@ fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Res
         set: arguments.set.clone(),
     };
     let plan = plan::plan(CATALOGUE, &host, request)?;
-    if plan.selected.is_empty() {
-        let sentence = "nothing is selected; hostmark list shows what there is";
-        return Err(EndsWith(Exit::NothingSelected, sentence.into()).into());
-    }
     Ok((plan, host))
 }
 
@@ -358,7 +354,7 @@ fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<Strin
         let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
         found.push(Text {
             en: format!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run"),
-            zh: format!("有繁忙的进程(pid {pid},{name},占一个 CPU 的 {percent:.0} %)干扰了本次运行"),
+            zh: format!("有繁忙的进程（pid {pid}，{name}，占一个 CPU 的 {percent:.0} %）干扰了本次运行"),
         });
     }
     found
@@ -377,7 +373,7 @@ fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
             "saved as {file}\nmore: hostmark report {name} --verbose    explain: hostmark explain memory.latency\n"
         ),
         Lang::Zh => {
-            format!("已存为 {file}\n更多:hostmark report {name} --verbose    讲解:hostmark explain memory.latency\n")
+            format!("已存为 {file}\n更多：hostmark report {name} --verbose    讲解：hostmark explain memory.latency\n")
         }
     };
     format!("\n{text}")

@@ -115,7 +115,7 @@ fn value(kept: &Kept) -> Value {
 fn table(kept: &[Kept], lang: Lang) -> String {
     const NONE: Text = Text {
         en: "no run is kept on this machine; hostmark run makes one",
-        zh: "本机没有保存任何运行;hostmark run 会产生一个",
+        zh: "本机没有保存任何运行；hostmark run 会产生一个",
     };
     if kept.is_empty() {
         return format!("{}\n", NONE.get(lang));
@@ -134,8 +134,8 @@ fn table(kept: &[Kept], lang: Lang) -> String {
                     (word("measured", "已测"), word("skipped", "略过"), word("failed", "失败"));
                 let state = match state {
                     State::Finished => String::new(),
-                    State::Interrupted(reason) => format!("   {}: {reason}", word("interrupted", "中断")),
-                    State::Partial => word("   cut short; --resume goes on", "   未完成;--resume 可继续").into(),
+                    State::Interrupted(reason) => format!("   {}{reason}", word("interrupted: ", "中断：")),
+                    State::Partial => word("   cut short; --resume goes on", "   未完成；--resume 可继续").into(),
                     State::UnderWay => word("   under way", "   进行中").into(),
                 };
                 plain(&format!(

@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "stat of a file that lies `depth` directories below the scratch directory; all of them are cached.",
-            zh: "对临时目录下 `depth` 层目录中的文件执行 stat;各级目录均已在缓存中。",
+            zh: "对临时目录下 `depth` 层目录中的文件执行 stat；各级目录均已在缓存中。",
         },
         why: Text {
             en: "Every open, stat and exec walks its path, one directory after the other.",
@@ -20,7 +20,7 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "Some hundred nanoseconds, and some tens more for each directory.",
-            zh: "几百纳秒,每多一级目录再加几十纳秒。",
+            zh: "几百纳秒，每多一级目录再加几十纳秒。",
         },
     },
     axes: &[Axis::count(

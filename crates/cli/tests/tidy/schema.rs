@@ -6,9 +6,10 @@ use hostmark_engine::estimate;
 use hostmark_engine::probe::entries;
 use hostmark_model::{
     Activity, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
-    DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, HostFacts, HostFinding, HostReport,
-    HostWeight, HugePages, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact, Noise, Order, Outcome,
-    PROTOCOL, Params, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA, Settings, StorageFacts, Text, Tool,
+    DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Histogram, HostFacts, HostFinding,
+    HostReport, HostWeight, HugePages, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact, Noise, Order,
+    Outcome, PROTOCOL, Params, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA, Settings, StorageFacts, Text,
+    Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -51,6 +52,7 @@ pub fn examples() -> Value {
         Event::Hello { protocol: PROTOCOL, pid: 1 },
         Event::Note { key: "kernel".into(), value: "avx2".into() },
         Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
+        Event::Histogram(histogram()),
         Event::Also { name: "loss".into(), values: vec![1.0] },
         Event::Done { noise: RoundNoise::default() },
         Event::Skipped { reason: "it is not there".into() },
@@ -141,6 +143,10 @@ fn host() -> HostFacts {
     }
 }
 
+fn histogram() -> Histogram {
+    Histogram { values: vec![1], counts: vec![1] }
+}
+
 fn measured() -> Measured {
     let estimate = || estimate(&[vec![1.0]], 0.0, Better::Lower, 1);
     let round = RoundRecord {
@@ -156,6 +162,7 @@ fn measured() -> Measured {
         estimate: estimate(),
         also: BTreeMap::from([("cycles".to_owned(), Also { estimate: estimate() })]),
         samples: vec![vec![1.0]],
+        histogram: Some(histogram()),
         rounds: vec![round],
         noise: Noise::default(),
         notes: BTreeMap::new(),

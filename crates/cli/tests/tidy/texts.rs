@@ -4,6 +4,8 @@ use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_model::Text;
 use hostmark_report::findings::Rule;
 
+use super::tree::Tree;
+
 /// A text, and where it stands.
 pub type Placed = (String, Text);
 
@@ -49,6 +51,34 @@ pub fn wrong(texts: &[Placed]) -> Vec<String> {
     found
 }
 
+/// Lines where Chinese is punctuated with the half-width marks of English, which belong between English words and code.
+pub fn half_width(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in tree.files().filter(|file| file.path.ends_with(".rs") || file.path.ends_with(".md")) {
+        for (number, line) in (1..).zip(file.text.lines()) {
+            let chars: Vec<char> = line.chars().collect();
+            let touches = chars.windows(2).any(|pair| match pair {
+                [one, other] => {
+                    is_half_mark(*one) && is_ideograph(*other) || is_ideograph(*one) && is_half_mark(*other)
+                }
+                _ => false,
+            });
+            if touches {
+                found.push(file.says(format!("line {number}: a half-width mark beside Chinese")));
+            }
+        }
+    }
+    found
+}
+
+fn is_half_mark(c: char) -> bool {
+    matches!(c, ',' | ';' | ':' | '(' | ')')
+}
+
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
+}
+
 /// Ideographs, and the punctuation and wide letters that come with them.
 fn is_chinese(c: char) -> bool {
     matches!(c, '\u{3000}'..='\u{303f}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ff00}'..='\u{ffef}')
@@ -68,4 +98,22 @@ fn a_missing_or_misplaced_language_is_found() {
     ];
     let found = wrong(&texts);
     assert_eq!(found.len(), 5, "{found:?}");
+}
+
+#[test]
+fn a_half_width_mark_beside_chinese_is_found() {
+    let lines = [
+        ("管道\u{2c}带宽", true),
+        ("管道\u{3b}hostmark", true),
+        ("{pid}\u{3a}带宽", true),
+        ("带宽\u{28}pid 3", true),
+        ("4 KiB\u{29}的管道", true),
+        ("管道，带宽（4 KiB）；见 wait(2)，与 a, b: c 相同", false),
+        ("size=4K,1M 与 (a)", false),
+    ];
+    for (line, is_wrong) in lines {
+        let tree = Tree::of(&[("crates/a.rs", line), ("README.zh-CN.md", line), ("a.txt", line)]);
+        let found = half_width(&tree);
+        assert_eq!(found.len(), if is_wrong { 2 } else { 0 }, "{line}: {found:?}");
+    }
 }

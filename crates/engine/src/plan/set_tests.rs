@@ -45,6 +45,24 @@ fn the_first_value_stands_for_a_default_that_is_not_among_them() {
 }
 
 #[test]
+fn axes_that_may_be_crossed_are_crossed_when_all_of_them_are_set() {
+    let cases = [
+        "memory.latency@size=4096,pattern=64",
+        "memory.latency@size=1048576,pattern=64",
+        "memory.latency@size=4096,pattern=random",
+        "memory.latency@size=1048576,pattern=random",
+    ];
+    let mut crossed = ids(&["memory.latency"], &["size=4K,1M", "memory.latency:pattern=64,random"]);
+    crossed.sort();
+    let mut wanted = cases.map(str::to_owned);
+    wanted.sort();
+    assert_eq!(crossed, wanted);
+    // One of them alone sweeps, and so do axes that no probe crosses.
+    assert_eq!(ids(&["memory.latency"], &["size=4K,1M"]).len(), 3);
+    assert_eq!(ids(&["memory.stream"], &["threads=1,2", "passes=3,4"]).len(), 3);
+}
+
+#[test]
 fn the_closest_name_counts() {
     let set = ["size=4K", "memory:size=8K", "memory.latency:size=16K"];
     for (count, size) in [(1, 4096), (2, 8192), (3, 16384)] {

@@ -9,6 +9,7 @@ pub mod memory;
 pub mod pipe;
 pub mod process;
 pub mod program;
+pub mod timer;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

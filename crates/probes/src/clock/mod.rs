@@ -3,8 +3,9 @@
 mod r#loop;
 mod read;
 mod resolution;
+mod sleep;
 
-crate::group!("clock": read resolution r#loop);
+crate::group!("clock": read resolution r#loop sleep);
 
 use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::{Case, Result, Stop};

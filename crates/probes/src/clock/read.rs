@@ -34,7 +34,7 @@ pub static PROBE: Probe = Probe {
                  the hypervisor intercepts the instruction.",
             zh: "裸机和多数虚拟机上，tsc 通常 10 到 20 ns，monotonic 20 到 50 ns。如果 monotonic 与 syscall 一样贵，\
                  说明 vDSO 没有起作用：查看 /sys/devices/system/clocksource/clocksource0/current_clocksource。\
-                 如果连 tsc 都超过 500 ns，说明虚拟机监控器截获了该指令。",
+                 如果连 tsc 都超过 500 ns，说明虚拟机监控程序截获了该指令。",
         },
     },
     axes: &[Axis::choice(

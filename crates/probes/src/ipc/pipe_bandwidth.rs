@@ -27,7 +27,7 @@ pub static PROBE: Probe = Probe {
                  the rate falls or stays. On one CPU there are context switches but warm caches; on two CPUs the wake-ups of the \
                  other core cost, most of all in a guest, where each is an exit to the hypervisor.",
             zh: "2 到 8 GB/s。消息越大越快，直到填满管道容量；超过后读写双方轮流等待，速率下降或持平。同一 CPU 上有上下文切换但缓存是热的； \
-                 两个 CPU 上要付唤醒另一核心的代价，在虚拟机里尤甚，因为每次唤醒都要退出到监控器。",
+                 两个 CPU 上要付唤醒另一核心的代价，在虚拟机里尤甚，因为每次唤醒都要退出到虚拟机监控程序。",
         },
     },
     axes: &[

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::bandwidth::{self, COPY_OFFSET_BYTES};
+use crate::kernels::bandwidth;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -58,13 +58,15 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let size: u64 = case.param("size")?;
-    let best = bandwidth::best_copy(super::reach(case, 2 * size));
+    let reach = super::reach(case, 2 * size);
+    let best = bandwidth::best_copy(reach);
+    let offset = bandwidth::copy_offset_bytes(reach);
     let kernel = super::kernel(case, best, bandwidth::copy, |kernel| kernel.name)?;
     case.note("bus_bytes_per_byte", if kernel.name == "nt" { 2 } else { 3 });
-    case.note("offset_bytes", COPY_OFFSET_BYTES);
+    case.note("offset_bytes", offset);
     let bytes = usize::try_from(size).map_err(Stop::skipped)?;
     // The destination begins at the first address behind the source that has the offset.
-    let destination = bytes.next_multiple_of(4096) + COPY_OFFSET_BYTES;
+    let destination = bytes.next_multiple_of(4096) + offset;
     super::passes(case, (destination + bytes) as u64, size, |buffer, n| {
         let (source, rest) = buffer.bytes_mut().split_at_mut(bytes);
         kernel.run(&mut rest[destination - bytes..], source, n)

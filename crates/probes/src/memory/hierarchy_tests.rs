@@ -31,6 +31,7 @@ pub fn record(size: u64, median: f64, best_round: f64) -> CaseRecord {
             estimate,
             also: Default::default(),
             samples: Vec::new(),
+            histogram: None,
             rounds: Vec::new(),
             noise: Noise::default(),
             notes: Default::default(),

@@ -61,6 +61,12 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
+/// Sizes beside the quarter octaves, KiB: those of the classic tables of latency by size and stride.
+const THOROUGH_KIB: [u64; 22] = [
+    48, 160, 192, 224, 320, 448, 576, 768, 832, 1280, 1536, 1792, 2304, 2560, 3072, 3328, 3584, 4352, 5120, 6144, 6400,
+    7168,
+];
+
 /// Two points an octave, from the standard profile on four, so that a level's end lies between two close points.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let an_octave = if profile == Profile::Quick { 2 } else { 4 };
@@ -70,7 +76,9 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
         let bytes = first as f64 * 2_f64.powf(f64::from(step) / f64::from(an_octave));
         (bytes / 1024.0).round() as u64 * 1024
     };
-    (0..).map(point).take_while(|&size| size <= largest).collect()
+    let between = if profile == Profile::Thorough { &THOROUGH_KIB[..] } else { &[] };
+    let between = between.iter().map(|kib| kib * 1024).filter(|&size| size <= largest);
+    (0..).map(point).take_while(|&size| size <= largest).chain(between).collect()
 }
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -83,7 +91,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let chain = match pattern.as_str() {
         "random" => Chain::random(memory, line, case.seed()),
         "in_page" => Chain::windowed(memory, line, 4096, WINDOW_PAGES, case.seed()),
-        stride => Chain::strided(memory, stride.parse().map_err(Stop::failed)?),
+        stride => {
+            let stride: u64 = stride.parse().map_err(Stop::failed)?;
+            if stride > size {
+                return Err(Stop::skipped(format!("a stride of {stride} bytes does not fit a smaller buffer")));
+            }
+            Chain::strided(memory, stride as usize)
+        }
     };
     let mut chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
     if size <= PASS_UP_TO_CACHES * case.llc_bytes() {

@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Null call (getppid)", zh: "空系统调用 (getppid)" },
+    title: Text { en: "Null call (getppid)", zh: "空系统调用（getppid）" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

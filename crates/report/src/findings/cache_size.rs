@@ -45,7 +45,7 @@ fn conclusion(run: &Run, level: Level) -> Option<Conclusion> {
                 "{name} is reported as {says}, but latency stays low up to {holds}: the hypervisor describes another \
                  cache than the hardware has."
             ),
-            zh: format!("{name} 标称 {says}，但延迟直到 {holds} 才上升：虚拟机管理程序所描述的缓存与实际硬件不符。"),
+            zh: format!("{name} 标称 {says}，但延迟直到 {holds} 才上升：虚拟机监控程序所描述的缓存与实际硬件不符。"),
         }
     };
     Some(Conclusion { text, cases: level.case(run).map(|case| case.id.clone()).into_iter().collect() })

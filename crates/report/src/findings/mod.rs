@@ -1,10 +1,13 @@
 //! Conclusions drawn from a run: each rule is data and one function in a file of its own, named in [`RULES`].
 
+mod bandwidth_steps;
 mod cache_size;
 mod cache_structure;
 pub mod host;
 mod huge_pages;
 mod neighbours;
+mod pipe_capacity;
+mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
 
@@ -30,8 +33,16 @@ pub struct Rule {
     pub draw: fn(&Run) -> Vec<Conclusion>,
 }
 
-/// Every rule, what costs most first.
-pub static RULES: &[&Rule] = &[&huge_pages::RULE, &neighbours::RULE, &cache_size::RULE, &cache_structure::RULE];
+/// Every rule: first what can be changed, what costs most before the rest; then what explains the shape of the curves.
+pub static RULES: &[&Rule] = &[
+    &huge_pages::RULE,
+    &neighbours::RULE,
+    &cache_size::RULE,
+    &cache_structure::RULE,
+    &bandwidth_steps::RULE,
+    &write_allocate::RULE,
+    &pipe_capacity::RULE,
+];
 
 /// What follows from a run, in the order of [`RULES`].
 pub fn findings(run: &Run) -> Vec<Finding> {

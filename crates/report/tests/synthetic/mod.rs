@@ -30,6 +30,7 @@ pub fn measured(median: f64, spread: f64) -> Measured {
         estimate: estimate(median, spread),
         also: BTreeMap::new(),
         samples: vec![vec![median * 0.99, median, median * 1.01]; 3],
+        histogram: None,
         rounds: (0..3)
             .map(|round| RoundRecord {
                 round,
@@ -117,7 +118,7 @@ fn probes() -> Vec<ProbeInfo> {
         ),
         probe("memory.read", ("memory read", "内存读"), Unit::BytesPerSecond, memory, bandwidth),
         probe("memory.write", ("memory write", "内存写"), Unit::BytesPerSecond, memory, bandwidth),
-        probe("memory.copy", ("memory copy", "内存拷贝"), Unit::BytesPerSecond, memory, bandwidth),
+        probe("memory.copy", ("memory copy", "内存复制"), Unit::BytesPerSecond, memory, bandwidth),
         probe(
             "memory.latency",
             ("memory latency", "内存延迟"),
@@ -168,6 +169,14 @@ fn probes() -> Vec<ProbeInfo> {
         quantity("size", Unit::Bytes, text("size", "容量")),
         quantity("cycles", Unit::CoreCycles, text("cycles", "周期")),
     ];
+    if let Some(pipe) = all.last_mut() {
+        let percentile = |name: &str, en, zh| quantity(name, Unit::Nanoseconds, text(en, zh));
+        pipe.also = vec![
+            percentile("p50", "p50", "50 % 分位数"),
+            percentile("p99", "p99", "99 % 分位数"),
+            percentile("p999", "p99.9", "99.9 % 分位数"),
+        ];
+    }
     all[1].also = vec![quantity("cycles", Unit::CoreCycles, text("core cycles", "核心周期"))];
     all
 }
@@ -259,8 +268,13 @@ fn cases() -> Vec<CaseRecord> {
     }));
     cases.push(value("process.fork_exit@child=dynamic", 306_200.0));
     cases.push(case("process.shell", Outcome::Skipped { reason: "time budget".into() }));
-    cases.push(value("ipc.pipe@cpus=same_cpu", 1830.0));
-    cases.push(value("ipc.pipe@cpus=same_cache", 5210.0));
+    for (placement, ns) in [("same_cpu", 1830.0), ("same_cache", 5210.0)] {
+        cases.push(with(value(&format!("ipc.pipe@cpus={placement}"), ns), |m| {
+            for (name, factor) in [("p50", 1.0), ("p99", 1.4), ("p999", 9.1)] {
+                m.also.insert(name.into(), Also { estimate: estimate(ns * factor, 0.03) });
+            }
+        }));
+    }
     for placement in ["smt_sibling", "other_cache", "other_node"] {
         let reason = "no two usable CPUs stand like this".to_owned();
         cases.push(case(&format!("ipc.pipe@cpus={placement}"), Outcome::Skipped { reason }));

@@ -24,13 +24,6 @@ pub const CHUNK_BYTES: usize = 512;
 /// Alignment of the memory's start: a cache line, also that of the widest vector.
 pub const ALIGNMENT_BYTES: usize = 64;
 
-/// Where a copy's destination should start, relative to its source, modulo 4 KiB.
-///
-/// A load waits for an older store whose address ends in the same 12 bits. Half a KiB below the source, such a store is
-/// still to come, or is 3.5 KiB old and out of the store buffer: AVX-512 copies 64 bytes a cycle in the first cache of
-/// Cascade Lake, against 45 when the destination is ahead by 64 to 2048 bytes.
-pub const COPY_OFFSET_BYTES: usize = 3584;
-
 /// What [`WriteKernel::run`] adds to each of the pattern's 64-bit words from one chunk to the next. It is even in every
 /// byte and the pattern is made odd in every byte, so that no byte written is ever zero.
 pub const PATTERN_STEP: u64 = 0x0202_0202_0202_0202;
@@ -169,6 +162,19 @@ pub enum Reach {
     Caches,
     /// It fits none.
     Memory,
+}
+
+/// Where a copy's destination should start, relative to its source, modulo 4 KiB.
+///
+/// A load waits for an older store whose address ends in the same 12 bits. In the first cache half a KiB below the source
+/// is best: such a store is still to come, or is 3.5 KiB old and out of the store buffer (AVX-512 copies 64 bytes a cycle
+/// on Cascade Lake, against 45 when the destination is ahead by 64 to 2048 bytes). Beyond it stores stay in the buffer for
+/// longer, and half a KiB ahead is best: 5 to 20 % over half a KiB below, for vectors, `rep movsb` and memcpy alike.
+pub fn copy_offset_bytes(reach: Reach) -> usize {
+    match reach {
+        Reach::FirstCache => 3584,
+        Reach::Caches | Reach::Memory => 512,
+    }
 }
 
 /// The read kernel that is the fastest on this CPU for memory at `reach`.

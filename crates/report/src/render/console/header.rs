@@ -219,8 +219,8 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
                 None => format!("steal: the hypervisor gave {time} of this run to others"),
             },
             match &share {
-                Some(share) => format!("被窃取 {share}：虚拟机管理程序把本次运行中的 {time} 给了他人"),
-                None => format!("虚拟机管理程序把本次运行中的 {time} 给了他人"),
+                Some(share) => format!("被窃取 {share}：虚拟机监控程序把本次运行中的 {time} 给了他人"),
+                None => format!("虚拟机监控程序把本次运行中的 {time} 给了他人"),
             },
         );
     }

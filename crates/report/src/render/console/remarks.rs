@@ -1,12 +1,13 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
-use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit};
+use hostmark_stats::histogram::Percentile;
 
 use super::grid::Row;
 use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
-use crate::format::{percent, value};
+use crate::format::{in_scale, percent, scale_for, value};
 
 /// Share of disturbed samples from which they are mentioned: a few are everyday, and left out already.
 const TAINTED_SHARE: f64 = 0.05;
@@ -17,7 +18,8 @@ const FEW_QUANTITIES: usize = 3;
 /// The further quantities of a measurement.
 pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
     let Some(info) = view.probe(&case.probe) else { return Vec::new() };
-    let known = info.also.iter().filter_map(|quantity| {
+    let is_percentile = |name: &str| Percentile::of_name(name).is_some();
+    let known = info.also.iter().filter(|quantity| !is_percentile(&quantity.name)).filter_map(|quantity| {
         let estimate = &measured.also.get(&quantity.name)?.estimate;
         let shown = value(estimate.median, quantity.unit, view.lang);
         Some(match quantity.unit {
@@ -27,7 +29,35 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
         })
     });
     let known: Vec<Piece> = known.map(|text| Piece::new(text, Style::Dim)).collect();
-    if known.len() > FEW_QUANTITIES && !view.verbose { Vec::new() } else { known }
+    let mut shown = if known.len() > FEW_QUANTITIES && !view.verbose { Vec::new() } else { known };
+    shown.extend(percentiles(view, info, measured).map(|text| Piece::new(text, Style::Dim)));
+    shown
+}
+
+/// The percentiles of a measurement, in one unit: `p50 52.1, p99 61.0, p99.9 188 µs`; with their intervals when all is to
+/// be shown.
+fn percentiles(view: &View, info: &ProbeInfo, measured: &Measured) -> Option<String> {
+    let known: Vec<(&QuantityInfo, &Estimate)> = (info.also.iter())
+        .filter(|quantity| Percentile::of_name(&quantity.name).is_some())
+        .filter_map(|quantity| Some((quantity, &measured.also.get(&quantity.name)?.estimate)))
+        .collect();
+    let (first, estimate) = known.first()?;
+    let scale = scale_for(estimate.median, first.unit);
+    let one = |(quantity, estimate): &(&QuantityInfo, &Estimate)| {
+        let half = estimate.relative_half_width().filter(|_| view.verbose);
+        let half = half.map(|half| format!(" ±{}", percent(half))).unwrap_or_default();
+        format!("{} {}{half}", short_name(&quantity.name), in_scale(estimate.median, scale))
+    };
+    let parts: Vec<String> = known.iter().map(one).collect();
+    Some(format!("{} {}", parts.join(view.say(words::COMMA)), view.say(scale.suffix)).trim_end().to_owned())
+}
+
+/// `p99.9` of `p999`: as people write a percentile.
+fn short_name(name: &str) -> String {
+    match name.split_at_checked(3) {
+        Some((whole, part)) if !part.is_empty() => format!("{whole}.{part}"),
+        _ => name.to_owned(),
+    }
 }
 
 /// The remarks on a value.

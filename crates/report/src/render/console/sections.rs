@@ -109,6 +109,10 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
     let mut taken: HashSet<&str> = HashSet::new();
     let Some(first) = cases.first() else { return taken };
     let probe = first.probe.as_str();
+    if view.has_percentiles(probe) {
+        // A cell has room for one number, and here a value is read with its tail.
+        return taken;
+    }
     let mut axes: Vec<&str> = first.params.0.iter().map(|(axis, _)| axis.as_str()).collect();
     axes.sort_by_key(|axis| std::cmp::Reverse(points(view, probe, axis, cases).len()));
     for axis in axes {

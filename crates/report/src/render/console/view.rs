@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Outcome, Params, ProbeInfo, Run, Text, Unit, size_text};
+use hostmark_stats::histogram::Percentile;
 
 use super::words;
 use crate::format::interval_target;
@@ -75,6 +76,11 @@ impl<'a> View<'a> {
     /// The unit of a probe, `otherwise` when the run does not describe it.
     pub(super) fn unit_or(&self, probe: &str, otherwise: Unit) -> Unit {
         self.probe(probe).map_or(otherwise, |info| info.unit)
+    }
+
+    /// Whether a probe watches the tails of its values.
+    pub(super) fn has_percentiles(&self, id: &str) -> bool {
+        self.probe(id).is_some_and(|info| info.also.iter().any(|also| Percentile::of_name(&also.name).is_some()))
     }
 
     /// The title of a probe, with its points behind it: `memory read, kernel nt`.

@@ -24,7 +24,7 @@ words! {
     CYCLES: "cycles", "周期";
     READ: "read", "读";
     WRITE: "write", "写";
-    COPY: "copy", "拷贝";
+    COPY: "copy", "复制";
     FILL: "fill", "填充";
     MEDIAN: "median", "中位数";
     INTERVAL: "95 % interval", "95 % 区间";

@@ -81,7 +81,7 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
     let guest = match &around.hypervisor {
         Some(name) if block.lang == Lang::Zh => format!("{name} 虚拟机"),
         Some(name) => format!("{name} guest"),
-        None => block.say("no hypervisor seen", "未见虚拟机管理程序").to_owned(),
+        None => block.say("no hypervisor seen", "未见虚拟机监控程序").to_owned(),
     };
     let container = match &around.container {
         Some(name) if block.lang == Lang::Zh => format!("{name} 容器"),

@@ -1,0 +1,110 @@
+//! Times of single operations: every one is counted in a histogram, and a sample is the median of a batch of them.
+
+use hdrhistogram::Histogram as Recorder;
+use hostmark_model::Histogram;
+use hostmark_stats::order::median_in_place;
+
+use crate::clock::{Clock, Ticks};
+use crate::sample::{Samples, Witness};
+use crate::stop::{Result, Stop};
+
+/// Batches that a round's time is cut into: the kernel's counters are read around a batch, never between operations.
+const BATCHES: f64 = 80.0;
+/// Digits that a histogram tells apart: values of one count differ by a thousandth at most.
+const DIGITS: u8 = 3;
+/// The longest time that is told apart from longer ones, ns: no round lasts so long.
+const LONGEST_NS: u64 = 1_000_000_000_000;
+/// A last batch that the end of the round's time cut short is a sample from this share of its operations on.
+const WHOLE_ENOUGH: f64 = 0.5;
+
+/// What takes a round's operations.
+pub(crate) struct TailSampler<'a> {
+    pub clock: &'a Clock,
+    pub witness: &'a Witness,
+    /// Time for samples, ns.
+    pub budget_ns: f64,
+}
+
+impl TailSampler<'_> {
+    /// Takes operations until the time is over. `hint`: operations of a batch that an earlier round found.
+    pub(crate) fn take(
+        &self,
+        hint: Option<u64>,
+        next: &mut dyn FnMut(&Clock) -> Result<Ticks>,
+    ) -> Result<(Samples, Histogram)> {
+        let mut recorder = Recorder::<u64>::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(Stop::failed)?;
+        let batch = self.find_batch(hint, next)?;
+        let mut samples = Samples { learned: batch, is_time: true, ..Samples::default() };
+        let mut times: Vec<f64> = vec![0.0; usize::try_from(batch).unwrap_or(usize::MAX)];
+        let begin = self.clock.start();
+        let mut is_over = false;
+        while !is_over {
+            let before = self.witness.read();
+            let from = self.clock.start();
+            let (mut done, mut until) = (0, from);
+            while done < times.len() && !is_over {
+                let ns = self.clock.ns(next(self.clock)?);
+                times[done] = ns;
+                done += 1;
+                recorder.saturating_record(ns.round() as u64);
+                until = self.clock.start();
+                is_over = self.clock.ns(until.since(begin)) >= self.budget_ns;
+            }
+            let after = self.witness.read();
+            let is_whole = done as f64 >= WHOLE_ENOUGH * times.len() as f64;
+            if let Some(ns) = median_in_place(&mut times[..done]).filter(|_| is_whole || samples.ns.is_empty()) {
+                samples.push(ns, 1, self.clock.ns(until.since(from)), before, after);
+            }
+        }
+        Ok((samples, counted(&recorder)))
+    }
+
+    /// How many operations make a batch. Those that it takes to find out are thrown away, as a round's first sample is.
+    fn find_batch(&self, hint: Option<u64>, next: &mut dyn FnMut(&Clock) -> Result<Ticks>) -> Result<u64> {
+        let target_ns = self.budget_ns / BATCHES;
+        let mut timed = |operations: u64| -> Result<f64> {
+            let start = self.clock.start();
+            for _ in 0..operations {
+                next(self.clock)?;
+            }
+            Ok(self.clock.ns(self.clock.end().since(start)))
+        };
+        if let Some(hint) = hint.filter(|&hint| hint > 0) {
+            let ns = timed(hint)?;
+            if (hint == 1 && ns >= target_ns) || (0.5 * target_ns..2.0 * target_ns).contains(&ns) {
+                return Ok(hint);
+            }
+        }
+        let mut operations = 1;
+        loop {
+            let mut ns = timed(operations)?;
+            if (0.5 * target_ns..self.budget_ns).contains(&ns) {
+                // A second look tells whether one of them was only put off.
+                ns = ns.min(timed(operations)?);
+            }
+            if ns >= 0.5 * target_ns {
+                return Ok(((operations as f64 * target_ns / ns) as u64).max(1));
+            }
+            // Never in one leap: the first operations are often slow ones.
+            operations = (operations as f64 * (target_ns / ns.max(1.0)).clamp(2.0, 16.0)) as u64;
+            if operations > MOST_OPERATIONS {
+                return Err(Stop::failed("the operation takes no time, however often it is done"));
+            }
+        }
+    }
+}
+
+/// A batch of more has operations that take less than reading the clock does.
+const MOST_OPERATIONS: u64 = 1 << 28;
+
+/// The middle of each range that holds operations, and how many.
+fn counted(recorder: &Recorder<u64>) -> Histogram {
+    let range = |value: u64| recorder.lowest_equivalent(value).midpoint(recorder.highest_equivalent(value));
+    let (values, counts) =
+        recorder.iter_recorded().map(|step| (range(step.value_iterated_to()), step.count_at_value())).unzip();
+    Histogram { values, counts }
+}
+
+#[cfg(test)]
+#[path = "tails_tests.rs"]
+mod tests;

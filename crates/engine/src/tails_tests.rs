@@ -1,0 +1,104 @@
+//! Batches and histograms, exactly, on a clock that moves when it is told.
+
+use hostmark_stats::histogram::Percentile;
+
+use super::*;
+use crate::clock::FakeClock;
+
+/// A round of 80 ms of operations whose times are given by their number; none takes the time to read the clock.
+fn taken(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> (Samples, Histogram) {
+    let fake = FakeClock::new(0);
+    let mut number = 0;
+    let mut next = |clock: &Clock| {
+        let start = clock.start();
+        fake.advance(time_ns(number));
+        number += 1;
+        Ok(clock.end().since(start))
+    };
+    let clock = Clock::Fake(fake.clone());
+    TailSampler { clock: &clock, witness: &Witness::Blind, budget_ns: 80e6 }.take(hint, &mut next).unwrap()
+}
+
+fn percentile(histogram: &Histogram, name: &str) -> u64 {
+    Percentile::of_name(name).unwrap().of(&histogram.values, &histogram.counts).unwrap()
+}
+
+#[test]
+fn equal_operations_are_one_value_and_every_batch_has_it() {
+    let (samples, histogram) = taken(None, |_| 1000);
+    assert_eq!((histogram.values, histogram.counts), (vec![1000], vec![80_000]));
+    assert_eq!((samples.learned, samples.ns), (1000, vec![1000.0; 80]));
+    assert!(samples.iterations.iter().all(|&iterations| iterations == 1));
+}
+
+#[test]
+fn a_known_distribution_has_its_percentiles() {
+    // Of 1000 in a row 900 take 500 ns, 90 take 1 µs, 9 take 1.5 µs and one takes 2 µs: under 2048 ns all are exact.
+    let time_ns = |number: u64| match number % 1000 {
+        0 => 2000,
+        1..10 => 1500,
+        10..100 => 1000,
+        _ => 500,
+    };
+    let (samples, histogram) = taken(None, time_ns);
+    assert_eq!(histogram.values, [500, 1000, 1500, 2000]);
+    let found = ["p50", "p90", "p99", "p999"].map(|name| percentile(&histogram, name));
+    // Whole thousands and a part of one: each percentile is at the edge of two values, or within one.
+    assert_eq!((found[0], found[3]), (500, 1500));
+    assert!(found[1] <= 1000 && (1000..=1500).contains(&found[2]), "{found:?}");
+    let share = |index: usize| histogram.counts[index] as f64 / histogram.counts.iter().sum::<u64>() as f64;
+    assert!((share(0) - 0.9).abs() < 1e-3 && (share(3) - 0.001).abs() < 1e-4);
+    // Batches hold whole thousands on average, so that their medians are the fast ones.
+    assert!(samples.ns.iter().all(|&ns| ns == 500.0));
+}
+
+#[test]
+fn long_times_are_told_apart_to_a_thousandth() {
+    let (_, histogram) = taken(None, |_| 1_234_567);
+    let [value] = histogram.values[..] else { panic!("{histogram:?}") };
+    assert!((value as f64 / 1_234_567.0 - 1.0).abs() < 5e-4, "{value}");
+}
+
+#[test]
+fn an_operation_as_long_as_the_round_is_taken_once() {
+    let (samples, histogram) = taken(None, |_| 200_000_000);
+    assert_eq!((samples.ns, histogram.counts), (vec![200_000_000.0], vec![1]));
+}
+
+#[test]
+fn a_round_has_20_to_200_samples_whatever_an_operation_takes() {
+    for ns in [50, 700, 3_000, 90_000, 600_000, 1_500_000, 3_000_000] {
+        let (samples, histogram) = taken(None, |_| ns);
+        assert!((20..=200).contains(&samples.ns.len()), "{ns}: {}", samples.ns.len());
+        assert_eq!(histogram.counts.iter().sum::<u64>(), 80_000_000_u64.div_ceil(ns), "{ns}");
+    }
+}
+
+#[test]
+fn a_batch_of_an_earlier_round_is_taken_when_it_fits() {
+    let learned = |hint: u64| taken(Some(hint), |_| 1000).0.learned;
+    assert_eq!((learned(700), learned(1900)), (700, 1900));
+    assert_eq!((learned(100), learned(50_000)), (1000, 1000));
+}
+
+#[test]
+fn an_operation_that_was_put_off_once_does_not_make_batches_small() {
+    let learned = |slow: u64| taken(None, |number| if number == slow { 3_000_000 } else { 1000 }).0.learned;
+    assert_eq!([learned(0), learned(1), learned(5)], [1000; 3]);
+}
+
+#[test]
+fn operations_that_slow_down_end_with_the_rounds_time() {
+    // 80 times as slow once the batch is found: the first batch alone would take the whole time.
+    let (samples, histogram) = taken(Some(1000), |number| if number < 1000 { 1000 } else { 80_000 });
+    assert_eq!(histogram.counts.iter().sum::<u64>(), 1000);
+    assert_eq!(samples.ns, [80_000.0]);
+}
+
+#[test]
+fn an_operation_that_fails_fails_the_round() {
+    let clock = Clock::Fake(FakeClock::new(1));
+    let sampler = TailSampler { clock: &clock, witness: &Witness::Blind, budget_ns: 1e6 };
+    let refused = sampler.take(None, &mut |_| Err(Stop::failed("refused")));
+    assert_eq!(refused.map(drop), Err(Stop::failed("refused")));
+}

@@ -1,0 +1,51 @@
+//! A probe's values along one axis of numbers, all else being at its default.
+
+use hostmark_model::{CaseRecord, Estimate, Params, Run};
+
+/// A measured point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point<'a> {
+    /// Where it stands on the axis.
+    pub at: u64,
+    /// The case that measured it.
+    pub case: &'a CaseRecord,
+    /// What it measured.
+    pub estimate: &'a Estimate,
+}
+
+impl Point<'_> {
+    /// Whether this value is over `by` times another, and no part of their intervals says otherwise. Values without an
+    /// interval prove nothing.
+    pub fn is_above(&self, other: &Point, by: f64) -> bool {
+        let is_apart = matches!((self.estimate.ci_low, other.estimate.ci_high), (Some(low), Some(high)) if low > high);
+        is_apart && self.estimate.median > by * other.estimate.median
+    }
+}
+
+/// The measured points of `probe` along `axis`, ascending; `but` sets some of the other axes to another value than their
+/// default.
+pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) -> Vec<Point<'a>> {
+    let wanted = |other: &str| {
+        let set = but.iter().find(|(name, _)| *name == other).map(|(_, value)| *value);
+        set.or_else(|| default_of(run, probe, other))
+    };
+    let is_on = |params: &Params| params.0.iter().all(|(name, value)| name == axis || wanted(name) == Some(value));
+    let point = |case: &'a CaseRecord| {
+        let estimate = &case.measured()?.estimate;
+        let at = case.params.get(axis)?.parse().ok()?;
+        (estimate.median > 0.0).then_some(Point { at, case, estimate })
+    };
+    let cases = run.cases.iter().filter(|case| case.probe == probe && is_on(&case.params));
+    let mut points: Vec<Point> = cases.filter_map(point).collect();
+    points.sort_by_key(|point| point.at);
+    points
+}
+
+/// The value that an axis has while another is swept: what the run says of the probe, else that of its first case.
+fn default_of<'a>(run: &'a Run, probe: &str, axis: &str) -> Option<&'a str> {
+    let info = run.probes.iter().find(|info| info.id == probe);
+    let said =
+        info.and_then(|info| info.axes.iter().find(|known| known.name == axis)).map(|axis| axis.default.as_str());
+    let first = || run.cases.iter().find(|case| case.probe == probe)?.params.get(axis);
+    said.filter(|default| !default.is_empty()).or_else(first)
+}

@@ -1,0 +1,125 @@
+//! Writing that lies below reading, and copying below both, in memory: what the bus moves beside what was asked for.
+
+use hostmark_model::{Lang, Run, Text, Unit, size_text};
+
+use super::{Conclusion, Rule};
+use crate::curve::{Point, curve};
+use crate::format::{number, value};
+use crate::levels::{LEVELS, last_cache_size};
+
+const READ: &str = "memory.read";
+const WRITE: &str = "memory.write";
+const COPY: &str = "memory.copy";
+
+/// By what factor one must be faster than the other to be worth a word.
+const WORTH_SAYING: f64 = 1.1;
+/// Buffers from this multiple of the last cache on lie in memory for the most part.
+const IN_MEMORY: f64 = 1.5;
+/// What the bus moves for a byte written by plain stores, and for one copied by them.
+const WRITTEN: f64 = 2.0;
+const COPIED: f64 = 3.0;
+
+pub(super) static RULE: Rule = Rule {
+    id: "memory.write_allocate",
+    probes: &[READ, WRITE, COPY],
+    cure: Some(Text {
+        en: "What is written once and not read soon can go past the caches: non-temporal stores, or memset and memcpy of the C \
+             library, which turn to them above a size of their own. Data that still fits a cache is slower that way.",
+        zh: "只写一次且不会很快读取的数据可以绕过缓存：使用非临时存储，或使用 C 库的 memset 与 memcpy（超过一定大小后会自动改用）。\
+             仍装得进缓存的数据这样写反而更慢。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let Some(beyond) = in_memory(run) else { return Vec::new() };
+    let [read, write, copy] = [READ, WRITE, COPY].map(|probe| curve(run, probe, "size", &[]));
+    let both = |point: &&Point| point.at as f64 >= beyond && at(&read, point.at).is_some();
+    let Some(stored) = write.iter().rfind(both) else { return Vec::new() };
+    let Some(loaded) = at(&read, stored.at).filter(|loaded| loaded.is_above(stored, WORTH_SAYING)) else {
+        return Vec::new();
+    };
+    let factor = number(loaded.estimate.median / stored.estimate.median);
+    let [reads, writes, bus] =
+        [loaded.estimate.median, stored.estimate.median, WRITTEN * stored.estimate.median].map(rate);
+    let size = size_text(stored.at);
+    let mut text = Text {
+        en: format!(
+            "In DRAM ({size}) plain stores write {writes} where loads read {reads} (÷{factor}): a store to a line that is not \
+             cached reads the line first (write-allocate) and writes it back later, so that the bus moves two bytes for each \
+             byte written, {bus} in all."
+        ),
+        zh: format!(
+            "在 DRAM 中（{size}），普通存储写 {writes}，加载读 {reads}（相差 {factor} 倍）：对不在缓存中的行做存储，要先把该行读入（写分配），\
+             以后再写回，因此每写一个字节总线要搬两个字节，合计 {bus}。"
+        ),
+    };
+    let mut cases = vec![loaded.case.id.clone(), stored.case.id.clone()];
+    if let Some(copied) = at(&copy, stored.at).filter(|copied| stored.is_above(copied, WORTH_SAYING)) {
+        let [copies, bus] = [copied.estimate.median, COPIED * copied.estimate.median].map(rate);
+        text.en += &format!(
+            " Copying gets {copies} and lies below both: the source is read, the destination read and written back, three \
+             bytes for each byte copied, {bus} in all."
+        );
+        text.zh +=
+            &format!("复制为 {copies}，比两者都低：源要读入，目的要读入并写回，每复制一个字节搬三个字节，合计 {bus}。");
+        cases.push(copied.case.id.clone());
+    }
+    for (kernel, name) in [("nt", NON_TEMPORAL), ("rep", STRING)] {
+        let other = curve(run, WRITE, "size", &[("kernel", kernel)]);
+        add_other_stores(&mut text, &mut cases, name, &write, &other, beyond);
+    }
+    vec![Conclusion { text, cases }]
+}
+
+const NON_TEMPORAL: Text =
+    Text { en: "Non-temporal stores, which skip that read,", zh: "省去这次读取的非临时存储" };
+const STRING: Text = Text { en: "String stores (rep stosb)", zh: "字符串存储（rep stosb）" };
+
+/// What stores of another kind give in memory, beside plain ones of the same size, and where the two cross.
+fn add_other_stores(
+    text: &mut Text<String>,
+    cases: &mut Vec<String>,
+    name: Text,
+    plain: &[Point],
+    other: &[Point],
+    beyond: f64,
+) {
+    let pairs: Vec<(&Point, &Point)> =
+        other.iter().filter_map(|other| Some((plain.iter().find(|plain| plain.at == other.at)?, other))).collect();
+    let Some((stored, others)) = pairs.last().filter(|(plain, _)| plain.at as f64 >= beyond) else { return };
+    let [median, ratio] = [rate(others.estimate.median), number(others.estimate.median / stored.estimate.median)];
+    let size = size_text(others.at);
+    text.en += &format!(" {} get {median} at {size}, {ratio} × plain", name.en);
+    text.zh += &format!("{}在 {size} 处为 {median}，是普通存储的 {ratio} 倍", name.zh);
+    cases.push(others.case.id.clone());
+    // Ahead from here on: at every size that is left no interval says otherwise.
+    let is_ahead = |(plain, other): &&(&Point, &Point)| other.is_above(plain, 1.0);
+    let ahead = pairs.iter().rev().take_while(is_ahead).count();
+    let behind = pairs.len() - ahead;
+    if ahead > 0 && behind > 0 && pairs[behind - 1].0.is_above(pairs[behind - 1].1, 1.0) {
+        let [before, from] = [behind - 1, behind].map(|index| size_text(pairs[index].0.at));
+        text.en += &format!("; they fall behind up to {before} and lead from {from} on");
+        text.zh += &format!("；不超过 {before} 时落后，从 {from} 起领先");
+    } else if pairs.len() > 1 && pairs.iter().all(|(plain, other)| plain.is_above(other, 1.0)) {
+        text.en += "; they stay behind at every size measured";
+        text.zh += "；在测过的所有大小上都落后";
+    }
+    text.en.push('.');
+    text.zh.push('。');
+}
+
+fn at<'a>(points: &'a [Point<'a>], size: u64) -> Option<&'a Point<'a>> {
+    points.iter().find(|point| point.at == size)
+}
+
+/// From which size on buffers lie in memory by all that is known of the caches, bytes; none where nothing is.
+fn in_memory(run: &Run) -> Option<f64> {
+    let reported = LEVELS.iter().filter_map(|level| Some(level.reported(run)?.size_bytes as f64));
+    let last = reported.chain(last_cache_size(run)).fold(0.0, f64::max);
+    (last > 0.0).then_some(IN_MEMORY * last)
+}
+
+fn rate(bytes_per_second: f64) -> String {
+    value(bytes_per_second, Unit::BytesPerSecond, Lang::En)
+}

@@ -1,0 +1,201 @@
+//! The findings that explain a curve: drawn where the run's own numbers show the step, and nowhere else.
+
+mod synthetic;
+
+use hostmark_model::{AxisKind, CaseRecord, Finding, Outcome, Run, Unit};
+use hostmark_report::findings::findings;
+use synthetic::{estimate, measured, value};
+
+const STEPS: &str = "memory.bandwidth_steps";
+const ALLOCATE: &str = "memory.write_allocate";
+const CAPACITY: &str = "ipc.pipe_capacity";
+
+fn found(run: &Run, id: &str) -> Vec<Finding> {
+    findings(run).into_iter().filter(|finding| finding.id == id).collect()
+}
+
+/// The first conclusion of a rule, in English; empty where it draws none.
+fn text(run: &Run, id: &str) -> String {
+    let found = found(run, id);
+    assert!(found.iter().all(|finding| finding.text.zh.chars().any(|c| c >= '\u{4e00}')));
+    found.first().map(|finding| finding.text.en.clone()).unwrap_or_default()
+}
+
+/// Replaces the values of a probe by `of` its size; an interval of `spread` on each side.
+fn revalue(run: &mut Run, probe: &str, spread: f64, of: impl Fn(u64, f64) -> f64) {
+    for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
+        let size = case.params.get("size").and_then(|size| size.parse().ok()).unwrap_or(0);
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        measured.estimate = estimate(of(size, measured.estimate.median), spread);
+    }
+}
+
+fn stores(kernel: &str, size: u64, rate: f64) -> CaseRecord {
+    value(&format!("memory.write@size={size},kernel={kernel},threads=1,page=pmd"), rate)
+}
+
+#[test]
+fn each_level_is_a_step_with_its_size_its_factor_and_its_place() {
+    let run = synthetic::plausible();
+    let text = text(&run, STEPS);
+    assert_eq!(
+        text,
+        "Read bandwidth falls in steps, each where the buffer outgrows a cache: from 196 GB/s in L1d (32 KiB) \
+         to 84.0 GB/s in L2 (1 MiB) (÷2.33, between 32 KiB and 128 KiB), \
+         to 26.0 GB/s in L3 (17.7 MiB of the 35.8 MiB reported) (÷3.23, between 1 MiB and 8 MiB), \
+         to 11.9 GB/s in DRAM (÷2.18, between 16 MiB and 64 MiB)."
+    );
+    let read = &found(&run, STEPS)[0];
+    assert_eq!(read.cases.len(), 4);
+    assert!(read.text.zh.contains("84.0 GB/s（降为 1/2.33，转折在 32 KiB 与 128 KiB 之间）"), "{}", read.text.zh);
+    assert_eq!(found(&run, STEPS).len(), 3, "reading, writing and copying");
+}
+
+#[test]
+fn a_copy_steps_where_both_of_its_buffers_outgrow_a_cache() {
+    let mut run = synthetic::plausible();
+    revalue(&mut run, "memory.copy", 0.004, |size, _| if size <= 16_384 { 90e9 } else { 40e9 });
+    let copy = found(&run, STEPS).into_iter().find(|finding| finding.text.en.starts_with("Copy")).unwrap();
+    assert!(copy.text.en.contains("(÷2.25, between 16 KiB and 32 KiB)"), "{}", copy.text.en);
+    assert!(copy.text.en.contains("half of the sizes") && !copy.text.en.contains("DRAM"), "{}", copy.text.en);
+}
+
+#[test]
+fn a_flat_curve_an_unsure_one_and_an_unknown_host_have_no_steps() {
+    let mut flat = synthetic::plausible();
+    let mut unsure = synthetic::plausible();
+    let mut few = synthetic::plausible();
+    for probe in ["memory.read", "memory.write", "memory.copy"] {
+        revalue(&mut flat, probe, 0.004, |size, _| 50e9 - size as f64);
+        revalue(&mut unsure, probe, 0.97, |_, rate| rate);
+        for case in few.cases.iter_mut().filter(|case| case.probe == probe) {
+            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+            (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
+        }
+    }
+    let mut unknown = synthetic::plausible();
+    unknown.host.caches.clear();
+    unknown.cases.retain(|case| case.probe != "memory.hierarchy");
+    for run in [flat, unsure, few, unknown] {
+        assert_eq!(found(&run, STEPS), []);
+    }
+}
+
+#[test]
+fn a_level_that_is_not_proven_slower_is_passed_over() {
+    let mut run = synthetic::plausible();
+    // The third cache cannot be told from the second; memory can.
+    revalue(&mut run, "memory.read", 0.004, |size, rate| if (1 << 20..1 << 26).contains(&size) { 80e9 } else { rate });
+    let text = text(&run, STEPS);
+    assert!(text.contains("to 84.0 GB/s in L2") && !text.contains("in L3"), "{text}");
+    // Nor can it be said where the second cache ends.
+    assert!(text.contains("to 11.9 GB/s in DRAM (÷7.06, L3 not told apart)"), "{text}");
+}
+
+#[test]
+fn writing_and_copying_below_reading_are_what_the_bus_moves() {
+    let text = text(&synthetic::plausible(), ALLOCATE);
+    for part in
+        ["DRAM (256 MiB)", "write 6.07 GB/s where loads read 11.9 GB/s (÷1.96)", "two bytes", "12.1 GB/s", "5.47 GB/s"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains("three bytes for each byte copied, 16.4 GB/s in all.") && !text.contains("Non-temporal"));
+}
+
+#[test]
+fn nothing_is_said_of_write_allocate_where_writing_is_not_proven_slower_in_memory() {
+    let mut even = synthetic::plausible();
+    revalue(&mut even, "memory.write", 0.004, |_, rate| rate / 0.51);
+    let mut unsure = synthetic::plausible();
+    revalue(&mut unsure, "memory.write", 0.97, |_, rate| rate);
+    // In the caches alone there is another reason.
+    let mut cached = synthetic::plausible();
+    cached.cases.retain(|case| case.params.get("size").and_then(|size| size.parse().ok()).unwrap_or(0) < 50 << 20);
+    let mut unknown = synthetic::plausible();
+    unknown.host.caches.clear();
+    unknown.cases.retain(|case| case.probe != "memory.hierarchy");
+    for run in [even, unsure, cached, unknown] {
+        assert_eq!(found(&run, ALLOCATE), []);
+    }
+}
+
+#[test]
+fn copying_that_is_not_proven_slower_than_writing_is_left_out() {
+    let mut run = synthetic::plausible();
+    revalue(&mut run, "memory.copy", 0.3, |_, rate| rate);
+    let text = text(&run, ALLOCATE);
+    assert!(text.contains("write-allocate") && !text.contains("Copying"), "{text}");
+}
+
+#[test]
+fn other_stores_are_told_with_where_they_cross_plain_ones() {
+    let mut run = synthetic::plausible();
+    // Plain stores: 100 GB/s in L1d … 12.2 at 16 MiB, 6.32 at 64 MiB, 6.07 at 256 MiB.
+    for (size, rate) in [(16_384, 8e9), (16_777_216, 8e9), (67_108_864, 9e9), (268_435_456, 9e9)] {
+        run.cases.push(stores("nt", size, rate));
+    }
+    for size in [16_384, 67_108_864, 268_435_456] {
+        run.cases.push(stores("rep", size, 5e9));
+    }
+    let text = text(&run, ALLOCATE);
+    let nt = "Non-temporal stores, which skip that read, get 9.00 GB/s at 256 MiB, 1.48 × plain; \
+              they fall behind up to 16 MiB and lead from 64 MiB on.";
+    assert!(text.contains(nt), "{text}");
+    let rep =
+        "String stores (rep stosb) get 5.00 GB/s at 256 MiB, 0.824 × plain; they stay behind at every size measured.";
+    assert!(text.contains(rep), "{text}");
+
+    // One size alone has no crossing, and a size in a cache says nothing of memory.
+    let mut one = synthetic::plausible();
+    one.cases.push(stores("nt", 67_108_864, 9e9));
+    one.cases.push(stores("rep", 16_384, 9e9));
+    let text = self::text(&one, ALLOCATE);
+    assert!(text.contains("get 9.00 GB/s at 64 MiB, 1.42 × plain.") && !text.contains("String"), "{text}");
+}
+
+/// A run with pipe bandwidths in GB/s by message in KiB.
+fn pipes(rates: &[(u64, f64)], spread: f64, capacity: Option<u64>) -> Run {
+    let axes = [("message", AxisKind::Size, "65536"), ("cpus", AxisKind::Placement, "same_cpu")];
+    let section = ("Communication", "进程间通信");
+    let info =
+        synthetic::probe("ipc.pipe_bandwidth", ("pipe bandwidth", "管道带宽"), Unit::BytesPerSecond, section, &axes);
+    let case = |&(kib, rate): &(u64, f64)| {
+        let id = format!("ipc.pipe_bandwidth@message={},cpus=same_cpu", kib << 10);
+        let mut measured = measured(rate * 1e9, spread);
+        measured.notes.extend(capacity.map(|bytes| ("capacity_bytes".to_owned(), bytes.to_string())));
+        synthetic::case(&id, Outcome::Measured(Box::new(measured)))
+    };
+    Run { probes: vec![info], cases: rates.iter().map(case).collect(), ..synthetic::empty() }
+}
+
+const RISING: [(u64, f64); 5] = [(4, 3.2), (32, 3.7), (64, 4.0), (128, 2.63), (1024, 2.74)];
+
+#[test]
+fn a_pipe_bends_at_the_capacity_that_was_noted() {
+    let text = text(&pipes(&RISING, 0.01, Some(65536)), CAPACITY);
+    for part in [
+        "the pipe's capacity of 64 KiB: 4.00 GB/s with messages of 64 KiB, 2.63 GB/s with 128 KiB (÷1.52)",
+        "No larger message gets over 2.74 GB/s (at 1 MiB).",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let two = self::text(&pipes(&RISING[2..4], 0.01, Some(65536)), CAPACITY);
+    assert!(two.contains("÷1.52") && !two.contains("No larger"), "{two}");
+}
+
+#[test]
+fn a_pipe_without_a_bend_or_without_proof_has_no_finding() {
+    let unsure = pipes(&RISING, 0.4, Some(65536));
+    let unknown = pipes(&RISING, 0.01, None);
+    let fits = pipes(&RISING, 0.01, Some(1 << 20));
+    let mut level = RISING;
+    level[3].1 = 3.9;
+    // A larger message that makes up for it is no bend at the capacity.
+    let mut recovers = RISING;
+    recovers[4].1 = 4.2;
+    let others = [level, recovers].map(|rates| pipes(&rates, 0.01, Some(65536)));
+    for run in [unsure, unknown, fits].into_iter().chain(others) {
+        assert_eq!(found(&run, CAPACITY), []);
+    }
+}
