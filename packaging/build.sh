@@ -58,12 +58,17 @@ zsh_folder() { # NAME
 }
 
 package() { # TARGET
-    local target=$1 deb=() rpm=() emulator=() status=0
+    local target=$1 for_target=(--target "$1") folder=$1/release deb=() rpm=() emulator=() status=0
     say "hostmark for $target"
+    if [ "$target" = "$HERE" ]; then
+        # As `cargo build --release` builds it: the very file that was tested.
+        for_target=()
+        folder=release
+    fi
     # One program for every package, stripped by cargo: cargo-generate-rpm strips nothing.
-    cargo --config 'profile.release.strip = "symbols"' build --release --locked --target "$target" -p hostmark
+    cargo build --release --locked "${for_target[@]}" -p hostmark
     local binary
-    binary=$(target_dir)/$target/release/hostmark
+    binary=$(target_dir)/$folder/hostmark
     if [[ $target == aarch64-*-gnu && $(uname -m) != aarch64 ]]; then
         emulator=(qemu-aarch64-static -L /usr/aarch64-linux-gnu)
     fi
@@ -78,7 +83,7 @@ package() { # TARGET
         deb)
             zsh_folder vendor-completions
             if cargo deb --version >/dev/null 2>&1; then
-                cargo deb --locked --no-build --no-strip --target "$target" -p hostmark "${deb[@]}" --output "$OUT" || status=1
+                cargo deb --locked --no-build --no-strip "${for_target[@]}" -p hostmark "${deb[@]}" --output "$OUT" || status=1
             else
                 skip "deb: no cargo-deb"
             fi
@@ -86,7 +91,7 @@ package() { # TARGET
         rpm)
             zsh_folder site-functions
             if cargo generate-rpm --version >/dev/null 2>&1; then
-                cargo generate-rpm -p crates/cli --target "$target" --target-dir "$(target_dir)" "${rpm[@]}" --output "$OUT" || status=1
+                cargo generate-rpm -p crates/cli "${for_target[@]}" --target-dir "$(target_dir)" "${rpm[@]}" --output "$OUT" || status=1
             else
                 skip "rpm: no cargo-generate-rpm"
             fi
@@ -100,6 +105,7 @@ package() { # TARGET
     return "$status"
 }
 
-[ $# -gt 0 ] || set -- "$(rustc -vV | sed -n 's/^host: //p')"
+HERE=$(rustc -vV | sed -n 's/^host: //p')
+[ $# -gt 0 ] || set -- "$HERE"
 for target in "$@"; do package "$target"; done
 ls -l "$OUT"

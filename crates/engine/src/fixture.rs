@@ -1,5 +1,8 @@
 //! A small catalogue and small hosts, for tests alone.
 
+use std::path::Path;
+use std::time::Duration;
+
 use hostmark_model::{
     Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Measured, MemoryFacts, NodeFact, Outcome,
     Params, Profile, Text, Unit,
@@ -7,6 +10,7 @@ use hostmark_model::{
 
 use crate::case::Case;
 use crate::estimate::estimate;
+use crate::journal::{Header, Journal, PastRound, ResumeError};
 use crate::plan::{Plan, Request, plan};
 use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, find};
 use crate::stop::{Result, Stop};
@@ -233,4 +237,25 @@ pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
 /// A point.
 pub fn params(pairs: &[(&str, &str)]) -> Params {
     Params(pairs.iter().map(|&(axis, value)| (axis.into(), value.into())).collect())
+}
+
+/// Whether a program other than the kernel executes this test: it names the test as the program, and the kernel the
+/// emulator.
+pub fn is_emulated() -> bool {
+    let executed = std::fs::read_link(format!("/proc/self/task/{}/exe", std::process::id())).ok();
+    executed.is_some() && executed != std::env::current_exe().ok()
+}
+
+/// A journal that nobody holds any more, resumed. What another test's thread is starting has a copy of its lock until it
+/// executes its program.
+pub fn resumed<R: serde::de::DeserializeOwned>(
+    path: &Path,
+) -> std::result::Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {
+    for _ in 0..500 {
+        match Journal::resume(path) {
+            Err(ResumeError::UnderWay) => std::thread::sleep(Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+    Err(ResumeError::UnderWay)
 }

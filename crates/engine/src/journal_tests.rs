@@ -4,7 +4,7 @@ use hostmark_model::{Histogram, Profile, RoundNoise};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fixture::{CATALOGUE, planned};
+use crate::fixture::{CATALOGUE, planned, resumed};
 
 impl Journal {
     /// A journal on a device that is always full.
@@ -54,6 +54,7 @@ fn the_header_comes_first_and_the_rounds_in_order() {
     assert!(Journal::read::<Value>(&path).unwrap().2, "its run is under way");
     assert!(matches!(Journal::resume::<Value>(&path), Err(ResumeError::UnderWay)));
     drop(journal);
+    drop(resumed::<Value>(&path).unwrap());
 
     let (header, rounds, is_under_way) = Journal::read::<Value>(&path).unwrap();
     let cases = vec!["net.tcp".to_owned(), "net.tcp_connect".to_owned()];
@@ -63,7 +64,7 @@ fn the_header_comes_first_and_the_rounds_in_order() {
     // Killed while it wrote a line: what is whole stays, and the next line follows it.
     let text = std::fs::read(&path).unwrap();
     std::fs::write(&path, &text[..text.len() - 9]).unwrap();
-    let (mut journal, _, rounds) = Journal::resume::<Value>(&path).unwrap();
+    let (mut journal, _, rounds) = resumed::<Value>(&path).unwrap();
     assert_eq!(rounds, written[..2]);
     journal.append(&written[2].case, &written[2].round, &written[2].took).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), text);
@@ -77,7 +78,7 @@ fn what_is_no_journal_or_a_damaged_one_is_refused() {
     let path = directory.path().join("x");
     let refused = |text: &str| {
         std::fs::write(&path, text).unwrap();
-        Journal::resume::<Value>(&path).map(drop).unwrap_err().to_string()
+        resumed::<Value>(&path).map(drop).unwrap_err().to_string()
     };
     for text in ["", "{\"run\":1", "{}\n", "no\n"] {
         let sentence = refused(text);

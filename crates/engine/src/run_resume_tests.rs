@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::fixture::resumed;
 use crate::mock::go_on;
 
 /// A run with a journal, whose process is gone when it has journalled so many rounds.
@@ -14,7 +15,7 @@ fn cut_short(plan: &Plan, path: &Path, rounds: usize, script: fn(&Order) -> Scri
         if turns > rounds { vec![hello(), (Duration::from_millis(2), Received::Interrupted)] } else { script(order) }
     });
     drop(journal);
-    let (_, _, past) = Journal::resume::<String>(path).unwrap();
+    let (_, _, past) = resumed::<String>(path).unwrap();
     assert_eq!(past.len(), rounds);
     past
 }
@@ -42,7 +43,7 @@ fn a_run_that_goes_on_has_exactly_the_rounds_of_one_that_was_never_cut_short() {
     for rounds in [0, 1, 5, ALL_OF_A, all.len() / 2, all.len() - 2, all.len()] {
         let path = directory.path().join(rounds.to_string());
         let past = cut_short(&plan, &path, rounds, varied);
-        let (mut journal, ..) = Journal::resume::<String>(&path).unwrap();
+        let (mut journal, ..) = resumed::<String>(&path).unwrap();
         let seen = go_on(&plan, &host(), Some(&mut journal), past.clone(), varied);
         let mut together: Vec<(String, u32)> = past.iter().map(|p| (p.case.clone(), p.round.round)).collect();
         together.extend(owned(&seen));

@@ -119,6 +119,7 @@ mod tests {
             }
             ok
         });
-        assert!(ran);
+        // An emulator executes the test, but not what the test starts, unless the kernel knows it.
+        assert!(ran || crate::fixture::is_emulated());
     }
 }
