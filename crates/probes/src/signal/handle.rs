@@ -23,9 +23,9 @@ pub static PROBE: Probe = Probe {
             zh: "语言运行时用信号抢占线程，剖析器用信号采样，垃圾回收器用信号停顿；程序自行处理的缺页也要再付这一代价。",
         },
         reading: Text {
-            en: "5 to 12 times syscall.null: two entries to the kernel, and the vector registers saved and restored. The wider they are \
+            en: "8 to 20 times syscall.null: two entries to the kernel, and the vector registers saved and restored. The wider they are \
                  (AVX-512, SVE), the bigger the frame.",
-            zh: "为 syscall.null 的 5 到 12 倍：两次进入内核，外加保存与恢复向量寄存器。向量越宽（AVX-512、SVE），帧越大。",
+            zh: "为 syscall.null 的 8 到 20 倍：两次进入内核，外加保存与恢复向量寄存器。向量越宽（AVX-512、SVE），帧越大。",
         },
     },
     axes: &[],

@@ -19,7 +19,7 @@ pub static PROBE: Probe = Probe {
                  calls that copy a structure in and another out, and do little else.",
             zh: "shell、调试器和语言运行时在执行代码前后会更换处理函数；它也是少数只复制一个结构进、一个结构出的系统调用。",
         },
-        reading: Text { en: "1.2 to 1.6 times syscall.null.", zh: "为 syscall.null 的 1.2 到 1.6 倍。" },
+        reading: Text { en: "1.3 to 2 times syscall.null.", zh: "为 syscall.null 的 1.3 到 2 倍。" },
     },
     axes: &[],
     cross: &[],

@@ -23,9 +23,9 @@ pub static PROBE: Probe = Probe {
             zh: "连接很多的服务器这样等待：内核自己维护就绪列表，一次调用的代价取决于到来的事件，而不是被监视的数量。",
         },
         reading: Text {
-            en: "kind=tcp, with nothing ready, should not depend on the number of descriptors: about twice syscall.null. \
+            en: "kind=tcp, with nothing ready, should not depend on the number of descriptors: 1.1 to 2 times syscall.null. \
                  kind=file, with all ready, grows by 20 to 60 ns for each event that is handed out.",
-            zh: "kind=tcp 没有就绪者，应与描述符数量无关：约为 syscall.null 的两倍。kind=file 全部就绪，每交付一个事件增加 20 到 60 ns。",
+            zh: "kind=tcp 没有就绪者，应与描述符数量无关：为 syscall.null 的 1.1 到 2 倍。kind=file 全部就绪，每交付一个事件增加 20 到 60 ns。",
         },
     },
     axes: &[super::DESCRIPTORS, super::KIND],

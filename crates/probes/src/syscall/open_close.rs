@@ -23,9 +23,9 @@ pub static PROBE: Probe = Probe {
                  反复打开同一文件的循环只反映热的代价。",
         },
         reading: Text {
-            en: "4 to 8 times syscall.null: the path walk of syscall.stat, a descriptor, a file object, and their release, part of \
+            en: "6 to 12 times syscall.null: the path walk of syscall.stat, a descriptor, a file object, and their release, part of \
                  which is put off to the return to user mode. Security modules and auditing add to it first of all.",
-            zh: "为 syscall.null 的 4 到 8 倍：syscall.stat 的路径查找，加上描述符、文件对象及其释放（部分推迟到返回用户态时）。安全模块与 \
+            zh: "为 syscall.null 的 6 到 12 倍：syscall.stat 的路径查找，加上描述符、文件对象及其释放（部分推迟到返回用户态时）。安全模块与 \
                  审计首先体现在这里。",
         },
     },

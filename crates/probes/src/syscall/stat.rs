@@ -21,9 +21,9 @@ pub static PROBE: Probe = Probe {
             zh: "构建系统、Web 服务器和包管理器会查询成千上万个并不打开的文件的状态。其代价在于路径查找：逐级目录，每级检查一次权限。",
         },
         reading: Text {
-            en: "2 to 4 times syscall.null with one directory, and 15 to 40 ns for each further one. Much more points to security \
+            en: "3 to 6 times syscall.null with one directory, and 15 to 40 ns for each further one. Much more points to security \
                  modules, auditing, or an overlay or network filesystem that has to ask others.",
-            zh: "一级目录时为 syscall.null 的 2 到 4 倍，每多一级再加 15 到 40 ns。明显更高则与安全模块、审计，或需要询问他方的 overlay、 \
+            zh: "一级目录时为 syscall.null 的 3 到 6 倍，每多一级再加 15 到 40 ns。明显更高则与安全模块、审计，或需要询问他方的 overlay、 \
                  网络文件系统有关。",
         },
     },
