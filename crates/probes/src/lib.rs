@@ -11,13 +11,22 @@ mod memory;
 mod process;
 mod sched;
 mod section;
+mod signal;
 mod syscall;
 
 use hostmark_engine::probe::Catalogue;
 
 /// Every group, in the order of a report.
-pub static CATALOGUE: Catalogue =
-    &[&memory::GROUP, &cpu::GROUP, &clock::GROUP, &syscall::GROUP, &process::GROUP, &sched::GROUP, &ipc::GROUP];
+pub static CATALOGUE: Catalogue = &[
+    &memory::GROUP,
+    &cpu::GROUP,
+    &clock::GROUP,
+    &syscall::GROUP,
+    &signal::GROUP,
+    &process::GROUP,
+    &sched::GROUP,
+    &ipc::GROUP,
+];
 
 /// A module's name as its file's: without the mark of a raw identifier.
 const fn file_name(module: &'static str) -> &'static str {

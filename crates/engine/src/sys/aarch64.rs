@@ -48,6 +48,31 @@ pub(super) fn call0(number: libc::c_long) -> i64 {
     result
 }
 
+/// Any call, by the instruction: its result, or a negative error number.
+///
+/// # Safety
+/// The arguments must be what the kernel expects of `number`, and what they point to must be valid for it.
+#[inline(always)]
+pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> i64 {
+    let result: i64;
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the caller's; x0 is declared.
+    unsafe {
+        asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") a => result,
+            in("x1") b,
+            in("x2") c,
+            in("x3") d,
+            in("x4") e,
+            in("x5") f,
+            options(nostack)
+        );
+    }
+    result
+}
+
 /// Saves what a call must preserve (x19 to x30, d8 to d15) and the stack pointer to `save`, and goes on at the stack
 /// `load` that was left the same way (AAPCS64, 6.1).
 ///

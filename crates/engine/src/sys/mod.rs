@@ -5,10 +5,13 @@ pub mod clocks;
 pub mod context;
 pub mod counters;
 pub mod files;
+pub mod lookup;
 pub mod memory;
 pub mod pipe;
 pub mod process;
 pub mod program;
+pub mod readiness;
+pub mod signal;
 pub mod timer;
 
 #[cfg(target_arch = "aarch64")]
@@ -17,6 +20,12 @@ mod arch;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod arch;
+
+/// A result by the instruction, as programs see it.
+#[inline(always)]
+fn checked(result: i64) -> std::io::Result<usize> {
+    usize::try_from(result).map_err(|_| std::io::Error::from_raw_os_error(-result as i32))
+}
 
 /// `getpid` by the system-call instruction itself.
 #[inline(always)]

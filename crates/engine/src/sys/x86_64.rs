@@ -53,6 +53,33 @@ pub(super) fn call0(number: libc::c_long) -> i64 {
     result
 }
 
+/// Any call, by the instruction: its result, or a negative error number.
+///
+/// # Safety
+/// The arguments must be what the kernel expects of `number`, and what they point to must be valid for it.
+#[inline(always)]
+pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> i64 {
+    let result: i64;
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the caller's; rax, rcx and r11 are declared.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a,
+            in("rsi") b,
+            in("rdx") c,
+            in("r10") d,
+            in("r8") e,
+            in("r9") f,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
 /// Saves what a call must preserve (rbx, rbp, r12 to r15, the control bits of x87 and SSE) and the stack pointer to
 /// `save`, and goes on at the stack `load` that was left the same way (System V ABI for x86-64, 3.2.1).
 ///

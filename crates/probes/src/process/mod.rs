@@ -3,8 +3,9 @@
 mod fork_exec;
 mod fork_exit;
 mod shell;
+mod thread;
 
-crate::group!("process": fork_exit fork_exec shell);
+crate::group!("process": fork_exit fork_exec shell thread);
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,96 @@
+//! Finding files by name, as operations to be measured: stat, fstat, open and close by the system-call instruction.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+
+use super::{arch, checked};
+
+/// A path, made ready for the kernel before anything is timed.
+#[derive(Debug, Clone)]
+pub struct KernelPath(CString);
+
+impl KernelPath {
+    /// An error when the path has a zero byte in it.
+    pub fn new(path: &Path) -> io::Result<KernelPath> {
+        Ok(KernelPath(CString::new(path.as_os_str().as_bytes())?))
+    }
+
+    /// The file's status by its path: newfstatat(2), which stat(3) is on every architecture.
+    #[inline(always)]
+    pub fn stat(&self) -> io::Result<()> {
+        let mut status = MaybeUninit::<libc::stat>::uninit();
+        let arguments = [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, status.as_mut_ptr() as usize, 0, 0, 0];
+        // SAFETY: a path that ends in 0, and room for one status.
+        checked(unsafe { arch::call(libc::SYS_newfstatat, arguments) }).map(drop)
+    }
+
+    /// Opens the file to read and closes it: openat(2) and close(2).
+    #[inline(always)]
+    pub fn open_close(&self) -> io::Result<()> {
+        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        // SAFETY: a path that ends in 0; no file is created, so that no mode is read.
+        let file = checked(unsafe {
+            arch::call(libc::SYS_openat, [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, flags, 0, 0, 0])
+        })?;
+        // SAFETY: closes the descriptor that has just been made, which nobody else knows.
+        checked(unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) }).map(drop)
+    }
+}
+
+/// The status of an open file: fstat(2).
+#[inline(always)]
+pub fn fstat(file: &OwnedFd) -> io::Result<()> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: room for one status.
+    let result =
+        unsafe { arch::call(libc::SYS_fstat, [file.as_raw_fd() as usize, status.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    checked(result).map(drop)
+}
+
+/// The type of the filesystem that holds `path`, as the kernel names its magic number here; its number in hex otherwise.
+pub fn filesystem(path: &Path) -> io::Result<String> {
+    let magic = rustix::fs::statfs(path)?.f_type as u64 & 0xffff_ffff;
+    // The numbers are those of linux/magic.h.
+    Ok(match magic {
+        0x0102_1994 => "tmpfs".into(),
+        0xef53 => "ext4".into(),
+        0x5846_5342 => "xfs".into(),
+        0x9123_683e => "btrfs".into(),
+        0x794c_7630 => "overlay".into(),
+        0x6969 => "nfs".into(),
+        other => format!("{other:#x}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_found_and_what_is_not_is_an_error() {
+        let here = KernelPath::new(Path::new("/proc/self/exe")).unwrap();
+        here.stat().unwrap();
+        here.open_close().unwrap();
+        fstat(&super::super::files::open(Path::new("/dev/null"), false).unwrap()).unwrap();
+        let nowhere = KernelPath::new(Path::new("/proc/self/nothing")).unwrap();
+        assert_eq!(nowhere.stat().unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(nowhere.open_close().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn opening_and_closing_leaves_no_descriptor() {
+        let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let path = KernelPath::new(Path::new("/dev/null")).unwrap();
+        // Other tests open files meanwhile, but not a thousand.
+        let before = open();
+        for _ in 0..1000 {
+            path.open_close().unwrap();
+        }
+        assert!(open() < before + 500);
+    }
+}

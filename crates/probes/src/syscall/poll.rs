@@ -1,0 +1,45 @@
+//! Probe syscall.poll: asking once about many descriptors.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "poll", zh: "多路等待 poll" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::CORE_CYCLES],
+    explain: Explain {
+        what: Text {
+            en: "ppoll by the system-call instruction over a number of descriptors, to read, with a timeout of zero: the kernel \
+                 looks, answers and does not wait. kind=file: the read end of a pipe with a byte in it, so that all are ready, as \
+                 regular files always are; kind=tcp: a TCP connection over loopback on which nothing has come.",
+            zh: "用系统调用指令对若干描述符执行 ppoll（可读，超时为零）：内核查看、回答，不等待。kind=file：一个有一字节可读的管道读端，全部就绪， \
+                 与普通文件一样；kind=tcp：没有数据到达的回环 TCP 连接。",
+        },
+        why: Text {
+            en: "What select does without its limits: a list of descriptors is read, and the answers are written back at every call.",
+            zh: "没有 select 限制的同类调用：每次都读入描述符列表，并写回结果。",
+        },
+        reading: Text {
+            en: "Linear like select, with 8 bytes a descriptor copied in and 2 out. \
+                 Where thousands of mostly idle connections are watched, syscall.epoll shows what is saved.",
+            zh: "与 select 一样线性增长，每个描述符复制进 8 字节、写回 2 字节。监视成千上万个大多空闲的连接时，看 syscall.epoll 能省下多少。",
+        },
+    },
+    axes: &[super::DESCRIPTORS, super::KIND],
+    cross: &[],
+    limit: Limit::CyclesPerOp,
+    blocking: false,
+    needs: &[],
+    replaces: &["lat_select"],
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let set = super::descriptors(case)?;
+    let mut poll = set.poll();
+    let ask = || poll.ask();
+    case.time(ask)
+}
