@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hostmark_model::{BlockDevice, DirectoryFact, Purpose, StorageFacts};
+use rustix::fs::Access;
 
 use crate::cgroups::unescaped;
 use crate::memory::chosen;
@@ -93,7 +94,9 @@ fn directory(root: &Root, mounts: &[Mount], purpose: Purpose, path: PathBuf) -> 
         .filter(|mount| seen.starts_with(Path::new(&mount.point)))
         .max_by_key(|mount| Path::new(&mount.point).components().count());
     let is_local = mount.is_some_and(|m| !REMOTE.contains(&m.filesystem.as_str()) && !m.filesystem.starts_with("fuse"));
-    let room = present.filter(|_| is_local).and_then(|present| rustix::fs::statvfs(&present).ok());
+    let present = present.filter(|_| is_local);
+    let room = present.as_ref().and_then(|present| rustix::fs::statvfs(present).ok());
+    let may_write = |present: PathBuf| rustix::fs::access(&present, Access::WRITE_OK | Access::EXEC_OK).is_ok();
     DirectoryFact {
         purpose,
         path: path.display().to_string(),
@@ -103,5 +106,6 @@ fn directory(root: &Root, mounts: &[Mount], purpose: Purpose, path: PathBuf) -> 
         options: mount.map(|mount| mount.options.clone()).unwrap_or_default(),
         total_bytes: room.as_ref().map(|room| room.f_blocks.saturating_mul(room.f_frsize)),
         available_bytes: room.as_ref().map(|room| room.f_bavail.saturating_mul(room.f_frsize)),
+        writable: present.map(may_write),
     }
 }

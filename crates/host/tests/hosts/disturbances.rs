@@ -47,7 +47,7 @@ fn rules_of_known_machines_fire_and_no_others() {
 fn a_machine_without_sys_is_judged_by_what_is_left() {
     let tree = machines::small_guest();
     tree.remove("/sys");
-    assert_eq!(at_rest(&tree.facts()), ["nested_paging_unknown"]);
+    assert_eq!(at_rest(&tree.facts()), ["nested_paging_unknown", "no_sys"]);
 }
 
 #[test]
@@ -55,13 +55,14 @@ fn a_read_only_system_keeps_no_runs() {
     let tree = machines::one_cpu();
     tree.file("/proc/self/mountinfo", "27 1 254:0 / / ro,relatime - squashfs /dev/vda rw\n");
     let host = tree.facts();
-    assert_eq!(at_rest(&host), ["single_cpu", "no_room_for_runs"]);
-    assert!(host_findings(&host, &Disturbed::default())[1].effect.en.contains("read-only"));
+    assert_eq!(at_rest(&host), ["single_cpu", "no_room_for_runs", "no_scratch"]);
+    let found = host_findings(&host, &Disturbed::default());
+    assert!(found[1..].iter().all(|finding| finding.effect.en.contains("read-only")));
 }
 
 #[test]
 fn each_fact_calls_its_own_rule() {
-    let cases: [(&str, Change); 15] = [
+    let cases: [(&str, Change); 17] = [
         ("cpu_quota", |host| host.limits.cpu_quota = Some(1.5)),
         ("single_cpu", |host| host.cpus[1].allowed = false),
         ("smt_siblings", |host| {
@@ -89,6 +90,14 @@ fn each_fact_calls_its_own_rule() {
             let data = DirectoryFact { purpose: Purpose::Data, available_bytes: Some(4096), ..Default::default() };
             host.storage.directories = vec![data];
         }),
+        ("no_room_for_runs", |host| {
+            let data = DirectoryFact { purpose: Purpose::Data, writable: Some(false), ..Default::default() };
+            host.storage.directories = vec![data];
+        }),
+        ("no_scratch", |host| {
+            let scratch = DirectoryFact { purpose: Purpose::Scratch, writable: Some(false), ..Default::default() };
+            host.storage.directories = vec![scratch];
+        }),
     ];
     for (id, change) in cases {
         assert_eq!(after(change), [id]);
@@ -97,7 +106,8 @@ fn each_fact_calls_its_own_rule() {
 
 #[test]
 fn what_is_harmless_calls_none() {
-    let cases: [Change; 13] = [
+    let cases: [Change; 14] = [
+        |host| host.storage.directories = vec![DirectoryFact { writable: Some(true), ..Default::default() }],
         |host| host.limits.cpu_quota = Some(2.0),
         |host| host.cpu.governor = Some("performance".into()),
         |host| host.cpu.turbo = Some(false),

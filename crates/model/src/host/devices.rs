@@ -95,6 +95,8 @@ pub struct DirectoryFact {
     pub total_bytes: Option<u64>,
     /// What this user may still write to it.
     pub available_bytes: Option<u64>,
+    /// Whether this user may make files in it, or in what there is of its path; none for a remote one.
+    pub writable: Option<bool>,
 }
 
 /// One network interface.

@@ -5,6 +5,7 @@ mod clock;
 mod cpus;
 mod frequency;
 mod kernel_entry;
+mod kernel_files;
 mod memory;
 mod permissions;
 mod place;
@@ -45,6 +46,8 @@ pub static HOST_RULES: &[&HostRule] = &[
     &kernel_entry::SECCOMP,
     &memory::NO_HUGE_PAGES,
     &virtualization::UNKNOWN_PAGING,
+    &place::SCRATCH,
+    &kernel_files::NO_SYS,
     &permissions::PERF,
 ];
 

@@ -1,0 +1,262 @@
+//! Hosts that lack something or are disturbed: `host` names it, and `run` adapts or skips with the reason.
+
+#[path = "support/skip.rs"]
+mod skip;
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+use hostmark_model::{BusyTask, CaseRecord, HostReport, Outcome, Run, load_run};
+use skip::skipped;
+use support::{Home, PROGRAM, ended};
+
+/// Runs are timed, and one of these tests keeps a CPU busy: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// hostmark behind a shell that first makes the world smaller; none where that cannot be had here.
+struct Smaller<'a> {
+    home: &'a Home,
+    /// A program that starts the shell, with its arguments.
+    outside: &'a [&'a str],
+    /// What the shell does before it becomes hostmark.
+    inside: String,
+}
+
+impl Smaller<'_> {
+    fn start(&self, what: &[&str]) -> Command {
+        let mut command = self.home.start(self.outside.first().unwrap_or(&"sh"));
+        let rest = self.outside.get(1..).unwrap_or_default();
+        let shell = if self.outside.is_empty() { &[][..] } else { &["sh"] };
+        command.args(rest).args(shell).args(["-c", &format!("{} && exec \"$@\"", self.inside), "sh"]).args(what);
+        command
+    }
+
+    fn can_be_had(&self) -> bool {
+        self.start(&[PROGRAM, "--version"]).output().is_ok_and(|output| output.status.success())
+    }
+
+    /// Exit code and report of `host --check`.
+    fn host(&self) -> (i32, HostReport) {
+        let (code, out, errors) = ended(&mut self.start(&[PROGRAM, "host", "--check", "--format", "json"]));
+        assert_eq!(errors, "");
+        (code, serde_json::from_str(&out).unwrap())
+    }
+
+    /// A run that ended well, in which nothing failed, and what it said on standard error.
+    fn run(&self, filters: &[&str]) -> (Run, String) {
+        let (code, json, errors) = ended(self.start(&[PROGRAM, "run"]).args(filters).args(["--format", "json"]));
+        assert_eq!(code, 0, "{errors}");
+        let run = load_run(&json).unwrap();
+        for case in &run.cases {
+            assert!(!matches!(case.outcome, Outcome::Failed { .. }), "{case:?}");
+        }
+        (run, errors)
+    }
+
+    /// What people are shown of a run.
+    fn table(&self, filters: &[&str]) -> String {
+        ended(self.start(&[PROGRAM, "run"]).args(filters)).1
+    }
+}
+
+fn ids(report: &HostReport) -> Vec<&str> {
+    report.findings.iter().map(|finding| finding.id.as_str()).collect()
+}
+
+fn reason_of<'a>(run: &'a Run, id: &str) -> &'a str {
+    let case = run.cases.iter().find(|case| case.id == id).unwrap_or_else(|| panic!("{id} is absent"));
+    match &case.outcome {
+        Outcome::Skipped { reason } => reason,
+        _ => "",
+    }
+}
+
+fn is_measured(run: &Run, probe: &str) -> bool {
+    run.cases.iter().any(|case| case.probe == probe && case.measured().is_some())
+}
+
+/// A control group while it lives.
+struct ControlGroup(PathBuf);
+
+impl ControlGroup {
+    /// Of the first controller, version 1 or 2, that can be had with these settings.
+    fn of(places: &[(&str, &[(&str, &str)])]) -> Option<ControlGroup> {
+        let name = format!("hostmark-lacking-{}", std::process::id());
+        places.iter().find_map(|(parent, settings)| {
+            let path = Path::new(parent).join(&name);
+            fs::create_dir(&path).ok()?;
+            let group = ControlGroup(path);
+            let are_set = settings.iter().all(|(file, value)| fs::write(group.0.join(file), value).is_ok());
+            are_set.then_some(group)
+        })
+    }
+
+    fn enter(&self) -> String {
+        format!("echo $$ > '{}'", self.0.join("cgroup.procs").display())
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_quota_of_half_a_cpu_is_named_and_a_run_under_it_says_so() {
+    let _alone = alone();
+    let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")];
+    let second: &[_] = &[("cpu.max", "50000 100000")];
+    let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
+    let Some(group) = ControlGroup::of(&places) else { return skipped("no CPU control group can be made here") };
+    let home = Home::new();
+    let inside = Smaller { home: &home, outside: &[], inside: group.enter() };
+    let (code, report) = inside.host();
+    assert_eq!((code, report.findings[0].id.as_str()), (1, "host.cpu_quota"));
+    let (run, errors) = inside.run(&["clock.loop", "cpu.frequency"]);
+    assert_eq!((run.host.limits.cpu_quota, errors.as_str()), (Some(0.5), ""));
+    assert!(is_measured(&run, "clock.loop") && is_measured(&run, "cpu.frequency"));
+    assert!(inside.table(&["clock.loop"]).contains("! a CPU quota of 0.500"));
+}
+
+/// A process that wants a whole CPU while it lives.
+struct Neighbour(Child);
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_busy_neighbour_is_named_and_its_marks_are_on_the_samples() {
+    let _alone = alone();
+    let one = rustix::thread::sched_getaffinity(None).map(|set| (0..1024).find(|cpu| set.is_set(*cpu)));
+    let Ok(Some(one)) = one else { return skipped("no CPU below 1024 may be used") };
+    let cpu = one.to_string();
+    let mut spin = Command::new("taskset");
+    spin.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
+    let Ok(child) = spin.spawn() else { return skipped("there is no taskset here") };
+    let neighbour = Neighbour(child);
+    let home = Home::new();
+    let beside = Smaller { home: &home, outside: &[], inside: "true".into() };
+    let named = (0..5).any(|_| {
+        let (code, report) = beside.host();
+        // Ours, unless this machine is so busy that another one takes more than a share of one CPU.
+        let is_ours = |busy: &BusyTask| busy.pid == neighbour.0.id() || busy.cpus > 0.3;
+        code == 1 && ids(&report).contains(&"host.busy_process") && report.disturbed.busy.as_ref().is_some_and(is_ours)
+    });
+    assert!(named, "no look in five saw the process {}", neighbour.0.id());
+    let (run, _) = beside.run(&["clock.loop", "--cpu", &cpu]);
+    assert!(!run.disturbances.is_empty());
+    // Two on one CPU: the scheduler has to let ours wait, and the marks say so.
+    let noise = &run.cases[0].measured().unwrap().noise;
+    assert!(noise.tainted > 0 && noise.run_delay_ns > 0.0, "{noise:?}");
+}
+
+#[test]
+fn a_memory_limit_is_named_and_what_does_not_fit_is_skipped() {
+    let _alone = alone();
+    const LIMIT: u64 = 192 << 20;
+    let text = LIMIT.to_string();
+    let (first, second) = ([("memory.limit_in_bytes", text.as_str())], [("memory.max", text.as_str())]);
+    let places: [(&str, &[_]); 2] = [("/sys/fs/cgroup/memory", &first), ("/sys/fs/cgroup", &second)];
+    let Some(group) = ControlGroup::of(&places) else { return skipped("no memory control group can be made here") };
+    let home = Home::new();
+    let inside = Smaller { home: &home, outside: &[], inside: group.enter() };
+    let (code, report) = inside.host();
+    assert_eq!((code, report.host.limits.memory_limit_bytes), (1, Some(LIMIT)));
+    assert!(ids(&report).contains(&"host.little_memory"));
+    let (run, _) = inside.run(&["memory.read@size=1G,page=base", "memory.read@size=64K"]);
+    assert!(is_measured(&run, "memory.read"));
+    let large = run.cases.iter().find(|case| case.params.get("size") == Some("1073741824")).unwrap();
+    assert!(reason_of(&run, &large.id).starts_with("needs 1024 MiB of memory, and may fill "), "{large:?}");
+}
+
+/// A mount namespace of one's own, in which mounts go nowhere else.
+const OWN_MOUNTS: &[&str] = &["unshare", "--mount", "--propagation", "private"];
+
+#[test]
+fn without_sys_the_host_says_what_stays_unknown_and_runs_are_measured() {
+    let _alone = alone();
+    let home = Home::new();
+    let inside = Smaller { home: &home, outside: OWN_MOUNTS, inside: "mount -t tmpfs hostmark-test /sys".into() };
+    if !inside.can_be_had() {
+        return skipped("no mount namespace can be had here");
+    }
+    let (_, report) = inside.host();
+    assert!(ids(&report).contains(&"host.no_sys"), "{:?}", ids(&report));
+    assert!(!report.host.usable_cpus().is_empty() && report.host.memory.total_bytes > 0);
+    let (run, errors) = inside.run(&["clock.loop", "memory.read@size=64K"]);
+    assert_eq!(errors, "");
+    assert!(is_measured(&run, "clock.loop") && is_measured(&run, "memory.read"));
+    // The same host with its files has nothing of the kind to say.
+    let whole = Smaller { home: &home, outside: &[], inside: "true".into() };
+    assert!(!Path::new("/sys/devices/system").exists() || !ids(&whole.host().1).contains(&"host.no_sys"));
+}
+
+#[test]
+fn on_a_read_only_root_the_run_is_shown_and_what_needs_files_is_skipped() {
+    let _alone = alone();
+    let home = Home::new();
+    // The places of this test may lie on a file system of their own: each is made read-only by itself.
+    let read_only = |path: &Path| {
+        let path = path.display();
+        format!("mount --bind '{path}' '{path}' && mount -o remount,bind,ro '{path}'")
+    };
+    let places = [home.data.path(), home.scratch.path()].map(read_only).join(" && ");
+    let inside = format!("mount -o remount,bind,ro / && {places}");
+    let inside = Smaller { home: &home, outside: OWN_MOUNTS, inside };
+    if !inside.can_be_had() {
+        return skipped("no mount namespace can be had here");
+    }
+    let (code, report) = inside.host();
+    let named = ids(&report);
+    assert!(code == 1 && named.contains(&"host.no_room_for_runs") && named.contains(&"host.no_scratch"), "{named:?}");
+    let (run, errors) = inside.run(&["clock.loop", "process.shell"]);
+    assert!(errors.starts_with("hostmark: the run cannot be kept (") && errors.ends_with("; name a file by --out\n"));
+    assert!(is_measured(&run, "clock.loop"));
+    let no_files = |case: &CaseRecord| {
+        reason_of(&run, &case.id).starts_with("no scratch directory ")
+            && reason_of(&run, &case.id).contains("Read-only")
+    };
+    assert!(run.cases.iter().any(no_files), "{:?}", run.cases.iter().map(|case| &case.id).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_unprivileged_user_is_named_and_measures() {
+    let _alone = alone();
+    let home = Home::new();
+    let outside = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let inside = Smaller { home: &home, outside: &outside, inside: "true".into() };
+    if !inside.can_be_had() {
+        return skipped("no other user can be had here, or it cannot start the program");
+    }
+    let let_in = |directory: &Path, mode| {
+        fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let_in(home.data.path(), 0o755);
+    let_in(home.scratch.path(), 0o777);
+    let (code, report) = inside.host();
+    assert!(!report.host.limits.is_root && code == 1);
+    // Where runs go is root's here, and where probes write is everybody's.
+    assert!(ids(&report).contains(&"host.no_room_for_runs") && !ids(&report).contains(&"host.no_scratch"));
+    let room = report.findings.iter().find(|finding| finding.id == "host.no_room_for_runs").unwrap();
+    assert!(room.effect.en.contains("not this user's to write"), "{room:?}");
+    let page = ended(&mut inside.start(&[PROGRAM, "host"])).1;
+    assert!(page.contains("not root"), "{page}");
+    let_in(home.data.path(), 0o777);
+    let (run, errors) = inside.run(&["clock.loop", "process.shell"]);
+    assert_eq!(errors, "");
+    assert!(is_measured(&run, "clock.loop") && is_measured(&run, "process.shell"));
+    assert!(!ids(&inside.host().1).contains(&"host.no_room_for_runs"));
+}
