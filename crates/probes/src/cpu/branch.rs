@@ -33,13 +33,14 @@ pub static PROBE: Probe = Probe {
             zh: "预测器会学习分支历史，即使是会重复的随机序列。代价开始上升的长度，说明核心能记住多少历史：大型解释器和数据库的快慢取决于此。",
         },
         reading: Text {
-            en: "1 to 3 core cycles while the pattern is known, which pattern=2 shows; 7 to 12 where half of the guesses are \
-                 wrong, as in pattern=1048576. The step between lies at some 2K to 8K directions for Intel to Cascade Lake, \
-                 at 10K to 40K for later Intel, AMD Zen and large arm cores. An early or gradual step tells of a sibling thread that \
-                 shares the predictor, or of one that is flushed often (IBPB, a busy host).",
-            zh: "模式已知时为 1 到 3 个核心周期，见 pattern=2；猜错一半时为 7 到 12，见 pattern=1048576。两者之间的台阶：Cascade Lake 及以前的 \
-                 Intel 约在 2K 到 8K 个方向，之后的 Intel、AMD Zen 和大型 arm 核心约在 10K 到 40K。台阶过早或平缓，说明兄弟线程在共用预测器，或\
-                 预测器常被清空（IBPB、宿主机繁忙）。",
+            en: "3 or 4 core cycles while the pattern is known, the pace of the loop itself, which pattern=2 shows; 8 to 13 where \
+                 half of the guesses are wrong, as in pattern=1048576; the difference is what cpu.misprediction tells. The step \
+                 between lies at some 2K to 4K directions for Intel to Cascade Lake, at 10K to 40K for later Intel, AMD Zen \
+                 and large arm cores. An early or gradual step tells of a sibling thread that shares the predictor, or of \
+                 one that is flushed often (IBPB, a busy host).",
+            zh: "模式已知时为 3 或 4 个核心周期，即循环自身的节奏，见 pattern=2；猜错一半时为 8 到 13，见 pattern=1048576；其差别由 cpu.misprediction\
+                 给出。两者之间的台阶：Intel 到 Cascade Lake 为止约在 2K 到 4K 个方向，之后的 Intel、AMD Zen 和大型 arm 核心约在 10K 到 40K。\
+                 台阶过早或平缓，说明兄弟线程在共用预测器，或预测器常被清空（IBPB、宿主机繁忙）。",
         },
     },
     axes: &[Axis::count(

@@ -78,7 +78,7 @@ fn measure(case: &mut Case) -> Result<()> {
 /// millisecond for which cores keep the clock of wide vectors after the last of them.
 const ADDITIONS: u64 = 150_000;
 /// Turns of multiply-adds before: 0.1 to 0.5 ms, by the width and the number of pipes.
-const TURNS: u64 = 8_000;
+const TURNS: u64 = 4_000;
 
 fn beside_vectors(case: &mut Case) -> Result<()> {
     let widest = flops::widest();

@@ -2,7 +2,7 @@
 
 use std::arch::{asm, is_x86_feature_detected};
 
-use super::{FlopsKernel, MOST_LANES, Variant};
+use super::{FlopsKernel, Variant};
 
 /// Multiplier of the kernels without fused instructions: so near one that nothing overflows in hours.
 const FACTOR_F32: f32 = 1.000_000_1;
@@ -16,15 +16,16 @@ fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
 }
 
-/// Fused multiply-adds: x = x / 2 + 1, which tends to two and stays there. Eight rounds a turn over all accumulators.
+/// Fused multiply-adds: x = x / 2 + 1, which tends to two and stays there. 240 a turn,
+/// so that the loop's own jump, which costs some cores several cycles, does not count.
 macro_rules! fused {
-    ($name:ident, $type:ty, $reg:literal, accumulators $list:literal, last $last:literal,
+    ($name:ident, $type:ty, $reg:literal, rounds $rounds:literal, accumulators $list:literal, last $last:literal,
      constants $half:literal $one:literal, broadcast [$($broadcast:expr),+], $fma:literal, $add:literal, $mov:literal) => {
         /// # Safety
-        /// The CPU must have the instructions; `turns` is not zero.
-        unsafe fn $name(turns: u64, room: &mut [$type; MOST_LANES]) {
+        /// The CPU must have the instructions; `turns` is not zero; there is room for one vector.
+        unsafe fn $name(turns: u64, room: *mut $type) {
             let (half, one): ($type, $type) = (0.5, 1.0);
-            // SAFETY: one vector is stored to the room, which is larger; registers are declared by `clobber_abi`; the
+            // SAFETY: one vector is stored to the room, as the caller promises; registers are declared by `clobber_abi`; the
             // loop ends when its counter is zero.
             unsafe {
                 asm!(
@@ -34,7 +35,7 @@ macro_rules! fused {
                     ".endr",
                     ".p2align 6",
                     "2:",
-                    ".rept 8",
+                    concat!(".rept ", $rounds),
                     concat!(".irp i,", $list),
                     concat!($fma, " ", $reg, "\\i, ", $reg, $half, ", ", $reg, $one),
                     ".endr",
@@ -47,7 +48,7 @@ macro_rules! fused {
                     concat!($mov, " [rdi], ", $reg, "0"),
                     "vzeroupper",
                     inout("rcx") turns => _,
-                    inout("rdi") room.as_mut_ptr() => _,
+                    inout("rdi") room => _,
                     inout("rsi") &raw const half => _,
                     inout("rdx") &raw const one => _,
                     clobber_abi("sysv64"),
@@ -60,7 +61,7 @@ macro_rules! fused {
 
 macro_rules! fused_narrow {
     ($name:ident, $type:ty, $reg:literal, $broadcast:literal, $fma:literal, $add:literal) => {
-        fused!($name, $type, $reg, accumulators "0,1,2,3,4,5,6,7,8,9,10,11", last "1,2,3,4,5,6,7,8,9,10,11",
+        fused!($name, $type, $reg, rounds 20, accumulators "0,1,2,3,4,5,6,7,8,9,10,11", last "1,2,3,4,5,6,7,8,9,10,11",
                constants "12" "13",
                broadcast [concat!($broadcast, " ", $reg, "12, [rsi]"), concat!($broadcast, " ", $reg, "13, [rdx]")],
                $fma, $add, "vmovups");
@@ -70,7 +71,7 @@ macro_rules! fused_narrow {
 // 24 accumulators where there are 32 registers, 12 where there are 16: the pipes take two a cycle, for four or five cycles.
 macro_rules! fused_wide {
     ($name:ident, $type:ty, $broadcast:literal, $fma:literal, $add:literal) => {
-        fused!($name, $type, "zmm", accumulators "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23",
+        fused!($name, $type, "zmm", rounds 10, accumulators "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23",
                last "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23", constants "24" "25",
                broadcast [concat!($broadcast, " zmm24, [rsi]"), concat!($broadcast, " zmm25, [rdx]")],
                $fma, $add, "vmovups");
@@ -84,14 +85,14 @@ fused_narrow!(avx2_f64, f64, "ymm", "vbroadcastsd", "vfmadd213pd", "vaddpd");
 fused_wide!(avx512_f32, f32, "vbroadcastss", "vfmadd213ps", "vaddps");
 fused_wide!(avx512_f64, f64, "vbroadcastsd", "vfmadd213pd", "vaddpd");
 
-/// Seven multiplications and seven additions in turns, on registers of their own; eight rounds a turn.
+/// Seven multiplications and seven additions in turns, on registers of their own; 16 rounds a turn.
 macro_rules! separate {
     ($name:ident, $type:ty, $factor:ident, $mul:literal, $add:literal, $spread:literal) => {
         /// # Safety
-        /// `turns` is not zero.
-        unsafe fn $name(turns: u64, room: &mut [$type; MOST_LANES]) {
+        /// `turns` is not zero; there is room for one vector.
+        unsafe fn $name(turns: u64, room: *mut $type) {
             let (factor, one): ($type, $type) = ($factor, 1.0);
-            // SAFETY: one vector is stored to the room, which is larger; registers are declared by `clobber_abi`; the
+            // SAFETY: one vector is stored to the room, as the caller promises; registers are declared by `clobber_abi`; the
             // loop ends when its counter is zero.
             unsafe {
                 asm!(
@@ -102,7 +103,7 @@ macro_rules! separate {
                     ".endr",
                     ".p2align 6",
                     "2:",
-                    ".rept 8",
+                    ".rept 16",
                     ".irp i,0,1,2,3,4,5,6",
                     concat!($mul, " xmm\\i, xmm14"),
                     ".endr",
@@ -117,7 +118,7 @@ macro_rules! separate {
                     ".endr",
                     "movups [rdi], xmm0",
                     inout("rcx") turns => _,
-                    inout("rdi") room.as_mut_ptr() => _,
+                    inout("rdi") room => _,
                     inout("xmm14") factor => _,
                     inout("xmm15") one => _,
                     clobber_abi("sysv64"),
@@ -133,18 +134,21 @@ separate!(scalar_f64, f64, FACTOR_F64, "mulsd", "addsd", "shufpd");
 separate!(sse2_f32, f32, FACTOR_F32, "mulps", "addps", "shufps");
 separate!(sse2_f64, f64, FACTOR_F64, "mulpd", "addpd", "shufpd");
 
-/// Sum of `accumulators`, each halved and increased eight times a turn from one.
+/// Sum of so many accumulators, each halved and increased so often from one.
 #[cfg(test)]
-fn fused_sum(accumulators: f64, turns: u64) -> f64 {
-    accumulators * (0..8 * turns).fold(1.0, |x, _| x / 2.0 + 1.0)
+macro_rules! fused_sum {
+    ($type:ty, $accumulators:literal, $rounds:expr) => {{
+        let one = (0..$rounds).fold(1.0, |x: $type, _| x / 2.0 + 1.0);
+        (1..$accumulators).fold(one, |sum, _| sum + one)
+    }};
 }
 
 macro_rules! separate_sum {
     ($name:ident, $type:ty, $factor:ident) => {
         #[cfg(test)]
         fn $name(turns: u64) -> $type {
-            let product = (0..8 * turns).fold(1.0, |x: $type, _| x * $factor);
-            let sum = (0..8 * turns).fold(1.0, |x: $type, _| x + 1.0);
+            let product = (0..16 * turns).fold(1.0, |x: $type, _| x * $factor);
+            let sum = (0..16 * turns).fold(1.0, |x: $type, _| x + 1.0);
             [product; 6].into_iter().chain([sum; 7]).fold(product, |sum, x| sum + x)
         }
     };
@@ -169,31 +173,31 @@ pub(super) static KERNELS: &[FlopsKernel] = &[
     FlopsKernel {
         name: "scalar",
         is_available: || true,
-        single: variant!(scalar_f32, 112, 1, separate_sum_f32),
-        double: variant!(scalar_f64, 112, 1, separate_sum_f64),
+        single: variant!(scalar_f32, 224, 1, separate_sum_f32),
+        double: variant!(scalar_f64, 224, 1, separate_sum_f64),
     },
     FlopsKernel {
         name: "sse2",
         is_available: || true,
-        single: variant!(sse2_f32, 112, 4, separate_sum_f32),
-        double: variant!(sse2_f64, 112, 2, separate_sum_f64),
+        single: variant!(sse2_f32, 224, 4, separate_sum_f32),
+        double: variant!(sse2_f64, 224, 2, separate_sum_f64),
     },
     FlopsKernel {
         name: "fma-128",
         is_available: has_fma,
-        single: variant!(fma128_f32, 192, 4, |turns| fused_sum(12.0, turns) as f32),
-        double: variant!(fma128_f64, 192, 2, |turns| fused_sum(12.0, turns)),
+        single: variant!(fma128_f32, 480, 4, |turns| fused_sum!(f32, 12, 20 * turns)),
+        double: variant!(fma128_f64, 480, 2, |turns| fused_sum!(f64, 12, 20 * turns)),
     },
     FlopsKernel {
         name: "avx2",
         is_available: has_fma,
-        single: variant!(avx2_f32, 192, 8, |turns| fused_sum(12.0, turns) as f32),
-        double: variant!(avx2_f64, 192, 4, |turns| fused_sum(12.0, turns)),
+        single: variant!(avx2_f32, 480, 8, |turns| fused_sum!(f32, 12, 20 * turns)),
+        double: variant!(avx2_f64, 480, 4, |turns| fused_sum!(f64, 12, 20 * turns)),
     },
     FlopsKernel {
         name: "avx512",
         is_available: has_avx512,
-        single: variant!(avx512_f32, 384, 16, |turns| fused_sum(24.0, turns) as f32),
-        double: variant!(avx512_f64, 384, 8, |turns| fused_sum(24.0, turns)),
+        single: variant!(avx512_f32, 480, 16, |turns| fused_sum!(f32, 24, 10 * turns)),
+        double: variant!(avx512_f64, 480, 8, |turns| fused_sum!(f64, 24, 10 * turns)),
     },
 ];
