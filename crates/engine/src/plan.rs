@@ -201,7 +201,7 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
 }
 
 fn in_order(axis: &Axis, points: &mut [String]) {
-    if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
+    if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies) {
         points.sort_by_key(|point| point.parse().unwrap_or(u64::MAX));
     }
 }
@@ -273,7 +273,24 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
     let value_of = |kind: AxisKind| {
         entry.probe.axes.iter().find(|axis| axis.kind == kind).and_then(|axis| case.id.params.get(axis.name))
     };
-    if let Some(threads) = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok()) {
+    let number = |kind: AxisKind| value_of(kind).and_then(|number| number.parse::<usize>().ok()).unwrap_or(1);
+    let copies = number(AxisKind::Copies);
+    if copies > 1 {
+        let have = host.usable_cpus().len();
+        let is_apart = number(AxisKind::Threads) > 1
+            || value_of(AxisKind::Placement).is_some_and(|placement| placement != Placement::SameCpu.name());
+        match copies <= have {
+            _ if is_apart => {
+                case.skip = case.skip.or(Some("a copy has one CPU: one thread, or two parties on the same CPU".into()));
+            }
+            true => {
+                // The first is the CPU of the case without further copies, so that the two compare.
+                let others = host_facts::spread(host, have).into_iter().filter(|&other| other != cpu);
+                case.cpus.extend(others.take(copies - 1));
+            }
+            false => case.skip = case.skip.or(Some(format!("needs {copies} CPUs, and may use {have} here"))),
+        }
+    } else if let Some(threads) = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok()) {
         let have = host.usable_cpus().len();
         match threads {
             1 => {}
@@ -379,7 +396,7 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
             Some(bytes) if bytes > 0 => Ok(bytes.to_string()),
             _ => Err(no_value("bytes, as 4096, 32K, 64M or 1G".into())),
         },
-        AxisKind::Count | AxisKind::Threads => match value.parse::<u64>() {
+        AxisKind::Count | AxisKind::Threads | AxisKind::Copies => match value.parse::<u64>() {
             Ok(count) if count > 0 => Ok(count.to_string()),
             _ => Err(no_value("a positive whole number".into())),
         },

@@ -330,6 +330,7 @@ impl Runner<'_> {
             ),
             cpus,
             iterations,
+            accompanies: false,
         }
     }
 
