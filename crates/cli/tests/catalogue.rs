@@ -263,7 +263,7 @@ fn the_default_is_a_point_of_its_axis() {
 #[test]
 fn numeric_axes_have_numbers_for_points() {
     for (entry, axis) in axes() {
-        if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
+        if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies) {
             let all = points(axis, &guest(), Profile::Thorough);
             // A default may be a word, as `auto`.
             let bad: Vec<_> = all
@@ -323,7 +323,10 @@ fn whatever_a_probe_names_exists() {
         let axis = |name: &str| probe.axes.iter().find(|axis| axis.name == name);
         if let Limit::Rising(name) = probe.limit {
             let kind = axis(name).map(|axis| axis.kind);
-            assert!(matches!(kind, Some(AxisKind::Size | AxisKind::Count | AxisKind::Threads)), "{id}: {name}");
+            assert!(
+                matches!(kind, Some(AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)),
+                "{id}: {name}"
+            );
         }
         for name in probe.cross.iter().flat_map(|cross| cross.axes) {
             assert!(axis(name).is_some(), "{id}: {name}");

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use hostmark_model::{BusyTask, CaseRecord, HostReport, Outcome, Run, load_run};
 use skip::skipped;
-use support::{Home, PROGRAM, ended};
+use support::{Home, PROGRAM, ended, files};
 
 /// Runs are timed, and one of these tests keeps a CPU busy: one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -58,6 +58,7 @@ impl Smaller<'_> {
         for case in &run.cases {
             assert!(!matches!(case.outcome, Outcome::Failed { .. }), "{case:?}");
         }
+        assert_eq!(files(self.home.scratch.path()), Vec::<PathBuf>::new(), "left behind");
         (run, errors)
     }
 
@@ -200,8 +201,8 @@ fn without_sys_the_host_says_what_stays_unknown_and_runs_are_measured() {
     assert_eq!(errors, "");
     assert!(is_measured(&run, "clock.loop") && is_measured(&run, "memory.read"));
     // The same host with its files has nothing of the kind to say.
-    let whole = Smaller { home: &home, outside: &[], inside: "true".into() };
-    assert!(!Path::new("/sys/devices/system").exists() || !ids(&whole.host().1).contains(&"host.no_sys"));
+    let (_, whole, _) = ended(&mut home.hostmark(&["host", "--format", "json"]));
+    assert!(!Path::new("/sys/devices/system").exists() || !whole.contains("host.no_sys"));
 }
 
 #[test]

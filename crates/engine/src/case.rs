@@ -9,6 +9,7 @@ use std::str::FromStr;
 use hostmark_model::{CaseId, Histogram, Order};
 
 use crate::clock::{Clock, CoreClock, Precision, Ticks};
+use crate::company::{self, Company};
 use crate::parallel;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::stop::{Checked, Result, Stop};
@@ -49,6 +50,7 @@ pub struct Case {
     witness: Witness,
     begun: Ticks,
     scratch: Option<PathBuf>,
+    company: Company,
     pub(crate) yielded: Yield,
 }
 
@@ -61,9 +63,10 @@ impl Case {
         precision: Precision,
         core: Option<CoreClock>,
         witness: Witness,
+        company: Company,
     ) -> Case {
         let begun = clock.start();
-        Case { id, order, clock, precision, core, witness, begun, scratch: None, yielded: Yield::default() }
+        Case { id, order, clock, precision, core, witness, begun, scratch: None, company, yielded: Yield::default() }
     }
 
     /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
@@ -96,6 +99,9 @@ impl Case {
     }
 
     fn sample(&mut self, amount: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        if self.meet()? {
+            return company::for_ever(&self.clock, body);
+        }
         let hint = self.order.iterations;
         let mut sampler = Sampler {
             clock: &self.clock,
@@ -108,10 +114,27 @@ impl Case {
         self.keep(samples, amount)
     }
 
+    /// Called by every verb before it measures: whoever does the same at once meets here. Whether this one only keeps
+    /// another company, and has to go on until it is killed.
+    fn meet(&mut self) -> Result<bool> {
+        self.company.meet()?;
+        self.begun = self.clock.start();
+        Ok(self.company.is_kept())
+    }
+
+    /// Called by the verbs that have several threads.
+    fn be_alone(&self) -> Result<()> {
+        match self.company {
+            Company::Alone => Ok(()),
+            _ => Err(Stop::skipped("copies of several threads are not measured")),
+        }
+    }
+
     fn keep(&mut self, samples: Samples, amount: u64) -> Result<()> {
         if self.yielded.samples.is_some() {
             return Err(Stop::failed("the probe measured twice in one round"));
         }
+        self.company.part()?;
         self.yielded.samples = Some(samples);
         self.yielded.amount = amount;
         Ok(())
@@ -125,6 +148,7 @@ impl Case {
         amount: u64,
         make: impl Fn(Cpu) -> Result<W> + Sync,
     ) -> Result<()> {
+        self.be_alone()?;
         let clock = parallel::common_clock(&self.order.clock, &self.clock);
         let samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, amount, make)?;
         // The counts are already bytes or operations.
@@ -134,6 +158,7 @@ impl Case {
     /// The time that an operation takes each of several workers that do it at once, from the same window as
     /// [`Case::parallel`]: all workers' time over all their operations.
     pub fn parallel_time<W: FnMut(u64)>(&mut self, cpus: &[Cpu], make: impl Fn(Cpu) -> Result<W> + Sync) -> Result<()> {
+        self.be_alone()?;
         let clock = parallel::common_clock(&self.order.clock, &self.clock);
         let mut samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, 1, make)?;
         samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
@@ -148,6 +173,7 @@ impl Case {
         amount: u64,
         make: impl Fn(usize) -> Result<P> + Sync,
     ) -> Result<()> {
+        self.be_alone()?;
         let samples = together::measure(&self.clock, &self.witness, self.order.budget_ns as f64, cpus, make)?;
         self.keep(samples, amount)
     }
@@ -177,6 +203,9 @@ impl Case {
 
     /// Like [`Case::observe`], as a rate: `amount` is done in the time that `next` returns.
     pub fn observe_rate(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+        if self.meet()? {
+            return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
+        }
         let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
         // The first is thrown away, as every round's first sample is.
         next(&self.clock)?;
@@ -198,6 +227,9 @@ impl Case {
     ///
     /// [`Quantity::P99`]: crate::probe::Quantity::P99
     pub fn tails(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+        if self.meet()? {
+            return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
+        }
         let sampler =
             TailSampler { clock: &self.clock, witness: &self.witness, budget_ns: self.order.budget_ns as f64 };
         let (samples, histogram) = sampler.take(self.order.iterations, &mut next)?;
@@ -207,7 +239,12 @@ impl Case {
 
     /// Values that are no times, in the probe's unit: sizes, counts, the clock's own step.
     pub fn count(&mut self, mut next: impl FnMut() -> Result<f64>) -> Result<()> {
+        if self.meet()? {
+            return company::for_ever(&self.clock, &mut |_| next().map(drop));
+        }
         let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
+        // The first is thrown away, as every round's first sample is.
+        next()?;
         let begin = self.clock.start();
         loop {
             let before = self.witness.read();
@@ -224,6 +261,9 @@ impl Case {
     /// Values that are no times and that `next` finds by times of its own: at which stride, of how many pages a cost
     /// changes. None is an attempt that showed nothing; a round without any other has not measured.
     pub fn search(&mut self, mut next: impl FnMut(&Clock) -> Result<Option<f64>>) -> Result<()> {
+        if self.meet()? {
+            return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
+        }
         let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
         let begin = self.clock.start();
         loop {
@@ -375,9 +415,11 @@ impl Case {
         self.precision
     }
 
-    /// Removes the scratch directory, when one was made.
+    /// Ends the company, and removes the scratch directory, when one was made by this worker or by one that kept it company.
     pub(crate) fn clean(&mut self) {
-        if let Some(path) = self.scratch.take() {
+        let was_led = matches!(std::mem::replace(&mut self.company, Company::Alone), Company::Led(_));
+        let path = self.scratch.take().or_else(|| was_led.then(|| PathBuf::from(&self.order.scratch)));
+        if let Some(path) = path {
             // The janitor tries again when the run ends.
             let _ = fs::remove_dir_all(path);
         }

@@ -22,9 +22,10 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         line_bytes: 64,
         memory_bytes: 1 << 20,
         scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
+        accompanies: false,
     };
     let precision = Precision::of(&clock);
-    Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind)
+    Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind, Company::Alone)
 }
 
 fn values(case: &Case) -> Vec<f64> {

@@ -8,6 +8,7 @@ pub mod sys;
 
 mod budget;
 mod case;
+mod company;
 mod conversation;
 mod derived;
 mod estimate;

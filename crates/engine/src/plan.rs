@@ -206,7 +206,7 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
 }
 
 fn in_order(axis: &Axis, points: &mut [String]) {
-    if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads) {
+    if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies) {
         points.sort_by_key(|point| point.parse().unwrap_or(u64::MAX));
     } else if axis.kind == AxisKind::Nodes {
         points.sort_by_key(|point| node_pair(point));
@@ -292,7 +292,23 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
     };
     let have = host.usable_cpus().len();
     let threads = |value: &str| if value == ALL { Some(have) } else { value.parse::<usize>().ok() };
-    if let Some(threads) = value_of(AxisKind::Threads).and_then(threads) {
+    let threads = value_of(AxisKind::Threads).and_then(threads);
+    let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);
+    if copies > 1 {
+        let is_apart = threads.is_some_and(|threads| threads > 1)
+            || value_of(AxisKind::Placement).is_some_and(|placement| placement != Placement::SameCpu.name());
+        match copies <= have {
+            _ if is_apart => {
+                case.skip = case.skip.or(Some("a copy has one CPU: one thread, or two parties on the same CPU".into()));
+            }
+            true => {
+                // The first is the CPU of the case without further copies, so that the two compare.
+                let others = host_facts::spread(host, have).into_iter().filter(|&other| other != cpu);
+                case.cpus.extend(others.take(copies - 1));
+            }
+            false => case.skip = case.skip.or(Some(format!("needs {copies} CPUs, and may use {have} here"))),
+        }
+    } else if let Some(threads) = threads {
         match threads {
             1 => {}
             2.. if threads <= have => case.cpus = host_facts::spread(host, threads),
@@ -428,7 +444,7 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
             Some(bytes) if bytes > 0 => Ok(bytes.to_string()),
             _ => Err(no_value("bytes, as 4096, 32K, 64M or 1G".into())),
         },
-        AxisKind::Count | AxisKind::Threads => match value.parse::<u64>() {
+        AxisKind::Count | AxisKind::Threads | AxisKind::Copies => match value.parse::<u64>() {
             Ok(count) if count > 0 => Ok(count.to_string()),
             _ => Err(no_value("a positive whole number".into())),
         },

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use hostmark_model::CpuFact;
+
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, PLAIN, WORDS, host, host_with, planned, request};
 use crate::probe::{Group, Probe};
@@ -423,4 +425,56 @@ fn what_is_no_pair_of_nodes_is_refused() {
         let refused = plan(OF_NODES, &three_nodes(), request(&[&filter], Profile::Quick));
         assert!(refused.err().unwrap().to_string().contains("as 0-1"), "{value}");
     }
+}
+
+static COPIED: Probe = Probe { axes: &[Axis::copies(Profile::Quick)], ..crate::fixture::PLAIN };
+static LATER: Probe = Probe { axes: &[Axis::copies(Profile::Standard)], ..crate::fixture::PLAIN };
+static TWO_PARTIES: Probe = Probe {
+    axes: &[
+        Axis::threads("threads", Points::Listed { quick: &["1"], standard: &[], thorough: &[] }),
+        Axis::placement("cpus", "same_cpu"),
+        Axis::copies(Profile::Quick),
+    ],
+    ..crate::fixture::PLAIN
+};
+
+static COPIES: Catalogue =
+    &[&Group { name: "many", probes: &[("copied", &COPIED), ("later", &LATER), ("parties", &TWO_PARTIES)] }];
+
+#[test]
+fn copies_double_up_to_all_cpus_from_their_profile_on() {
+    let of = |filter: &str, profile: Profile, cpus: usize| -> Vec<String> {
+        let mut host = host();
+        let first = host.cpus[0].clone();
+        host.cpus = (0..cpus).map(|id| CpuFact { id, siblings: vec![id], core: Some(id), ..first.clone() }).collect();
+        let plan = plan(COPIES, &host, request(&[filter], profile)).unwrap();
+        plan.cases.iter().map(|case| case.id.params.get("copies").unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("many.copied", Profile::Quick, 6), ["1", "2", "6"]);
+    assert_eq!(of("many.copied", Profile::Standard, 6), ["1", "2", "4", "6"]);
+    assert_eq!(of("many.copied", Profile::Quick, 2), ["1", "2"]);
+    assert_eq!(of("many.copied", Profile::Thorough, 1), ["1"]);
+    assert_eq!(of("many.later", Profile::Quick, 8), ["1"]);
+    assert_eq!(of("many.later", Profile::Standard, 8), ["1", "2", "4", "8"]);
+}
+
+#[test]
+fn each_copy_has_a_cpu_and_the_first_that_of_a_case_without_further_ones() {
+    let plan = planned(COPIES, &["many.copied"], Profile::Standard);
+    for case in &plan.cases {
+        let copies: usize = case.id.params.get("copies").unwrap().parse().unwrap();
+        let cpus: HashSet<usize> = case.cpus.iter().copied().collect();
+        assert_eq!((case.cpus[0], case.cpus.len(), cpus.len(), &case.skip), (plan.cpu, copies, copies, &None));
+    }
+    let too_many = planned(COPIES, &["many.copied@copies=5"], Profile::Quick);
+    assert_eq!(too_many.cases[0].skip, Some("needs 5 CPUs, and may use 4 here".into()));
+}
+
+#[test]
+fn copies_of_what_needs_several_cpus_are_skipped() {
+    let skip = |axes: &str| planned(COPIES, &[&format!("many.parties@{axes}")], Profile::Quick).cases[0].skip.clone();
+    let reason = Some("a copy has one CPU: one thread, or two parties on the same CPU".to_owned());
+    assert_eq!(skip("copies=2,cpus=same_cpu,threads=1"), None);
+    assert_eq!(skip("copies=2,cpus=same_cache"), reason);
+    assert_eq!(skip("copies=2,threads=2"), reason);
 }

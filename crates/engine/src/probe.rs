@@ -101,6 +101,19 @@ pub(crate) const ALL: &str = "all";
 /// Placements as points, nearest first.
 const PLACEMENTS: &[&str] = &["same_cpu", "smt_sibling", "same_cache", "other_cache", "other_node", FREE];
 
+/// The points of an axis of copies.
+fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
+    let all = host.usable_cpus().len() as u64;
+    let mut points = vec![1];
+    if profile >= from && all > 1 {
+        points.extend([2, all]);
+    }
+    if profile >= from.max(Profile::Standard) {
+        points.extend((2..u64::BITS).map(|power| 1 << power).take_while(|&copies| copies < all));
+    }
+    points
+}
+
 impl Axis {
     /// An axis of bytes.
     pub const fn size(name: &'static str, default: &'static str, points: Points) -> Axis {
@@ -131,6 +144,18 @@ impl Axis {
     /// case's. `0-0` by default; larger matrices are sampled.
     pub const fn nodes(name: &'static str) -> Axis {
         Axis { name, kind: AxisKind::Nodes, default: "0-0", points: Points::NodePairs }
+    }
+
+    /// The axis of numbers of processes that do the same at once, each on a CPU of its own; 1 by default, and from a profile
+    /// on 2, all usable CPUs and (from the standard profile on) the powers of two between. The engine starts the others: the
+    /// value is that of one copy, and the probe's function knows nothing of it.
+    pub const fn copies(from: Profile) -> Axis {
+        let points: fn(&HostFacts, Profile) -> Vec<u64> = match from {
+            Profile::Quick => |host, profile| copies(host, profile, Profile::Quick),
+            Profile::Standard => |host, profile| copies(host, profile, Profile::Standard),
+            Profile::Thorough => |host, profile| copies(host, profile, Profile::Thorough),
+        };
+        Axis { name: "copies", kind: AxisKind::Copies, default: "1", points: Points::OfHost(points) }
     }
 
     /// An axis of all placements of two parties; those that the host lacks are Skipped.

@@ -331,6 +331,7 @@ impl Runner<'_> {
             ),
             cpus,
             iterations,
+            accompanies: false,
         }
     }
 

@@ -8,6 +8,7 @@ use hostmark_model::{AxisKind, CaseId, Event, Order, PROTOCOL, RoundNoise};
 
 use crate::case::Case;
 use crate::clock::{Clock, CoreClock, Precision, warm_up};
+use crate::company::{self, Company};
 use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, find};
 use crate::sample::Witness;
 use crate::stop::{Result, Stop, panic_text};
@@ -86,6 +87,27 @@ fn warm_cpu(order: &Order) -> Result<Vec<Event>> {
     Ok(vec![Event::Done { noise: RoundNoise { settled: warm.settled, ..RoundNoise::default() } }])
 }
 
+/// The worker's own part of the order, and those who do the same meanwhile. They start before this one is bound to its CPU,
+/// so that they need not share it until they are bound to theirs.
+fn with_company(entry: &Entry, id: &CaseId, order: Order) -> Result<(Order, Company)> {
+    let axis = |kind: AxisKind| entry.probe.axes.iter().find(|axis| axis.kind == kind);
+    let copies = match axis(AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
+        Some(copies) => copies.parse().map_err(Stop::failed)?,
+        None => 1,
+    };
+    if order.accompanies {
+        return Ok((order, Company::Kept));
+    }
+    if copies == 1 {
+        return Ok((order, Company::Alone));
+    }
+    // The two parties of a copy are both on its CPU: the plan has no other placement of copies.
+    let parties = if axis(AxisKind::Placement).is_some() { 2 } else { 1 };
+    let mut orders = company::orders(&order, copies, parties)?;
+    let company = Company::gather(&orders[1..], company::this_program)?;
+    Ok((orders.swap_remove(0), company))
+}
+
 fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
     let id: CaseId = order.case.parse().map_err(Stop::failed)?;
     let entry =
@@ -93,6 +115,8 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
     let Measure::Run(measure) = entry.probe.measure else {
         return Err(Stop::failed("a derived probe has no rounds"));
     };
+    let cpus = order.cpus.clone();
+    let (order, company) = with_company(&entry, &id, order)?;
     bind(own_cpus(&entry, &id, &order.cpus))?;
     let clock = Clock::from_order(&order.clock);
     let precision = Precision::of(&clock);
@@ -100,8 +124,8 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
     let noise_before = NoiseSnapshot::read(&root);
     let warm = warm_up(&clock, 0.0, ROUND_WARM_UP_NS);
     let core = CoreClock::new(&clock);
-    let cpus = order.cpus.clone();
-    let mut case = Case::new(id, order, clock, precision, Some(core), Witness::Thread(ThreadCounters::open()));
+    let witness = Witness::Thread(ThreadCounters::open());
+    let mut case = Case::new(id, order, clock, precision, Some(core), witness, company);
     let measured = measure(&mut case);
     let steal_ns = noise_before.steal_ns_until(&NoiseSnapshot::read(&root), &cpus).map(|ns| ns as f64);
     case.clean();

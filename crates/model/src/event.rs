@@ -55,6 +55,9 @@ pub struct Order {
     pub memory_bytes: u64,
     /// Where the round may put files; it is removed afterwards.
     pub scratch: String,
+    /// Whether it is not to measure but to do the same as the worker that gives the order, until it is killed.
+    #[serde(default)]
+    pub accompanies: bool,
 }
 
 /// Marks on a sample, as bits.
@@ -111,6 +114,8 @@ pub enum Event {
         /// The worker's process id.
         pid: u32,
     },
+    /// A worker that accompanies another has set up, and does from now on what the other measures.
+    Measuring,
     /// Something the probe wants known.
     Note {
         /// A short key.

@@ -15,6 +15,8 @@ pub enum AxisKind {
     Count,
     /// A number of threads, each on a CPU of its own.
     Threads,
+    /// A number of processes that do the same at once, each on a CPU of its own; the value is that of one of them.
+    Copies,
     /// One of several names.
     Choice,
     /// Where two parties run: same_cpu, smt_sibling, same_cache, other_cache, other_node, free.

@@ -50,6 +50,7 @@ fn collect(value: &Value, names: &mut Vec<String>) {
 pub fn examples() -> Value {
     let events = [
         Event::Hello { protocol: PROTOCOL, pid: 1 },
+        Event::Measuring,
         Event::Note { key: "kernel".into(), value: "avx2".into() },
         Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
         Event::Histogram(histogram()),
@@ -89,6 +90,7 @@ fn order() -> Order {
         line_bytes: 64,
         memory_bytes: 0,
         scratch: String::new(),
+        accompanies: false,
     }
 }
 

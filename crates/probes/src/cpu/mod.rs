@@ -9,10 +9,11 @@ mod frequency;
 mod latency;
 mod misprediction;
 mod parallelism;
+mod scaling;
 mod sieve;
 mod throughput;
 
-crate::group!("cpu": frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve);
+crate::group!("cpu": frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve scaling);
 
 use hostmark_engine::prelude::*;
 

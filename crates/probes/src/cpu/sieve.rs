@@ -20,9 +20,10 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "The sieve of Eratosthenes over the odd numbers below a million, a bit each: 62.5 KB of memory, so that it \
                  lives in the L2 cache. One operation is a whole sieve, and each must find 78 498 primes. With several \
-                 threads each sieves for itself on its own CPU, and the value is their sum over the time in common.",
+                 threads each sieves for itself on its own CPU, and the value is their sum over the time in common. With several \
+                 copies, processes do so, and the value is that of one of them.",
             zh: "对一百万以内的奇数做埃拉托斯特尼筛法，每个数一位：占 62.5 KB，能放进 L2 缓存。一次操作是完整的一遍筛，每遍都必须找到 \
-                 78 498 个素数。多线程时各自在自己的 CPU 上筛，数值为共同时间窗口内的总和。",
+                 78 498 个素数。多线程时各自在自己的 CPU 上筛，数值为共同时间窗口内的总和。多份（copies）时由各自的进程来筛，数值为其中一份的速率。",
         },
         why: Text {
             en: "It is a plain program: shifts, masks, loads, stores and well-predicted branches, no system call and no \
@@ -38,7 +39,10 @@ pub static PROBE: Probe = Probe {
                  分给了别人。",
         },
     },
-    axes: &[Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64]))],
+    axes: &[
+        Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
+        Axis::copies(Profile::Quick),
+    ],
     cross: &[],
     limit: Limit::None,
     blocking: false,

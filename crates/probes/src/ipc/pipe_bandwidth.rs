@@ -47,6 +47,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::choice("capacity", "default", Points::Listed { quick: &["default", "1m"], standard: &[], thorough: &[] }),
         Axis::placement("cpus", "same_cpu"),
+        Axis::copies(Profile::Standard),
     ],
     cross: &[],
     limit: Limit::None,

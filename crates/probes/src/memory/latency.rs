@@ -51,6 +51,7 @@ pub static PROBE: Probe = Probe {
             },
         ),
         super::PAGE,
+        Axis::copies(Profile::Standard),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "pattern"] }],
     limit: Limit::Rising("size"),

@@ -32,11 +32,10 @@ pub static PROBE: Probe = Probe {
                  需要数毫秒。突然升高多与内存 cgroup、安全模块或审计有关。",
         },
     },
-    axes: &[Axis::choice(
-        "way",
-        "syscall",
-        Points::Listed { quick: &["syscall", "libc"], standard: &[], thorough: &[] },
-    )],
+    axes: &[
+        Axis::choice("way", "syscall", Points::Listed { quick: &["syscall", "libc"], standard: &[], thorough: &[] }),
+        Axis::copies(Profile::Standard),
+    ],
     cross: &[],
     limit: Limit::None,
     blocking: true,

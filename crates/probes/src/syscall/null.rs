@@ -32,7 +32,7 @@ pub static PROBE: Probe = Probe {
                  /sys/devices/system/cpu/vulnerabilities。",
         },
     },
-    axes: &[],
+    axes: &[Axis::copies(Profile::Quick)],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,

@@ -51,13 +51,14 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
     plateaus.iter().zip(names).filter_map(level).collect()
 }
 
-/// A point of the curve: random pattern, huge pages.
+/// A point of the curve: random pattern, huge pages, with nobody else at it.
 fn point(record: &CaseRecord) -> Option<Point<'_>> {
     let params = &record.params;
     let on_curve =
         record.probe == LATENCY && params.get("pattern") == Some("random") && params.get("page") == Some("pmd");
+    let is_alone = params.get("copies").is_none_or(|copies| copies == "1");
     let size = params.get("size")?.parse().ok()?;
-    on_curve.then_some(Point { size, record, measured: record.measured()? })
+    (on_curve && is_alone).then_some(Point { size, record, measured: record.measured()? })
 }
 
 /// The data caches that the host reports, first level first, as one CPU sees them.

@@ -106,7 +106,7 @@ impl<'a> View<'a> {
 
     /// Whether the values of an axis are numbers, and so have an order of their own.
     pub(super) fn is_numeric(&self, probe: &str, axis: &str) -> bool {
-        matches!(self.kind_of(probe, axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads)
+        matches!(self.kind_of(probe, axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
     }
 
     /// The axes of a case that are not at their default.
@@ -122,7 +122,9 @@ impl<'a> View<'a> {
             AxisKind::Placement => {
                 words::placement(value).map_or_else(|| value.to_owned(), |text| self.say(text).to_owned())
             }
-            AxisKind::Count | AxisKind::Threads | AxisKind::Choice | AxisKind::Nodes => value.to_owned(),
+            AxisKind::Count | AxisKind::Threads | AxisKind::Copies | AxisKind::Choice | AxisKind::Nodes => {
+                value.to_owned()
+            }
         }
     }
 

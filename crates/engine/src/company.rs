@@ -1,0 +1,198 @@
+//! Copies: further workers that do what this one measures, each on a CPU of its own, until the measuring is over.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use hostmark_model::{Event, Order};
+
+use crate::clock::Clock;
+use crate::stop::{Result, Stop};
+
+/// A companion's body is repeated until it lasts so long, ns, so that what lies between two does not count.
+const LONG_ENOUGH_NS: f64 = 200_000.0;
+/// Iterations at most: a body that takes no time whatever it is asked for is found by who measures it.
+const MOST_ITERATIONS: u64 = 1 << 40;
+
+/// What a worker is to others of its case.
+#[derive(Debug)]
+pub(crate) enum Company {
+    /// The only one.
+    Alone,
+    /// It measures, and the others do the same meanwhile.
+    Led(Vec<Companion>),
+    /// It does the same as another that measures, until it is killed.
+    Kept,
+}
+
+/// Another worker of the same case.
+#[derive(Debug)]
+pub(crate) struct Companion {
+    cpu: usize,
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+/// The orders of `copies` workers that do the same at once, each on one CPU, the measuring one's first. They share the
+/// memory that may be filled; the companions' files lie in the directory that is removed after the round.
+pub(crate) fn orders(order: &Order, copies: usize, parties: usize) -> Result<Vec<Order>> {
+    if order.cpus.len() < copies {
+        return Err(Stop::failed(format!("{copies} copies were ordered for {} CPUs", order.cpus.len())));
+    }
+    let share = |(index, &cpu): (usize, &usize)| Order {
+        cpus: vec![cpu; parties],
+        memory_bytes: order.memory_bytes / copies as u64,
+        ..match index {
+            0 => order.clone(),
+            _ => Order {
+                accompanies: true,
+                parent: std::process::id(),
+                // Not the same chain, nor the same order of anything, as its neighbours.
+                seed: order.seed ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                scratch: format!("{}/copy-{index}", order.scratch),
+                ..order.clone()
+            },
+        }
+    };
+    Ok(order.cpus.iter().take(copies).enumerate().map(share).collect())
+}
+
+/// This program as this process was started: `hostmark worker`. The link leads to the program also when its file was
+/// replaced meanwhile.
+pub(crate) fn this_program() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(std::env::args_os().skip(1));
+    command
+}
+
+impl Company {
+    /// Starts a companion for each order. They are of this process' group and ask to die with it.
+    pub(crate) fn gather(orders: &[Order], program: impl Fn() -> Command) -> Result<Company> {
+        let start = |order: &Order| -> std::io::Result<Companion> {
+            let mut child = program().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+            let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+            let missing = || std::io::Error::other("it has no standard input and output");
+            let mut companion = Companion {
+                cpu: order.cpus.first().copied().unwrap_or_default(),
+                child,
+                output: BufReader::new(stdout.ok_or_else(missing)?),
+            };
+            let told = stdin.ok_or_else(missing)?.write_all(format!("{}\n", serde_json::to_string(order)?).as_bytes());
+            match told {
+                // One that ended before it had read its order is told of when it is met.
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+                told => told.inspect_err(|_| companion.end())?,
+            }
+            Ok(companion)
+        };
+        let mut companions = Vec::new();
+        for order in orders {
+            match start(order) {
+                Ok(companion) => companions.push(companion),
+                Err(error) => {
+                    drop(Company::Led(companions));
+                    return Err(Stop::failed(format!("a further copy could not be started: {error}")));
+                }
+            }
+        }
+        Ok(Company::Led(companions))
+    }
+
+    /// Whether it only does what another measures.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self, Company::Kept)
+    }
+
+    /// Called when what is to be measured is set up. Who measures waits until all others measure as well; the others tell.
+    pub(crate) fn meet(&mut self) -> Result<()> {
+        match self {
+            Company::Alone => Ok(()),
+            Company::Led(companions) => companions.iter_mut().try_for_each(Companion::meet),
+            Company::Kept => {
+                let mut line = serde_json::to_string(&Event::Measuring).map_err(Stop::failed)?;
+                line.push('\n');
+                let mut output = std::io::stdout().lock();
+                output.write_all(line.as_bytes())?;
+                Ok(output.flush()?)
+            }
+        }
+    }
+
+    /// Called when the measuring is over: whoever ended before has not been there all the time.
+    pub(crate) fn part(&mut self) -> Result<()> {
+        match self {
+            Company::Led(companions) => companions.iter_mut().try_for_each(Companion::part),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Company {
+    fn drop(&mut self) {
+        if let Company::Led(companions) = self {
+            companions.iter_mut().for_each(Companion::end);
+        }
+    }
+}
+
+impl Companion {
+    fn meet(&mut self) -> Result<()> {
+        match self.next() {
+            Some(Event::Measuring) => Ok(()),
+            other => Err(self.wrong(other)),
+        }
+    }
+
+    fn part(&mut self) -> Result<()> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            _ => {
+                let last = self.next();
+                Err(self.wrong(last))
+            }
+        }
+    }
+
+    /// The next that it says, its greeting apart.
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            let mut line = String::new();
+            self.output.read_line(&mut line).ok()?;
+            match serde_json::from_str(&line).ok()? {
+                Event::Hello { .. } => {}
+                event => return Some(event),
+            }
+        }
+    }
+
+    fn wrong(&self, said: Option<Event>) -> Stop {
+        let cpu = self.cpu;
+        match said {
+            Some(Event::Skipped { reason }) => Stop::skipped(format!("a copy on CPU {cpu} was skipped: {reason}")),
+            Some(Event::Failed { reason }) => Stop::failed(format!("a copy on CPU {cpu} failed: {reason}")),
+            _ => Stop::failed(format!("a copy on CPU {cpu} ended while others measured")),
+        }
+    }
+
+    fn end(&mut self) {
+        // One that has ended by itself is still there to be waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Does `body` until the process is killed, or an error ends it.
+pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    let mut iterations = 1;
+    loop {
+        let mut result = Ok(());
+        let ns = clock.time(|| result = body(iterations));
+        result?;
+        if ns < LONG_ENOUGH_NS && iterations < MOST_ITERATIONS {
+            iterations *= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "company_tests.rs"]
+mod tests;

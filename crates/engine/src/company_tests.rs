@@ -1,0 +1,125 @@
+//! Companions that follow a script: they are waited for, watched, and ended.
+
+use hostmark_model::{ClockOrder, PROTOCOL};
+
+use super::*;
+use crate::clock::FakeClock;
+
+fn order(cpus: &[usize]) -> Order {
+    Order {
+        protocol: PROTOCOL,
+        parent: 1,
+        case: "a.b@copies=3".into(),
+        round: 2,
+        seed: 7,
+        clock: ClockOrder::MonotonicRaw,
+        budget_ns: 5,
+        cpus: cpus.to_vec(),
+        iterations: Some(9),
+        l1d_bytes: 0,
+        llc_bytes: 0,
+        llc_sum_bytes: 0,
+        line_bytes: 64,
+        memory_bytes: 900,
+        scratch: "/tmp/hostmark-1-2".into(),
+        accompanies: false,
+    }
+}
+
+/// Companions that are shells with this script; each has read its order when it begins.
+fn company(count: usize, script: &str) -> Company {
+    let orders = orders(&order(&[4, 5, 6]), 3, 1).unwrap();
+    let shell = || {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("read -r order; {script}")]);
+        command
+    };
+    Company::gather(&orders[1..=count], shell).unwrap()
+}
+
+fn pids(company: &Company) -> Vec<u32> {
+    let Company::Led(companions) = company else { panic!() };
+    companions.iter().map(|companion| companion.child.id()).collect()
+}
+
+const MEASURES: &str = r#"echo '{"event":"measuring"}'; exec sleep 60"#;
+
+#[test]
+fn each_copy_has_its_cpu_and_its_share_and_the_first_measures() {
+    let orders = orders(&order(&[4, 5, 6, 7]), 3, 1).unwrap();
+    assert_eq!(orders.iter().map(|order| order.cpus.clone()).collect::<Vec<_>>(), [[4], [5], [6]]);
+    assert_eq!(orders.iter().map(|order| order.accompanies).collect::<Vec<_>>(), [false, true, true]);
+    assert!(orders.iter().all(|order| order.memory_bytes == 300 && order.iterations == Some(9)));
+    assert_eq!((orders[0].parent, orders[1].parent), (1, std::process::id()));
+    assert!(orders[0].seed == 7 && orders[1].seed != 7 && orders[2].seed != orders[1].seed);
+    assert_eq!(orders[0].scratch, "/tmp/hostmark-1-2");
+    assert_eq!(orders[2].scratch, "/tmp/hostmark-1-2/copy-2");
+}
+
+#[test]
+fn both_parties_of_a_copy_are_on_its_cpu() {
+    assert_eq!(orders(&order(&[4, 5]), 2, 2).unwrap()[1].cpus, [5, 5]);
+}
+
+#[test]
+fn too_few_cpus_are_an_error() {
+    let refused = orders(&order(&[4]), 2, 1).unwrap_err();
+    assert_eq!(refused, Stop::failed("2 copies were ordered for 1 CPUs"));
+}
+
+#[test]
+fn companions_that_measure_are_met_and_ended() {
+    let mut company = company(2, MEASURES);
+    company.meet().unwrap();
+    company.part().unwrap();
+    let pids = pids(&company);
+    drop(company);
+    for pid in pids {
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} is left");
+    }
+}
+
+#[test]
+fn each_companion_reads_its_own_order() {
+    let script = format!(r#"case "$order" in *'"cpus":[5]'*'"accompanies":true'*) {MEASURES};; esac"#);
+    company(1, &script).meet().unwrap();
+    assert!(company(2, &script).meet().is_err(), "the second has CPU 6");
+}
+
+#[test]
+fn a_companion_that_cannot_says_why() {
+    let says = |event: &str| company(1, &format!(r#"echo '{{"event":"hello","protocol":1,"pid":1}}'; echo '{event}'"#));
+    let skipped = says(r#"{"event":"skipped","reason":"no memory"}"#).meet();
+    assert_eq!(skipped, Err(Stop::skipped("a copy on CPU 5 was skipped: no memory")));
+    let failed = says(r#"{"event":"failed","reason":"it broke"}"#).meet();
+    assert_eq!(failed, Err(Stop::failed("a copy on CPU 5 failed: it broke")));
+    assert_eq!(company(1, "exit 0").meet(), Err(Stop::failed("a copy on CPU 5 ended while others measured")));
+}
+
+#[test]
+fn a_companion_that_ended_before_the_measuring_did_is_noticed() {
+    let broke = r#"echo '{"event":"measuring"}'; echo '{"event":"failed","reason":"it broke"}'"#;
+    let mut company = company(2, broke);
+    company.meet().unwrap();
+    let Company::Led(companions) = &mut company else { panic!() };
+    companions[0].child.wait().unwrap();
+    assert_eq!(company.part(), Err(Stop::failed("a copy on CPU 5 failed: it broke")));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error() {
+    let gathered = Company::gather(&[order(&[4])], || Command::new("/nonexistent/hostmark"));
+    assert!(matches!(gathered, Err(Stop::Failed(reason)) if reason.contains("could not be started")));
+}
+
+#[test]
+fn a_companion_does_its_body_until_it_fails() {
+    let fake = FakeClock::new(0);
+    let mut lengths = Vec::new();
+    let result = for_ever(&Clock::Fake(fake.clone()), &mut |iterations| {
+        lengths.push(iterations);
+        fake.advance(iterations * 50_000);
+        if lengths.len() < 5 { Ok(()) } else { Err(Stop::failed("enough")) }
+    });
+    assert_eq!((result, lengths), (Err(Stop::failed("enough")), vec![1, 2, 4, 4, 4]));
+}

@@ -1,0 +1,100 @@
+//! Speed-ups of made-up cases, exactly.
+
+use super::*;
+
+/// A case of a probe with these round medians.
+fn case(id: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {
+    let samples: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
+    let estimate = estimate(&samples, 0.0, Better::Lower, 0);
+    let (also, notes) = Default::default();
+    let measured = Measured {
+        estimate,
+        also,
+        samples,
+        histogram: None,
+        rounds: Vec::new(),
+        noise: Noise::default(),
+        notes,
+        flags: Vec::new(),
+    };
+    let params = Params(params.iter().map(|&(axis, value)| (axis.into(), value.into())).collect());
+    CaseRecord { id: id.into(), probe: id.into(), params, outcome: Outcome::Measured(Box::new(measured)) }
+}
+
+fn call(copies: &str, medians: &[f64]) -> CaseRecord {
+    case("syscall.null", &[("copies", copies)], medians)
+}
+
+fn derived(cases: &[CaseRecord]) -> Vec<CaseRecord> {
+    derive(cases, &HostFacts::default())
+}
+
+fn value(record: &CaseRecord) -> f64 {
+    record.measured().unwrap().estimate.median
+}
+
+#[test]
+fn every_probe_with_copies_is_a_source() {
+    let all = crate::CATALOGUE.iter().flat_map(|group| group.probes.iter().map(move |probe| (group.name, probe)));
+    let with_copies = all.filter(|(_, (_, probe))| probe.axes.iter().any(|axis| axis.kind == AxisKind::Copies));
+    let mut found: Vec<String> = with_copies.map(|(group, (name, _))| format!("{group}.{name}")).collect();
+    let mut listed = SOURCES.to_vec();
+    found.sort();
+    listed.sort_unstable();
+    assert_eq!(found, listed);
+    assert!(is_rate("cpu.sieve") && !is_rate("syscall.null"));
+}
+
+#[test]
+fn copies_that_do_not_slow_down_scale_perfectly() {
+    let records = derived(&[call("1", &[100.0; 3]), call("2", &[100.0; 3]), call("4", &[125.0; 3])]);
+    let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    let expected = ["cpu.scaling@source=syscall.null,copies=2", "cpu.scaling@source=syscall.null,copies=4"];
+    assert_eq!((ids, value(&records[0]), value(&records[1])), (expected.to_vec(), 2.0, 3.2));
+    // Two copies are each as fast as one, four are not; it stands with the most.
+    assert!(!records[0].measured().unwrap().also.contains_key(WITHIN));
+    assert_eq!(records[1].measured().unwrap().also[WITHIN].estimate.median, 2.0);
+}
+
+#[test]
+fn a_rate_scales_by_what_each_copy_still_does() {
+    let sieve = |copies: &str, rate: f64| case("cpu.sieve", &[("threads", "1"), ("copies", copies)], &[rate; 3]);
+    let threads = case("cpu.sieve", &[("threads", "2"), ("copies", "1")], &[1900.0; 3]);
+    let records = derived(&[sieve("1", 1000.0), threads, sieve("2", 600.0)]);
+    assert_eq!(records[1].id, "cpu.scaling@source=cpu.sieve,copies=2");
+    assert_eq!(value(&records[1]), 1.2);
+    assert_eq!(records[1].measured().unwrap().also[WITHIN].estimate.median, 1.0);
+    // The default case comes first, and says why it has no value.
+    assert!(matches!(&records[0].outcome, Outcome::Skipped { reason } if reason.contains("syscall.null")));
+}
+
+#[test]
+fn the_interval_joins_those_of_both() {
+    let wide = [95.0, 100.0, 105.0];
+    let widths = |one: &[f64], two: &[f64]| {
+        let records = derived(&[call("1", one), call("2", two)]);
+        let estimate = records[0].measured().unwrap().estimate.clone();
+        assert!(estimate.ci_low.unwrap() <= estimate.median && estimate.median <= estimate.ci_high.unwrap());
+        (estimate.ci_high.unwrap() / estimate.ci_low.unwrap()).ln()
+    };
+    let (one, both) = (widths(&wide, &[100.0; 3]), widths(&wide, &wide));
+    assert!(widths(&[100.0; 3], &[100.0; 3]).abs() < 1e-12);
+    assert!((both / one - 2_f64.sqrt()).abs() < 0.02, "{one} {both}");
+    assert!((widths(&[100.0; 3], &wide) / one - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let mut alone = call("1", &[100.0; 3]);
+    alone.outcome = Outcome::Failed { reason: "it broke".into() };
+    let reason = |cases: &[CaseRecord]| match &derived(cases)[0].outcome {
+        Outcome::Skipped { reason } => reason.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(&[alone, call("2", &[100.0; 3])]), "one copy alone was not measured");
+    let mut two = call("2", &[100.0; 3]);
+    two.outcome = Outcome::Skipped { reason: "time budget".into() };
+    assert_eq!(reason(&[call("1", &[100.0; 3]), two]), "syscall.null: time budget");
+    assert_eq!(reason(&[call("1", &[100.0; 3])]), "syscall.null was not measured with two copies");
+    assert_eq!(derived(&[]).len(), 1);
+}
