@@ -31,7 +31,7 @@ pub static PROBE: Probe = Probe {
                  those of the two on the logarithms. With the most copies stands the largest measured number up to which each copy is \
                  at most 5 % slower than one alone.",
             zh: "本身不执行任何东西。source 所指的探针以 1、2、4……份同时测量，每份是一个独立进程，各占一个 CPU，做同样的事；数值是这些份数合计完成的\
-                 工作为单独一份的多少倍：对时间为 份数 × 时间(1) / 时间(份数)，对速率为 份数 × 速率(份数) / 速率(1)。\
+                 工作为单独一份的多少倍：对时间为 份数 × 时间（1） / 时间（份数），对速率为 份数 × 速率（份数） / 速率（1）。\
                  区间由两者的区间在对数上合成。最大份数的一行旁边给出：每份比单独一份至多慢 5 % 的最大实测份数。",
         },
         why: Text {

@@ -6,7 +6,7 @@ use crate::kernels::stream::{self, Operation, numbers, starts};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "STREAM2", zh: "STREAM2" },
+    title: Text { en: "STREAM2", zh: "STREAM2 各大小带宽" },
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
