@@ -7,6 +7,7 @@ pub mod counters;
 pub mod files;
 pub mod lookup;
 pub mod memory;
+pub mod peer;
 pub mod pipe;
 pub mod process;
 pub mod program;

@@ -3,14 +3,13 @@
 use std::io;
 
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::affinity;
+use super::peer::Peer;
 
 /// A child that writes messages into a pipe until it is dropped; it dies with its parent.
 #[derive(Debug)]
 pub struct PipeWriter {
-    child: Pid,
+    _peer: Peer,
     read_end: OwnedFd,
     /// The pipe's capacity, bytes, as the kernel gave it.
     pub capacity: usize,
@@ -20,30 +19,17 @@ impl PipeWriter {
     /// Starts a child bound to `cpus` that writes `message` over and over. `capacity`: what to ask the kernel for.
     /// Refuses when this process has several threads: a lock held by one of them would stay locked in the child.
     pub fn spawn(message: &[u8], capacity: Option<usize>, cpus: &[usize]) -> io::Result<PipeWriter> {
-        if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
-            return Err(io::Error::other("a process with several threads cannot fork a peer"));
-        }
         let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         if let Some(bytes) = capacity {
             rustix::pipe::fcntl_setpipe_size(&write_end, bytes)?;
         }
         let capacity = rustix::pipe::fcntl_getpipe_size(&write_end)?;
-        let parent = std::process::id();
-        // SAFETY: one thread, as checked: the child's copy of every lock is free. It calls nothing that returns to Rust's
-        // runtime, and ends by exit_group.
-        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        if child == 0 {
-            if super::process::die_with_parent(parent) && affinity::bind(cpus).is_ok() {
-                write_for_ever(&write_end, message);
-            }
-            loop {
-                // SAFETY: ends the child.
-                unsafe { libc::syscall(libc::SYS_exit_group, 1) };
-            }
-        }
-        let child = i32::try_from(child).ok().and_then(Pid::from_raw).ok_or_else(io::Error::last_os_error)?;
+        let peer = Peer::spawn(cpus, || {
+            write_for_ever(&write_end, message);
+            Ok(())
+        })?;
         // The write end closes here, so that the child's end is the reader's end of file.
-        Ok(PipeWriter { child, read_end, capacity })
+        Ok(PipeWriter { _peer: peer, read_end, capacity })
     }
 
     /// Reads `bytes` from the pipe into `block`, at most a block at a time.
@@ -80,13 +66,5 @@ fn write_for_ever(end: &OwnedFd, message: &[u8]) {
                 _ => return,
             }
         }
-    }
-}
-
-impl Drop for PipeWriter {
-    fn drop(&mut self) {
-        // A child that has ended by itself is still there to be waited for.
-        let _ = rustix::process::kill_process(self.child, Signal::KILL);
-        let _ = rustix::process::waitpid(Some(self.child), WaitOptions::empty());
     }
 }

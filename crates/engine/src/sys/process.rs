@@ -36,11 +36,17 @@ pub fn fork_exit() -> io::Result<()> {
     }
 }
 
+/// An error unless this process has one thread: in a forked child the locks of the others would stay locked.
+pub fn only_one_thread() -> io::Result<()> {
+    let several = std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1);
+    if several { Err(io::Error::other("a process with several threads cannot fork")) } else { Ok(()) }
+}
+
 /// The same through the C library, as programs do it: fork(3), and exit(3) in the child, which runs what was registered
-/// for the end. Only for a process with one thread.
+/// for the end. Only for a process with one thread, see [`only_one_thread`].
 #[inline]
 pub fn fork_exit_by_libc() -> io::Result<()> {
-    // SAFETY: a worker has one thread, so that no lock is held by another; the child goes straight to its end.
+    // SAFETY: the caller has made sure of one thread, so that no lock is held by another; the child goes straight to its end.
     match unsafe { libc::fork() } {
         // SAFETY: ends the child; the handlers registered are those of a worker, which hold nothing of its parent's.
         0 => unsafe { libc::exit(0) },
@@ -82,6 +88,20 @@ pub fn kill_group(leader: u32) {
         // The only other answer is that no such group exists any more.
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     }
+}
+
+/// Runs a test in a forked process of one thread, as tests themselves have several; it fails when the test fails there.
+#[cfg(test)]
+pub(crate) fn in_a_child(test: impl FnOnce() -> io::Result<()>) {
+    // SAFETY: the child runs only the test and ends by exit_group; the allocator's locks are made usable by fork(3).
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+        let status = i32::from(!matches!(passed, Ok(Ok(()))));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(status) };
+    }
+    reap(child).unwrap();
 }
 
 #[cfg(test)]

@@ -50,7 +50,10 @@ fn measure(case: &mut Case) -> Result<()> {
         case.note("parent_resident_bytes", bytes);
     }
     match case.param::<String>("way")?.as_str() {
-        "libc" => case.time(sys::process::fork_exit_by_libc),
+        "libc" => {
+            sys::process::only_one_thread()?;
+            case.time(sys::process::fork_exit_by_libc)
+        }
         _ => case.time(sys::process::fork_exit),
     }
 }
