@@ -43,17 +43,21 @@ fn threads(host: &HostFacts, _: Profile) -> Vec<u64> {
     (0..).map(|power| 1 << power).take_while(|&threads| threads < all).chain([all.max(1)]).collect()
 }
 
-/// Half, full and twice each cache, besides a fixed list, so that both the host's steps and other hosts' can be seen.
+/// A quarter, half, full and twice each cache, besides a fixed list, so that both the host's steps and other hosts' can be
+/// seen. A quick run has the middles of the levels alone, of one buffer (half) and of two (a quarter).
 fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
-    const QUICK_KIB: [u64; 9] = [4, 16, 32, 64, 256, 1024, 4096, 16384, 65536];
-    const REFERENCE_KIB: [u64; 11] = [8, 48, 128, 192, 512, 2048, 2560, 3072, 8192, 32768, 131_072];
+    const QUICK_KIB: [u64; 4] = [16, 256, 4096, 65536];
+    const REFERENCE_KIB: [u64; 16] =
+        [4, 8, 32, 48, 64, 128, 192, 512, 1024, 2048, 2560, 3072, 8192, 16384, 32768, 131_072];
     const THOROUGH_KIB: [u64; 3] = [262_144, 524_288, 1_048_576];
-    let of_caches = host.caches.iter().flat_map(|cache| [1, 2, 4].map(|halves| cache.size_bytes * halves / 2 / 1024));
+    let quarters: &[u64] = if profile == Profile::Quick { &[1, 2] } else { &[1, 2, 4, 8] };
+    let of_cache = |cache: &CacheFact| quarters.iter().map(|quarters| cache.size_bytes * quarters / 4 / 1024).collect();
     let largest = largest(host, profile);
     let listed = QUICK_KIB
         .into_iter()
         .chain(if profile >= Profile::Standard { REFERENCE_KIB.to_vec() } else { Vec::new() })
         .chain(if profile >= Profile::Thorough { THOROUGH_KIB.to_vec() } else { Vec::new() });
+    let of_caches = host.caches.iter().flat_map::<Vec<u64>, _>(of_cache);
     listed.chain(of_caches).map(|kib| kib * 1024).filter(|&size| size <= largest).collect()
 }
 
