@@ -178,8 +178,10 @@ fn common_window(logs: &[Log]) -> Option<Samples> {
         let done: f64 = logs.iter().map(|log| at(&log.chunks, to) - at(&log.chunks, from)).sum();
         let waited: Vec<f64> = logs.iter().map(|log| at(&log.waits, to) - at(&log.waits, from)).collect();
         let delayed = waited.iter().any(|&ns| ns > MOST_WAITED * slice_ns);
-        samples.ns.push(slice_ns);
-        samples.iterations.push(done.round() as u64);
+        // Amounts are whole: the time is that of the whole amount nearest to what was done, at the slice's own rate.
+        let whole = done.round().max(1.0);
+        samples.ns.push(slice_ns * whole / done.max(f64::MIN_POSITIVE));
+        samples.iterations.push(whole as u64);
         samples.taints.push(Taint(if delayed { Taint::DELAYED } else { 0 }));
         samples.delays_ns.push(waited.iter().sum());
     }
@@ -218,6 +220,16 @@ mod tests {
         let done: u64 = samples.iterations.iter().sum();
         assert!((spent - 6e6).abs() < 1.0);
         assert!((done as f64 - 6e6 * 5.0).abs() < 100.0, "{done}");
+    }
+
+    #[test]
+    fn a_slice_of_few_operations_has_its_exact_rate() {
+        // 1.55 operations a slice: counted whole, the rate would be wrong by a third.
+        let samples = common_window(&[log(0.0, 20e6, 1.55e-6)]).unwrap();
+        assert!(samples.ns.len() > 10);
+        for (ns, &done) in samples.ns.iter().zip(&samples.iterations) {
+            assert!((done as f64 / ns - 1.55e-6).abs() < 1e-12, "{done} in {ns}");
+        }
     }
 
     #[test]
