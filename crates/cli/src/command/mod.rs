@@ -4,6 +4,7 @@ pub mod completions;
 pub mod dry_run;
 pub mod explain;
 pub mod host;
+pub mod import;
 pub mod janitor;
 pub mod list;
 pub mod report;
@@ -41,8 +42,10 @@ pub enum Command {
     Explain(explain::ExplainArguments),
     /// Show this machine, and what would disturb a measurement on it
     Host(host::HostArguments),
-    /// Show a run that was measured before
+    /// Show runs that were measured before
     Report(report::ReportArguments),
+    /// Make a run of what another tool measured
+    Import(import::ImportArguments),
     /// List the runs that are kept on this machine
     Runs(runs::RunsArguments),
     /// Print the completion script of a shell
