@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     };
     let exit = done.unwrap_or_else(|error| {
         // Every error is a whole sentence by itself: what caused it is in it, and what to do is its end.
-        output::complain(&error.to_string());
+        output::complain(&command::sentence(&error));
         command::exit_of(&error)
     });
     let exit = if exit == Exit::Fine && output::is_lost() { Exit::ResourceLost } else { exit };

@@ -90,7 +90,7 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
         match measured(run, *point) {
             Err(why) => return Cell::without(why),
             Ok(measured) => {
-                note = note.or_else(|| remark(measured));
+                note = note.or_else(|| remark(measured)).or_else(|| set(run, *point));
                 values.push(measured.estimate.median);
             }
         }
@@ -112,6 +112,20 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
 fn is_counted(run: &Run, point: Point) -> bool {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe);
     probe.is_some_and(|probe| matches!(probe.unit, Unit::Count | Unit::Bytes))
+}
+
+/// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
+fn set(run: &Run, point: Point) -> Option<Text<String>> {
+    let case = find(run, point).filter(|_| run.imported.is_none())?;
+    let is_set = |axis: &str| {
+        let set = &run.settings.set;
+        set.contains_key(axis) || set.contains_key(&format!("{}:{axis}", point.probe))
+    };
+    let is_asked = |axis: &str| point.at.iter().any(|(name, _)| *name == axis);
+    let pairs = case.params.0.iter().filter(|(axis, _)| is_set(axis) && !is_asked(axis));
+    let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{axis}={value}")).collect();
+    let pairs = (!pairs.is_empty()).then(|| pairs.join(" "))?;
+    Some(Text { en: format!("set to {pairs}"), zh: format!("设为 {pairs}") })
 }
 
 /// What a reader must know before the number is believed.
