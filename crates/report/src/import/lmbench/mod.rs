@@ -92,7 +92,11 @@ impl Reader {
         }
         self.is_closed = false;
         if let Some(inside) = line.strip_prefix('[') {
-            return self.bracket(inside.strip_suffix(']').unwrap_or(inside));
+            return match inside.strip_suffix(']') {
+                Some(inside) => self.bracket(inside),
+                // What a program printed, or a line that is cut off.
+                None => Ok(()),
+            };
         }
         if let Some(pattern) = lines::pattern(line) {
             self.pattern = Some(pattern);
