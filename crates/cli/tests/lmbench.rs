@@ -1,6 +1,8 @@
 //! lmbench's summary beside the catalogue: which probe fills each column, and whether a quick run has its case; lmbench's
 //! names as filters.
 
+mod support;
+
 use std::collections::HashSet;
 
 use hostmark_engine::plan::{Plan, Request, pick, plan};
@@ -8,6 +10,7 @@ use hostmark_engine::probe::{Entry, entries, find};
 use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::lmbench::{Column, PROGRAMS, Point, TABLES};
+use support::{Home, ended, files};
 
 /// Probes of columns that this version does not have yet. One that has come leaves this list: a test says so.
 const YET_TO_COME: &[&str] = &[
@@ -133,4 +136,38 @@ fn the_handbook_has_every_program_and_every_columns_probe() {
     let is_named = |probe: &&str| code.iter().any(|code| code.split('@').next() == Some(*probe));
     let missing: Vec<&str> = programs.copied().chain(probes.filter(|probe| !is_named(probe))).collect();
     assert!(missing.is_empty(), "docs/coming-from-lmbench.md does not name {missing:?}");
+}
+
+/// A result file with one value.
+const FILE: &str = "[lmbench3.0 results for Linux old-host 2.6.32 #1 SMP x86_64 GNU/Linux]\n\
+    Simple syscall: 0.2500 microseconds\n\n[Thu Jan  7 10:30:00 UTC 2010]\n";
+
+#[test]
+fn an_imported_file_is_a_run_like_any_other_and_a_bad_one_is_refused_with_its_line() {
+    let home = Home::new();
+    let file = home.data.path().join("old-host.0");
+    std::fs::write(&file, FILE).unwrap();
+    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&file));
+    assert_eq!((code, errors.as_str()), (0, ""), "{said}");
+    assert!(files(home.scratch.path()).is_empty());
+    // The same file again is another run.
+    assert_eq!(ended(home.hostmark(&["import", "lmbench"]).arg(&file)).0, 0);
+    let (code, runs, _) = ended(&mut home.hostmark(&["runs"]));
+    assert_eq!((code, runs.matches("old-host").count() >= 2, runs.matches("imported").count()), (0, true, 2), "{runs}");
+    let (code, shown, _) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "lmbench"]));
+    assert_eq!((code, shown.matches("0.250").count()), (0, 2), "{shown}");
+    let (code, _, errors) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "json"]));
+    assert_eq!(code, 2);
+    assert!(errors.contains("--format lmbench"), "{errors}");
+    std::fs::write(&file, FILE.replace("0.2500", "much")).unwrap();
+    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&file));
+    assert_eq!((code, said.as_str()), (2, ""));
+    assert!(errors.contains("old-host.0, line 2: 'much' is no number"), "{errors}");
+}
+
+#[test]
+fn a_program_without_a_probe_is_answered_with_the_handbook() {
+    let (code, _, errors) = ended(&mut Home::new().hostmark(&["run", "lat_pmake"]));
+    assert_eq!(code, 4);
+    assert!(errors.contains("lat_pmake") && errors.contains("docs/coming-from-lmbench.md"), "{errors}");
 }
