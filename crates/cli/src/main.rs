@@ -48,13 +48,14 @@ fn main() -> ExitCode {
         Command::Explain(explain) => command::explain::explain(&explain, lang),
         Command::Host(host) => command::host::host(&host, lang),
         Command::Report(report) => command::report::report(&report, lang),
+        Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
         Command::Completions(completions) => command::completions::completions(&completions),
         Command::Man => command::completions::man(),
     };
     let exit = done.unwrap_or_else(|error| {
         // Every error is a whole sentence by itself: what caused it is in it, and what to do is its end.
-        output::complain(&error.to_string());
+        output::complain(&command::sentence(&error));
         command::exit_of(&error)
     });
     let exit = if exit == Exit::Fine && output::is_lost() { Exit::ResourceLost } else { exit };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use hostmark_model::{Run, load_run};
+use hostmark_report::{RenderOptions, export};
 
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
 pub fn directory() -> Option<PathBuf> {
@@ -71,6 +72,17 @@ impl Place {
     pub fn save(&self, text: &str) -> io::Result<()> {
         whole::write(&self.file, text, self.replace)
     }
+}
+
+/// A time as run files write it: RFC 3339, UTC, whole seconds.
+pub fn timestamp(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A run as its file has it.
+pub fn text_of(run: &Run) -> String {
+    let json = export::format_named("json").map(|format| format.render_one(run, &RenderOptions::default()));
+    json.unwrap_or_default()
 }
 
 /// Where a file is to lie.

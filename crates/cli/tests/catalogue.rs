@@ -12,60 +12,10 @@ use hostmark_model::{
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
 use hostmark_report::format::unit_name;
+use hostmark_report::lmbench::PROGRAMS;
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
 const GIB: u64 = 1 << 30;
-
-/// The programs of lmbench 3, whose places probes take.
-const LMBENCH: &[&str] = &[
-    "bw_file_rd",
-    "bw_mem",
-    "bw_mmap_rd",
-    "bw_pipe",
-    "bw_tcp",
-    "bw_udp",
-    "bw_unix",
-    "cache",
-    "disk",
-    "enough",
-    "lat_cmd",
-    "lat_connect",
-    "lat_ctx",
-    "lat_dram_page",
-    "lat_fcntl",
-    "lat_fifo",
-    "lat_fs",
-    "lat_http",
-    "lat_mem_rd",
-    "lat_mmap",
-    "lat_ops",
-    "lat_pagefault",
-    "lat_pipe",
-    "lat_pmake",
-    "lat_proc",
-    "lat_rand",
-    "lat_rpc",
-    "lat_select",
-    "lat_sem",
-    "lat_sig",
-    "lat_syscall",
-    "lat_tcp",
-    "lat_udp",
-    "lat_unix",
-    "lat_unix_connect",
-    "lat_usleep",
-    "line",
-    "lmdd",
-    "lmhttp",
-    "loop_o",
-    "memsize",
-    "mhz",
-    "par_mem",
-    "par_ops",
-    "stream",
-    "timing_o",
-    "tlb",
-];
 
 /// A host of `cpus` CPUs, two to a core where `smt`, with an L3 for each eight and a node for each 64.
 fn host(cpus: usize, smt: bool, memory_bytes: u64) -> HostFacts {
@@ -353,7 +303,7 @@ fn every_probe_that_a_finding_reads_exists() {
 fn every_program_that_a_probe_replaces_is_one_of_lmbench() {
     for entry in entries(CATALOGUE) {
         for name in entry.probe.replaces {
-            assert!(LMBENCH.contains(name), "{}: lmbench has no {name}", entry.id());
+            assert!(PROGRAMS.contains(name), "{}: lmbench has no {name}", entry.id());
         }
     }
 }

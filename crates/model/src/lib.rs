@@ -26,6 +26,6 @@ pub use outcome::{
     default_case_of,
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
-pub use run::{ClockFacts, Finding, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};
+pub use run::{ClockFacts, Finding, Imported, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};
 pub use text::{Lang, Text};
 pub use unit::{Better, Unit};

@@ -88,6 +88,19 @@ pub struct Finding {
     pub cases: Vec<String>,
 }
 
+/// Where a run comes from that another tool measured. Its settings say nothing then, as nobody asked this program.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Imported {
+    /// The format that was read: `lmbench`.
+    pub format: String,
+    /// The name of the file.
+    pub file: String,
+    /// When it was measured, as the file writes it.
+    pub date: Option<String>,
+}
+
 /// Everything that one command measured: the content of a run file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -110,6 +123,9 @@ pub struct Run {
     /// Why it ended before its plan did, when it did: a signal, a lost resource.
     #[serde(default)]
     pub interrupted: Option<String>,
+    /// Where it comes from, when another tool measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// What measured.
     pub tool: Tool,
     /// What was asked.

@@ -6,7 +6,9 @@ pub mod escape;
 pub mod export;
 pub mod findings;
 pub mod format;
+pub mod import;
 mod levels;
+pub mod lmbench;
 pub mod render;
 
 pub use findings::findings;

@@ -13,7 +13,7 @@ fn a_run_that_was_exported_as_json_loads_again_and_is_equal() {
     let json = format_named("json").unwrap();
     for mut run in [synthetic::plausible(), synthetic::empty()] {
         run.findings = hostmark_report::findings(&run);
-        let text = (json.render)(&run, &RenderOptions::default());
+        let text = json.render_one(&run, &RenderOptions::default());
         assert!(text.ends_with("}\n"));
         assert_eq!(load_run(&text).unwrap(), run);
     }
@@ -21,7 +21,7 @@ fn a_run_that_was_exported_as_json_loads_again_and_is_equal() {
 
 #[test]
 fn json_keeps_a_round_of_samples_on_one_line() {
-    let text = (format_named("json").unwrap().render)(&synthetic::plausible(), &RenderOptions::default());
+    let text = format_named("json").unwrap().render_one(&synthetic::plausible(), &RenderOptions::default());
     assert!(text.lines().any(|line| line.trim_start().starts_with("[9.") && line.matches(", ").count() == 2), "{text}");
 }
 
@@ -32,7 +32,7 @@ fn every_format_has_a_name_of_its_own_and_ends_with_a_line_break() {
     for format in FORMATS {
         assert!(!format.description.en.is_empty() && !format.description.zh.is_empty());
         for run in [synthetic::plausible(), synthetic::empty()] {
-            assert!((format.render)(&run, &RenderOptions::default()).ends_with('\n'), "{}", format.name);
+            assert!(format.render_one(&run, &RenderOptions::default()).ends_with('\n'), "{}", format.name);
         }
     }
     assert!(format_named("no such format").is_none());

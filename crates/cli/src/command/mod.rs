@@ -4,6 +4,7 @@ pub mod completions;
 pub mod dry_run;
 pub mod explain;
 pub mod host;
+pub mod import;
 pub mod janitor;
 pub mod list;
 pub mod report;
@@ -17,6 +18,7 @@ use std::io;
 use clap::{Parser, Subcommand};
 use hostmark_engine::plan::PlanError;
 use hostmark_model::Exit;
+use hostmark_report::lmbench::PROGRAMS;
 
 use crate::language::Language;
 
@@ -41,8 +43,10 @@ pub enum Command {
     Explain(explain::ExplainArguments),
     /// Show this machine, and what would disturb a measurement on it
     Host(host::HostArguments),
-    /// Show a run that was measured before
+    /// Show runs that were measured before
     Report(report::ReportArguments),
+    /// Make a run of what another tool measured
+    Import(import::ImportArguments),
     /// List the runs that are kept on this machine
     Runs(runs::RunsArguments),
     /// Print the completion script of a shell
@@ -75,6 +79,18 @@ pub fn unwritten(error: &io::Error, sentence: String) -> anyhow::Error {
     let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     let exit = if is_full { Exit::ResourceLost } else { Exit::BadInput };
     EndsWith(exit, sentence).into()
+}
+
+/// An error as a sentence that ends with what to do.
+pub fn sentence(error: &anyhow::Error) -> String {
+    match error.downcast_ref() {
+        // The nearest name would be another program's.
+        Some(PlanError::UnknownProbe { name, .. }) if PROGRAMS.contains(&name.as_str()) => format!(
+            "no probe takes the place of lmbench's {name}; docs/coming-from-lmbench.md tells what to use (hostmark list \
+             shows all)"
+        ),
+        _ => error.to_string(),
+    }
 }
 
 /// The exit code of an error.

@@ -1,11 +1,11 @@
-//! `hostmark report RUN`: a run that was measured before, in any format.
+//! `hostmark report RUN…`: runs that were measured before, in any format.
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use hostmark_model::{Exit, Lang};
+use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::export;
 
 use super::unwritten;
@@ -18,9 +18,9 @@ pub fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// A file, the name of a run that is kept, last, or last-1 …
-    #[arg(default_value = "last")]
-    run: String,
+    /// Files, names of runs that are kept, last, last-1 …; lmbench shows several beside each other
+    #[arg(value_name = "RUN", default_value = "last")]
+    runs: Vec<String>,
     /// How to show it
     #[arg(long, default_value = "table", value_parser = formats())]
     format: String,
@@ -33,8 +33,8 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
-    let run = store::load(&store::find(&arguments.run)?)?;
-    let text = render(&run, &arguments.format, lang, arguments.verbose);
+    let runs = arguments.runs.iter().map(|run| store::load(&store::find(run)?)).collect::<Result<Vec<Run>>>()?;
+    let text = render(&runs, &arguments.format, lang, arguments.verbose)?;
     match &arguments.out {
         Some(path) => store::write(path, &text).map_err(|error| {
             unwritten(&error, format!("{} cannot be written ({error}); give another file", path.display()))
@@ -44,9 +44,9 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// A run in the format of this name, which the command line has checked.
-pub fn render(run: &hostmark_model::Run, format: &str, lang: Lang, verbose: bool) -> String {
+/// Runs in the format of this name, which the command line has checked.
+pub fn render(runs: &[Run], format: &str, lang: Lang, verbose: bool) -> Result<String> {
     let options = output::options(lang, verbose);
-    let format = export::FORMATS.iter().find(|known| known.name == format);
-    format.map(|format| (format.render)(run, &options)).unwrap_or_default()
+    let text = export::format_named(format).and_then(|format| format.render(runs, &options));
+    text.with_context(|| format!("--format {format} shows one run; give one, or --format lmbench for several"))
 }

@@ -17,14 +17,14 @@ use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_launch::local::Worker;
 use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, Profile, Received, Run, SCHEMA, Settings, Text, Tool};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::{RenderOptions, export, findings};
+use hostmark_report::findings;
 
 use super::janitor::Janitor;
 use super::{dry_run, lost, report, resume, unwritten, worker};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::store::Place;
+use crate::store::{self, Place, timestamp};
 use crate::wall::SinceStart;
 
 /// A process that takes more of a CPU than this disturbs a run.
@@ -157,7 +157,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         // Left behind it would only be a copy.
         let _ = journal.remove();
     }
-    output::print(&report::render(&run, &arguments.format, lang, arguments.verbose));
+    output::print(&report::render(std::slice::from_ref(&run), &arguments.format, lang, arguments.verbose)?);
     if arguments.format == "table"
         && let (Some(place), Some(Ok(()))) = (&place, &saved)
     {
@@ -265,10 +265,6 @@ fn open_journal(place: &Place, is_named: bool, run: &Run, plan: &Plan) -> Result
     })
 }
 
-fn timestamp(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 /// The run before anything is measured.
 fn begin(
     plan: &Plan,
@@ -288,6 +284,7 @@ fn begin(
         started: timestamp(started),
         finished: None,
         interrupted: None,
+        imported: None,
         tool: Tool {
             version: env!("CARGO_PKG_VERSION").into(),
             target: format!("{}-unknown-linux-{environment}", std::env::consts::ARCH),
@@ -371,8 +368,7 @@ fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<Strin
 }
 
 fn save(run: &Run, place: &Place) -> io::Result<()> {
-    let json = export::format_named("json").map(|format| (format.render)(run, &RenderOptions::default()));
-    place.save(&json.unwrap_or_default())
+    place.save(&store::text_of(run))
 }
 
 fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {

@@ -97,6 +97,7 @@ fn value(kept: &Kept) -> Value {
             "finished": run.finished,
             "host": run.host.hostname,
             "profile": run.settings.profile,
+            "imported": run.imported,
             "filters": run.settings.filters,
             "measured": measured,
             "skipped": skipped,
@@ -129,7 +130,10 @@ fn table(kept: &[Kept], lang: Lang) -> String {
         let rest = match kept {
             Kept::Unreadable { reason, .. } => format!("! {}", plain(reason)),
             Kept::Run { run, state, measured, skipped, failed } => {
-                let profile = format!("{:?}", run.settings.profile).to_lowercase();
+                let profile = match &run.imported {
+                    Some(_) => word("imported", "导入").to_owned(),
+                    None => format!("{:?}", run.settings.profile).to_lowercase(),
+                };
                 let (measured_word, skipped_word, failed_word) =
                     (word("measured", "已测"), word("skipped", "略过"), word("failed", "失败"));
                 let state = match state {

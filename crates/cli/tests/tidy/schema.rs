@@ -7,9 +7,9 @@ use hostmark_engine::probe::entries;
 use hostmark_model::{
     Activity, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
     DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Histogram, HostFacts, HostFinding,
-    HostReport, HostWeight, HugePages, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact, Noise, Order,
-    Outcome, PROTOCOL, Params, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA, Settings, StorageFacts, Text,
-    Tool,
+    HostReport, HostWeight, HugePages, Imported, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact,
+    Noise, Order, Outcome, PROTOCOL, Params, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA, Settings,
+    StorageFacts, Text, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -110,6 +110,7 @@ fn run() -> Run {
         started: String::new(),
         finished: None,
         interrupted: None,
+        imported: Some(Imported::default()),
         tool: Tool { version: String::new(), target: String::new(), libc: String::new(), is_static: false },
         settings: Settings {
             profile: Profile::Quick,

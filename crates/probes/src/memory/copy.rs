@@ -39,8 +39,8 @@ pub static PROBE: Probe = Probe {
             "kernel",
             "best",
             Points::Listed {
-                quick: &["best", "scalar"],
-                standard: &["sse2", "avx2", "avx512", "avx2-prefetch", "neon", "sve", "nt", "rep", "libc"],
+                quick: &["best", "scalar", "libc"],
+                standard: &["sse2", "avx2", "avx512", "avx2-prefetch", "neon", "sve", "nt", "rep"],
                 thorough: &[],
             },
         ),

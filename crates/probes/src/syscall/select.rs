@@ -29,7 +29,7 @@ pub static PROBE: Probe = Probe {
                  因为要查看每个套接字自己的状态。",
         },
     },
-    axes: &[super::DESCRIPTORS, super::KIND],
+    axes: &[super::DESCRIPTORS, KIND],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,
@@ -38,6 +38,10 @@ pub static PROBE: Probe = Probe {
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
 };
+
+/// lmbench's summary has a column for each.
+const KIND: Axis =
+    Axis { points: Points::Listed { quick: &["tcp", "file"], standard: &[], thorough: &[] }, ..super::KIND };
 
 fn measure(case: &mut Case) -> Result<()> {
     let set = super::descriptors(case)?;

@@ -2,7 +2,7 @@
 
 use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Run, Text};
 
-use super::Format;
+use super::{Format, Render};
 use crate::RenderOptions;
 
 /// For tables elsewhere.
@@ -11,7 +11,7 @@ pub(super) const FORMAT: Format = Format {
     description: Text {
         en: "a row for each case and quantity, in base units", zh: "每个用例与量一行，基本单位"
     },
-    render,
+    render: Render::One(render),
 };
 
 const COLUMNS: [&str; 15] = [

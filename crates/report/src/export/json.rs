@@ -2,14 +2,14 @@
 
 use hostmark_model::{Run, Text};
 
-use super::Format;
+use super::{Format, Render};
 use crate::RenderOptions;
 
 /// For programs.
 pub(super) const FORMAT: Format = Format {
     name: "json",
     description: Text { en: "the run file itself, with every sample", zh: "运行文件本身，含全部样本" },
-    render,
+    render: Render::One(render),
 };
 
 fn render(run: &Run, _: &RenderOptions) -> String {

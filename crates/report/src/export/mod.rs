@@ -1,7 +1,9 @@
-//! The formats in which a run can be had, by name; a new one is a file here and one name in [`FORMATS`].
+//! The formats in which runs can be had, by name; a new one is a file here and one name in [`FORMATS`].
 
 mod csv;
 mod json;
+mod lmbench;
+mod lmbench_result;
 mod stream;
 mod table;
 
@@ -9,19 +11,49 @@ use hostmark_model::{Run, Text};
 
 use crate::RenderOptions;
 
-/// A format in which a run can be had.
+/// A format in which runs can be had.
 #[derive(Debug)]
 pub struct Format {
     /// What `--format` calls it.
     pub name: &'static str,
     /// What it is good for.
     pub description: Text,
-    /// The run in this format, ending with a line break.
-    pub render: fn(&Run, &RenderOptions) -> String,
+    /// How it is written.
+    pub render: Render,
+}
+
+/// How a format is written; the text ends with a line break.
+#[derive(Debug, Clone, Copy)]
+pub enum Render {
+    /// One run.
+    One(fn(&Run, &RenderOptions) -> String),
+    /// Several runs beside each other.
+    Many(fn(&[Run], &RenderOptions) -> String),
+}
+
+impl Format {
+    /// The runs in this format; none where it shows one run and there are several, or no run at all.
+    pub fn render(&self, runs: &[Run], options: &RenderOptions) -> Option<String> {
+        match (self.render, runs) {
+            (_, []) => None,
+            (Render::Many(render), runs) => Some(render(runs, options)),
+            (Render::One(render), [run]) => Some(render(run, options)),
+            (Render::One(_), _) => None,
+        }
+    }
+
+    /// One run in this format.
+    pub fn render_one(&self, run: &Run, options: &RenderOptions) -> String {
+        match self.render {
+            Render::One(render) => render(run, options),
+            Render::Many(render) => render(std::slice::from_ref(run), options),
+        }
+    }
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] = &[table::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT];
+pub static FORMATS: &[Format] =
+    &[table::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT, lmbench::FORMAT, lmbench_result::FORMAT];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hostmark_model::{CaseRecord, Measured, Outcome, Params, Run, Text};
 
-use super::Format;
+use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
 
@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
         en: "the table of STREAM 5.10, of memory.stream",
         zh: "STREAM 5.10 的表格，取自 memory.stream",
     },
-    render,
+    render: Render::One(render),
 };
 
 /// The probe, its axis of kernels, and these in STREAM's order with the bytes that count for an element.

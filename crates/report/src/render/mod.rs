@@ -3,7 +3,7 @@
 pub mod console;
 pub mod handbook;
 pub mod host;
-mod wrap;
+pub(crate) mod wrap;
 
 use hostmark_model::Lang;
 

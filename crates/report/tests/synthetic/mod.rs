@@ -331,6 +331,7 @@ pub fn empty() -> Run {
         started: "2026-11-21T06:15:00Z".into(),
         finished: Some("2026-11-21T06:15:57Z".into()),
         interrupted: None,
+        imported: None,
         tool: Tool {
             version: "0.1.0".into(),
             target: "x86_64-unknown-linux-gnu".into(),

@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Lang, Outcome, Run, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Unit};
 
 use super::page::{Page, Piece, Style};
 use super::view::View;
@@ -35,10 +35,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
 /// What was measured.
 fn machine(view: &View) -> Vec<Piece> {
     let (run, host) = (view.run, &view.run.host);
-    let mut facts = vec![
-        Piece::new(format!("hostmark {}", run.tool.version), Style::Heading),
-        Piece::new(&host.hostname, Style::Heading),
-    ];
+    let mut facts = vec![Piece::new(tool(run), Style::Heading), Piece::new(&host.hostname, Style::Heading)];
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     let usable = host.usable_cpus().len();
     let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
@@ -92,8 +89,31 @@ fn machine(view: &View) -> Vec<Piece> {
     facts
 }
 
+/// What measured.
+fn tool(run: &Run) -> String {
+    match &run.imported {
+        Some(_) => run.tool.version.clone(),
+        None => format!("hostmark {}", run.tool.version),
+    }
+}
+
+/// Where a run comes from that another tool measured.
+fn origin(view: &View, imported: &Imported) -> Vec<Piece> {
+    let (file, values) = (&imported.file, view.run.cases.len());
+    let mut facts = vec![match view.lang {
+        Lang::En => format!("{values} values imported from {file}, without intervals"),
+        Lang::Zh => format!("从 {file} 导入 {values} 个值，没有区间"),
+    }];
+    facts.extend(imported.date.clone());
+    facts.extend(view.run.settings.set.iter().map(|(key, value)| format!("{key}={value}")));
+    facts.into_iter().map(Piece::plain).collect()
+}
+
 /// How it was measured.
 fn settings(view: &View) -> Vec<Piece> {
+    if let Some(imported) = &view.run.imported {
+        return origin(view, imported);
+    }
     let (run, settings) = (view.run, &view.run.settings);
     let (cases, rounds, limit) = (run.cases.len(), settings.rounds, settings.limit_s);
     let profile = view.say(words::profile(settings.profile));

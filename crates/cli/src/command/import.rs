@@ -1,0 +1,100 @@
+//! `hostmark import FORMAT FILE`: what another tool measured, as a run like any other.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use hostmark_model::{Exit, Lang, Run};
+use hostmark_report::import;
+
+use super::lost;
+use crate::output;
+use crate::store::{self, Place};
+
+/// Larger than any result file of another tool, and small enough to be read on any host.
+const LARGEST: u64 = 64 << 20;
+
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(import::FORMATS.iter().map(|format| format.name))
+}
+
+#[derive(Debug, Args)]
+pub struct ImportArguments {
+    /// What the file is
+    #[arg(value_parser = formats())]
+    format: String,
+    /// The file
+    file: PathBuf,
+    /// Write the run to this file instead of where runs are kept
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
+    let mut run = read(&arguments.format, &arguments.file)?;
+    let id = uuid::Uuid::now_v7();
+    run.id = id.to_string();
+    let now = jiff::Timestamp::now();
+    if run.started.is_empty() {
+        // The file does not tell when: the run stands where it was imported.
+        run.started = store::timestamp(now);
+        run.finished = Some(run.started.clone());
+    }
+    let place = match &arguments.out {
+        Some(path) => Place::named(path)?,
+        None => {
+            let stamp: String = run.started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+            // The same file may be imported again.
+            let unique = format!("{:04x}", id.as_u64_pair().1 & 0xffff);
+            Place::fresh(&stamp, &run.host.hostname, &unique)
+                .map_err(|reason| anyhow::anyhow!("the run cannot be kept ({reason}); name a file by --out"))?
+        }
+    };
+    run.name.clone_from(&place.name);
+    run.findings = hostmark_report::findings(&run);
+    place.save(&store::text_of(&run)).map_err(|error| {
+        let file = place.file.display();
+        lost(format!("the run could not be saved to {file} ({error}); make room, or name another file by --out"))
+    })?;
+    output::print(&done(&run, &place.file, arguments.out.is_some(), lang));
+    Ok(Exit::Fine)
+}
+
+fn read(format: &str, path: &Path) -> Result<Run> {
+    let shown = path.display();
+    let format = import::format_named(format).context("there is no such format; hostmark import --help names them")?;
+    let file = File::open(path).with_context(|| format!("{shown} cannot be opened; give another file"))?;
+    let facts = file.metadata().with_context(|| format!("{shown} cannot be read; give another file"))?;
+    if facts.is_dir() {
+        bail!("{shown} is a directory; give a file in it");
+    }
+    if facts.len() > LARGEST {
+        bail!("{shown} is too large for a result file; give another file");
+    }
+    // A pipe has no length: what it brings is limited as well.
+    let mut input = BufReader::new(std::io::Read::take(file, LARGEST));
+    let mut run = (format.read)(&mut input).map_err(|error| anyhow::anyhow!("{shown}, {error}"))?;
+    if let Some(imported) = &mut run.imported {
+        imported.file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    }
+    Ok(run)
+}
+
+fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
+    let (count, from) = (run.cases.len(), &run.tool.version);
+    let name = if is_named { file.display().to_string() } else { run.name.clone() };
+    let file = file.display();
+    match lang {
+        Lang::En => format!(
+            "imported {count} values of {from}, saved as {file}\n\
+             beside a run of this machine: hostmark report last {name} --format lmbench\n"
+        ),
+        Lang::Zh => format!(
+            "已导入 {from} 的 {count} 个值，存为 {file}\n\
+             与本机的一次运行并列：hostmark report last {name} --format lmbench\n"
+        ),
+    }
+}

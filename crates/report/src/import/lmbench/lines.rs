@@ -1,0 +1,306 @@
+//! What the lines of a result file say: labels and headings as data.
+
+type Axes = &'static [(&'static str, &'static str)];
+
+/// A value with the case it belongs to, in its base unit.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Value {
+    pub(super) probe: String,
+    pub(super) params: Vec<(String, String)>,
+    pub(super) number: f64,
+}
+
+impl Value {
+    fn new(probe: &str, axes: Axes, number: f64) -> Value {
+        let params = axes.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect();
+        Value { probe: format!("lmbench.{probe}"), params, number }
+    }
+
+    fn with(mut self, axis: &str, value: impl ToString) -> Value {
+        self.params.push((axis.to_owned(), value.to_string()));
+        self
+    }
+}
+
+const NS: f64 = 1.0;
+const US: f64 = 1e3;
+const MB_PER_S: f64 = 1e6;
+const KB_PER_S: f64 = 1e3;
+const ONE: f64 = 1.0;
+
+/// Labels that stand alone before a colon: label, program, axes, unit.
+const LABELS: &[(&str, &str, Axes, f64)] = &[
+    ("Simple syscall", "lat_syscall", &[("op", "null")], US),
+    ("Simple read", "lat_syscall", &[("op", "read")], US),
+    ("Simple write", "lat_syscall", &[("op", "write")], US),
+    ("Null syscall", "lat_syscall", &[("op", "write")], US),
+    ("Simple stat", "lat_syscall", &[("op", "stat")], US),
+    ("Simple fstat", "lat_syscall", &[("op", "fstat")], US),
+    ("Simple open/close", "lat_syscall", &[("op", "open")], US),
+    ("Signal handler installation", "lat_sig", &[("op", "install")], US),
+    ("Signal handler overhead", "lat_sig", &[("op", "catch")], US),
+    ("Protection fault", "lat_sig", &[("op", "prot")], US),
+    ("Pipe latency", "lat_pipe", &[], US),
+    ("Fifo latency", "lat_fifo", &[], US),
+    ("AF_UNIX sock stream latency", "lat_unix", &[], US),
+    ("UNIX connection cost", "lat_unix_connect", &[], US),
+    ("Fcntl lock latency", "lat_fcntl", &[], US),
+    ("Semaphore latency", "lat_sem", &[], US),
+    ("Procedure call", "lat_proc", &[("op", "procedure")], US),
+    ("Process fork+exit", "lat_proc", &[("op", "fork")], US),
+    ("Process fork+execve", "lat_proc", &[("op", "exec")], US),
+    ("Process fork+/bin/sh -c", "lat_proc", &[("op", "shell")], US),
+    ("Pipe bandwidth", "bw_pipe", &[], MB_PER_S),
+    ("AF_UNIX sock stream bandwidth", "bw_unix", &[], MB_PER_S),
+    ("tlb", "tlb", &[], ONE),
+    ("STREAM copy bandwidth", "stream", &[("kernel", "copy")], MB_PER_S),
+    ("STREAM scale bandwidth", "stream", &[("kernel", "scale")], MB_PER_S),
+    ("STREAM add bandwidth", "stream", &[("kernel", "add")], MB_PER_S),
+    ("STREAM triad bandwidth", "stream", &[("kernel", "triad")], MB_PER_S),
+    ("STREAM2 fill bandwidth", "stream2", &[("kernel", "fill")], MB_PER_S),
+    ("STREAM2 copy bandwidth", "stream2", &[("kernel", "copy")], MB_PER_S),
+    ("STREAM2 daxpy bandwidth", "stream2", &[("kernel", "daxpy")], MB_PER_S),
+    ("STREAM2 sum bandwidth", "stream2", &[("kernel", "sum")], MB_PER_S),
+];
+
+/// Labels that end with the far end's name: beginning, program, axes, unit.
+const WITH_SERVER: &[(&str, &str, Axes, f64)] = &[
+    ("UDP latency using ", "lat_udp", &[], US),
+    ("TCP latency using ", "lat_tcp", &[], US),
+    ("RPC/udp latency using ", "lat_rpc", &[("protocol", "udp")], US),
+    ("RPC/tcp latency using ", "lat_rpc", &[("protocol", "tcp")], US),
+    ("TCP/IP connection cost to ", "lat_connect", &[], US),
+    // lmbench 2 measures one size of message and does not tell which.
+    ("Socket bandwidth using ", "bw_tcp", &[], MB_PER_S),
+];
+
+/// Types and operations of `lat_ops` and `par_ops`. The summary of lmbench 3 looks for another word than its program
+/// prints; both mean this.
+const TYPES: &[(&str, &str)] =
+    &[("integer", "integer"), ("int64", "int64"), ("uint64", "int64"), ("float", "float"), ("double", "double")];
+const OPERATIONS: &[&str] = &["bit", "add", "mul", "div", "mod", "bogomflops"];
+
+/// The value of a line outside of blocks; none when it says something else.
+pub(super) fn value(line: &str) -> Result<Option<Value>, String> {
+    let Some((label, rest)) = line.rsplit_once(':') else { return Ok(None) };
+    let label = label.trim();
+    let Some((value, unit)) = of_label(label) else { return Ok(None) };
+    let word = rest.split_whitespace().next().unwrap_or_default();
+    Ok(Some(Value { number: number(word, label)? * unit, ..value }))
+}
+
+fn of_label(label: &str) -> Option<(Value, f64)> {
+    if let Some((_, program, axes, unit)) = LABELS.iter().find(|(known, ..)| *known == label) {
+        return Some((Value::new(program, axes, 0.0), *unit));
+    }
+    let of_server = WITH_SERVER.iter().find_map(|known| Some((known, label.strip_prefix(known.0)?)));
+    if let Some(((_, program, axes, unit), server)) = of_server {
+        let value = Value::new(program, axes, 0.0).with("server", server_of(server));
+        return Some((if *program == "bw_tcp" { value.with("message", "untold") } else { value }, *unit));
+    }
+    if label.starts_with("Pagefaults on ") {
+        return Some((Value::new("lat_pagefault", &[], 0.0), US));
+    }
+    if label.starts_with("File ") && label.ends_with("write bandwidth") {
+        return Some((Value::new("lmdd", &[], 0.0), KB_PER_S));
+    }
+    let words: Vec<&str> = label.split_whitespace().collect();
+    let kind_of = |word: &str| TYPES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
+    let operation = |word: &str| OPERATIONS.iter().find(|known| **known == word);
+    match words[..] {
+        ["Select", "on", count, "fd's"] => Some((select(count, "file")?, US)),
+        ["Select", "on", count, "tcp", "fd's"] => Some((select(count, "tcp")?, US)),
+        [kind, op] => Some((operated("lat_ops", kind_of(kind)?, operation(op)?), NS)),
+        [kind, op, "parallelism"] => Some((operated("par_ops", kind_of(kind)?, operation(op)?), ONE)),
+        _ => None,
+    }
+}
+
+fn select(count: &str, kind: &str) -> Option<Value> {
+    let count: u32 = count.parse().ok()?;
+    Some(Value::new("lat_select", &[], 0.0).with("descriptors", count).with("kind", kind))
+}
+
+fn operated(program: &str, kind: &str, op: &str) -> Value {
+    Value::new(program, &[], 0.0).with("type", kind).with("op", op)
+}
+
+/// This host, or another.
+fn server_of(name: &str) -> &'static str {
+    if matches!(name.trim(), "localhost" | "127.0.0.1" | "::1") { "localhost" } else { "remote" }
+}
+
+/// A finite number, or why there is none. `what` is where it should stand.
+fn number(word: &str, what: &str) -> Result<f64, String> {
+    let number = word.parse::<f64>().ok().filter(|number| number.abs() < 1e18);
+    number.ok_or_else(|| {
+        let (word, what) = (shortened(word), shortened(what));
+        format!("'{word}' is no number, where the value of '{what}' should be; correct the line or remove it")
+    })
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// Which chain the blocks that follow are of.
+pub(super) fn pattern(line: &str) -> Option<&'static str> {
+    match line {
+        _ if line.starts_with("Memory load latency") => Some("stride"),
+        _ if line.starts_with("Random load latency") => Some("random"),
+        _ => None,
+    }
+}
+
+/// What the first number of a block's lines is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Key {
+    /// Units of 10^6 bytes.
+    Megabytes(&'static str),
+    /// MiB.
+    Mebibytes,
+    Processes,
+    /// The size of files, of which the line tells how many are made and removed in a second.
+    FileSize,
+}
+
+/// A block of lines under a heading.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    value: Value,
+    key: Key,
+    unit: f64,
+}
+
+/// Headings of blocks: beginning, program, axes, unit; what the lines begin with is a size in units of 10^6 bytes.
+const HEADINGS: &[(&str, &str, Axes, f64)] = &[
+    ("\"mappings", "lat_mmap", &[], US),
+    ("\"read bandwidth", "bw_file_rd", &[("op", "io_only")], MB_PER_S),
+    ("\"read open2close bandwidth", "bw_file_rd", &[("op", "open2close")], MB_PER_S),
+    ("\"Mmap read bandwidth", "bw_mmap_rd", &[("op", "mmap_only")], MB_PER_S),
+    ("\"Mmap read open2close bandwidth", "bw_mmap_rd", &[("op", "open2close")], MB_PER_S),
+    ("\"libc bcopy unaligned", "bw_mem", &[("op", "bcopy")], MB_PER_S),
+    ("\"libc bcopy aligned", "bw_mem", &[("op", "bcopy_aligned")], MB_PER_S),
+    ("\"unrolled bcopy unaligned", "bw_mem", &[("op", "fcp")], MB_PER_S),
+    ("\"unrolled partial bcopy unaligned", "bw_mem", &[("op", "cp")], MB_PER_S),
+    ("Memory bzero bandwidth", "bw_mem", &[("op", "bzero")], MB_PER_S),
+    ("Memory read bandwidth", "bw_mem", &[("op", "frd")], MB_PER_S),
+    ("Memory partial read bandwidth", "bw_mem", &[("op", "rd")], MB_PER_S),
+    ("Memory write bandwidth", "bw_mem", &[("op", "fwr")], MB_PER_S),
+    ("Memory partial write bandwidth", "bw_mem", &[("op", "wr")], MB_PER_S),
+    ("Memory partial read/write bandwidth", "bw_mem", &[("op", "rdwr")], MB_PER_S),
+    ("Memory load parallelism", "par_mem", &[], ONE),
+];
+
+impl Block {
+    /// The block that this line begins; none when it is no heading.
+    pub(super) fn of_heading(line: &str, pattern: Option<&'static str>) -> Result<Option<Block>, String> {
+        let block = |value, key, unit| Ok(Some(Block { value, key, unit }));
+        if let Some((_, program, axes, unit)) = HEADINGS.iter().find(|(start, ..)| line.starts_with(start)) {
+            return block(Value::new(program, axes, 0.0), Key::Megabytes("size"), *unit);
+        }
+        if line.starts_with("\"File system latency") {
+            return block(Value::new("lat_fs", &[], 0.0), Key::FileSize, ONE);
+        }
+        if let Some(rest) = line.strip_prefix("\"size=") {
+            let kib = rest.split('k').next().unwrap_or_default();
+            let bytes = number(kib, "size")? * 1024.0;
+            return block(Value::new("lat_ctx", &[], 0.0).with("footprint", whole(bytes)?), Key::Processes, US);
+        }
+        if let Some(stride) = line.strip_prefix("\"stride=") {
+            let stride = whole(number(stride.trim(), "stride")?)?;
+            let value = Value::new("lat_mem_rd", &[], 0.0).with("pattern", pattern.unwrap_or("stride"));
+            return block(value.with("stride", stride), Key::Mebibytes, NS);
+        }
+        // With a value behind a colon it is a line of lmbench 2.
+        match line.strip_prefix("Socket bandwidth using ") {
+            Some(server) if !line.contains(": ") => {
+                let value = Value::new("bw_tcp", &[], 0.0).with("server", server_of(server));
+                block(value, Key::Megabytes("message"), MB_PER_S)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What a line of the block says.
+    pub(super) fn values(&self, line: &str) -> Result<Vec<Value>, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let at = |index: usize, what: &str| number(words.get(index).copied().unwrap_or_default(), what);
+        let one = |axis: &str, key: u64| {
+            let number = at(1, line)? * self.unit;
+            Ok(vec![Value { number, ..self.value.clone() }.with(axis, key)])
+        };
+        match self.key {
+            Key::Megabytes(axis) => one(axis, power_of_two(at(0, line)? * 1e6)?),
+            Key::Mebibytes => one("size", multiple_of_512(at(0, line)? * f64::from(1 << 20))?),
+            Key::Processes => one("processes", whole(at(0, line)?)?),
+            Key::FileSize => {
+                let kib = words.first().and_then(|word| word.strip_suffix('k')).unwrap_or_default();
+                let size = whole(number(kib, "file size")? * 1024.0)?;
+                // How many were made and removed in a second; -1 for what failed.
+                let each = |op: &'static str, rate: f64| {
+                    let number = if rate > 0.0 { 1e9 / rate } else { rate };
+                    Value { number, ..self.value.clone() }.with("op", op).with("size", size)
+                };
+                Ok(vec![each("create", at(2, line)?), each("delete", at(3, line)?)])
+            }
+        }
+    }
+}
+
+fn whole(number: f64) -> Result<u64, String> {
+    // Exact in a double.
+    if (0.0..9e15).contains(&number) {
+        return Ok(number.round() as u64);
+    }
+    Err(format!("{number} is no size or count; correct the line or remove it"))
+}
+
+/// Sizes are powers of two, printed in units of 10^6 bytes with six decimals, or with two: what was rounded away is
+/// given back.
+fn power_of_two(bytes: f64) -> Result<u64, String> {
+    const ROUNDED: f64 = 0.5e4;
+    let near = bytes.max(1.0).log2().round().exp2();
+    whole(if (near - bytes).abs() <= ROUNDED.min(bytes / 100.0) { near } else { bytes })
+}
+
+/// Sizes of chains are multiples of 512 bytes, printed in MiB with five decimals.
+fn multiple_of_512(bytes: f64) -> Result<u64, String> {
+    const ROUNDED: f64 = 6.0;
+    let near = (bytes / 512.0).round() * 512.0;
+    whole(if (near - bytes).abs() <= ROUNDED { near } else { bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_come_back_as_they_were_before_they_were_rounded() {
+        for (printed, bytes) in
+            [(0.000512, 512), (0.016384, 16384), (1.05, 1 << 20), (67.11, 64 << 20), (0.001437, 1437)]
+        {
+            assert_eq!(power_of_two(printed * 1e6), Ok(bytes), "{printed}");
+        }
+        for (printed, bytes) in [(0.00049, 512), (0.00098, 1024), (0.00293, 3072), (0.125, 131_072), (7.5, 7_864_320)] {
+            assert_eq!(multiple_of_512(printed * 1_048_576.0), Ok(bytes), "{printed}");
+        }
+    }
+
+    #[test]
+    fn a_label_without_its_number_is_an_error_and_another_line_is_none() {
+        assert_eq!(value("Simple syscall: 0.0911 microseconds").unwrap().unwrap().number, 91.1);
+        assert_eq!(value("cp: cannot stat 'hello': No such file").unwrap(), None);
+        assert_eq!(value("no colon here").unwrap(), None);
+        for bad in ["Simple syscall: x microseconds", "Pipe latency:", "Select on 100 fd's: NaN", "tlb: inf pages"] {
+            assert!(value(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_far_end_is_this_host_or_another() {
+        let server = |line: &str| value(line).unwrap().unwrap().params.last().unwrap().1.clone();
+        assert_eq!(server("TCP latency using localhost: 8.8 microseconds"), "localhost");
+        assert_eq!(server("TCP latency using db-2: 48.8 microseconds"), "remote");
+    }
+}

@@ -1,0 +1,259 @@
+//! Finds a column's value in a run, or says why there is none.
+
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, Params, Run, Text, Unit};
+
+use super::{Column, Point, Source};
+use crate::format::{number, value};
+use crate::levels::{HIERARCHY, LEVELS};
+
+/// What stands in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cell {
+    /// The value; none when there is none.
+    pub(crate) text: Option<Text<String>>,
+    /// Why there is none, or what is remarkable about it.
+    pub(crate) note: Option<Remark>,
+}
+
+/// What is said of a cell under its table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Remark {
+    /// The reason.
+    pub(crate) text: Text<String>,
+    /// What would measure it, as a filter.
+    pub(crate) filter: Option<String>,
+}
+
+impl From<Text<String>> for Remark {
+    fn from(text: Text<String>) -> Remark {
+        Remark { text, filter: None }
+    }
+}
+
+impl Cell {
+    fn of(text: String) -> Cell {
+        Cell { text: Some(both(text)), note: None }
+    }
+
+    fn without(why: impl Into<Remark>) -> Cell {
+        Cell { text: None, note: Some(why.into()) }
+    }
+}
+
+/// A text that is the same in both languages.
+fn both(text: String) -> Text<String> {
+    Text { en: text.clone(), zh: text }
+}
+
+/// The column's cell of a run.
+pub(crate) fn cell(run: &Run, column: &Column) -> Cell {
+    match source(run, column) {
+        Source::Case(point) => numeric(run, &[point], column.scale),
+        Source::Mean(one, other) => numeric(run, &[one, other], column.scale),
+        Source::Load => match &run.imported {
+            None => Cell::of("1".into()),
+            Some(_) => match run.settings.set.get("SYNC_MAX") {
+                Some(copies) => Cell::of(copies.clone()),
+                None => Cell::without(Text {
+                    en: "the result file does not tell it".into(),
+                    zh: "结果文件未说明".into(),
+                }),
+            },
+        },
+        Source::Machine => machine(run),
+        Source::Caches => caches(run),
+    }
+}
+
+/// The column's source, by where the run comes from.
+fn source(run: &Run, column: &Column) -> Source {
+    if run.imported.is_some() { column.theirs } else { column.ours }
+}
+
+/// The values that a column is made of, in its unit; none where one of them is missing or not above zero.
+pub(crate) fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
+    let value = |point: Point| Some(measured(run, point).ok()?.estimate.median / column.scale);
+    let points = source(run, column).points().into_iter();
+    let values = points.map(|point| value(point).filter(|value| value.is_finite() && *value > 0.0));
+    values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
+}
+
+/// The case of a column of one case.
+pub(crate) fn case_of<'a>(run: &'a Run, column: &Column) -> Option<&'a CaseRecord> {
+    find(run, *source(run, column).points().first()?)
+}
+
+fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
+    let mut values = Vec::new();
+    let mut note = None;
+    for point in points {
+        match measured(run, *point) {
+            Err(why) => return Cell::without(why),
+            Ok(measured) => {
+                note = note.or_else(|| remark(measured)).or_else(|| set(run, *point));
+                values.push(measured.estimate.median);
+            }
+        }
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    if !mean.is_finite() || mean <= 0.0 {
+        let shown = number(mean / scale);
+        return Cell::without(Text {
+            en: format!("it came out as {shown}: what is taken off it is as large as what was measured"),
+            zh: format!("得到 {shown}：扣除的开销与测得的值一样大"),
+        });
+    }
+    // Numbers of pages and bytes are exact.
+    let is_whole = scale == 1.0 && mean.fract() == 0.0 && points.len() == 1 && is_counted(run, points[0]);
+    let shown = if is_whole { format!("{mean:.0}") } else { number(mean / scale) };
+    Cell { text: Some(both(shown)), note: note.map(Remark::from) }
+}
+
+fn is_counted(run: &Run, point: Point) -> bool {
+    let probe = run.probes.iter().find(|probe| probe.id == point.probe);
+    probe.is_some_and(|probe| matches!(probe.unit, Unit::Count | Unit::Bytes))
+}
+
+/// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
+fn set(run: &Run, point: Point) -> Option<Text<String>> {
+    let case = find(run, point).filter(|_| run.imported.is_none())?;
+    let is_set = |axis: &str| {
+        let set = &run.settings.set;
+        set.contains_key(axis) || set.contains_key(&format!("{}:{axis}", point.probe))
+    };
+    let is_asked = |axis: &str| point.at.iter().any(|(name, _)| *name == axis);
+    let pairs = case.params.0.iter().filter(|(axis, _)| is_set(axis) && !is_asked(axis));
+    let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{axis}={value}")).collect();
+    let pairs = (!pairs.is_empty()).then(|| pairs.join(" "))?;
+    Some(Text { en: format!("set to {pairs}"), zh: format!("设为 {pairs}") })
+}
+
+/// What a reader must know before the number is believed.
+fn remark(measured: &Measured) -> Option<Text<String>> {
+    let flag =
+        measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Implausible | FlagKind::UnderResolution))?;
+    let what: Text = match flag.kind {
+        FlagKind::Implausible => Text { en: "implausible", zh: "不合理" },
+        _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
+    };
+    Some(Text { en: format!("{}: {}", what.en, flag.detail), zh: format!("{}：{}", what.zh, flag.detail) })
+}
+
+/// The measurement at a point, or why there is none.
+fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
+    let Some(case) = find(run, point) else {
+        return Err(match &run.imported {
+            Some(_) => {
+                Text { en: "the result file has no value".to_owned(), zh: "结果文件中没有这个值".to_owned() }.into()
+            }
+            None => Remark { filter: Some(wanted(point)), ..not_here().into() },
+        });
+    };
+    match &case.outcome {
+        Outcome::Measured(measured) => Ok(measured),
+        Outcome::Skipped { reason } => {
+            Err(Text { en: format!("skipped: {reason}"), zh: format!("略过：{reason}") }.into())
+        }
+        Outcome::Failed { reason } => {
+            Err(Text { en: format!("failed: {reason}"), zh: format!("失败：{reason}") }.into())
+        }
+    }
+}
+
+fn not_here() -> Text<String> {
+    Text { en: "not in this run".into(), zh: "此次运行未包含".into() }
+}
+
+/// The point as a filter that a person could type.
+fn wanted(point: Point) -> String {
+    let at: Vec<String> = point.at.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    if at.is_empty() { point.probe.to_owned() } else { format!("{}@{}", point.probe, at.join(",")) }
+}
+
+/// The case at a point: on every other axis it stands at the probe's default.
+fn find(run: &Run, point: Point) -> Option<&CaseRecord> {
+    let cases = || run.cases.iter().filter(|case| case.probe == point.probe);
+    if !point.largest.is_empty() {
+        let size = |case: &CaseRecord| case.params.get(point.largest).and_then(|size| size.parse::<u64>().ok());
+        let has_all = |case: &&CaseRecord| point.at.iter().all(|(axis, value)| case.params.get(axis) == Some(value));
+        // A case with a value is preferred to a larger one without.
+        return cases().filter(has_all).max_by_key(|case| (case.measured().is_some(), size(case)));
+    }
+    let info = run.probes.iter().find(|probe| probe.id == point.probe)?;
+    let is_wanted = |params: &Params| {
+        // A point that the probe's axes do not have is none of its cases.
+        point.at.iter().all(|(axis, value)| params.get(axis) == Some(value))
+            && info.axes.iter().all(|axis| {
+                point.at.iter().any(|(name, _)| *name == axis.name)
+                    || params.get(&axis.name) == Some(axis.default.as_str())
+                    // Of a probe whose default depends on the host, the first case is the default.
+                    || axis.default.is_empty()
+                    || (axis.kind == AxisKind::Placement && cases().next().is_some_and(|first| first.params == *params))
+            })
+    };
+    cases().find(|case| is_wanted(&case.params))
+}
+
+fn machine(run: &Run) -> Cell {
+    let host = &run.host;
+    // The marks of a trade name tell nobody anything.
+    let model = host.cpu.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""));
+    let description = if run.imported.is_some() { Some(run.tool.target.clone()) } else { model };
+    let description = description.filter(|text| !text.trim().is_empty());
+    match description.or_else(|| Some(host.cpu.architecture.clone()).filter(|text| !text.is_empty())) {
+        Some(text) => Cell::of(text.trim().to_owned()),
+        None => Cell::without(Text { en: "the run does not tell it".into(), zh: "此次运行未说明".into() }),
+    }
+}
+
+/// The levels of the hierarchy with their sizes as they were measured; of lmbench's own values only whether neighbours
+/// look alike.
+fn caches(run: &Run) -> Cell {
+    if run.imported.is_some() {
+        return alike(run);
+    }
+    let describe = |lang: Lang| {
+        let mut parts = Vec::new();
+        for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
+            let (Some(size), Some(case)) = (level.measured_size(run), level.case(run)) else { continue };
+            let mut part = format!("{} {}", level.name, value(size.median, Unit::Bytes, lang));
+            // lmbench has no column for it.
+            if level.key == "l3"
+                && let Some(measured) = case.measured()
+            {
+                part += &format!(" {}", value(measured.estimate.median, Unit::Nanoseconds, lang));
+            }
+            parts.push(part);
+        }
+        parts.join(if lang == Lang::Zh { "，" } else { ", " })
+    };
+    let text = Text { en: describe(Lang::En), zh: describe(Lang::Zh) };
+    if text.en.is_empty() {
+        return Cell::without(Remark { filter: Some(HIERARCHY.into()), ..not_here().into() });
+    }
+    Cell { text: Some(text), note: None }
+}
+
+/// How far two levels may differ and still look like one.
+const ALIKE: f64 = 0.2;
+
+fn alike(run: &Run) -> Cell {
+    let latency = |point: Option<Point>| Some(measured(run, point?).ok()?.estimate.median);
+    let [l1, l2, memory] = [1, 2, 3].map(|index| {
+        let column = super::TABLES.last().and_then(|table| table.columns.get(index));
+        latency(column.and_then(|column| column.theirs.points().first().copied()))
+    });
+    let is_one = |one: f64, other: f64| (one - other).abs() <= ALIKE * one.max(other);
+    let text = match (l1, l2, memory) {
+        (Some(l1), Some(l2), _) if is_one(l1, l2) => Text { en: "L1 = L2?", zh: "L1 = L2？" },
+        (_, Some(l2), Some(memory)) if is_one(l2, memory) => Text { en: "L2 = memory?", zh: "L2 = 主存？" },
+        (Some(_), Some(_), Some(_)) => Text { en: "three levels", zh: "三级" },
+        _ => {
+            return Cell::without(Text {
+                en: "the result file has no chain with a stride of 128 bytes".into(),
+                zh: "结果文件中没有步长 128 字节的链".into(),
+            });
+        }
+    };
+    Cell { text: Some(text.to_owned_text()), note: None }
+}
