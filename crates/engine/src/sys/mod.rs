@@ -12,6 +12,7 @@ pub mod pipe;
 pub mod process;
 pub mod program;
 pub mod readiness;
+pub mod ring;
 pub mod signal;
 pub mod timer;
 

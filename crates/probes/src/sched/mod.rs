@@ -1,5 +1,6 @@
 //! Group sched: from one flow of control to another.
 
+mod context_switch;
 mod ucontext;
 
-crate::group!("sched": ucontext);
+crate::group!("sched": context_switch ucontext);
