@@ -1,6 +1,8 @@
 //! Group sched: from one flow of control to another.
 
 mod context_switch;
+mod ipi;
+mod noise;
 mod ucontext;
 
-crate::group!("sched": context_switch ucontext);
+crate::group!("sched": context_switch ucontext ipi noise);

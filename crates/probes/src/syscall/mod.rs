@@ -2,6 +2,7 @@
 
 mod epoll;
 mod fstat;
+mod futex;
 mod getpid;
 mod null;
 mod open_close;
@@ -11,7 +12,7 @@ mod select;
 mod stat;
 mod write_null;
 
-crate::group!("syscall": null getpid read_zero write_null stat fstat open_close select poll epoll);
+crate::group!("syscall": null getpid read_zero write_null stat fstat open_close select poll epoll futex);
 
 use hostmark_engine::prelude::*;
 use sys::lookup::{self, KernelPath};
