@@ -15,7 +15,9 @@ pub mod process;
 pub mod program;
 pub mod readiness;
 pub mod ring;
+pub mod shared;
 pub mod signal;
+pub mod sleeper;
 pub mod timer;
 
 #[cfg(target_arch = "aarch64")]

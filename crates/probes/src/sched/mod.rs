@@ -4,5 +4,6 @@ mod context_switch;
 mod ipi;
 mod noise;
 mod ucontext;
+mod wakeup;
 
-crate::group!("sched": context_switch ucontext ipi noise);
+crate::group!("sched": context_switch ucontext wakeup ipi noise);
