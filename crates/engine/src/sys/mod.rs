@@ -4,6 +4,7 @@ pub mod affinity;
 pub mod clocks;
 pub mod context;
 pub mod counters;
+pub mod crowd;
 pub mod files;
 pub mod futex;
 pub mod lookup;
@@ -19,6 +20,7 @@ pub mod shared;
 pub mod signal;
 pub mod sleeper;
 pub mod timer;
+pub mod uring;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

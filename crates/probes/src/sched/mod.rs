@@ -2,8 +2,9 @@
 
 mod context_switch;
 mod ipi;
+mod messaging;
 mod noise;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched": context_switch ucontext wakeup ipi noise);
+crate::group!("sched": context_switch ucontext wakeup messaging ipi noise);
