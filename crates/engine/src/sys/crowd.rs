@@ -42,8 +42,8 @@ impl Crowd {
 #[derive(Debug)]
 pub struct Gathered {
     _members: Vec<Peer>,
-    crowd: Crowd,
-    start: OwnedFd,
+    /// One for each sender: were it one for all, a quick sender could take the place of a slow one, even of another group.
+    starts: Vec<OwnedFd>,
     finished: OwnedFd,
 }
 
@@ -60,26 +60,26 @@ fn ends(channel: Channel) -> io::Result<(OwnedFd, OwnedFd)> {
 impl Gathered {
     /// Starts all members on `cpus`. Refuses when this process has several threads.
     pub fn new(crowd: Crowd, cpus: &[usize]) -> io::Result<Gathered> {
-        let (starting, start) = ends(Channel::Pipe)?;
         let (finished, finishing) = ends(Channel::Pipe)?;
-        let mut members = Vec::new();
+        let (mut members, mut starts) = (Vec::new(), Vec::new());
         for _ in 0..crowd.groups {
             let channels = (0..crowd.senders).map(|_| ends(crowd.channel)).collect::<io::Result<Vec<_>>>()?;
             for (from, _) in &channels {
                 members.push(Peer::spawn(cpus, || receive(&crowd, from, &finishing))?);
             }
             for _ in 0..crowd.senders {
+                let (starting, start) = ends(Channel::Pipe)?;
+                starts.push(start);
                 members.push(Peer::spawn(cpus, || send(&crowd, &starting, &channels, &finishing))?);
             }
         }
-        Ok(Gathered { _members: members, crowd, start, finished })
+        Ok(Gathered { _members: members, starts, finished })
     }
 
     /// One burst: all senders begin, and all messages have been read when it comes back.
     pub fn burst(&self) -> io::Result<()> {
-        let senders = self.crowd.groups * self.crowd.senders;
-        write_whole(&self.start, &vec![0; senders])?;
-        read_whole(&self.finished, &mut vec![0; 2 * senders])
+        self.starts.iter().try_for_each(|start| write_whole(start, &[0]))?;
+        read_whole(&self.finished, &mut vec![0; 2 * self.starts.len()])
     }
 }
 

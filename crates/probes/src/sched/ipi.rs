@@ -4,20 +4,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hostmark_engine::prelude::*;
 
+use crate::kernels::atomic::Lonely;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Interrupting other CPUs (IPI)", zh: "中断其他 CPU（IPI）" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: &[Quantity::P90, Quantity::P99],
     explain: Explain {
         what: Text {
             en: "membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) while `threads` threads of the process run, the caller among them, each on a CPU of its own: the \
-                 kernel sends an interrupt to each other CPU, waits until all have executed a barrier, and returns. The others only spin. \
+                 kernel sends an interrupt to each other CPU, waits until all have executed a barrier, and returns. The others count, and each call is timed by itself, once all of them have been seen to run. \
                  threads=1 interrupts nobody: the call itself.",
             zh: "进程有 `threads` 个线程在运行（含调用者，各占一个 CPU）时执行 membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)：内核向每个其他 CPU 发送中断，\
-                 等待它们都执行完内存屏障后返回。其他线程只是自旋。threads=1 不中断任何 CPU，即调用本身。",
+                 等待它们都执行完内存屏障后返回。其他线程只是计数；确认它们都在运行之后，才对每次调用单独计时。threads=1 不中断任何 CPU，即调用本身。",
         },
         why: Text {
             en: "munmap, mprotect and page migration in programs with several threads (TLB shoot-downs), garbage collectors, user-space RCU and \
@@ -57,24 +59,37 @@ fn measure(case: &mut Case) -> Result<()> {
         .map_err(|error| Stop::skipped(format!("membarrier cannot be had: {error}")))?;
     let cpus = case.thread_cpus();
     let others = cpus.get(1..).unwrap_or_default();
-    let (is_over, running, lost) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (is_over, lost) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let beats: Vec<Lonely> = others.iter().map(|_| Lonely::default()).collect();
     std::thread::scope(|scope| {
-        for cpu in others {
-            scope.spawn(|| {
+        for (cpu, beat) in others.iter().zip(&beats) {
+            let (is_over, lost) = (&is_over, &lost);
+            scope.spawn(move || {
                 if sys::affinity::bind(&[cpu.0]).is_err() {
                     lost.fetch_add(1, Ordering::Release);
                 }
-                running.fetch_add(1, Ordering::Release);
                 while !is_over.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
+                    beat.0.fetch_add(1, Ordering::Release);
                 }
             });
         }
-        while running.load(Ordering::Acquire) < others.len() {
-            std::hint::spin_loop();
-        }
+        // One that does not run at the moment would not be interrupted, and the call would seem cheap.
+        let all_run = || {
+            for beat in &beats {
+                let seen = beat.0.load(Ordering::Acquire);
+                while beat.0.load(Ordering::Acquire) == seen {
+                    std::hint::spin_loop();
+                }
+            }
+        };
+        all_run();
         let measured = match lost.load(Ordering::Acquire) {
-            0 => case.time(|| barrier.everywhere()),
+            0 => case.tails(|clock| {
+                all_run();
+                let start = clock.start();
+                barrier.everywhere()?;
+                Ok(clock.end().since(start))
+            }),
             lost => Err(Stop::skipped(format!("{lost} of the other CPUs cannot be had"))),
         };
         is_over.store(true, Ordering::Relaxed);
