@@ -11,6 +11,7 @@ use hostmark_model::{CaseId, Histogram, Order};
 use crate::clock::{Clock, CoreClock, Precision, Ticks};
 use crate::company::{self, Company};
 use crate::parallel;
+use crate::probe::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
@@ -98,19 +99,60 @@ impl Case {
         })
     }
 
-    fn sample(&mut self, amount: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    /// Like [`Case::time`], of an operation that does the thing measured `times` over; the value is the time of one.
+    #[inline(always)]
+    pub fn time_each<R: Checked>(&mut self, times: u64, op: impl FnMut() -> R) -> Result<()> {
+        self.time(op)?;
+        self.share(times);
+        Ok(())
+    }
+
+    /// What is left of `whole(n)` without `overhead(n)`: both do their thing n times, and are timed in turn, in every sample.
+    /// Each iteration does the thing measured `times` over. Both sides are given as the further quantities
+    /// [`Quantity::WHOLE`] and [`Quantity::OVERHEAD`]; nothing is clamped.
+    ///
+    /// [`Quantity::WHOLE`]: crate::probe::Quantity::WHOLE
+    /// [`Quantity::OVERHEAD`]: crate::probe::Quantity::OVERHEAD
+    pub fn time_beyond(
+        &mut self,
+        times: u64,
+        mut overhead: impl FnMut(u64) -> Result<()>,
+        mut whole: impl FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
         if self.meet()? {
-            return company::for_ever(&self.clock, body);
+            return company::for_ever(&self.clock, &mut whole);
         }
         let hint = self.order.iterations;
-        let mut sampler = Sampler {
+        let taken = self.sampler().take_difference(hint, &mut whole, &mut overhead)?;
+        self.also(Quantity::WHOLE.name, taken.whole_ns.iter().map(|ns| ns / times as f64))?;
+        self.also(Quantity::OVERHEAD.name, taken.part_ns.iter().map(|ns| ns / times as f64))?;
+        self.keep(taken.samples, 0)?;
+        self.share(times);
+        Ok(())
+    }
+
+    /// An iteration of what was sampled did the thing measured so many times.
+    fn share(&mut self, times: u64) {
+        let samples = self.yielded.samples.iter_mut();
+        samples.flat_map(|samples| &mut samples.iterations).for_each(|iterations| *iterations *= times);
+    }
+
+    fn sampler(&mut self) -> Sampler<'_> {
+        Sampler {
             clock: &self.clock,
             precision: self.precision,
             core: self.core.as_mut(),
             witness: &self.witness,
             budget_ns: self.order.budget_ns as f64,
-        };
-        let samples = sampler.take(hint, body)?;
+        }
+    }
+
+    fn sample(&mut self, amount: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        if self.meet()? {
+            return company::for_ever(&self.clock, body);
+        }
+        let hint = self.order.iterations;
+        let samples = self.sampler().take(hint, body)?;
         self.keep(samples, amount)
     }
 

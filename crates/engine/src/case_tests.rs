@@ -42,6 +42,34 @@ fn an_operation_is_timed_exactly() {
 }
 
 #[test]
+fn what_an_operation_does_several_times_is_the_time_of_one() {
+    let fake = FakeClock::new(10);
+    let mut case = case(&fake, "a.b");
+    case.time_each(32, || fake.advance(3200)).unwrap();
+    assert!(values(&case).iter().all(|&ns| ns == 100.0));
+}
+
+#[test]
+fn a_difference_is_exact_and_keeps_both_sides() {
+    let fake = FakeClock::new(0);
+    let timed = |ns: u64| {
+        let fake = &fake;
+        move |n| {
+            fake.advance(n * ns);
+            Ok(())
+        }
+    };
+    let mut beyond = case(&fake, "a.b");
+    beyond.time_beyond(4, timed(800), timed(2000)).unwrap();
+    assert!(values(&beyond).iter().all(|&ns| (ns - 300.0).abs() < 1e-9), "{:?}", values(&beyond));
+    assert_eq!((beyond.yielded.also["whole"][0], beyond.yielded.also["overhead"][0]), (500.0, 200.0));
+    // An overhead that is longer than the whole is told, not hidden.
+    let mut below = case(&fake, "a.b");
+    below.time_beyond(1, timed(2000), timed(1900)).unwrap();
+    assert!(values(&below).iter().all(|&ns| (ns + 100.0).abs() < 1e-9), "{:?}", values(&below));
+}
+
+#[test]
 fn a_rate_carries_its_amount() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");

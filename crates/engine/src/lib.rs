@@ -11,6 +11,7 @@ mod case;
 mod company;
 mod conversation;
 mod derived;
+mod difference;
 mod estimate;
 #[cfg(test)]
 mod fixture;

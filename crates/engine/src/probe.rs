@@ -39,6 +39,20 @@ impl Quantity {
         better: Better::Higher,
         title: Text { en: "bytes a core cycle", zh: "每核心周期字节数" },
     };
+    /// Of a probe that measures by [`Case::time_beyond`]: the time with the overhead in it.
+    pub const WHOLE: Quantity = Quantity {
+        name: "whole",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        title: Text { en: "with overhead", zh: "含开销" },
+    };
+    /// Of a probe that measures by [`Case::time_beyond`]: the overhead that was taken away.
+    pub const OVERHEAD: Quantity = Quantity {
+        name: "overhead",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        title: Text { en: "overhead taken away", zh: "减去的开销" },
+    };
     /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
     /// probes that measure by [`Case::tails`], where at least ten operations lie beyond it.
     pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50 % 分位数" });

@@ -129,20 +129,21 @@ impl Sampler<'_> {
     /// Takes samples until the budget is spent. `hint`: iterations that an earlier round found.
     pub fn take(&mut self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<Samples> {
         let (iterations, sample_ns) = self.find_iterations(hint, body)?;
-        let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
         let mut samples = Samples { learned: iterations, is_time: true, ..Samples::default() };
         let begin = self.clock.start();
-        while samples.ns.len() < MOST_SAMPLES {
-            let spent_ns = self.clock.ns(self.clock.start().since(begin));
-            if spent_ns >= self.budget_ns && samples.ns.len() >= least {
-                break;
-            }
+        while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
             self.one(iterations, body, &mut samples)?;
             if let Some(core) = self.core.as_deref_mut() {
                 core.look(self.clock);
             }
         }
         Ok(samples)
+    }
+
+    /// Whether a round of `taken` samples of `sample_ns` each is over after `spent_ns`.
+    pub(crate) fn is_enough(&self, spent_ns: f64, sample_ns: f64, taken: usize) -> bool {
+        let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
+        taken >= MOST_SAMPLES || (spent_ns >= self.budget_ns && taken >= least)
     }
 
     /// One sample: the short length, then the long one, and the difference of the two.
@@ -162,7 +163,7 @@ impl Sampler<'_> {
     }
 
     #[inline(always)]
-    fn timed(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<f64> {
+    pub(crate) fn timed(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<f64> {
         let mut result = Ok(());
         let ns = self.clock.time(|| result = body(iterations));
         result.map(|()| ns)
@@ -170,7 +171,11 @@ impl Sampler<'_> {
 
     /// How many iterations make a sample of the target's length, and how long it is. Its last turn is the round's first
     /// sample, which is thrown away: it pays for cold caches and predictors.
-    fn find_iterations(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, f64)> {
+    pub(crate) fn find_iterations(
+        &self,
+        hint: Option<u64>,
+        body: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<(u64, f64)> {
         let target_ns = self.target_ns();
         let mut iterations = hint.unwrap_or(1).max(1);
         if hint.is_some() {

@@ -4,16 +4,23 @@ pub mod affinity;
 pub mod clocks;
 pub mod context;
 pub mod counters;
+pub mod crowd;
 pub mod files;
+pub mod futex;
 pub mod lookup;
+pub mod membarrier;
 pub mod memory;
 pub mod peer;
 pub mod pipe;
 pub mod process;
 pub mod program;
 pub mod readiness;
+pub mod ring;
+pub mod shared;
 pub mod signal;
+pub mod sleeper;
 pub mod timer;
+pub mod uring;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

@@ -23,6 +23,25 @@ pub fn counter_forbidden() -> bool {
 /// An error when the kernel refuses, or when the child ended in any other way.
 #[inline]
 pub fn fork_exit() -> io::Result<()> {
+    forked()?.wait()
+}
+
+/// A child that ends at once; it has to be waited for.
+#[derive(Debug)]
+#[must_use = "a child that nobody waits for stays until this process ends"]
+pub struct Forked(i32);
+
+impl Forked {
+    /// Waits for its end; an error when it ended in any way but with status 0.
+    #[inline]
+    pub fn wait(self) -> io::Result<()> {
+        reap(self.0)
+    }
+}
+
+/// The first half of [`fork_exit`]: comes back when the child is made, which is as long as the parent stands still.
+#[inline]
+pub fn forked() -> io::Result<Forked> {
     // SAFETY: without CLONE_VM and with no new stack the child goes on on its copy of this one, as after fork(2). It does
     // nothing but exit_group, which is safe whatever other threads held when it was made.
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
@@ -32,7 +51,7 @@ pub fn fork_exit() -> io::Result<()> {
             unsafe { libc::syscall(libc::SYS_exit_group, 0) };
         },
         -1 => Err(io::Error::last_os_error()),
-        _ => reap(child as i32),
+        _ => Ok(Forked(child as i32)),
     }
 }
 
@@ -115,6 +134,26 @@ mod tests {
         // SAFETY: no pointer is given.
         let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
         assert!(left <= 0);
+    }
+
+    #[test]
+    fn a_fork_copies_the_page_tables_of_what_is_resident() {
+        in_a_child(|| {
+            let fastest_ns = || -> io::Result<u64> {
+                let one = || {
+                    let start = crate::clock::monotonic_ns();
+                    fork_exit().map(|()| crate::clock::monotonic_ns() - start)
+                };
+                (0..20).map(|_| one()).try_fold(u64::MAX, |least, ns| Ok(least.min(ns?)))
+            };
+            let without = fastest_ns()?;
+            // 16 384 pages of 4 KiB, each an entry to be copied and taken away again.
+            let buffer = crate::sys::memory::Buffer::map(64 << 20, crate::sys::memory::Pages::Base, None)?;
+            let with = fastest_ns()?;
+            drop(buffer);
+            assert!(with > 2 * without, "{without} ns, with 64 MiB {with} ns");
+            Ok(())
+        });
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 mod fork_exec;
 mod fork_exit;
+mod fork_resident;
 mod shell;
+mod spawn;
 mod thread;
 
-crate::group!("process": fork_exit fork_exec shell thread);
+crate::group!("process": fork_exit fork_exec fork_resident spawn shell thread);
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,19 +26,27 @@ const CHILD: Axis =
 fn child(case: &mut Case) -> Result<PathBuf> {
     let path = match case.param::<String>("child")?.as_str() {
         "dynamic" => PathBuf::from(DYNAMIC),
-        _ => {
-            let path = case.scratch_dir()?.join("exit");
-            fs::write(&path, sys::program::smallest_elf())?;
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-            path
-        }
+        _ => static_program(case)?,
     };
     case.note("program", path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()));
     Ok(path)
 }
 
-/// Times a program that must end well; one that ends otherwise at its first run is the host's lack, not a cost.
+/// The smallest program there is, in the scratch directory.
+fn static_program(case: &mut Case) -> Result<PathBuf> {
+    let path = case.scratch_dir()?.join("exit");
+    fs::write(&path, sys::program::smallest_elf())?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
+/// Times a program that must end well.
 fn run(case: &mut Case, program: &sys::program::Program) -> Result<()> {
-    program.run().map_err(|error| Stop::skipped(format!("the program cannot be executed here: {error}")))?;
-    case.time(|| program.run())
+    by_way(case, || program.run())
+}
+
+/// Times starting a program in some way; one that ends badly at its first run is the host's lack, not a cost.
+fn by_way(case: &mut Case, mut run: impl FnMut() -> std::io::Result<()>) -> Result<()> {
+    run().map_err(|error| Stop::skipped(format!("the program cannot be executed here: {error}")))?;
+    case.time(run)
 }

@@ -2,7 +2,9 @@
 
 mod epoll;
 mod fstat;
+mod futex;
 mod getpid;
+mod io_uring;
 mod null;
 mod open_close;
 mod poll;
@@ -11,7 +13,7 @@ mod select;
 mod stat;
 mod write_null;
 
-crate::group!("syscall": null getpid read_zero write_null stat fstat open_close select poll epoll);
+crate::group!("syscall": null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex);
 
 use hostmark_engine::prelude::*;
 use sys::lookup::{self, KernelPath};

@@ -1,0 +1,46 @@
+//! Samples of what is left of an operation when a known part of it is taken away, both timed in turn.
+
+use crate::sample::{Sampler, Samples};
+use crate::stop::Result;
+
+/// Samples of a difference, and both sides of each, ns an iteration.
+pub(crate) struct Differences {
+    pub samples: Samples,
+    pub whole_ns: Vec<f64>,
+    pub part_ns: Vec<f64>,
+}
+
+impl Sampler<'_> {
+    /// Takes samples until the budget is spent: in each both bodies are timed, one after the other, for as long each, so that
+    /// what changes with time changes both. Nothing is clamped: a part that took longer than the whole is a negative time.
+    pub(crate) fn take_difference(
+        &mut self,
+        hint: Option<u64>,
+        whole: &mut dyn FnMut(u64) -> Result<()>,
+        part: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Differences> {
+        let (of_whole, _) = self.find_iterations(hint, whole)?;
+        let (of_part, _) = self.find_iterations(None, part)?;
+        let samples = Samples { learned: of_whole, is_time: true, ..Samples::default() };
+        let mut taken = Differences { samples, whole_ns: Vec::new(), part_ns: Vec::new() };
+        let begin = self.clock.start();
+        loop {
+            let before = self.witness.read();
+            let whole_ns = self.timed(of_whole, whole)?;
+            let part_ns = self.timed(of_part, part)?;
+            let after = self.witness.read();
+            let (whole_each_ns, part_each_ns) = (whole_ns / of_whole as f64, part_ns / of_part as f64);
+            let left_ns = (whole_each_ns - part_each_ns) * of_whole as f64;
+            taken.samples.push(left_ns, of_whole, whole_ns + part_ns, before, after);
+            taken.whole_ns.push(whole_each_ns);
+            taken.part_ns.push(part_each_ns);
+            if let Some(core) = self.core.as_deref_mut() {
+                core.look(self.clock);
+            }
+            let spent_ns = self.clock.ns(self.clock.start().since(begin));
+            if self.is_enough(spent_ns, whole_ns + part_ns, taken.whole_ns.len()) {
+                return Ok(taken);
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Probe process.spawn: a program is started without copying the parent, and waited for.
+
+use hostmark_engine::prelude::sys::program::{ChildStack, Program};
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Spawn a program", zh: "启动程序（spawn）" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "The static program of process.fork_exec (an ELF file that only exits) is started, waited for, and its exit status checked. \
+                 way=vfork: clone with CLONE_VM and CLONE_VFORK, as vfork does, then execve; way=posix_spawn: the C library's function; \
+                 way=clone3: clone3 with a pidfd, which copies the page tables as fork does, then execve and waitid on the pidfd. \
+                 resident is how much memory the parent has filled, in base pages, beyond its own few MiB.",
+            zh: "启动 process.fork_exec 的静态程序（只会退出的 ELF 文件），等待它并检查退出状态。way=vfork：与 vfork 相同，以 CLONE_VM 和 CLONE_VFORK 调用 clone，再 execve；\
+                 way=posix_spawn：C 库函数；way=clone3：带 pidfd 的 clone3，与 fork 一样复制页表，再 execve，并对 pidfd 调用 waitid。\
+                 resident 是父进程在自身几 MiB 之外以基本页填充的内存。",
+        },
+        why: Text {
+            en: "A large program that starts small ones should not pay for its own size. vfork and posix_spawn lend the child the parent's \
+                 memory until it executes; fork, and clone3 used like it, copy page tables that the exec throws away at once.",
+            zh: "大程序启动小程序时不该为自己的大小付账。vfork 与 posix_spawn 在执行之前把父进程的内存借给子进程；fork 以及同样用法的 clone3 复制的页表，\
+                 一执行 exec 就被丢弃。",
+        },
+        reading: Text {
+            en: "vfork 60 to 200 µs: execve of a new address space, the exit and two switches; posix_spawn a few µs more for signal masks. \
+                 clone3 is like process.fork_exec, 30 to 100 µs above. With resident at 256 MiB vfork and posix_spawn should stay where they are, while clone3 \
+                 grows by 1 to 5 ms; a posix_spawn that grows with it is a C library that forks (glibc before 2.24).",
+            zh: "vfork 为 60 到 200 µs：execve 建立新地址空间、退出以及两次切换；posix_spawn 因信号掩码再多几 µs。clone3 与 process.fork_exec 相当，高出 30 到 100 µs。\
+                 resident 为 256 MiB 时，vfork 与 posix_spawn 应保持不变，而 clone3 增加 1 到 5 ms；若 posix_spawn 也随之增长，说明 C 库用 fork 实现它（glibc 2.24 之前）。",
+        },
+    },
+    axes: &[
+        Axis::choice(
+            "way",
+            "posix_spawn",
+            Points::Listed { quick: &["posix_spawn"], standard: &["vfork", "clone3"], thorough: &[] },
+        ),
+        Axis::size("resident", "0", Points::Listed { quick: &["0"], standard: &["268435456"], thorough: &[] }),
+    ],
+    cross: &[Cross { from: Profile::Standard, axes: &["way", "resident"] }],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let resident: u64 = case.param("resident")?;
+    let path = super::static_program(case)?;
+    let program = Program::new(&path, &[])?;
+    let _resident = if resident > 0 { Some(case.buffer(resident, Pages::Base, None)?) } else { None };
+    match case.param::<String>("way")?.as_str() {
+        "vfork" => {
+            let mut stack = ChildStack::new()?;
+            super::by_way(case, || program.run_by_vfork(&mut stack))
+        }
+        "clone3" => super::by_way(case, || program.run_by_clone3()),
+        _ => super::by_way(case, || program.run_by_posix_spawn()),
+    }
+}

@@ -1,0 +1,58 @@
+//! Probe sched.messaging: many processes that all send to one another.
+
+use hostmark_engine::prelude::sys::crowd::{Channel, Crowd, Gathered};
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Messages in a crowd", zh: "多进程互发消息" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "A group has 20 senders and 20 receivers, each a process; in a burst every sender sends 100 messages of 100 bytes to every receiver of its group, \
+                 40 000 in all, by a Unix stream socket (or pipe) for each receiver. The value is the time of a burst, from the start of all senders until all is read, over its messages. The \
+                 processes are started before, and may run on all usable CPUs (cpus=free) or on one.",
+            zh: "每组有 20 个发送者和 20 个接收者，各为一个进程；在一次突发中，每个发送者向本组每个接收者发送 100 条 100 字节的消息，共 40 000 条，每个接收者一个 Unix 流套接字（或管道）。\
+                 数值是一次突发（从全部发送者开始到全部读完）的时间除以消息数。进程事先启动，可在所有可用 CPU 上运行（cpus=free），或只在一个 CPU 上。",
+        },
+        why: Text {
+            en: "It loads the scheduler as a busy server does: many more runnable processes than CPUs, wake-ups in both directions, full and empty \
+                 queues. It is the load with which kernel developers compare schedulers (hackbench).",
+            zh: "它像繁忙的服务器一样考验调度器：可运行的进程远多于 CPU，双向唤醒，队列时满时空。内核开发者用这种负载（hackbench）比较调度器。",
+        },
+        reading: Text {
+            en: "0.5 to 2 µs a message on one CPU, which is about a write and a read of the channel, as messages go in batches and few need a switch; several CPUs \
+                 divide it by less than their number. It should hardly depend on groups. A value that grows with groups, or on several CPUs is no better than on \
+                 one, points to contention in the scheduler, or to wake-ups that are dear (guests).",
+            zh: "单 CPU 上每条消息 0.5 到 2 µs，约为通道的一次写加一次读，因为消息成批传递，很少需要切换；多个 CPU 能缩短它，但小于 CPU 数的倍数。它应基本不随 groups 变化。若随 groups 增长，\
+                 或多个 CPU 并不比一个快，说明调度器中有争用，或唤醒很贵（虚拟机）。",
+        },
+    },
+    axes: &[
+        Axis::count("groups", "1", Points::Listed { quick: &["1"], standard: &["4", "10"], thorough: &["20"] }),
+        Axis::choice("channel", "socket", Points::Listed { quick: &["socket"], standard: &["pipe"], thorough: &[] }),
+        Axis::placements("cpus", "free", Points::Listed { quick: &["free"], standard: &["same_cpu"], thorough: &[] }),
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["groups", "channel", "cpus"] }],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let channel = match case.param::<String>("channel")?.as_str() {
+        "pipe" => Channel::Pipe,
+        _ => Channel::Socket,
+    };
+    let crowd = Crowd { groups: case.param("groups")?, senders: 20, messages: 100, bytes: 100, channel };
+    let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
+    let gathered = Gathered::new(crowd, &cpus)
+        .map_err(|error| Stop::skipped(format!("so many processes cannot be had: {error}")))?;
+    case.time_each(crowd.total(), || gathered.burst())
+}

@@ -1,0 +1,111 @@
+//! Probe sched.noise: the time that a thread which never waits loses to everything else.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Noise: time lost in each second", zh: "噪声：每秒损失的时间" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[
+        Quantity {
+            name: "gaps",
+            unit: Unit::Count,
+            better: Better::Lower,
+            title: Text { en: "gaps in each second", zh: "每秒的间隙数" },
+        },
+        Quantity {
+            name: "longest",
+            unit: Unit::Nanoseconds,
+            better: Better::Lower,
+            title: Text { en: "longest gap of a round", zh: "一轮中最长的间隙" },
+        },
+        Quantity {
+            name: "typical",
+            unit: Unit::Nanoseconds,
+            better: Better::Lower,
+            title: Text { en: "mean gap", zh: "间隙的平均长度" },
+        },
+    ],
+    explain: Explain {
+        what: Text {
+            en: "A thread does nothing but read the clock, on one CPU, for stretches of 40 ms. Where two readings lie further apart than the usual distance \
+                 plus 500 ns, the CPU did something else: a gap. The value is the time lost in all gaps, beyond the usual distance, of each \
+                 second; beside it their number in a second, the longest of a round (0 where there was none), and their mean length.",
+            zh: "一个线程在一个 CPU 上只读时钟，每段 40 ms。若相邻两次读数的间隔超过通常间隔加 500 ns，说明 CPU 去做了别的事：这就是一个间隙。数值是每秒内所有间隙损失的时间\
+                 （扣除通常间隔）；旁边列出每秒的间隙数、一轮中最长的间隙（没有则为 0）及其平均长度。",
+        },
+        why: Text {
+            en: "It is what timer ticks, interrupts, kernel threads, other programs, firmware (SMI) and the hypervisor take from a program without asking. Parallel \
+                 programs that meet at barriers wait for the unluckiest thread, and real-time work for the longest gap.",
+            zh: "这是定时器节拍、中断、内核线程、其他程序、固件（SMI）和虚拟机监控程序不经询问从程序那里拿走的时间。在屏障处会合的并行程序要等最不走运的线程，\
+                 实时任务则取决于最长的间隙。",
+        },
+        reading: Text {
+            en: "A quiet server: the tick alone, 100, 250 or 1000 gaps a second (CONFIG_HZ) of 1 to 5 µs, that is 0.2 to 3 ms of each second; with nohz_full \
+                 nearly nothing. A guest pays two to four exits for each tick: 5 to 20 µs. Gaps of 50 µs and more without a \
+                 process in the run's warnings are the hypervisor's or the firmware's; gaps of milliseconds mean that another program had the CPU, or steal.",
+            zh: "安静的服务器：只有节拍，每秒 100、250 或 1000 个间隙（CONFIG_HZ），每个 1 到 5 µs，即每秒 0.2 到 3 ms；启用 nohz_full 时几乎为零。虚拟机每个节拍要付两到四次退出：\
+                 5 到 20 µs。若有 50 µs 以上的间隙而警告中没有繁忙进程，来自虚拟机监控程序或固件；毫秒级的间隙说明其他程序占用了 CPU，或发生了 steal。",
+        },
+    },
+    axes: &[],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+};
+
+/// A stretch has whole ticks of every usual rate: 4, 10, 12 or 40.
+const STRETCH_NS: f64 = 40e6;
+/// A distance this much above the usual one is a gap: less than any interrupt takes, ten times a reading of the clock.
+const GAP_NS: f64 = 500.0;
+/// Readings that the usual distance is taken from.
+const READINGS: usize = 1001;
+
+/// The usual distance of two readings: the median of many.
+fn usual(clock: &Clock) -> Ticks {
+    let mut readings = vec![clock.end(); READINGS + 1];
+    readings.iter_mut().for_each(|reading| *reading = clock.end());
+    let mut distances: Vec<Ticks> = readings.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+    distances.sort_unstable();
+    distances[READINGS / 2]
+}
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (mut gaps_a_second, mut lengths_ns, mut longest_ns) = (Vec::new(), Vec::new(), 0.0_f64);
+    let mut is_first = true;
+    case.search(|clock| {
+        let usual = usual(clock);
+        let (gap, stretch) = (Ticks(usual.0 + clock.ticks(GAP_NS).0), clock.ticks(STRETCH_NS));
+        let (mut gaps, mut lost) = (0_u32, Ticks(0));
+        let begin = clock.start();
+        let mut last = begin;
+        let mut longest = Ticks(0);
+        while last.since(begin) < stretch {
+            let now = clock.end();
+            let distance = now.since(last);
+            if distance > gap {
+                gaps += 1;
+                lost.0 += distance.since(usual).0;
+                longest = longest.max(distance.since(usual));
+            }
+            last = now;
+        }
+        if std::mem::take(&mut is_first) {
+            return Ok(None);
+        }
+        let seconds = clock.ns(last.since(begin)) / 1e9;
+        gaps_a_second.push(f64::from(gaps) / seconds);
+        lengths_ns.extend((gaps > 0).then(|| clock.ns(lost) / f64::from(gaps)));
+        longest_ns = longest_ns.max(clock.ns(longest));
+        Ok(Some(clock.ns(lost) / seconds))
+    })?;
+    case.also("gaps", gaps_a_second)?;
+    case.also("typical", lengths_ns)?;
+    case.also("longest", [longest_ns])
+}

@@ -1,0 +1,83 @@
+//! Probe sched.wakeup: how long a sleeping process that is woken takes to run, at a fixed rate, by placement.
+
+use hostmark_engine::prelude::sys::sleeper::Sleeper;
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Wake-up to running", zh: "从唤醒到运行" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    explain: Explain {
+        what: Text {
+            en: "A process wakes another `rate` times a second; the value is the time from the moment at which a wake-up was due until the other runs. Between \
+                 wake-ups the waker spins until the next is due, whether or not the last was late (open loop: a delay counts for all wake-ups that it delays). \
+                 The other writes a word as soon as it runs, which the waker sees, spinning, some 0.1 µs later. cpus=same_cpu: the waker goes to sleep \
+                 after the call, and the other reads the clock. by=futex or eventfd. Percentiles are over all wake-ups of all rounds.",
+            zh: "一个进程每秒唤醒另一个进程 `rate` 次；数值是从应当唤醒的时刻到对方运行的时间。两次唤醒之间，唤醒方自旋等到下一次的时刻，不论上一次是否迟到（开环：\
+                 一次延误会计入它所拖延的每一次唤醒）。对方一运行就写一个字，自旋的唤醒方约 0.1 µs 后看到。cpus=same_cpu：唤醒方在调用后睡眠，由对方读时钟。by=futex 或 eventfd。\
+                 分位数取自所有轮的全部唤醒。",
+        },
+        why: Text {
+            en: "Every hand-over to a thread pool, every message to a blocked reader and every lock with a waiter is a wake-up. Its tail is the tail of a \
+                 service that has several of them on the path of each request.",
+            zh: "交给线程池的每项工作、发给阻塞读者的每条消息、有等待者的每把锁都是一次唤醒。若每个请求的路径上有数次唤醒，它的尾部就是服务的尾部。",
+        },
+        reading: Text {
+            en: "same_cpu: a context switch and the call, 1 to 3 µs. Another CPU that polls or rests lightly (C1): 2 to 5 µs on bare metal, with deep idle states 20 to 150 µs, \
+                 the more the lower the rate. A guest's idle CPU has been given back to the hypervisor: 10 to 60 µs, for the exit that sends the interrupt and for being \
+                 scheduled again (halt polling of the host shortens it at high rates). A p99 far above the median means that others use the CPU.",
+            zh: "same_cpu：一次上下文切换加调用本身，1 到 3 µs。另一个处于轮询或浅睡眠（C1）的 CPU：裸机上 2 到 5 µs，较深的空闲状态为 20 到 150 µs，速率越低越长。虚拟机的空闲 CPU 已交还\
+                 虚拟机监控程序：10 到 60 µs，用于发送中断的退出以及重新被调度（宿主机的 halt polling 在高速率时能缩短它）。p99 远高于中位数，说明 CPU 被别人使用。",
+        },
+    },
+    axes: &[
+        Axis::choice("by", "futex", Points::Listed { quick: &["futex"], standard: &["eventfd"], thorough: &[] }),
+        Axis::count("rate", "1000", Points::Listed { quick: &["1000"], standard: &["100", "10000"], thorough: &[] }),
+        Axis::placements(
+            "cpus",
+            "same_cache",
+            Points::Listed {
+                quick: &["same_cache"],
+                standard: &["same_cpu", "smt_sibling", "other_cache", "other_node", "free"],
+                thorough: &[],
+            },
+        ),
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["by", "rate", "cpus"] }],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (by, placement): (String, String) = (case.param("by")?, case.param("cpus")?);
+    let period_ns = 1e9 / case.param::<f64>("rate")?;
+    let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
+    // The waker is this process, on the first CPU; a sleeper that is placed has the last.
+    let theirs = if placement == "free" { &cpus[..] } else { &cpus[cpus.len().saturating_sub(1)..] };
+    let is_here = cpus.len() == 1 || placement == "same_cpu";
+    let mut state: Option<(Sleeper, Ticks)> = None;
+    case.tails(|clock| {
+        let period = clock.ticks(period_ns);
+        let (sleeper, due) = match &mut state {
+            Some(state) => state,
+            none => {
+                let sleeper = Sleeper::spawn(&by, theirs, is_here, clock)
+                    .map_err(|error| Stop::skipped(format!("no {by} can be had: {error}")))?
+                    .ok_or_else(|| Stop::failed(format!("nothing wakes by '{by}'")))?;
+                none.insert((sleeper, clock.start()))
+            }
+        };
+        due.0 += period.0;
+        while clock.start() < *due {
+            std::hint::spin_loop();
+        }
+        Ok(sleeper.wake(*due)?)
+    })
+}
