@@ -4,15 +4,24 @@ pub mod affinity;
 pub mod clocks;
 pub mod context;
 pub mod counters;
+pub mod exchange;
+pub mod file_lock;
 pub mod files;
+pub mod futex;
+mod guard;
+pub mod listener;
 pub mod lookup;
 pub mod memory;
+pub mod message_queue;
 pub mod peer;
 pub mod pipe;
 pub mod process;
 pub mod program;
 pub mod readiness;
+pub mod ring;
 pub mod signal;
+pub mod stream;
+pub mod sysv;
 pub mod timer;
 
 #[cfg(target_arch = "aarch64")]
