@@ -6,8 +6,8 @@ use hostmark_engine::prelude::*;
 pub static PROBE: Probe = Probe {
     title: Text { en: "Unix socket bandwidth", zh: "Unix 套接字带宽" },
     revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
     also: &[],
     explain: Explain {
         what: Text {
