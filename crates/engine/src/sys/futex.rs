@@ -1,8 +1,11 @@
 //! The futex: wake-ups with nobody to wake, and words of memory that processes wait on.
 
 use std::io;
-use std::sync::atomic::AtomicU32;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::exchange::{Exchange, Turn};
+use super::shared::Shared;
 use super::{arch, checked};
 
 /// Wakes at most one of those who wait on `word`, by futex(2); how many were woken. `is_private`: only threads of this process
@@ -31,11 +34,45 @@ fn flag(is_private: bool) -> libc::c_int {
     if is_private { libc::FUTEX_PRIVATE_FLAG } else { 0 }
 }
 
+/// A word that has two lines to itself: prefetchers take pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Alone(AtomicU32);
+
+/// A token by two words that processes share. Each turn: set the other's word, wake it, and sleep until the own word is set.
+pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+    let words = Rc::new(Shared::new([Alone::default(), Alone::default()])?);
+    let (near, far) = (words.clone(), words);
+    Exchange::start(
+        cpus,
+        move || give(&near[0].0).and_then(|()| take(&near[1].0)),
+        move || take(&far[0].0).and_then(|()| give(&far[1].0)),
+    )
+}
+
+#[inline(always)]
+fn give(word: &AtomicU32) -> io::Result<()> {
+    word.store(1, Ordering::Release);
+    wake(word, false).map(drop)
+}
+
+#[inline(always)]
+fn take(word: &AtomicU32) -> io::Result<()> {
+    while word.swap(0, Ordering::Acquire) == 0 {
+        wait(word, 0, false)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
-
     use super::*;
+    use crate::sys::exchange::tests::check;
+
+    #[test]
+    fn a_token_goes_to_and_fro() {
+        check(by_futex);
+    }
 
     #[test]
     fn with_nobody_there_none_is_woken_and_another_value_is_not_waited_on() {

@@ -1,15 +1,21 @@
 //! The kernel's doors that no library opens as we need them: typed, safe functions over raw calls.
 
 pub mod affinity;
+pub mod byte_ring;
 pub mod clocks;
 pub mod context;
 pub mod counters;
 pub mod crowd;
+pub mod exchange;
+pub mod file_lock;
 pub mod files;
 pub mod futex;
+mod guard;
+pub mod listener;
 pub mod lookup;
 pub mod membarrier;
 pub mod memory;
+pub mod message_queue;
 pub mod peer;
 pub mod pipe;
 pub mod process;
@@ -19,6 +25,8 @@ pub mod ring;
 pub mod shared;
 pub mod signal;
 pub mod sleeper;
+pub mod stream;
+pub mod sysv;
 pub mod timer;
 pub mod uring;
 

@@ -1,5 +1,106 @@
 //! Group ipc: two processes of one host talk.
 
+mod eventfd;
+mod fifo;
+mod file_lock;
+mod futex;
+mod message_queue;
+mod pipe;
 mod pipe_bandwidth;
+mod shared_memory_bandwidth;
+mod socketpair;
+mod sysv_semaphore;
+mod unix_bandwidth;
+mod unix_connect;
+mod unix_dgram;
+mod unix_stream;
 
-crate::group!("ipc": pipe_bandwidth);
+crate::group!("ipc":
+    pipe fifo unix_stream unix_dgram socketpair eventfd message_queue futex sysv_semaphore file_lock unix_connect
+    pipe_bandwidth unix_bandwidth shared_memory_bandwidth);
+
+use std::io;
+
+use hostmark_engine::prelude::*;
+use sys::exchange::{Exchange, Turn};
+
+/// Axis cpus of most round trips: one CPU by default, as the costs of the way itself are compared best.
+const PLACEMENT: Axis = Axis::placements(
+    "cpus",
+    "same_cpu",
+    Points::Listed { quick: &["same_cpu"], standard: &["same_cache"], thorough: APART },
+);
+
+/// Axis cpus of the round trips that stand for all in the quick profile.
+const PLACEMENT_TOLD: Axis = Axis::placements(
+    "cpus",
+    "same_cpu",
+    Points::Listed { quick: &["same_cpu", "same_cache"], standard: APART, thorough: &[] },
+);
+
+/// The other placements.
+const APART: &[&str] = &["smt_sibling", "other_cache", "other_node", "free"];
+
+/// Axis message of the bandwidths, bytes.
+const MESSAGE: Axis = Axis::size(
+    "message",
+    "65536",
+    Points::Listed {
+        quick: &["65536"],
+        standard: &["4096", "16384", "262144", "1048576", "4194304", "16777216"],
+        thorough: &["8192", "32768", "131072", "524288", "2097152", "8388608", "33554432", "67108864", "134217728"],
+    },
+);
+
+/// What one read of the bandwidths asks for, bytes.
+const BLOCK_BYTES: u64 = 64 << 10;
+
+/// What one iteration reads, bytes: small against every message, so that two lengths always differ by many.
+const STEP_BYTES: u64 = 4096;
+
+/// The CPUs of the child; this process is on the first of the case's.
+fn other_party(case: &Case) -> Result<Vec<usize>> {
+    let cpus = case.thread_cpus();
+    let theirs = match case.param::<String>("cpus")?.as_str() {
+        "free" => &cpus[..],
+        _ => &cpus[cpus.len().saturating_sub(1)..],
+    };
+    Ok(theirs.iter().map(|cpu| cpu.0).collect())
+}
+
+/// What the kernel refused when two processes were to be connected.
+fn refused(error: io::Error) -> Stop {
+    Stop::skipped(format!("two processes cannot be connected so: {error}"))
+}
+
+/// Times an exchange there and back; one that cannot be made is the host's lack.
+fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
+    let mut exchange = made.map_err(refused)?;
+    case.time(|| exchange.there_and_back())
+}
+
+/// Times one hand-over of an exchange: half of a round trip.
+fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
+    let mut exchange = made.map_err(refused)?;
+    let (mut owed, mut failed) = (0, None);
+    case.time_n(|hand_overs| {
+        // An odd number leaves one for the next time.
+        owed += hand_overs;
+        while owed >= 2 && failed.is_none() {
+            failed = exchange.there_and_back().err();
+            owed -= 2;
+        }
+    })?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The rate of `read`, which reads as many bytes as it is told.
+fn bytes_read(case: &mut Case, mut read: impl FnMut(u64) -> io::Result<()>) -> Result<()> {
+    let mut failed = None;
+    case.rate(STEP_BYTES, |steps| {
+        if failed.is_none() {
+            failed = read(steps * STEP_BYTES).err();
+        }
+    })?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}

@@ -1,0 +1,99 @@
+//! Objects of the kernel that outlive every process: a process of its own removes them, however their user ends.
+
+use std::io;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::pipe::PipeFlags;
+
+use super::process;
+
+/// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
+///
+/// System V objects have no descriptor that could close, so somebody has to outlive their user. The guard leaves the user's
+/// process group and blocks all signals: what ends a run (the kill of its group, an interrupt from the terminal, a
+/// service that is stopped) leaves it there. It waits for a byte from a pipe or for the pipe's end, which comes with the
+/// user's death, removes the object, and ends. A `kill -9` of the guard itself is what it cannot guard against.
+#[derive(Debug)]
+pub struct Guarded {
+    /// The object's id.
+    pub id: i32,
+    guard: i32,
+    holder: u32,
+    alive: OwnedFd,
+}
+
+impl Guarded {
+    /// Has a guard `make` an object and `remove` it in the end. An error is that of `make`.
+    pub fn new(make: impl FnOnce() -> io::Result<i32>, remove: impl FnOnce(i32)) -> io::Result<Guarded> {
+        process::only_one_thread()?;
+        let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
+        // ends by exit_group.
+        let guard = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        if guard == 0 {
+            drop((answer, alive));
+            stand_apart();
+            let made = make();
+            let word = match &made {
+                Ok(id) => i64::from(*id),
+                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+            };
+            let is_told = rustix::io::write(&told, &word.to_ne_bytes()).is_ok();
+            drop(told);
+            if let Ok(id) = made {
+                if is_told {
+                    // A byte says that the object is given up. Else this ends when all who hold the other end have.
+                    while rustix::io::read(&ended, &mut [0]) == Err(rustix::io::Errno::INTR) {}
+                }
+                remove(id);
+            }
+            loop {
+                // SAFETY: ends the child.
+                unsafe { libc::syscall(libc::SYS_exit_group, 0) };
+            }
+        }
+        if guard < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        drop((told, ended));
+        let mut word = [0; 8];
+        let got = rustix::io::read(&answer, &mut word);
+        let mut guarded = Guarded { id: -1, guard: guard as i32, holder: std::process::id(), alive };
+        match (got, i64::from_ne_bytes(word)) {
+            (Ok(8), id @ 0..) => guarded.id = id as i32,
+            (Ok(8), error) => return Err(io::Error::from_raw_os_error(-error as i32)),
+            _ => return Err(io::Error::other("the guard of an object ended before it had made it")),
+        }
+        Ok(guarded)
+    }
+}
+
+/// Leaves the process group and the session, lets go of standard input and output, and blocks every signal that can be.
+fn stand_apart() {
+    // A process that has just been forked leads no group, so that this cannot fail.
+    let _ = rustix::process::setsid();
+    // Who started the run must not wait for this one's copies of the run's pipes.
+    if let Ok(null) = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty()) {
+        for standard in 0..=2 {
+            // SAFETY: no memory is involved, and nobody here owns these descriptors by type.
+            unsafe { libc::dup2(null.as_raw_fd(), standard) };
+        }
+    }
+    // SAFETY: a set is plain data that sigfillset fills; the null pointer asks for no old set.
+    unsafe {
+        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // A forked child has a copy of this value, and of the object's user it is not the last.
+        if std::process::id() == self.holder {
+            let _ = rustix::io::write(&self.alive, b"x");
+            let _ = process::reap(self.guard);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! POSIX message queues as a way to hand over a byte.
+
+use std::ffi::CString;
+use std::io;
+
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::exchange::{Exchange, Turn};
+use super::sysv::until_done;
+use super::{arch, checked};
+
+/// What the kernel is told of a queue: flags, messages that it holds, bytes of one, and the messages in it now.
+#[repr(C)]
+struct Attributes {
+    flags: libc::c_long,
+    most_messages: libc::c_long,
+    message_bytes: libc::c_long,
+    messages: libc::c_long,
+    reserved: [libc::c_long; 4],
+}
+
+/// A queue of one message of one byte, which has lost its name already.
+fn queue(purpose: &str) -> io::Result<OwnedFd> {
+    // The kernel's names have no slash.
+    let name = CString::new(format!("hostmark-{}-{purpose}", std::process::id()))?;
+    let attributes = Attributes { flags: 0, most_messages: 1, message_bytes: 1, messages: 0, reserved: [0; 4] };
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    let arguments = [name.as_ptr() as usize, flags as usize, 0o600, &raw const attributes as usize, 0, 0];
+    // SAFETY: a name that ends in zero, and attributes, both only read.
+    let opened = checked(unsafe { arch::call(libc::SYS_mq_open, arguments) })?;
+    // SAFETY: a descriptor that is new, and nobody else's.
+    let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
+    // SAFETY: the same name.
+    checked(unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) })?;
+    Ok(queue)
+}
+
+#[inline(always)]
+fn send(queue: &OwnedFd) -> io::Result<()> {
+    // SAFETY: one byte, which is only read; no timeout.
+    unsafe { until_done(libc::SYS_mq_timedsend, [queue.as_raw_fd() as usize, b"x".as_ptr() as usize, 1, 0, 0, 0]) }
+        .map(drop)
+}
+
+#[inline(always)]
+fn receive(queue: &OwnedFd) -> io::Result<()> {
+    let mut byte = [0_u8];
+    let arguments = [queue.as_raw_fd() as usize, byte.as_mut_ptr() as usize, 1, 0, 0, 0];
+    // SAFETY: room for one byte, which is the most that a message has; nobody asks for its priority; no timeout.
+    unsafe { until_done(libc::SYS_mq_timedreceive, arguments) }.map(drop)
+}
+
+/// A message of one byte through two queues.
+pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+    let (there, back) = (queue("there")?, queue("back")?);
+    let (to, from) = (there.try_clone()?, back.try_clone()?);
+    Exchange::start(
+        cpus,
+        move || send(&to).and_then(|()| receive(&from)),
+        move || receive(&there).and_then(|()| send(&back)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::exchange::tests::check;
+
+    #[test]
+    fn a_byte_goes_to_and_fro() {
+        match queue("test") {
+            // A kernel without them says so: that is what a probe skips by.
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOSYS)),
+            Ok(_) => check(by_queues),
+        }
+    }
+}

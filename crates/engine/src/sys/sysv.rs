@@ -1,0 +1,172 @@
+//! System V semaphores and message queues as ways to hand over a token. Their guard removes them.
+
+use std::io;
+
+use super::arch;
+use super::checked;
+use super::exchange::{Exchange, Turn};
+use super::guard::Guarded;
+
+/// A call by the instruction, again when a signal had interrupted it, as a process that is stopped and goes on sees it.
+///
+/// # Safety
+/// As for [`arch::call`].
+#[inline(always)]
+pub(super) unsafe fn until_done(number: libc::c_long, arguments: [usize; 6]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the caller's.
+        let result = unsafe { arch::call(number, arguments) };
+        if result != -i64::from(libc::EINTR) {
+            return checked(result);
+        }
+    }
+}
+
+/// A set of two semaphores, both zero.
+fn semaphores() -> io::Result<Guarded> {
+    // SAFETY: no pointers are given; IPC_RMID ignores its last argument.
+    Guarded::new(
+        || returned(unsafe { libc::semget(libc::IPC_PRIVATE, 2, libc::IPC_CREAT | 0o600) }),
+        |id| drop(returned(unsafe { libc::semctl(id, 0, libc::IPC_RMID) })),
+    )
+}
+
+/// A message queue.
+fn queue() -> io::Result<Guarded> {
+    // SAFETY: no pointers are given but the null one, which IPC_RMID ignores.
+    Guarded::new(
+        || returned(unsafe { libc::msgget(libc::IPC_PRIVATE, libc::IPC_CREAT | 0o600) }),
+        |id| drop(returned(unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) })),
+    )
+}
+
+fn returned(result: libc::c_int) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
+/// from the own semaphore, and add one to the other's.
+pub fn by_semaphores(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+    let set = semaphores()?;
+    let id = set.id;
+    // The token is ours at first.
+    change(id, &mut [operation(0, 1)])?;
+    let turn = move |own: u16| change(id, &mut [operation(own, -1), operation(1 - own, 1)]);
+    let near = move || {
+        // The set lives as long as this does.
+        let _held = &set;
+        turn(0)
+    };
+    Exchange::start(cpus, near, move || turn(1))
+}
+
+fn operation(semaphore: u16, change: i16) -> libc::sembuf {
+    libc::sembuf { sem_num: semaphore, sem_op: change, sem_flg: 0 }
+}
+
+#[inline(always)]
+fn change(set: i32, operations: &mut [libc::sembuf]) -> io::Result<()> {
+    let arguments = [set as usize, operations.as_mut_ptr() as usize, operations.len(), 0, 0, 0];
+    // SAFETY: as many operations as said.
+    unsafe { until_done(libc::SYS_semop, arguments) }.map(drop)
+}
+
+/// A message of one byte, as the kernel has it: a type that is not zero, and the text.
+#[repr(C)]
+struct Message {
+    kind: libc::c_long,
+    text: [u8; 1],
+}
+
+/// A message of one byte through two queues.
+pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+    let (there, back) = (queue()?, queue()?);
+    let (to, from) = (there.id, back.id);
+    let near = move || {
+        // The queues live as long as this does.
+        let _held = (&there, &back);
+        send(to).and_then(|()| receive(from))
+    };
+    Exchange::start(cpus, near, move || receive(to).and_then(|()| send(from)))
+}
+
+#[inline(always)]
+fn send(queue: i32) -> io::Result<()> {
+    let message = Message { kind: 1, text: *b"x" };
+    // SAFETY: a message with a text of one byte, which the kernel only reads.
+    unsafe { until_done(libc::SYS_msgsnd, [queue as usize, &raw const message as usize, 1, 0, 0, 0]) }.map(drop)
+}
+
+#[inline(always)]
+fn receive(queue: i32) -> io::Result<()> {
+    let mut message = Message { kind: 0, text: [0] };
+    // SAFETY: room for a message with a text of one byte, whatever its type.
+    unsafe { until_done(libc::SYS_msgrcv, [queue as usize, &raw mut message as usize, 1, 0, 0, 0]) }.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::affinity;
+    use crate::sys::exchange::tests::check;
+    use crate::sys::process::{in_a_child, reap};
+
+    #[test]
+    fn a_token_goes_to_and_fro() {
+        check(by_semaphores);
+        check(by_queues);
+    }
+
+    fn has_set(id: i32) -> bool {
+        // SAFETY: GETVAL takes no further argument.
+        unsafe { libc::semctl(id, 0, libc::GETVAL) >= 0 }
+    }
+
+    fn has_queue(id: i32) -> bool {
+        // SAFETY: a queue's state is plain data, which IPC_STAT fills.
+        unsafe {
+            let mut state = std::mem::zeroed::<libc::msqid_ds>();
+            libc::msgctl(id, libc::IPC_STAT, &raw mut state) >= 0
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_is_removed_at_once() {
+        in_a_child(|| {
+            let (set, messages) = (semaphores()?, queue()?);
+            let (set_id, queue_id) = (set.id, messages.id);
+            assert!(has_set(set_id) && has_queue(queue_id));
+            drop((set, messages));
+            assert!(!has_set(set_id) && !has_queue(queue_id));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn what_a_killed_group_held_is_removed() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        // SAFETY: the child makes its objects by calls of its one thread and sleeps until it is killed.
+        let holder = unsafe { libc::fork() };
+        if holder == 0 {
+            rustix::process::setsid().unwrap();
+            let held = (semaphores().unwrap(), queue().unwrap(), by_semaphores(&affinity::allowed().unwrap()));
+            let ids = [held.0.id, held.1.id].map(i32::to_ne_bytes).concat();
+            rustix::io::write(&write, &ids).unwrap();
+            loop {
+                std::thread::park();
+            }
+        }
+        let mut ids = [0; 8];
+        rustix::io::read(&read, &mut ids).unwrap();
+        let set = i32::from_ne_bytes(ids[..4].try_into().unwrap());
+        let messages = i32::from_ne_bytes(ids[4..].try_into().unwrap());
+        assert!(has_set(set) && has_queue(messages));
+        crate::sys::process::kill_group(holder as u32);
+        reap(holder).unwrap_err();
+        let gone = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            !has_set(set) && !has_queue(messages)
+        });
+        assert!(gone);
+    }
+}

@@ -1,0 +1,46 @@
+//! Probe ipc.eventfd: a token to another process and back by two eventfds.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Eventfd round trip", zh: "eventfd 往返" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "Two eventfd counters: this process adds one to the first and reads the second, which blocks \
+                 until it is more than zero; its child does the opposite. Eight bytes are copied at each call, \
+                 and nothing is queued. The value is one round trip.",
+            zh: "两个 eventfd 计数器：本进程给第一个加一，然后读第二个，读会阻塞到其大于零；子进程相反。每次\
+                 调用复制八个字节，没有任何排队。数值是一次往返。",
+        },
+        why: Text {
+            en: "The cheapest descriptor by which one process wakes another, and therefore what event loops, \
+                 virtual machine monitors (ioeventfd, irqfd), vhost and io_uring are woken by.",
+            zh: "一个进程唤醒另一个进程所能用的最便宜的描述符，因此事件循环、虚拟机监控程序（ioeventfd、irqfd）、vhost \
+                 和 io_uring 都用它唤醒。",
+        },
+        reading: Text {
+            en: "A little below ipc.pipe, since no buffer is filled; the switches are the same. The gap to \
+                 ipc.pipe is what a pipe's buffer costs, the gap to ipc.futex what a descriptor costs.",
+            zh: "略低于 ipc.pipe，因为不必填充缓冲区；切换则相同。与 ipc.pipe 的差是管道缓冲区的代价，与 ipc.futex \
+                 的差是描述符的代价。",
+        },
+    },
+    axes: &[super::PLACEMENT],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::COMMUNICATION,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let other = super::other_party(case)?;
+    super::round_trip(case, sys::exchange::by_eventfd(&other))
+}

@@ -1,0 +1,46 @@
+//! Probe ipc.fifo: a byte to another process and back through two named pipes.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "FIFO round trip", zh: "命名管道往返" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "As ipc.pipe, through two pipes that have names (mkfifo) in the scratch directory, each opened by \
+                 its path. The value is one round trip of one byte.",
+            zh: "与 ipc.pipe 相同，但使用临时目录中两条有名字的管道（mkfifo），按路径打开。数值是一个字节的一\
+                 次往返。",
+        },
+        why: Text {
+            en: "Processes that are no relatives find each other by a name. What the name costs beyond a pipe is \
+                 seen here: usually nothing once it is open.",
+            zh: "没有亲缘关系的进程靠名字找到对方。这里可以看出名字比匿名管道多花多少：打开之后通常不多花。",
+        },
+        reading: Text {
+            en: "Within a few percent of ipc.pipe, on any filesystem: the file is only a name, and the bytes stay \
+                 in the kernel's pipe. A write also updates the file's times, which a FIFO pays and an anonymous \
+                 pipe does not.",
+            zh: "与 ipc.pipe 相差几个百分点以内，与文件系统无关：文件只是一个名字，数据仍在内核的管道里。命名\
+                 管道每次写入还要更新文件时间，匿名管道则不必。",
+        },
+    },
+    axes: &[super::PLACEMENT],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["lat_fifo"],
+    section: crate::section::COMMUNICATION,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let other = super::other_party(case)?;
+    let directory = case.scratch_dir()?;
+    super::round_trip(case, sys::exchange::by_fifo(&other, &directory))
+}

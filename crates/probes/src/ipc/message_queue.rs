@@ -1,0 +1,54 @@
+//! Probe ipc.message_queue: a message of one byte to another process and back through two message queues.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Message queue round trip", zh: "消息队列往返" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "Two message queues that hold messages of one byte: this process sends to one and receives from \
+                 the other, its child does the opposite. kind=posix: mq_timedsend and mq_timedreceive on queues \
+                 without a name any more, of one message each; kind=sysv: msgsnd and msgrcv. The value is one \
+                 round trip.",
+            zh: "两个消息队列，消息为一个字节：本进程向一个发送、从另一个接收，子进程相反。kind=posix：对已去\
+                 掉名字、各容一条消息的队列执行 mq_timedsend 与 mq_timedreceive；kind=sysv：执行 msgsnd 与 msgrcv。\
+                 数值是一次往返。",
+        },
+        why: Text {
+            en: "Real-time and older commercial software hands its work over in message queues, which keep \
+                 messages apart and order them by priority or type.",
+            zh: "实时软件和较老的商业软件用消息队列交接工作，它保持消息边界，并按优先级或类型排序。",
+        },
+        reading: Text {
+            en: "Near ipc.pipe on one CPU. The kernel hands a POSIX message to a receiver that already waits, \
+                 without queueing it. System V queues allocate each message; both are accounted to an IPC \
+                 namespace. Skipped where the kernel was built without them.",
+            zh: "同一个 CPU 上与 ipc.pipe 接近。若接收者已在等待，内核会把 POSIX 消息直接交给它而不入队。System V \
+                 队列要为每条消息分配内存；两者都记在 IPC 命名空间的账上。内核未编入时跳过。",
+        },
+    },
+    axes: &[
+        Axis::choice("kind", "posix", Points::Listed { quick: &["posix"], standard: &["sysv"], thorough: &[] }),
+        super::PLACEMENT,
+    ],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::COMMUNICATION,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let other = super::other_party(case)?;
+    match case.param::<String>("kind")?.as_str() {
+        "sysv" => super::round_trip(case, sys::sysv::by_queues(&other)),
+        _ => super::round_trip(case, sys::message_queue::by_queues(&other)),
+    }
+}

@@ -1,0 +1,59 @@
+//! Probe ipc.socketpair: a byte to another process and back through a pair of unnamed sockets, by their type.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Socket pair round trip", zh: "套接字对往返" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "As ipc.unix_stream, but the two sockets come from socketpair(2) and never had a name. type: \
+                 stream keeps bytes in their order, dgram keeps messages, seqpacket keeps messages of a \
+                 connection. The value is one round trip of one byte.",
+            zh: "与 ipc.unix_stream 相同，但两个套接字由 socketpair(2) 创建，从未有过名字。type：stream 保持\
+                 字节顺序，dgram 保持消息边界，seqpacket 是保持消息边界的连接。数值是一个字节的一次往返。",
+        },
+        why: Text {
+            en: "How a parent talks to children that it starts itself: browsers and their renderers, servers and \
+                 their workers, programs with separated privileges.",
+            zh: "父进程与自己启动的子进程就这样通信：浏览器与渲染进程、服务器与工作进程、特权分离的程序。",
+        },
+        reading: Text {
+            en: "As ipc.unix_stream: once connected, a socket with a name and one without do the same. A \
+                 difference between the two is noise, or a security module that looks at paths. The message types \
+                 cost a little more than the stream.",
+            zh: "与 ipc.unix_stream 相同：连接之后，有名字与没有名字的套接字所做的事一样。两者若有差别，则是\
+                 噪声，或是检查路径的安全模块。消息类型比流略贵。",
+        },
+    },
+    axes: &[
+        Axis::choice(
+            "type",
+            "stream",
+            Points::Listed { quick: &["stream"], standard: &["dgram", "seqpacket"], thorough: &[] },
+        ),
+        super::PLACEMENT,
+    ],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["lat_unix"],
+    section: crate::section::COMMUNICATION,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    use sys::exchange::Kind;
+    let kind = match case.param::<String>("type")?.as_str() {
+        "dgram" => Kind::Datagram,
+        "seqpacket" => Kind::SeqPacket,
+        _ => Kind::Stream,
+    };
+    let other = super::other_party(case)?;
+    super::round_trip(case, sys::exchange::by_socket_pair(&other, kind))
+}

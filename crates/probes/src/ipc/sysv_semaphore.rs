@@ -1,0 +1,47 @@
+//! Probe ipc.sysv_semaphore: one process hands over to another by two System V semaphores.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "System V semaphore", zh: "System V 信号量" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "A set of two semaphores, one for each of two processes. A process' turn is one semop(2) of two \
+                 operations: take one from its own semaphore, which blocks until there is one, and add one to the \
+                 other's. The value is one hand-over, half of a round trip. A process of its own removes the set \
+                 in the end, also when the measurement is killed.",
+            zh: "一组两个信号量，两个进程各一个。一个进程的一轮是一次含两个操作的 semop(2)：从自己的信号量减\
+                 一（没有时阻塞），给对方的加一。数值是一次交接，即半个往返。最后由一个单独的进程删除这组信号\
+                 量，测量被强行终止时也是如此。",
+        },
+        why: Text {
+            en: "Large databases and older servers still wake their processes by System V semaphores.",
+            zh: "大型数据库和较老的服务器仍用 System V 信号量唤醒各自的进程。",
+        },
+        reading: Text {
+            en: "On one CPU 0.8 to 2 µs: one system call and one context switch a hand-over. Compare with half of \
+                 ipc.futex. Old kernels lock the whole set for every operation, which shows with many processes \
+                 and not here.",
+            zh: "同一个 CPU 上为 0.8 到 2 µs：每次交接一次系统调用、一次上下文切换。可与 ipc.futex 的一半比较。\
+                 旧内核对每次操作都锁住整组信号量，那要许多进程才显现，这里看不出。",
+        },
+    },
+    axes: &[super::PLACEMENT],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["lat_sem"],
+    section: crate::section::COMMUNICATION,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let other = super::other_party(case)?;
+    super::hand_over(case, sys::sysv::by_semaphores(&other))
+}

@@ -1,0 +1,49 @@
+//! Probe ipc.unix_bandwidth: how fast bytes go through a Unix stream socket, by message and placement.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Unix socket bandwidth", zh: "Unix 套接字带宽" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "A child writes messages into a stream socket of a pair without pause; this process reads them, \
+                 at most 64 KiB at a time, and its rate is the value. message is what one write is given. The \
+                 send buffer has the kernel's default size, which is noted.",
+            zh: "子进程不停地向一对流套接字中的一个写消息；本进程每次最多读 64 KiB，其速率即为数值。message \
+                 是一次 write 的大小。发送缓冲区为内核默认大小，会记录。",
+        },
+        why: Text {
+            en: "Local clients of databases, caches and display servers move their results so.",
+            zh: "数据库、缓存和显示服务的本机客户端就这样传送结果。",
+        },
+        reading: Text {
+            en: "3 to 10 GB/s, often above a pipe: the kernel moves up to 32 KiB in one buffer, and the socket \
+                 holds some 200 KiB, so that the two take turns less often. Small messages pay for a buffer each. \
+                 Messages far beyond the caches are read from memory by the writer, which then bounds it.",
+            zh: "3 到 10 GB/s，常高于管道：内核一个缓冲区最多装 32 KiB，套接字可容约 200 KiB，双方轮换得更少。\
+                 小消息每条都要付一个缓冲区的代价。远大于缓存的消息要由写者从内存读出，内存便成为上限。",
+        },
+    },
+    axes: &[super::MESSAGE, super::PLACEMENT],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["bw_unix"],
+    section: crate::section::COMMUNICATION,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let writer = super::other_party(case)?;
+    let message = case.buffer(case.param("message")?, Pages::Base, None)?;
+    let mut block = case.buffer(super::BLOCK_BYTES, Pages::Base, None)?;
+    let stream = sys::stream::Stream::by_socket_pair(message.bytes(), &writer).map_err(super::refused)?;
+    case.note("send_buffer_bytes", stream.send_buffer_bytes());
+    super::bytes_read(case, |bytes| stream.read(bytes, block.bytes_mut()))
+}
