@@ -6,14 +6,18 @@ pub mod context;
 pub mod counters;
 pub mod files;
 pub mod lookup;
+pub mod mapping;
 pub mod memory;
+pub mod names;
 pub mod peer;
 pub mod pipe;
 pub mod process;
 pub mod program;
+pub mod protection;
 pub mod readiness;
 pub mod signal;
 pub mod timer;
+pub mod uring;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
