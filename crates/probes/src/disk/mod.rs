@@ -1,5 +1,6 @@
 //! Group disk: what a device delivers to a file on it, past the cache.
 
+mod door;
 mod fsync;
 mod read;
 mod write;
@@ -8,9 +9,10 @@ crate::group!("disk": read write fsync);
 
 use std::collections::VecDeque;
 
+use door::Door;
 use hostmark_engine::prelude::*;
-use sys::files::{self, OwnedFd};
-use sys::uring::{Direction, Ring};
+use sys::files;
+use sys::uring::Direction;
 
 use crate::kernels::random::Random;
 
@@ -39,55 +41,6 @@ const SLICE_NS: f64 = 10e6;
 const STEADY_SLICES: usize = 5;
 const STEADY_SHARE: f64 = 0.1;
 const MOST_UNSTEADY: usize = 20;
-
-/// How requests reach the file.
-enum Door {
-    Ring(Ring),
-    Plain { file: OwnedFd, memory: Buffer },
-}
-
-impl Door {
-    /// The ring, or plain calls where the kernel refuses one and there is no more than one request at a time.
-    fn open(case: &mut Case, file: OwnedFd, depth: u32, block: usize) -> Result<Door> {
-        let spare = file.try_clone()?;
-        match Ring::new(file, depth, block) {
-            Ok(ring) => {
-                case.note("interface", "io_uring");
-                Ok(Door::Ring(ring))
-            }
-            Err(error) if depth > 1 => Err(Stop::skipped(format!("io_uring cannot be had: {error}"))),
-            Err(_) => {
-                case.note("interface", "pread and pwrite");
-                Ok(Door::Plain { file: spare, memory: Buffer::map(block, Pages::Base, None)? })
-            }
-        }
-    }
-
-    fn depth(&self) -> usize {
-        match self {
-            Door::Ring(ring) => ring.depth(),
-            Door::Plain { .. } => 1,
-        }
-    }
-
-    fn submit(&mut self, slot: usize, direction: Direction, offset: u64) -> std::io::Result<()> {
-        match self {
-            Door::Ring(ring) => ring.submit(slot, direction, offset),
-            Door::Plain { file, memory } => match direction {
-                Direction::Read => files::read_at(file, offset, memory.bytes_mut()),
-                Direction::Write => files::write_at(file, offset, memory.bytes()),
-            },
-        }
-    }
-
-    fn wait(&mut self) -> std::io::Result<usize> {
-        match self {
-            Door::Ring(ring) => ring.wait(),
-            // It was done when it was handed over.
-            Door::Plain { .. } => Ok(0),
-        }
-    }
-}
 
 /// Keeps as many requests under way as the axis `depth` says, by slices of time, from the steady state on.
 fn requests(case: &mut Case, direction: Direction) -> Result<()> {

@@ -1,6 +1,9 @@
 //! Probe paging.fault: the first access to a page, by what lies behind it.
 
+mod pass;
+
 use hostmark_engine::prelude::*;
+use pass::{Pass, passes};
 use sys::counters::thread_faults;
 use sys::mapping::{Mapping, Sharing};
 
@@ -129,35 +132,4 @@ fn major(case: &mut Case) -> Result<()> {
             major => Ok(Pass { faults: major, ..pass }),
         }
     })
-}
-
-/// Passes until the time is over. Where a fault maps several pages, `pages` of a pass tells the time of each.
-fn passes(case: &mut Case, pages: Option<usize>, mut pass: impl FnMut(&Clock) -> Result<Pass>) -> Result<()> {
-    let mut a_page: Vec<f64> = Vec::new();
-    case.observe_many(0, |clock| {
-        let Pass { took, faults } = pass(clock)?;
-        a_page.extend(pages.map(|pages| clock.ns(took) / pages as f64));
-        match faults {
-            0 => Err(Stop::failed("the kernel counted no faults")),
-            _ => Ok((took, faults)),
-        }
-    })?;
-    case.also(PER_PAGE.name, a_page)
-}
-
-/// A timed pass over a mapping.
-struct Pass {
-    took: Ticks,
-    faults: u64,
-}
-
-impl Pass {
-    fn of(clock: &Clock, touch: impl FnOnce()) -> Pass {
-        let before = thread_faults();
-        let start = clock.start();
-        touch();
-        let took = clock.end().since(start);
-        let after = thread_faults();
-        Pass { took, faults: after.minor + after.major - before.minor - before.major }
-    }
 }
