@@ -182,14 +182,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = files::unnamed(directory.path()).unwrap();
         let page = Pages::Base.bytes();
-        files::fill(&file, 4 * page as u64).unwrap();
+        files::write_at(&file, 0, &vec![7; 4 * page]).unwrap();
         let before = Mapping::file(&file, 4 * page, Sharing::Shared, false).unwrap();
-        let second = before.bytes()[page];
         let private = Mapping::file(&file, 4 * page, Sharing::Private, true).unwrap();
         private.write_every(page, usize::MAX);
-        assert!(private.bytes()[page] == 1 && before.bytes()[page] == second && second != 1);
+        assert_eq!((private.bytes()[page], before.bytes()[page]), (1, 7));
         private.give_back().unwrap();
-        assert_eq!(private.bytes()[page], second);
+        assert_eq!(private.bytes()[page], 7);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Probe disk.read: direct reads of a file, by pattern, block and queue depth.
 
+mod door;
+pub(super) mod requests;
+
 use hostmark_engine::prelude::*;
 use sys::uring::Direction;
 
@@ -51,5 +54,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    super::requests(case, Direction::Read)
+    requests::keep(case, Direction::Read)
 }

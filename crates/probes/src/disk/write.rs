@@ -48,5 +48,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    super::requests(case, Direction::Write)
+    super::read::requests::keep(case, Direction::Write)
 }
