@@ -23,9 +23,9 @@ pub static PROBE: Probe = Probe {
             zh: "邮件队列、编译目录、包管理器和缓存都靠小文件。代价是目录中的名字、一个 inode、安全标签以及首批字节所需的页；日志文件系统还要写日志项。",
         },
         reading: Text {
-            en: "On tmpfs 2 to 6 µs with size 0 and 1 to 2 µs more with the first bytes. ext4 and xfs 5 to 20 µs; more than 50 µs points to a \
+            en: "On tmpfs 1 to 6 µs with size 0 and 0.5 to 2 µs more for each page of content. ext4 and xfs 5 to 20 µs; more than 50 µs points to a \
                  directory on a network or overlay filesystem, or to metadata that is written at once.",
-            zh: "tmpfs 上大小为 0 时 2 到 6 µs，有内容时再加 1 到 2 µs。ext4 与 xfs 为 5 到 20 µs；超过 50 µs 多半是网络或 overlay 文件系统上的目录，或元数据立即写盘。",
+            zh: "tmpfs 上大小为 0 时 1 到 6 µs，内容每多一页再加 0.5 到 2 µs。ext4 与 xfs 为 5 到 20 µs；超过 50 µs 多半是网络或 overlay 文件系统上的目录，或元数据立即写盘。",
         },
     },
     axes: &[super::SMALL, crate::place::PLACE],

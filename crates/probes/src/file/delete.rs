@@ -20,9 +20,9 @@ pub static PROBE: Probe = Probe {
             zh: "每个临时文件的另一半。名字被删除；因为无人打开该文件，其 inode 与页也随即释放。",
         },
         reading: Text {
-            en: "On tmpfs 1 to 4 µs, and up to 1 µs more for the pages of 10 KiB. ext4 and xfs 4 to 15 µs, part of which is put off to background \
+            en: "On tmpfs 1 to 4 µs, and 0.2 to 1 µs more for each page of content. ext4 and xfs 4 to 15 µs, part of which is put off to background \
                  threads that this does not count.",
-            zh: "tmpfs 上 1 到 4 µs，10 KiB 的页最多再加 1 µs。ext4 与 xfs 为 4 到 15 µs，其中一部分推迟到后台线程，这里不计入。",
+            zh: "tmpfs 上 1 到 4 µs，内容每多一页再加 0.2 到 1 µs。ext4 与 xfs 为 4 到 15 µs，其中一部分推迟到后台线程，这里不计入。",
         },
     },
     axes: &[super::SMALL, crate::place::PLACE],

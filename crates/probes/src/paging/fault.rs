@@ -38,12 +38,12 @@ pub static PROBE: Probe = Probe {
                  填写页表项；在虚拟机里还可能在虚拟机监控程序中再缺一次页。",
         },
         reading: Text {
-            en: "anonymous 0.2 to 1 µs, of which zeroing 4 KiB is 50 to 150 ns; anonymous_pmd 50 to 300 µs, mostly zeroing 2 MiB, \
-                 so a byte is several times cheaper. file 0.5 to 2 µs a fault and 30 to 150 ns a page; copy_on_write a little over \
+            en: "anonymous 0.2 to 1 µs, up to 2 in a guest, of which zeroing 4 KiB is 50 to 150 ns; anonymous_pmd 50 to 300 µs, mostly zeroing 2 MiB, \
+                 so a byte is several times cheaper. file 0.5 to 2 µs a fault and 30 to 150 ns a page; copy_on_write 1 to 2 times \
                  anonymous. file_major is the device's read latency, 20 to 150 µs on flash and milliseconds on disks; where a \
                  hypervisor caches the device, less. Page-table isolation and nested paging add most.",
-            zh: "anonymous 为 0.2 到 1 µs，其中清零 4 KiB 占 50 到 150 ns；anonymous_pmd 为 50 到 300 µs，主要是清零 2 MiB，因此每字节便宜数倍。\
-                 file 每次缺页 0.5 到 2 µs，每页 30 到 150 ns；copy_on_write 略高于 anonymous。file_major 即设备的读延迟，闪存 20 到 150 µs，\
+            zh: "anonymous 为 0.2 到 1 µs，虚拟机中可达 2 µs，其中清零 4 KiB 占 50 到 150 ns；anonymous_pmd 为 50 到 300 µs，主要是清零 2 MiB，因此每字节便宜数倍。\
+                 file 每次缺页 0.5 到 2 µs，每页 30 到 150 ns；copy_on_write 为 anonymous 的 1 到 2 倍。file_major 即设备的读延迟，闪存 20 到 150 µs，\
                  机械盘为毫秒级；虚拟机监控程序缓存该设备时更低。页表隔离与嵌套分页影响最大。",
         },
     },

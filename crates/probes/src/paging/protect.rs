@@ -28,11 +28,11 @@ pub static PROBE: Probe = Probe {
                  以及多线程程序的每次 munmap 都要付，运行的线程越多越贵。",
         },
         reading: Text {
-            en: "threads=1: 0.6 to 2 µs, of which most are two system calls and the split and merge of mappings. Each further thread adds \
+            en: "threads=1: 0.6 to 3 µs, of which most are two system calls and the split and merge of mappings. Each further thread adds \
                  the interrupt: 1 to 3 µs for the first and less for others, as they are sent at once; in a guest 5 to 50 µs where an \
                  interrupt exits to the hypervisor, and milliseconds where its other virtual CPU is not running. On arm64 the \
                  hardware broadcasts, and it hardly grows.",
-            zh: "threads=1：0.6 到 2 µs，主要是两次系统调用以及映射的拆分与合并。其他线程再加上中断：第一个加 1 到 3 µs，其余较少，因为中断同时发出；\
+            zh: "threads=1：0.6 到 3 µs，主要是两次系统调用以及映射的拆分与合并。其他线程再加上中断：第一个加 1 到 3 µs，其余较少，因为中断同时发出；\
                  在虚拟机里，若中断要退出到虚拟机监控程序则为 5 到 50 µs，若另一虚拟 CPU 未在运行则达毫秒级。arm64 由硬件广播，几乎不增长。",
         },
     },
