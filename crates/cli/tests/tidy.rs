@@ -146,6 +146,7 @@ fn the_example_of_the_handbook_measures() {
         line_bytes: 64,
         memory_bytes: 0,
         scratch: std::env::temp_dir().join(format!("hostmark-example-{}", std::process::id())).display().to_string(),
+        memory_scratch: String::new(),
         accompanies: false,
     };
     let events = worker::answer(WITH_THE_EXAMPLE, order);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hostmark_model::{CaseId, Histogram, Order};
@@ -15,8 +15,9 @@ use crate::probe::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
+use crate::sys::lookup::filesystem;
 use crate::sys::memory::{Buffer, Node, Pages};
-use crate::tails::TailSampler;
+use crate::tails::{self, TailSampler};
 use crate::together::{self, Part};
 
 /// A logical CPU by the kernel's id.
@@ -50,7 +51,7 @@ pub struct Case {
     core: Option<CoreClock>,
     witness: Witness,
     begun: Ticks,
-    scratch: Option<PathBuf>,
+    scratch: Vec<PathBuf>,
     company: Company,
     pub(crate) yielded: Yield,
 }
@@ -67,7 +68,18 @@ impl Case {
         company: Company,
     ) -> Case {
         let begun = clock.start();
-        Case { id, order, clock, precision, core, witness, begun, scratch: None, company, yielded: Yield::default() }
+        Case {
+            id,
+            order,
+            clock,
+            precision,
+            core,
+            witness,
+            begun,
+            scratch: Vec::new(),
+            company,
+            yielded: Yield::default(),
+        }
     }
 
     /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
@@ -245,6 +257,12 @@ impl Case {
 
     /// Like [`Case::observe`], as a rate: `amount` is done in the time that `next` returns.
     pub fn observe_rate(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+        self.observe_many(amount, |clock| Ok((next(clock)?, 1)))
+    }
+
+    /// Like [`Case::observe`], or like [`Case::observe_rate`] where `amount` is not 0: `next` returns the time of several
+    /// operations, and how many.
+    pub fn observe_many(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
         if self.meet()? {
             return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
@@ -254,8 +272,9 @@ impl Case {
         let begin = self.clock.start();
         loop {
             let before = self.witness.read();
-            let ns = self.clock.ns(next(&self.clock)?);
-            samples.push(ns, 1, ns, before, self.witness.read());
+            let (ticks, operations) = next(&self.clock)?;
+            let ns = self.clock.ns(ticks);
+            samples.push(ns, operations, ns, before, self.witness.read());
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if spent_ns >= self.order.budget_ns as f64 || samples.ns.len() >= 100_000 {
                 return self.keep(samples, amount);
@@ -277,6 +296,13 @@ impl Case {
         let (samples, histogram) = sampler.take(self.order.iterations, &mut next)?;
         self.yielded.histogram = Some(histogram);
         self.keep(samples, 0)
+    }
+
+    /// Times of single operations, ns, beside samples that are of something else, as of a rate: a histogram, from which the
+    /// engine fills in the percentiles that the probe declares, as for [`Case::tails`].
+    pub fn times(&mut self, ns: impl IntoIterator<Item = f64>) -> Result<()> {
+        self.yielded.histogram = Some(tails::histogram(ns)?);
+        Ok(())
     }
 
     /// Values that are no times, in the probe's unit: sizes, counts, the clock's own step.
@@ -389,13 +415,30 @@ impl Case {
 
     /// A directory of this round's own; it is removed after the round, however that ends.
     pub fn scratch_dir(&mut self) -> Result<PathBuf> {
-        if let Some(made) = &self.scratch {
-            return Ok(made.clone());
+        self.made(PathBuf::from(&self.order.scratch))
+    }
+
+    /// The same in memory: on a tmpfs. Skipped where none is to be had.
+    pub fn memory_dir(&mut self) -> Result<PathBuf> {
+        const TMPFS: &str = "tmpfs";
+        for order in [self.order.memory_scratch.clone(), self.order.scratch.clone()] {
+            let path = Path::new(&order);
+            // Of a companion's path the round's own directory may not be there yet.
+            let base = path.ancestors().skip(1).find(|base| base.is_dir());
+            let is_memory = base.is_some_and(|base| filesystem(base).is_ok_and(|name| name == TMPFS));
+            if is_memory && let Ok(made) = self.made(path.to_owned()) {
+                return Ok(made);
+            }
         }
-        let path = PathBuf::from(&self.order.scratch);
-        fs::create_dir_all(&path)
-            .map_err(|error| Stop::skipped(format!("no scratch directory {}: {error}", path.display())))?;
-        self.scratch = Some(path.clone());
+        Err(Stop::skipped("no tmpfs may be written to, neither at /dev/shm nor as the scratch directory"))
+    }
+
+    fn made(&mut self, path: PathBuf) -> Result<PathBuf> {
+        if !self.scratch.contains(&path) {
+            fs::create_dir_all(&path)
+                .map_err(|error| Stop::skipped(format!("no scratch directory {}: {error}", path.display())))?;
+            self.scratch.push(path.clone());
+        }
         Ok(path)
     }
 
@@ -457,11 +500,14 @@ impl Case {
         self.precision
     }
 
-    /// Ends the company, and removes the scratch directory, when one was made by this worker or by one that kept it company.
+    /// Ends the company, and removes the scratch directories that this worker made, or one that kept it company.
     pub(crate) fn clean(&mut self) {
         let was_led = matches!(std::mem::replace(&mut self.company, Company::Alone), Company::Led(_));
-        let path = self.scratch.take().or_else(|| was_led.then(|| PathBuf::from(&self.order.scratch)));
-        if let Some(path) = path {
+        let mut paths = std::mem::take(&mut self.scratch);
+        if was_led {
+            paths.extend([&self.order.scratch, &self.order.memory_scratch].map(PathBuf::from));
+        }
+        for path in paths.iter().filter(|path| path.is_absolute()) {
             // The janitor tries again when the run ends.
             let _ = fs::remove_dir_all(path);
         }

@@ -22,6 +22,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         line_bytes: 64,
         memory_bytes: 1 << 20,
         scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
+        memory_scratch: String::new(),
         accompanies: false,
     };
     let precision = Precision::of(&clock);

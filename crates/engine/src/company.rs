@@ -49,6 +49,10 @@ pub(crate) fn orders(order: &Order, copies: usize, parties: usize) -> Result<Vec
                 // Not the same chain, nor the same order of anything, as its neighbours.
                 seed: order.seed ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
                 scratch: format!("{}/copy-{index}", order.scratch),
+                memory_scratch: match order.memory_scratch.as_str() {
+                    "" => String::new(),
+                    memory => format!("{memory}/copy-{index}"),
+                },
                 ..order.clone()
             },
         }

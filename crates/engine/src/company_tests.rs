@@ -22,6 +22,7 @@ fn order(cpus: &[usize]) -> Order {
         line_bytes: 64,
         memory_bytes: 900,
         scratch: "/tmp/hostmark-1-2".into(),
+        memory_scratch: "/dev/shm/hostmark-1-2".into(),
         accompanies: false,
     }
 }

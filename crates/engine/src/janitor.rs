@@ -9,6 +9,14 @@ use crate::sys::process::kill_group;
 /// Directories that a run makes start like this; the janitor removes nothing else.
 pub const SCRATCH_PREFIX: &str = "hostmark-";
 
+/// The scratch directory in `base` of this process' round after `done` others; empty where there is no `base`.
+pub(crate) fn scratch(base: &str, done: usize) -> String {
+    match base {
+        "" => String::new(),
+        _ => format!("{base}/{SCRATCH_PREFIX}{}-{done}", std::process::id()),
+    }
+}
+
 /// What a run tells its janitor, a line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Charge {

@@ -121,7 +121,14 @@ pub fn go_on(
         }
         Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone() }))
     };
-    let setting = Setting { plan, host, clock: ClockOrder::MonotonicRaw, scratch: "/tmp".into(), past };
+    let setting = Setting {
+        plan,
+        host,
+        clock: ClockOrder::MonotonicRaw,
+        scratch: "/tmp".into(),
+        memory_scratch: String::new(),
+        past,
+    };
     let mut progress = Vec::new();
     let results = run(&setting, &mut open, &wall, &mut progress, journal);
     Seen { results, orders: orders.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }

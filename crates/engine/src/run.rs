@@ -15,6 +15,7 @@ use crate::conversation::{self, End};
 use crate::derived::derived;
 use crate::estimate::{self, RoundResult};
 use crate::gate;
+use crate::janitor;
 use crate::journal::{Journal, PastRound, Took};
 use crate::plan::{self, Plan, PlannedCase};
 use crate::probe::{Limit, Measure};
@@ -55,6 +56,8 @@ pub struct Setting<'a> {
     pub clock: ClockOrder,
     /// Directory for scratch directories, one a round.
     pub scratch: String,
+    /// The same on a tmpfs; empty where there is none.
+    pub memory_scratch: String,
     /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
     pub past: Vec<PastRound>,
 }
@@ -322,13 +325,8 @@ impl Runner<'_> {
             llc_sum_bytes: host.last_level_caches_bytes(&cpus),
             line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
             memory_bytes: Budget::memory_bytes(host),
-            scratch: format!(
-                "{}/{}{}-{}",
-                self.setting.scratch,
-                crate::janitor::SCRATCH_PREFIX,
-                std::process::id(),
-                self.done
-            ),
+            scratch: janitor::scratch(&self.setting.scratch, self.done),
+            memory_scratch: janitor::scratch(&self.setting.memory_scratch, self.done),
             cpus,
             iterations,
             accompanies: false,

@@ -32,7 +32,7 @@ impl TailSampler<'_> {
         hint: Option<u64>,
         next: &mut dyn FnMut(&Clock) -> Result<Ticks>,
     ) -> Result<(Samples, Histogram)> {
-        let mut recorder = Recorder::<u64>::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(Stop::failed)?;
+        let mut recorder = recorder()?;
         let batch = self.find_batch(hint, next)?;
         let mut samples = Samples { learned: batch, is_time: true, ..Samples::default() };
         let mut times: Vec<f64> = vec![0.0; usize::try_from(batch).unwrap_or(usize::MAX)];
@@ -96,6 +96,17 @@ impl TailSampler<'_> {
 
 /// A batch of more has operations that take less than reading the clock does.
 const MOST_OPERATIONS: u64 = 1 << 28;
+
+fn recorder() -> Result<Recorder<u64>> {
+    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(Stop::failed)
+}
+
+/// The histogram of these times.
+pub(crate) fn histogram(ns: impl IntoIterator<Item = f64>) -> Result<Histogram> {
+    let mut recorder = recorder()?;
+    ns.into_iter().for_each(|ns| recorder.saturating_record(ns.round() as u64));
+    Ok(counted(&recorder))
+}
 
 /// The middle of each range that holds operations, and how many.
 fn counted(recorder: &Recorder<u64>) -> Histogram {

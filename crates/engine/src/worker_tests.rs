@@ -133,6 +133,7 @@ fn order(case: &str) -> Order {
         line_bytes: 64,
         memory_bytes: 1 << 20,
         scratch: std::env::temp_dir().join(format!("hostmark-worker-{}", std::process::id())).display().to_string(),
+        memory_scratch: String::new(),
         accompanies: false,
     }
 }

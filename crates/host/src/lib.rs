@@ -1,6 +1,8 @@
 //! What is this machine? Reads /proc, /sys and a few marker files into `HostFacts`; an absent file is an absent fact.
 #![forbid(unsafe_code)]
 
+use std::path::Path;
+
 use hostmark_model::HostFacts;
 
 mod activity;
@@ -34,6 +36,11 @@ pub use root::Root;
 
 /// Everything that the files under `root` tell of the machine.
 pub fn read(root: &Root) -> HostFacts {
+    read_with_scratch(root, None)
+}
+
+/// The same for a run whose scratch directories go to `scratch` in the place of the usual directory.
+pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     let cpuinfo = cpuinfo::CpuInfo::read(root);
     let mut cpus = cpus::read(root, &cpuinfo);
     let nodes = nodes::read(root);
@@ -50,7 +57,7 @@ pub fn read(root: &Root) -> HostFacts {
         virtualization: virtualization::read(root, &cpuinfo),
         limits: limits::read(root),
         firmware: firmware::read(root),
-        storage: storage::read(root),
+        storage: storage::read(root, scratch),
         network: network::read(root),
         activity: activity::read(root),
         cpus,

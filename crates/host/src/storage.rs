@@ -17,10 +17,11 @@ const SECTOR_BYTES: u64 = 512;
 /// File systems on the other side of a network, which may not answer when they are asked for their room.
 const REMOTE: [&str; 10] = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "lustre", "afs", "autofs"];
 
-pub(crate) fn read(root: &Root) -> StorageFacts {
+pub(crate) fn read(root: &Root, scratch: Option<&Path>) -> StorageFacts {
     let mounts = root.raw("/proc/self/mountinfo").unwrap_or_default();
     let mounts: Vec<Mount> = mounts.lines().filter_map(mount).collect();
-    let directories = directories(root).into_iter().map(|(purpose, path)| directory(root, &mounts, purpose, path));
+    let directories =
+        directories(root, scratch).into_iter().map(|(purpose, path)| directory(root, &mounts, purpose, path));
     let directories = directories.filter(|found| root.is_this_machine() || found.mount_point.is_some());
     StorageFacts { devices: devices(root), directories: directories.collect() }
 }
@@ -46,11 +47,12 @@ fn device(root: &Root, name: &str) -> Option<BlockDevice> {
 }
 
 /// The scratch directory and that of the runs, as `hostmark run` chooses them; a captured tree has the usual ones.
-fn directories(root: &Root) -> Vec<(Purpose, PathBuf)> {
+fn directories(root: &Root, scratch: Option<&Path>) -> Vec<(Purpose, PathBuf)> {
     if !root.is_this_machine() {
         return vec![(Purpose::Scratch, "/tmp".into()), (Purpose::Data, "/var/lib/hostmark/runs".into())];
     }
-    let scratch = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into());
+    let scratch = scratch.map_or_else(std::env::temp_dir, Path::to_owned);
+    let scratch = std::path::absolute(scratch).unwrap_or_else(|_| "/tmp".into());
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = named("XDG_DATA_HOME").or_else(|| Some(named("HOME")?.join(".local/share")));
     let mut all = vec![(Purpose::Scratch, scratch)];

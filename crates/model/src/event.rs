@@ -55,6 +55,9 @@ pub struct Order {
     pub memory_bytes: u64,
     /// Where the round may put files; it is removed afterwards.
     pub scratch: String,
+    /// The same in memory, on a tmpfs; empty where there is none.
+    #[serde(default)]
+    pub memory_scratch: String,
     /// Whether it is not to measure but to do the same as the worker that gives the order, until it is killed.
     #[serde(default)]
     pub accompanies: bool,

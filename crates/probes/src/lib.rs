@@ -6,8 +6,12 @@ pub mod kernels;
 
 mod clock;
 mod cpu;
+mod disk;
+mod file;
 mod ipc;
 mod memory;
+mod paging;
+mod place;
 mod process;
 mod sched;
 mod section;
@@ -24,6 +28,9 @@ pub static CATALOGUE: Catalogue = &[
     &syscall::GROUP,
     &signal::GROUP,
     &process::GROUP,
+    &paging::GROUP,
+    &file::GROUP,
+    &disk::GROUP,
     &sched::GROUP,
     &ipc::GROUP,
 ];

@@ -20,5 +20,11 @@ pub const CORE: Text = Text { en: "Processor core", zh: "处理器核心" };
 pub const CLOCKS: Text = Text { en: "Clocks", zh: "时钟" };
 /// Entering the kernel, and making processes.
 pub const SYSTEM: Text = Text { en: "Processes and system calls", zh: "进程与系统调用" };
+/// Pages that come, go and change.
+pub const PAGING: Text = Text { en: "Paging", zh: "分页" };
+/// Files in the cache.
+pub const FILES: Text = Text { en: "Files", zh: "文件" };
+/// Files on a device.
+pub const DISKS: Text = Text { en: "Disks", zh: "磁盘" };
 /// Bytes between processes.
 pub const COMMUNICATION: Text = Text { en: "Communication", zh: "进程间通信" };

@@ -107,6 +107,7 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
             line_bytes: 64,
             memory_bytes: 1 << 30,
             scratch: String::new(),
+            memory_scratch: String::new(),
             accompanies: false,
         };
         let events = std::thread::spawn(move || worker::answer(catalogue, order)).join().expect("a worker that ends");

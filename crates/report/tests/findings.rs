@@ -115,3 +115,20 @@ fn every_rule_has_a_name_of_its_own_and_names_its_probes() {
     assert_eq!(names.len(), RULES.len());
     assert!(RULES.iter().all(|rule| !rule.probes.is_empty()));
 }
+
+#[test]
+fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_that() {
+    let drawn = |p99: f64, spread: f64| {
+        let mut run = synthetic::empty();
+        let mut sync = synthetic::measured(1e6, 0.01);
+        sync.also.insert("p99".into(), hostmark_model::Also { estimate: synthetic::estimate(p99, spread) });
+        let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
+        run.cases = vec![synthetic::case("disk.fsync@block=2300", outcome)];
+        let found = findings(&run).into_iter().find(|finding| finding.id == "disk.slow_sync");
+        found.map(|finding| finding.text.en).unwrap_or_default()
+    };
+    assert!(drawn(25e6, 0.1).contains(" is too slow for etcd"));
+    assert!(drawn(12e6, 0.5).contains(" may be too slow for etcd"));
+    assert_eq!(drawn(8e6, 0.5), "");
+    assert!(findings(&synthetic::empty()).is_empty());
+}

@@ -15,6 +15,8 @@ use crate::store::{self, Place};
 
 /// What a run file calls `--cpu` among its settings.
 pub const CPU_KEY: &str = "cpu";
+/// What a run file calls `--scratch` among its settings.
+pub const SCRATCH_KEY: &str = "scratch";
 
 /// What tells this binary from any other: its version, and the size and the time of its file.
 pub fn binary() -> String {
@@ -73,7 +75,7 @@ fn check(header: &Header<Run>, host: &HostFacts) -> Result<(), &'static str> {
 
 /// The plan of a run from what its file says.
 fn planned_before(run: &Run) -> Result<Plan> {
-    let axes = run.settings.set.iter().filter(|(key, _)| *key != CPU_KEY);
+    let axes = run.settings.set.iter().filter(|(key, _)| ![CPU_KEY, SCRATCH_KEY].contains(&key.as_str()));
     let request = Request {
         filters: run.settings.filters.clone(),
         profile: run.settings.profile,

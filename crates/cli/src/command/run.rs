@@ -27,6 +27,8 @@ use crate::signals::StopRequest;
 use crate::store::{self, Place, timestamp};
 use crate::wall::SinceStart;
 
+/// The tmpfs that every distribution mounts, and every user may write to.
+const MEMORY_FILES: &str = "/dev/shm";
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
 
@@ -73,12 +75,16 @@ pub struct RunArguments {
     /// Keep to these CPUs, as 0-3,8
     #[arg(long, value_name = "LIST")]
     cpu: Option<String>,
+    /// Put files that are measured below this directory, on whose file system the probes of files and disks are to run; by
+    /// default $TMPDIR or /tmp
+    #[arg(long, value_name = "DIR", value_parser = directory)]
+    scratch: Option<PathBuf>,
     /// Show what would be measured, and measure nothing
     #[arg(long)]
     dry_run: bool,
     /// Go on with a run that was cut short: its name or its journal, by default the newest one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "dry_run"])]
+          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "scratch", "dry_run"])]
     resume: Option<String>,
     /// Show every interval, sample count and note
     #[arg(long, short)]
@@ -92,6 +98,15 @@ fn seed(typed: &str) -> Result<u64, String> {
         None => typed.parse(),
     };
     number.map_err(|error| format!("{error}; give a number below 2^64, in decimal or in hexadecimal as 0x7f3a"))
+}
+
+/// A directory that is there, whole: the janitor removes nothing that could depend on where it stands.
+fn directory(typed: &str) -> Result<PathBuf, String> {
+    match std::fs::canonicalize(typed) {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => Err("it is no directory; name one that may be written to".into()),
+        Err(error) => Err(format!("{error}; name a directory that may be written to")),
+    }
 }
 
 /// What a run needs before its first round.
@@ -112,7 +127,7 @@ pub struct Ready {
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
     let root = Root::here();
-    let host = hostmark_host::read(&root);
+    let host = hostmark_host::read_with_scratch(&root, arguments.scratch.as_deref());
     if arguments.dry_run {
         let plan = planned(arguments, host, uuid::Uuid::now_v7())?.0;
         return dry_run::show(&plan, &settings_set(arguments), &arguments.format, lang);
@@ -128,7 +143,9 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     };
     let Ready { plan, mut run, host, place, mut journal, past } = ready;
     let wall = resume::GoesOn::after(&past, wall);
-    let setting = Setting { plan: &plan, host: &host, clock: calibration.order.clone(), scratch: scratch(), past };
+    let (scratch, memory_scratch) = (scratch(&run.settings.set), MEMORY_FILES.to_owned());
+    let clock = calibration.order.clone();
+    let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past };
     let measured = measure(&setting, &stop, journal.as_mut(), &wall);
     let results = match measured {
         Ok(results) => results,
@@ -211,11 +228,12 @@ fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibratio
     Ok((Ready { plan, run, host, place, journal, past: Vec::new() }, calibration))
 }
 
-/// What a run file says was set: the axes as typed, and `cpu`, which is no axis.
+/// What a run file says was set: the axes as typed, and `cpu` and `scratch`, which are no axes.
 fn settings_set(arguments: &RunArguments) -> BTreeMap<String, String> {
     let axes = arguments.set.iter().filter_map(|set| set.split_once('='));
     let cpu = arguments.cpu.iter().map(|list| (resume::CPU_KEY, list.as_str()));
-    axes.chain(cpu).map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    let scratch = arguments.scratch.iter().map(|path| (resume::SCRATCH_KEY.to_owned(), path.display().to_string()));
+    axes.chain(cpu).map(|(key, value)| (key.to_owned(), value.to_owned())).chain(scratch).collect()
 }
 
 /// Whether `last` finds the run.
@@ -224,7 +242,10 @@ fn is_last(place: &Place) -> bool {
 }
 
 /// Where scratch directories go: whole, since the janitor removes nothing that could depend on where it stands.
-fn scratch() -> String {
+fn scratch(set: &BTreeMap<String, String>) -> String {
+    if let Some(named) = set.get(resume::SCRATCH_KEY) {
+        return named.clone();
+    }
     std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into()).display().to_string()
 }
 
@@ -333,7 +354,9 @@ fn measure(setting: &Setting, stop: &StopRequest, journal: Option<&mut Journal>,
     let janitor = Janitor::start(&program).map_err(lost)?;
     let janitor = Rc::new(RefCell::new(janitor));
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
-        janitor.borrow_mut().tell(&Charge::Directory(PathBuf::from(&order.scratch)));
+        for directory in [&order.scratch, &order.memory_scratch] {
+            janitor.borrow_mut().tell(&Charge::Directory(PathBuf::from(directory)));
+        }
         let worker = spawn(&program, order, stop)?;
         janitor.borrow_mut().tell(&Charge::Group(worker.id()));
         Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor) }))

@@ -90,6 +90,7 @@ fn order() -> Order {
         line_bytes: 64,
         memory_bytes: 0,
         scratch: String::new(),
+        memory_scratch: String::new(),
         accompanies: false,
     }
 }

@@ -1,7 +1,7 @@
 //! A ring of bytes in memory that two processes share: one copies in, the other copies out.
 
-use std::io;
 use std::cell::UnsafeCell;
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::futex::{wait, wake};

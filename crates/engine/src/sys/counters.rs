@@ -44,14 +44,36 @@ fn run_delay_ns(schedstat: &OwnedFd) -> Option<u64> {
     std::str::from_utf8(&text[..length]).ok()?.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn thread_usage() -> io::Result<Reading> {
+/// Page faults of the calling thread so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Faults {
+    /// Without input or output.
+    pub minor: u64,
+    /// That waited for a device.
+    pub major: u64,
+}
+
+/// Page faults of the calling thread so far; none where the kernel does not tell.
+pub fn thread_faults() -> Faults {
+    let usage = raw_usage();
+    usage.map_or_else(
+        |_| Faults::default(),
+        |usage| Faults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 },
+    )
+}
+
+fn raw_usage() -> io::Result<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a rusage that the kernel fills.
     if unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: zeroed is a valid rusage, and the call filled it.
-    let usage = unsafe { usage.assume_init() };
+    Ok(unsafe { usage.assume_init() })
+}
+
+fn thread_usage() -> io::Result<Reading> {
+    let usage = raw_usage()?;
     Ok(Reading {
         involuntary_switches: usage.ru_nivcsw as u64,
         faults: (usage.ru_minflt + usage.ru_majflt) as u64,

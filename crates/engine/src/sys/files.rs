@@ -3,10 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::AsRawFd;
+pub use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
-use super::arch;
+use super::{arch, checked};
 
 /// Opens an existing file.
 pub fn open(path: &Path, write: bool) -> io::Result<OwnedFd> {
@@ -28,6 +29,87 @@ pub fn write_byte(file: &OwnedFd) -> io::Result<()> {
     one(arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
 }
 
+/// Reads into `block` from a place of the file: pread64(2) by the instruction; an error unless all of it came.
+#[inline(always)]
+pub fn read_at(file: &OwnedFd, offset: u64, block: &mut [u8]) -> io::Result<()> {
+    let arguments = [file.as_raw_fd() as usize, block.as_mut_ptr() as usize, block.len(), offset as usize, 0, 0];
+    // SAFETY: the kernel writes at most `block.len()` bytes to `block`.
+    whole(checked(unsafe { arch::call(libc::SYS_pread64, arguments) })?, block.len())
+}
+
+/// Writes `block` at a place of the file: pwrite64(2) by the instruction; an error unless all of it was taken.
+#[inline(always)]
+pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
+    let arguments = [file.as_raw_fd() as usize, block.as_ptr() as usize, block.len(), offset as usize, 0, 0];
+    // SAFETY: the kernel reads at most `block.len()` bytes of `block`.
+    whole(checked(unsafe { arch::call(libc::SYS_pwrite64, arguments) })?, block.len())
+}
+
+fn whole(moved: usize, asked: usize) -> io::Result<()> {
+    if moved == asked { Ok(()) } else { Err(io::Error::other(format!("{moved} of {asked} bytes were moved"))) }
+}
+
+/// A new file in `directory` that has no name, so that nothing is left of it however this process ends.
+pub fn unnamed(directory: &Path) -> io::Result<OwnedFd> {
+    let (access, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
+    if let Ok(file) = rustix::fs::open(directory, access | OFlags::TMPFILE, mode) {
+        return Ok(file);
+    }
+    // Not every filesystem has files without names.
+    let path = directory.join("unnamed");
+    let file = rustix::fs::open(&path, access | OFlags::CREATE | OFlags::EXCL, mode)?;
+    rustix::fs::unlink(&path)?;
+    Ok(file)
+}
+
+/// Writes `bytes` of varying data, none of it zero, from the file's start on.
+pub fn fill(file: &OwnedFd, bytes: u64) -> io::Result<()> {
+    const BLOCK: usize = 1 << 20;
+    let words = (0..BLOCK / 8).map(|word| (word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut block: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
+    let mut done = 0;
+    while done < bytes {
+        let length = BLOCK.min(usize::try_from(bytes - done).unwrap_or(BLOCK));
+        // No two blocks are alike.
+        block[..8].copy_from_slice(&(done | 1).to_ne_bytes());
+        write_at(file, done, &block[..length])?;
+        done += length as u64;
+    }
+    Ok(())
+}
+
+/// Waits until all of the file is on its device: fsync(2).
+pub fn sync(file: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::fsync(file)?)
+}
+
+/// Waits until the file's data, and what is needed to find it again, are on its device: fdatasync(2).
+#[inline(always)]
+pub fn sync_data(file: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::fdatasync(file)?)
+}
+
+/// Gives the file a length, without writing to it.
+pub fn set_length(file: &OwnedFd, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::ftruncate(file, bytes)?)
+}
+
+/// Makes reads and writes of the file bypass the cache (O_DIRECT). An error where its filesystem cannot.
+pub fn bypass_cache(file: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_setfl(file, rustix::fs::fcntl_getfl(file)? | OFlags::DIRECT)?)
+}
+
+/// Asks that no page of the file stay in the cache; a filesystem may keep them all the same.
+pub fn drop_cache(file: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
+}
+
+/// Bytes that this user may still write to the filesystem of `directory`.
+pub fn room(directory: &Path) -> io::Result<u64> {
+    let room = rustix::fs::statvfs(directory)?;
+    Ok(room.f_bavail.saturating_mul(room.f_frsize))
+}
+
 #[inline(always)]
 fn one(result: i64) -> io::Result<()> {
     match result {
@@ -45,6 +127,19 @@ mod tests {
     fn a_byte_goes_in_and_comes_out() {
         read_byte(&open(Path::new("/dev/zero"), false).unwrap()).unwrap();
         write_byte(&open(Path::new("/dev/null"), true).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn an_unnamed_file_holds_what_it_was_filled_with_and_leaves_no_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = unnamed(directory.path()).unwrap();
+        fill(&file, (1 << 20) + 1000).unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        let mut block = [0; 1000];
+        read_at(&file, 1 << 20, &mut block).unwrap();
+        assert!(block.chunks_exact(8).all(|word| word != [0; 8]));
+        assert!(read_at(&file, (1 << 20) + 1, &mut block).is_err(), "one byte less than asked");
+        assert!(room(directory.path()).unwrap() > 0);
     }
 
     #[test]

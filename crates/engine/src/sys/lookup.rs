@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::{arch, checked};
 
@@ -27,6 +27,18 @@ impl KernelPath {
         let arguments = [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, status.as_mut_ptr() as usize, 0, 0, 0];
         // SAFETY: a path that ends in 0, and room for one status.
         checked(unsafe { arch::call(libc::SYS_newfstatat, arguments) }).map(drop)
+    }
+
+    /// Opens the file to read: openat(2).
+    #[inline(always)]
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        // SAFETY: a path that ends in 0; no file is created, so that no mode is read.
+        let file = checked(unsafe {
+            arch::call(libc::SYS_openat, [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, flags, 0, 0, 0])
+        })?;
+        // SAFETY: the descriptor has just been made, and nobody else knows it.
+        Ok(unsafe { OwnedFd::from_raw_fd(file as i32) })
     }
 
     /// Opens the file to read and closes it: openat(2) and close(2).

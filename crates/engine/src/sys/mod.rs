@@ -13,13 +13,16 @@ pub mod futex;
 mod guard;
 pub mod listener;
 pub mod lookup;
+pub mod mapping;
 pub mod membarrier;
 pub mod memory;
 pub mod message_queue;
+pub mod names;
 pub mod peer;
 pub mod pipe;
 pub mod process;
 pub mod program;
+pub mod protection;
 pub mod readiness;
 pub mod ring;
 pub mod shared;
@@ -29,6 +32,7 @@ pub mod stream;
 pub mod sysv;
 pub mod timer;
 pub mod uring;
+pub mod uring_nop;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

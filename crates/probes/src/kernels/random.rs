@@ -15,8 +15,15 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// Puts them in random order.
+    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
+        for last in (1..all.len()).rev() {
+            all.swap(last, self.below(last as u32 + 1) as usize);
+        }
+    }
+
     /// A number under `bound`; the bias is at most `bound` in 2^32, which no chain notices.
-    pub(super) fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }

@@ -1,6 +1,6 @@
 //! Probe syscall.io_uring: an operation that does nothing through io_uring, by batch, called and polled.
 
-use hostmark_engine::prelude::sys::uring::Nops;
+use hostmark_engine::prelude::sys::uring_nop::Nops;
 use hostmark_engine::prelude::*;
 
 /// See the module.

@@ -7,6 +7,7 @@ pub mod host;
 mod huge_pages;
 mod neighbours;
 mod pipe_capacity;
+mod sync_latency;
 mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
@@ -37,6 +38,7 @@ pub struct Rule {
 pub static RULES: &[&Rule] = &[
     &huge_pages::RULE,
     &neighbours::RULE,
+    &sync_latency::RULE,
     &cache_size::RULE,
     &cache_structure::RULE,
     &bandwidth_steps::RULE,

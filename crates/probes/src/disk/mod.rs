@@ -1,0 +1,26 @@
+//! Group disk: what a device delivers to a file on it, past the cache.
+
+mod fsync;
+mod read;
+mod write;
+
+crate::group!("disk": read write fsync);
+
+use hostmark_engine::prelude::*;
+
+/// Axis pattern: where one request lies after the other.
+const PATTERN: Axis =
+    Axis::choice("pattern", "random", Points::Listed { quick: &["random"], standard: &["sequential"], thorough: &[] });
+/// Axis block: bytes of a request.
+const BLOCK: Axis = Axis::size(
+    "block",
+    "4096",
+    Points::Listed { quick: &["4096"], standard: &["16384", "131072", "1048576"], thorough: &["65536"] },
+);
+/// What the rate comes to in requests.
+const OPERATIONS: Quantity = Quantity {
+    name: "operations",
+    unit: Unit::OperationsPerSecond,
+    better: Better::Higher,
+    title: Text { en: "requests", zh: "请求数" },
+};

@@ -1,0 +1,95 @@
+//! Requests to a file on a device, a number of them under way at any time.
+
+use std::collections::VecDeque;
+
+use hostmark_engine::prelude::*;
+use sys::files;
+use sys::uring::Direction;
+
+use super::door::Door;
+use crate::kernels::random::Random;
+
+/// The scratch file: larger than what a device's own write buffer holds back for long, and quickly written.
+const FILE_BYTES: u64 = 64 << 20;
+/// A sample lasts so long, ns, and at least a request.
+const SLICE_NS: f64 = 10e6;
+/// Steady: so many slices in a row lie within this share of their mean (SNIA's Performance Test Specification has rounds of a
+/// minute in the place of slices). It is waited for during so many slices at most.
+const STEADY_SLICES: usize = 5;
+const STEADY_SHARE: f64 = 0.1;
+const MOST_UNSTEADY: usize = 20;
+
+/// Keeps as many requests under way as the axis `depth` says, by slices of time, from the steady state on.
+pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
+    let (block, depth): (u64, u32) = (case.param("block")?, case.param("depth")?);
+    let is_random = case.param::<String>("pattern")? == "random";
+    let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
+    files::drop_cache(&file)?;
+    files::bypass_cache(&file)
+        .map_err(|error| Stop::skipped(format!("this filesystem has no direct input and output: {error}")))?;
+    let mut door = Door::open(case, file, depth, usize::try_from(block).map_err(Stop::skipped)?)?;
+    let places = FILE_BYTES.max(block) / block;
+    let (mut random, mut at) = (Random::new(case.seed()), 0);
+    let mut next_offset = || {
+        at = if is_random { u64::from(random.below(places as u32)) } else { (at + 1) % places };
+        at * block
+    };
+    let mut begun = vec![Ticks(0); door.depth()];
+    let (mut times, mut rates, mut steady_after) = (Vec::new(), Vec::new(), None);
+    let mut is_first = true;
+    let measured = case.observe_many(block, |clock| {
+        if is_first {
+            for (slot, begun) in begun.iter_mut().enumerate() {
+                *begun = clock.start();
+                door.submit(slot, direction, next_offset())?;
+            }
+        }
+        let mut slice = |times: &mut Vec<f64>| -> Result<(Ticks, u64)> {
+            let (start, mut done) = (clock.start(), 0);
+            loop {
+                let slot = door.wait()?;
+                let now = clock.start();
+                times.push(clock.ns(now.since(begun[slot])));
+                done += 1;
+                begun[slot] = now;
+                door.submit(slot, direction, next_offset())?;
+                if clock.ns(now.since(start)) >= SLICE_NS {
+                    return Ok((now.since(start), done));
+                }
+            }
+        };
+        if std::mem::take(&mut is_first) {
+            steady_after = settle(|| slice(&mut Vec::new()).map(|(took, done)| done as f64 / clock.ns(took)))?;
+            // The slice after is thrown away too, as every round's first sample is.
+            return slice(&mut Vec::new());
+        }
+        let (took, done) = slice(&mut times)?;
+        rates.push(done as f64 * 1e9 / clock.ns(took));
+        Ok((took, done))
+    });
+    measured?;
+    let slices = steady_after.map(|slices| slices as f64 * SLICE_NS / 1e6);
+    case.note("steady", slices.map_or("not reached".to_owned(), |ms| format!("after {ms:.0} ms")));
+    case.also(super::super::OPERATIONS.name, rates)?;
+    case.times(times)
+}
+
+/// Takes rates until they are steady; after how many, if they became so.
+fn settle(mut rate: impl FnMut() -> Result<f64>) -> Result<Option<usize>> {
+    let mut last = VecDeque::new();
+    for taken in 1..=MOST_UNSTEADY {
+        last.push_back(rate()?);
+        if last.len() > STEADY_SLICES {
+            last.pop_front();
+        }
+        let mean = last.iter().sum::<f64>() / last.len() as f64;
+        if last.len() == STEADY_SLICES && last.iter().all(|rate| (rate - mean).abs() <= STEADY_SHARE * mean) {
+            return Ok(Some(taken));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+#[path = "requests_tests.rs"]
+mod tests;

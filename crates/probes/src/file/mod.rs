@@ -1,0 +1,127 @@
+//! Group file: files that are made, removed, read again from the cache, and written.
+
+mod create;
+mod delete;
+mod mmap_open_reread;
+mod mmap_reread;
+mod open_reread;
+mod reread;
+mod write;
+
+crate::group!("file": create delete reread open_reread mmap_reread mmap_open_reread write);
+
+use hostmark_engine::prelude::*;
+use sys::files::{self, OwnedFd};
+use sys::lookup::KernelPath;
+use sys::names::Names;
+
+use crate::kernels::bandwidth::{self, ReadKernel};
+
+/// Axis size of files that are made and removed.
+const SMALL: Axis =
+    Axis::size("size", "0", Points::Listed { quick: &["0", "10240"], standard: &["1024", "4096"], thorough: &[] });
+/// Axis size of files that are read again.
+const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(sizes));
+/// Axis data: what becomes of what was read.
+const DATA: Axis =
+    Axis::choice("data", "sum", Points::Listed { quick: &["sum"], standard: &["unused"], thorough: &[] });
+/// One read or write moves so much at most, as many programs do.
+const BLOCK_BYTES: usize = 64 << 10;
+/// Files made and removed at a time: enough that a pass is long against reading the clock.
+const FILES: usize = 200;
+
+/// From one sector to as much as the profile and the memory allow.
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    const STANDARD: [u64; 6] = [512, 4 << 10, 64 << 10, 1 << 20, 8 << 20, 256 << 20];
+    const THOROUGH: [u64; 6] = [1 << 10, 16 << 10, 256 << 10, 2 << 20, 32 << 20, 1 << 30];
+    let listed = [64 << 20]
+        .into_iter()
+        .chain(if profile >= Profile::Standard { STANDARD.to_vec() } else { Vec::new() })
+        .chain(if profile >= Profile::Thorough { THOROUGH.to_vec() } else { Vec::new() });
+    let most = largest_buffer(profile).max(64 << 20).min(host.fillable_bytes() / 4);
+    listed.filter(|&size| size <= most).collect()
+}
+
+/// Names for files in a directory of the round, and what the axis `size` puts into each.
+fn small_files(case: &mut Case) -> Result<(Names, Vec<u8>)> {
+    let size: usize = case.param("size")?;
+    let directory = crate::place::directory(case)?;
+    crate::place::may_hold(case, &directory, (FILES * size.next_multiple_of(4096)) as u64)?;
+    Ok((Names::new(&directory.join("files"), FILES)?, vec![b'x'; size]))
+}
+
+/// The file that the case's axes name, with its data in the cache.
+fn cached(case: &mut Case) -> Result<(OwnedFd, usize)> {
+    let size: u64 = case.param("size")?;
+    let directory = crate::place::directory(case)?;
+    Ok((crate::place::filled(case, &directory, size)?, usize::try_from(size).map_err(Stop::skipped)?))
+}
+
+/// The same by a name, to be opened.
+fn cached_by_name(case: &mut Case) -> Result<(KernelPath, usize)> {
+    let size: u64 = case.param("size")?;
+    let directory = crate::place::directory(case)?;
+    crate::place::may_hold(case, &directory, size)?;
+    let path = directory.join("file");
+    std::fs::File::create_new(&path)?;
+    files::fill(&files::open(&path, true)?, size)?;
+    Ok((KernelPath::new(&path)?, usize::try_from(size).map_err(Stop::skipped)?))
+}
+
+/// What loads every byte of a mapping of `size` bytes.
+fn loading(case: &mut Case, size: usize) -> &'static ReadKernel {
+    let is_cached = size as u64 <= case.llc_bytes();
+    let kernel = bandwidth::best_read(if is_cached { bandwidth::Reach::Caches } else { bandwidth::Reach::Memory });
+    case.note("kernel", kernel.name);
+    kernel
+}
+
+/// What loads every byte that was read, where it is to be loaded.
+fn summing(case: &mut Case) -> Result<Option<&'static ReadKernel>> {
+    match case.param::<String>("data")?.as_str() {
+        "unused" => Ok(None),
+        _ => Ok(Some(loading(case, BLOCK_BYTES))),
+    }
+}
+
+/// A rate of passes over `size` bytes, of which one that went wrong ends the round.
+#[inline(always)]
+fn passes(case: &mut Case, size: usize, mut pass: impl FnMut() -> std::io::Result<()>) -> Result<()> {
+    let mut outcome = Ok(());
+    case.rate(size as u64, |n| {
+        for _ in 0..n {
+            if outcome.is_ok() {
+                outcome = pass();
+            }
+        }
+    })?;
+    Ok(outcome?)
+}
+
+/// Loads every byte of `memory`; what is less than a kernel's chunk is loaded a byte at a time.
+#[inline(always)]
+fn sum(kernel: &ReadKernel, memory: &[u8]) {
+    let whole = memory.len() / bandwidth::CHUNK_BYTES * bandwidth::CHUNK_BYTES;
+    if whole > 0 {
+        // Refused is only what is no whole number of chunks.
+        let _ = kernel.run(&memory[..whole], 1);
+    }
+    for &byte in &memory[whole..] {
+        std::hint::black_box(byte);
+    }
+}
+
+/// Reads the file from its start to its end, a block at a time, and sums every block where a kernel is given.
+#[inline(always)]
+fn read_all(file: &OwnedFd, size: usize, block: &mut [u8], kernel: Option<&ReadKernel>) -> std::io::Result<()> {
+    let mut done = 0;
+    while done < size {
+        let part = &mut block[..BLOCK_BYTES.min(size - done)];
+        files::read_at(file, done as u64, part)?;
+        if let Some(kernel) = kernel {
+            sum(kernel, part);
+        }
+        done += part.len();
+    }
+    Ok(())
+}

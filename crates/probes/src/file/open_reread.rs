@@ -1,0 +1,42 @@
+//! Probe file.open_reread: a cached file is opened, read and closed, by size.
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "File open + reread", zh: "打开并重读文件" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "openat by name, pread from the start to the end, 64 KiB at a time into one buffer, and close; the data is cached. data=sum loads \
+                 every byte of the buffer after each read; unused leaves it.",
+            zh: "按名字 openat，从头到尾 pread，每次 64 KiB，读入同一缓冲区，再 close；数据已在缓存中。data=sum 在每次读后加载缓冲区的每个字节；unused 不加载。",
+        },
+        why: Text {
+            en: "Compilers, interpreters and web servers open, read once and close. Below 64 KiB the opening outweighs the reading.",
+            zh: "编译器、解释器和网页服务器都是打开、读一次、关闭。小于 64 KiB 时打开的代价超过读取。",
+        },
+        reading: Text {
+            en: "As file.reread from 1 MiB on. At 512 B the rate is 512 over the time of syscall.open_close and one read: 0.2 to 0.6 GB/s.",
+            zh: "1 MiB 以上与 file.reread 相同。512 B 时速率等于 512 除以 syscall.open_close 与一次读的时间之和：0.2 到 0.6 GB/s。",
+        },
+    },
+    axes: &[super::SIZE, super::DATA, crate::place::PLACE],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[],
+    replaces: &["bw_file_rd"],
+    section: crate::section::FILES,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (path, size) = super::cached_by_name(case)?;
+    let kernel = super::summing(case)?;
+    let mut block = case.buffer(super::BLOCK_BYTES as u64, Pages::Base, None)?;
+    super::passes(case, size, || super::read_all(&path.open()?, size, block.bytes_mut(), kernel))
+}

@@ -1,0 +1,44 @@
+//! Timed passes over a mapping, and the faults in them.
+
+use hostmark_engine::prelude::*;
+use sys::counters::thread_faults;
+
+use super::PER_PAGE;
+
+/// Passes until the time is over. Where a fault maps several pages, `pages` of a pass tells the time of each.
+pub(super) fn passes(
+    case: &mut Case,
+    pages: Option<usize>,
+    mut pass: impl FnMut(&Clock) -> Result<Pass>,
+) -> Result<()> {
+    let mut a_page: Vec<f64> = Vec::new();
+    case.observe_many(0, |clock| {
+        let Pass { took, faults } = pass(clock)?;
+        a_page.extend(pages.map(|pages| clock.ns(took) / pages as f64));
+        match faults {
+            0 => Err(Stop::failed("the kernel counted no faults")),
+            _ => Ok((took, faults)),
+        }
+    })?;
+    case.also(PER_PAGE.name, a_page)
+}
+
+/// A timed pass over a mapping.
+pub(super) struct Pass {
+    /// Its time.
+    pub took: Ticks,
+    /// The faults that the kernel counted.
+    pub faults: u64,
+}
+
+impl Pass {
+    /// Times `touch`.
+    pub fn of(clock: &Clock, touch: impl FnOnce()) -> Pass {
+        let before = thread_faults();
+        let start = clock.start();
+        touch();
+        let took = clock.end().since(start);
+        let after = thread_faults();
+        Pass { took, faults: after.minor + after.major - before.minor - before.major }
+    }
+}

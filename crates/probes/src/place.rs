@@ -1,0 +1,57 @@
+//! Where the files lie that a probe measures: axis `place`.
+
+use std::path::{Path, PathBuf};
+
+use hostmark_engine::prelude::*;
+use sys::files::OwnedFd;
+
+/// In memory, which shows the kernel's own path; on the standard profile also on the filesystem of the scratch directory,
+/// which `--scratch` names.
+pub const PLACE: Axis =
+    Axis::choice("place", "tmpfs", Points::Listed { quick: &["tmpfs"], standard: &["scratch"], thorough: &[] });
+
+/// A directory of this round at the case's place; its filesystem is noted.
+pub fn directory(case: &mut Case) -> Result<PathBuf> {
+    let directory = match case.param::<String>("place")?.as_str() {
+        "scratch" => case.scratch_dir()?,
+        _ => case.memory_dir()?,
+    };
+    case.note("filesystem", sys::lookup::filesystem(&directory)?);
+    Ok(directory)
+}
+
+/// Skipped where a file of so many bytes would not leave as much room again, or more memory than may be filled.
+pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<()> {
+    case.may_fill(bytes)?;
+    let room = sys::files::room(directory)?;
+    match room / 2 < bytes {
+        true => Err(Stop::skipped(format!(
+            "needs a file of {} MiB where there is room for {} MiB",
+            bytes >> 20,
+            room >> 20
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// A file of `bytes` varying bytes in `directory`, without a name, so that nothing of it outlives the round.
+pub fn filled(case: &mut Case, directory: &Path, bytes: u64) -> Result<OwnedFd> {
+    may_hold(case, directory, bytes)?;
+    let file = sys::files::unnamed(directory)?;
+    sys::files::fill(&file, bytes)?;
+    Ok(file)
+}
+
+/// The same in the scratch directory, written to its device. Skipped where that directory has none.
+pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
+    let directory = case.scratch_dir()?;
+    let filesystem = sys::lookup::filesystem(&directory)?;
+    if filesystem == "tmpfs" {
+        let lies = "the scratch directory lies in memory; name one on a disk by --scratch";
+        return Err(Stop::skipped(lies));
+    }
+    case.note("filesystem", filesystem);
+    let file = filled(case, &directory, bytes)?;
+    sys::files::sync(&file)?;
+    Ok(file)
+}
