@@ -8,6 +8,7 @@ mod clock;
 mod cpu;
 mod ipc;
 mod memory;
+mod net;
 mod process;
 mod sched;
 mod section;
@@ -26,6 +27,7 @@ pub static CATALOGUE: Catalogue = &[
     &process::GROUP,
     &sched::GROUP,
     &ipc::GROUP,
+    &net::GROUP,
 ];
 
 /// A module's name as its file's: without the mark of a raw identifier.

@@ -22,3 +22,5 @@ pub const CLOCKS: Text = Text { en: "Clocks", zh: "时钟" };
 pub const SYSTEM: Text = Text { en: "Processes and system calls", zh: "进程与系统调用" };
 /// Bytes between processes.
 pub const COMMUNICATION: Text = Text { en: "Communication", zh: "进程间通信" };
+/// Requests, connections and bytes over the network's protocols.
+pub const NETWORK: Text = Text { en: "Network", zh: "网络" };

@@ -4,6 +4,7 @@ pub mod affinity;
 pub mod clocks;
 pub mod context;
 pub mod counters;
+pub mod cpu_time;
 pub mod files;
 pub mod lookup;
 pub mod memory;
@@ -13,6 +14,7 @@ pub mod process;
 pub mod program;
 pub mod readiness;
 pub mod signal;
+pub mod socket;
 pub mod timer;
 
 #[cfg(target_arch = "aarch64")]
