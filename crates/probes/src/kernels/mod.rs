@@ -14,6 +14,7 @@ pub mod operation;
 pub mod parallel;
 pub(crate) mod random;
 pub mod random_access;
+pub mod rpc;
 pub mod stream;
 pub mod words;
 

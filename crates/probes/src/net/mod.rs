@@ -8,9 +8,13 @@ use std::time::Duration;
 use hostmark_engine::prelude::sys::peer::Peer;
 use hostmark_engine::prelude::*;
 
+mod rpc_tcp;
+mod rpc_udp;
 mod tcp;
+mod tcp_connect;
+mod udp;
 
-crate::group!("net": tcp);
+crate::group!("net": tcp udp tcp_connect rpc_tcp rpc_udp);
 
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 const PATIENCE: Duration = Duration::from_secs(2);
