@@ -308,9 +308,8 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
             }
             false => case.skip = case.skip.or(Some(format!("needs {copies} CPUs, and may use {have} here"))),
         }
-    } else if let Some(threads) = threads {
+    } else if let Some(threads) = threads.filter(|&threads| threads != 1) {
         match threads {
-            1 => {}
             2.. if threads <= have => case.cpus = host_facts::spread(host, threads),
             _ => case.skip = case.skip.or(Some(format!("needs {threads} CPUs, and may use {have} here"))),
         }

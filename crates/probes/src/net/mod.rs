@@ -11,10 +11,12 @@ use hostmark_engine::prelude::*;
 mod rpc_tcp;
 mod rpc_udp;
 mod tcp;
+mod tcp_bandwidth;
 mod tcp_connect;
 mod udp;
+mod udp_bandwidth;
 
-crate::group!("net": tcp udp tcp_connect rpc_tcp rpc_udp);
+crate::group!("net": tcp udp tcp_connect rpc_tcp rpc_udp tcp_bandwidth udp_bandwidth);
 
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -40,7 +42,12 @@ fn far_end(case: &Case, work: impl FnOnce() -> io::Result<()>) -> Result<Peer> {
         "free" => cpus.iter().map(|cpu| cpu.0).collect(),
         _ => cpus.last().iter().map(|cpu| cpu.0).collect(),
     };
-    Peer::spawn(&cpus, work).map_err(|error| Stop::skipped(format!("no process for the far end: {error}")))
+    far_end_on(&cpus, work)
+}
+
+/// The same on given CPUs.
+fn far_end_on(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> Result<Peer> {
+    Peer::spawn(cpus, work).map_err(|error| Stop::skipped(format!("no process for the far end: {error}")))
 }
 
 /// A socket that a server accepts connections on, and its address.
