@@ -10,6 +10,7 @@ pub mod branch;
 pub mod chase;
 pub mod flops;
 pub mod hand_over;
+pub mod http;
 pub mod operation;
 pub mod parallel;
 pub(crate) mod random;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hostmark_engine::prelude::sys::peer::Peer;
 use hostmark_engine::prelude::*;
 
+mod http;
 mod rpc_tcp;
 mod rpc_udp;
 mod tcp;
@@ -16,7 +17,7 @@ mod tcp_connect;
 mod udp;
 mod udp_bandwidth;
 
-crate::group!("net": tcp udp tcp_connect rpc_tcp rpc_udp tcp_bandwidth udp_bandwidth);
+crate::group!("net": tcp udp tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth);
 
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 const PATIENCE: Duration = Duration::from_secs(2);
