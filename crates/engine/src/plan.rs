@@ -308,9 +308,10 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
             }
             false => case.skip = case.skip.or(Some(format!("needs {copies} CPUs, and may use {have} here"))),
         }
-    } else if let Some(threads) = threads {
+    } else if let Some(threads) = threads.filter(|&threads| threads != 1) {
+        let apart = value_of(AxisKind::Placement).filter(|&placement| placement != Placement::SameCpu.name());
         match threads {
-            1 => {}
+            _ if apart.is_some() => case.skip = case.skip.or(Some("several threads have a CPU each".into())),
             2.. if threads <= have => case.cpus = host_facts::spread(host, threads),
             _ => case.skip = case.skip.or(Some(format!("needs {threads} CPUs, and may use {have} here"))),
         }

@@ -478,3 +478,10 @@ fn copies_of_what_needs_several_cpus_are_skipped() {
     assert_eq!(skip("copies=2,cpus=same_cache"), reason);
     assert_eq!(skip("copies=2,threads=2"), reason);
 }
+
+#[test]
+fn one_thread_of_two_parties_is_placed_and_several_have_a_cpu_each() {
+    let case = |axes: &str| planned(COPIES, &[&format!("many.parties@{axes}")], Profile::Quick).cases.remove(0);
+    assert_eq!((case("cpus=free").cpus, case("threads=2").cpus.len()), (vec![0, 1, 2, 3], 2));
+    assert_eq!(case("threads=2,cpus=free").skip, Some("several threads have a CPU each".into()));
+}

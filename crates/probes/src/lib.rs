@@ -10,6 +10,7 @@ mod disk;
 mod file;
 mod ipc;
 mod memory;
+mod net;
 mod paging;
 mod place;
 mod process;
@@ -33,6 +34,7 @@ pub static CATALOGUE: Catalogue = &[
     &disk::GROUP,
     &sched::GROUP,
     &ipc::GROUP,
+    &net::GROUP,
 ];
 
 /// A module's name as its file's: without the mark of a raw identifier.

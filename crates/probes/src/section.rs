@@ -28,3 +28,5 @@ pub const FILES: Text = Text { en: "Files", zh: "文件" };
 pub const DISKS: Text = Text { en: "Disks", zh: "磁盘" };
 /// Bytes between processes.
 pub const COMMUNICATION: Text = Text { en: "Communication", zh: "进程间通信" };
+/// Requests, connections and bytes over the network's protocols.
+pub const NETWORK: Text = Text { en: "Network", zh: "网络" };

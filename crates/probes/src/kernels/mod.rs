@@ -10,10 +10,12 @@ pub mod branch;
 pub mod chase;
 pub mod flops;
 pub mod hand_over;
+pub mod http;
 pub mod operation;
 pub mod parallel;
 pub(crate) mod random;
 pub mod random_access;
+pub mod rpc;
 pub mod stream;
 pub mod words;
 

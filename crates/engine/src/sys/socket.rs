@@ -1,0 +1,271 @@
+//! Sockets beyond the standard library: connections that leave nothing behind when they end, and ways to send without
+//! copying.
+
+use std::io;
+use std::net::{SocketAddrV4, TcpStream};
+use std::time::Duration;
+
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::pipe::SpliceFlags;
+
+/// Lets a stream end with a reset when it is closed: no end of it waits for a minute in TIME_WAIT, which in a round of
+/// many connections would use up the ports of the rounds after it.
+pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(stream, Some(Duration::ZERO))?)
+}
+
+/// A new connection that is reset when closed, and on which a read waits no longer than `patience`: socket, two options,
+/// connect. A far end that is not there is an error at once.
+#[inline]
+pub fn connect(address: SocketAddrV4, patience: Duration) -> io::Result<TcpStream> {
+    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))?;
+    rustix::net::connect(&socket, &address)?;
+    Ok(socket.into())
+}
+
+/// The algorithm by which the kernel decides how much of a stream may be under way, as `cubic`.
+pub fn congestion_control(stream: &TcpStream) -> io::Result<String> {
+    Ok(sockopt::tcp_congestion(stream)?)
+}
+
+/// A file in memory that holds `bytes`.
+pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("message", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        rest = &rest[rustix::io::write(&file, rest)?..];
+    }
+    Ok(file)
+}
+
+/// Sends the first `bytes` of a file by sendfile(2): its pages, not copies of them.
+#[inline]
+pub fn send_file(stream: &TcpStream, file: &OwnedFd, bytes: usize) -> io::Result<()> {
+    let mut offset = 0;
+    while (offset as usize) < bytes {
+        let left = bytes - offset as usize;
+        if rustix::fs::sendfile(stream, file, Some(&mut offset), left)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
+}
+
+/// A pipe through which pages of a file are moved into a stream.
+#[derive(Debug)]
+pub struct Splicer {
+    read_end: OwnedFd,
+    write_end: OwnedFd,
+}
+
+impl Splicer {
+    /// A pipe of `bytes` capacity, as far as the kernel gives it.
+    pub fn new(bytes: usize) -> io::Result<Splicer> {
+        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // Without the right to so much it stays at its default.
+        let _ = rustix::pipe::fcntl_setpipe_size(&write_end, bytes);
+        Ok(Splicer { read_end, write_end })
+    }
+
+    /// Sends the first `bytes` of a file by splice(2), twice for each pipe full: file to pipe, pipe to stream.
+    #[inline]
+    pub fn send(&self, stream: &TcpStream, file: &OwnedFd, bytes: usize) -> io::Result<()> {
+        let mut offset = 0_u64;
+        while (offset as usize) < bytes {
+            let left = bytes - offset as usize;
+            let flags = SpliceFlags::MOVE;
+            let mut inside = rustix::pipe::splice(file, Some(&mut offset), &self.write_end, None, left, flags)?;
+            if inside == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            while inside > 0 {
+                inside -= rustix::pipe::splice(&self.read_end, None, stream, None, inside, flags)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sending memory itself by MSG_ZEROCOPY: the kernel tells later, by the stream's queue of errors, what it is done with.
+#[derive(Debug)]
+pub struct ZeroCopySender<'a> {
+    stream: BorrowedFd<'a>,
+    /// Sends that the kernel has not yet told to be done.
+    under_way: u32,
+    /// Whether the kernel told of a send that it copied after all.
+    pub copied: bool,
+}
+
+/// Sends that may be under way: each holds memory of the socket's that is accounted for.
+const MOST_UNDER_WAY: u32 = 32;
+
+impl<'a> ZeroCopySender<'a> {
+    /// An error where the kernel has no such sending.
+    pub fn new(stream: &'a TcpStream) -> io::Result<ZeroCopySender<'a>> {
+        let on: libc::c_int = 1;
+        // SAFETY: the option is an int, which the kernel only reads.
+        let result = unsafe {
+            let size = size_of_val(&on) as libc::socklen_t;
+            libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), size)
+        };
+        match result {
+            0 => Ok(ZeroCopySender { stream: stream.as_fd(), under_way: 0, copied: false }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Sends all of `message`, which the caller leaves as it is until it was received.
+    #[inline]
+    pub fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        let mut rest = message;
+        while !rest.is_empty() {
+            let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
+            // SAFETY: the kernel reads at most `rest.len()` bytes of `rest`, now or later; pages that it still reads when
+            // they are unmapped are kept by it.
+            let sent = unsafe { libc::send(self.stream.as_raw_fd(), rest.as_ptr().cast(), rest.len(), flags) };
+            match usize::try_from(sent) {
+                Ok(sent) => {
+                    rest = &rest[sent..];
+                    self.under_way += 1;
+                }
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    // No memory is left to account for what is under way.
+                    if error.raw_os_error() != Some(libc::ENOBUFS) || self.under_way == 0 {
+                        return Err(error);
+                    }
+                    self.wait()?;
+                }
+            }
+            if self.under_way >= MOST_UNDER_WAY {
+                self.wait()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the kernel tells of something that is done.
+    fn wait(&mut self) -> io::Result<()> {
+        loop {
+            let before = self.under_way;
+            while self.take()? {}
+            if self.under_way < before {
+                return Ok(());
+            }
+            let mut polled = libc::pollfd { fd: self.stream.as_raw_fd(), events: 0, revents: 0 };
+            // SAFETY: one entry, as said. Errors are told without being asked for.
+            if unsafe { libc::poll(&raw mut polled, 1, -1) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            if polled.revents & libc::POLLHUP != 0 {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+        }
+    }
+
+    /// Takes one message from the queue of errors; false when there is none.
+    fn take(&mut self) -> io::Result<bool> {
+        let mut room = [0_u64; 16];
+        // SAFETY: all of a msghdr may be zero.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_control = room.as_mut_ptr().cast();
+        header.msg_controllen = size_of_val(&room) as _;
+        // SAFETY: the header names `room` and nothing else; with MSG_ERRQUEUE the call never waits.
+        if unsafe { libc::recvmsg(self.stream.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE) } < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) };
+        }
+        // SAFETY: the kernel has filled the header that these walk.
+        let mut control = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
+        while !control.is_null() {
+            // SAFETY: `control` is a header within `room`; an IP_RECVERR message holds a sock_extended_err.
+            unsafe {
+                if (*control).cmsg_level == libc::SOL_IP && (*control).cmsg_type == libc::IP_RECVERR {
+                    let told = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
+                    if told.ee_origin == ORIGIN_ZEROCOPY {
+                        let done = told.ee_data.wrapping_sub(told.ee_info).wrapping_add(1);
+                        self.under_way = self.under_way.saturating_sub(done);
+                        self.copied |= told.ee_code & COPIED != 0;
+                    }
+                }
+                control = libc::CMSG_NXTHDR(&raw const header, control);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// SO_EE_ORIGIN_ZEROCOPY and SO_EE_CODE_ZEROCOPY_COPIED of linux/errqueue.h.
+const ORIGIN_ZEROCOPY: u8 = 5;
+const COPIED: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener};
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
+        let near = connect(address, Duration::from_millis(20)).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_connection_goes_both_ways_and_ends_with_a_reset() {
+        let (mut near, mut far) = pair();
+        near.write_all(b"x").unwrap();
+        far.read_exact(&mut [0]).unwrap();
+        drop(near);
+        assert_eq!(far.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[test]
+    fn a_read_of_a_silent_far_end_ends() {
+        let (mut near, _far) = pair();
+        assert_eq!(near.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn nobody_listening_is_an_error_at_once() {
+        let SocketAddr::V4(address) = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap() else {
+            unreachable!()
+        };
+        let refused = connect(address, Duration::from_secs(1)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn every_way_of_sending_sends_all_bytes_in_order() {
+        let message: Vec<u8> = (0..3_000_000_u32).map(|index| (index % 251) as u8).collect();
+        let file = memory_file(&message).unwrap();
+        let splicer = Splicer::new(1 << 20).unwrap();
+        let ways: [&(dyn Fn(&TcpStream) -> io::Result<()> + Sync); 3] = [
+            &|stream| send_file(stream, &file, message.len()),
+            &|stream| splicer.send(stream, &file, message.len()),
+            &|stream| ZeroCopySender::new(stream)?.send(&message),
+        ];
+        for way in ways {
+            let (near, mut far) = pair();
+            let received = std::thread::scope(|scope| {
+                let reader = scope.spawn(move || {
+                    let mut received = vec![0; 3_000_000];
+                    far.read_exact(&mut received).map(|()| received)
+                });
+                way(&near).unwrap();
+                reader.join().unwrap().unwrap()
+            });
+            assert!(received == message);
+        }
+    }
+
+    #[test]
+    fn the_kernel_names_its_congestion_control() {
+        assert!(!congestion_control(&pair().0).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,126 @@
+//! Probe net.http: a small file is fetched by HTTP/1.1, over a connection that stands or over one made for it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::http::{LONGEST_HEAD, Malformed, asked, get, length, read_head, respond};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "HTTP GET", zh: "HTTP GET" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    explain: Explain {
+        what: Text {
+            en: "A client asks a server for a file of `size` bytes by GET of HTTP/1.1 and reads all of the response. The server, a process \
+                 of its own, reads the request, opens and reads the file in the scratch directory (cached), and sends head and body \
+                 with one call. keep_alive: every request over one TCP connection; close: a connection for each, which the server \
+                 closes and the client resets, see net.tcp_connect. Both are hostmark's own and parse what they get. It goes over \
+                 loopback; cpus says where the two run. The value is the median from request to last byte, the percentiles are over all.",
+            zh: "客户端用 HTTP/1.1 的 GET 向服务器请求一个 `size` 字节的文件，并读完整个响应。服务器是独立进程：读取请求，打开并读取临时目录中的文件\
+                 （已在缓存中），用一次调用发出响应头与正文。keep_alive：所有请求走同一条 TCP 连接；close：每个请求一条连接，\
+                 由服务器关闭、客户端复位，见 net.tcp_connect。双方均为 hostmark 自己的实现，并解析收到的内容。连接经由环回接口；\
+                 cpus 表示双方运行的位置。数值为从请求到最后一个字节的中位数，分位数取自全部请求。",
+        },
+        why: Text {
+            en: "The floor under every local HTTP service, proxy and health check: what the kernel takes for connections, files and \
+                 wake-ups. A server's own work (TLS, routing, logging, a runtime) comes on top, and is mostly more.",
+            zh: "这是每个本机 HTTP 服务、代理和健康检查的下限：内核在连接、文件和唤醒上的开销。服务器自身的工作（TLS、路由、日志、运行时）另计，\
+                 且通常更多。",
+        },
+        reading: Text {
+            en: "keep_alive: net.tcp and 2 to 5 µs for opening, reading and closing the file and for the texts: 11 to 20 µs on one CPU, up to \
+                 90 000 requests a second of one client. close: net.tcp_connect and as much again, 30 to 60 µs; whoever sees close in \
+                 production gains a factor of 2 to 4 by keeping connections. Large files cost their copies, at about the rate of \
+                 net.tcp_bandwidth.",
+            zh: "keep_alive：net.tcp 再加 2 到 5 µs，用于打开、读取、关闭文件以及处理文本：同一 CPU 上为 11 到 20 µs，即单个客户端每秒最多约 9 万个请求。\
+                 close：net.tcp_connect 再加同样的部分，为 30 到 60 µs；生产环境中若是 close，保持连接可快 2 到 4 倍。\
+                 大文件还要付复制的代价，速率约等于 net.tcp_bandwidth。",
+        },
+    },
+    axes: &[
+        Axis::choice(
+            "connection",
+            "keep_alive",
+            Points::Listed { quick: &["keep_alive"], standard: &["close"], thorough: &[] },
+        ),
+        Axis::size(
+            "size",
+            "1024",
+            Points::Listed { quick: &["1024"], standard: &["128", "10240", "65536"], thorough: &[] },
+        ),
+        super::ENDS,
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["connection", "size"] }],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["lat_http", "lmhttp"],
+    section: crate::section::NETWORK,
+    measure: Measure::Run(measure),
+};
+
+const NAME: &str = "page";
+
+fn measure(case: &mut Case) -> Result<()> {
+    let size: usize = case.param("size")?;
+    let keep = case.param::<String>("connection")? == "keep_alive";
+    let folder = case.scratch_dir()?;
+    std::fs::write(folder.join(NAME), vec![b'x'; size])?;
+    let (listener, address) = super::listen()?;
+    let _server = super::far_end(case, move || super::serve(&listener, |stream| session(stream, &folder)))?;
+    let request = get(NAME, keep);
+    let mut bytes = vec![0; LONGEST_HEAD + size];
+    if keep {
+        let mut stream = super::connect(address)?;
+        return super::exchanges(case, || fetch(&mut stream, &request, &mut bytes, size));
+    }
+    super::exchanges(case, || {
+        let mut stream = sys::socket::connect(address, super::PATIENCE)?;
+        fetch(&mut stream, &request, &mut bytes, size)?;
+        // The server closes first: its end of the stream is part of the response.
+        if stream.read(&mut bytes)? == 0 { Ok(()) } else { Err(super::wrong_answer()) }
+    })
+}
+
+/// Sends a request and reads the whole response, which has to be of so many bytes.
+fn fetch(stream: &mut TcpStream, request: &[u8], bytes: &mut [u8], size: usize) -> io::Result<()> {
+    stream.write_all(request)?;
+    let (head, have) = read_head(stream, bytes, 0)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    if length(&bytes[..head])? != size as u64 || have > head + size {
+        return Err(super::wrong_answer());
+    }
+    stream.read_exact(&mut bytes[have..head + size])
+}
+
+/// Answers requests until the client is gone or wants no more.
+fn session(mut stream: TcpStream, folder: &Path) -> io::Result<()> {
+    let (mut bytes, mut have, mut out) = ([0; LONGEST_HEAD], 0, Vec::new());
+    while let Some((head, read)) = read_head(&mut stream, &mut bytes, have)? {
+        let request = asked(&bytes[..head])?;
+        out.clear();
+        match File::open(folder.join(request.name)) {
+            Ok(mut file) => {
+                let size = file.metadata()?.len();
+                respond(&mut out, Some(size), request.keep)?;
+                let body = out.len();
+                out.resize(body + usize::try_from(size).map_err(|_| Malformed::Length)?, 0);
+                file.read_exact(&mut out[body..])?;
+            }
+            Err(_) => respond(&mut out, None, request.keep)?,
+        }
+        stream.write_all(&out)?;
+        if !request.keep {
+            break;
+        }
+        bytes.copy_within(head..read, 0);
+        have = read - head;
+    }
+    Ok(())
+}

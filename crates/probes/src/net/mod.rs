@@ -1,0 +1,128 @@
+//! Group net: two ends of the network's protocols. The far end is a process of this host, reached over loopback by its
+//! address alone.
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use hostmark_engine::prelude::sys::peer::Peer;
+use hostmark_engine::prelude::*;
+
+mod http;
+mod rpc_tcp;
+mod rpc_udp;
+mod tcp;
+mod tcp_bandwidth;
+mod tcp_connect;
+mod udp;
+mod udp_bandwidth;
+
+crate::group!("net": tcp udp tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth);
+
+/// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Where servers listen: on any free port of loopback, which no other host reaches.
+const LOOPBACK: (&str, u16) = ("127.0.0.1", 0);
+
+/// Where the two ends run: the client on the first CPU, the server on the other.
+const ENDS: Axis = Axis::placements(
+    "cpus",
+    "same_cpu",
+    Points::Listed {
+        quick: &["same_cpu"],
+        standard: &["smt_sibling", "same_cache", "other_cache", "other_node", "free"],
+        thorough: &[],
+    },
+);
+
+/// Starts the far end: a process that does `work` until it is dropped, placed as the case says. What it listens on is
+/// moved into it, and closed here.
+fn far_end(case: &Case, work: impl FnOnce() -> io::Result<()>) -> Result<Peer> {
+    let cpus = case.thread_cpus();
+    let cpus: Vec<usize> = match case.param::<String>("cpus")?.as_str() {
+        "free" => cpus.iter().map(|cpu| cpu.0).collect(),
+        _ => cpus.last().iter().map(|cpu| cpu.0).collect(),
+    };
+    far_end_on(&cpus, work)
+}
+
+/// The same on given CPUs.
+fn far_end_on(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> Result<Peer> {
+    Peer::spawn(cpus, work).map_err(|error| Stop::skipped(format!("no process for the far end: {error}")))
+}
+
+/// A socket that a server accepts connections on, and its address.
+fn listen() -> Result<(TcpListener, SocketAddrV4)> {
+    let listener = TcpListener::bind(LOOPBACK).map_err(no_loopback)?;
+    let address = of_version_4(listener.local_addr()?)?;
+    Ok((listener, address))
+}
+
+/// A socket that a server of datagrams receives on, and its address.
+fn receive() -> Result<(UdpSocket, SocketAddrV4)> {
+    let socket = UdpSocket::bind(LOOPBACK).map_err(no_loopback)?;
+    let address = of_version_4(socket.local_addr()?)?;
+    Ok((socket, address))
+}
+
+fn no_loopback(error: io::Error) -> Stop {
+    Stop::skipped(format!("there is no loopback at 127.0.0.1: {error}"))
+}
+
+fn of_version_4(address: SocketAddr) -> Result<SocketAddrV4> {
+    match address {
+        SocketAddr::V4(address) => Ok(address),
+        SocketAddr::V6(address) => Err(Stop::failed(format!("{address} is not of version 4"))),
+    }
+}
+
+/// A client's connection: what is written leaves at once, and a read ends when the server does not answer.
+fn connect(address: SocketAddrV4) -> Result<TcpStream> {
+    let stream = sys::socket::connect(address, PATIENCE)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// A client's socket for datagrams to and from one server.
+fn correspond(address: SocketAddrV4) -> Result<UdpSocket> {
+    let socket = UdpSocket::bind(LOOPBACK).map_err(no_loopback)?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// Serves one connection after the other; one that ends or fails concerns its client alone.
+fn serve(listener: &TcpListener, mut session: impl FnMut(TcpStream) -> io::Result<()>) -> io::Result<()> {
+    loop {
+        let (stream, _) = listener.accept()?;
+        stream.set_nodelay(true)?;
+        let _ = session(stream);
+    }
+}
+
+/// Times exchanges one by one: the value is their median, and the percentiles are those of all.
+fn exchanges(case: &mut Case, mut exchange: impl FnMut() -> io::Result<()>) -> Result<()> {
+    case.tails(|clock| {
+        let start = clock.start();
+        exchange().map_err(unanswered)?;
+        Ok(clock.end().since(start))
+    })
+}
+
+/// What a client's error says of its server.
+fn unanswered(error: io::Error) -> Stop {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Stop::failed(format!("the far end did not answer within {} s", PATIENCE.as_secs()))
+        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused => {
+            Stop::failed(format!("the far end is gone: {error}"))
+        }
+        _ => error.into(),
+    }
+}
+
+/// The answer was not the one to the question.
+fn wrong_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the far end answered something else")
+}

@@ -1,0 +1,69 @@
+//! Probe net.rpc_tcp: a remote procedure that does nothing is called over a TCP connection.
+
+use std::io;
+use std::net::TcpStream;
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::rpc::{RecordReader, answer, check_reply, null_call, write_record};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "RPC over TCP", zh: "TCP 上的 RPC" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    explain: Explain {
+        what: Text {
+            en: "A client calls the null procedure of a server by ONC RPC (RFC 5531) over a TCP connection that stands: a record of 44 \
+                 bytes (record mark, call, empty credentials) there, one of 28 back. Both sides are hostmark's own; they encode, decode \
+                 and check every field, and need no rpcbind. It goes over loopback; cpus says where client and server run. The \
+                 value is the median, the percentiles are over all calls.",
+            zh: "客户端通过 ONC RPC（RFC 5531）在已建立的 TCP 连接上调用服务器的空过程：去程为 44 字节的记录（记录标记、调用、空凭证），\
+                 回程 28 字节。双方均为 hostmark 自己的实现，对每个字段编码、解码并检查，不需要 rpcbind。连接经由环回接口；\
+                 cpus 表示客户端与服务器运行的位置。数值为中位数，分位数取自全部调用。",
+        },
+        why: Text {
+            en: "NFS and other services speak this protocol; beside net.tcp it shows what the messages themselves cost, which is little \
+                 against the network stack and the scheduler. What libraries add on top (allocation, streams of fields, locks) is \
+                 theirs and is not in it.",
+            zh: "NFS 等服务使用这一协议；与 net.tcp 对照可看出消息本身的代价，相对于网络栈和调度而言很小。\
+                 程序库在此之上增加的开销（内存分配、逐字段的流、锁）属于程序库，不计入其中。",
+        },
+        reading: Text {
+            en: "At most a tenth above net.tcp at the same placement. lmbench's figure is higher by what the C library's RPC does around \
+                 each call: it polls before it reads, and its server selects.",
+            zh: "相同位置下最多比 net.tcp 高十分之一。lmbench 的数值更高，高出的部分是 C 库的 RPC 在每次调用前后所做的事：读之前先 poll，服务器端则用 select。",
+        },
+    },
+    axes: &[super::ENDS],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["lat_rpc"],
+    section: crate::section::NETWORK,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (listener, address) = super::listen()?;
+    let _server = super::far_end(case, move || super::serve(&listener, session))?;
+    let mut records = RecordReader::new(super::connect(address)?);
+    let mut transaction = 0_u32;
+    super::exchanges(case, || {
+        transaction = transaction.wrapping_add(1);
+        write_record(records.stream(), &null_call(transaction))?;
+        Ok(check_reply(records.next()?, transaction)?)
+    })
+}
+
+/// Answers calls until the client is gone.
+fn session(stream: TcpStream) -> io::Result<()> {
+    let mut records = RecordReader::new(stream);
+    loop {
+        let answer = answer(records.next()?)?;
+        write_record(records.stream(), answer.bytes())?;
+    }
+}

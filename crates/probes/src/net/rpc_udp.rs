@@ -1,0 +1,70 @@
+//! Probe net.rpc_udp: a remote procedure that does nothing is called by datagrams.
+
+use std::io;
+use std::net::UdpSocket;
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::rpc::{LONGEST_MESSAGE, answer, check_reply, null_call};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "RPC over UDP", zh: "UDP 上的 RPC" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    explain: Explain {
+        what: Text {
+            en: "A client calls the null procedure of a server by ONC RPC (RFC 5531): a datagram of 40 bytes (call, empty credentials) \
+                 there, one of 24 back. Both sides are hostmark's own; they encode, decode and check every field, and need no \
+                 rpcbind. It goes over loopback; cpus says where client and server run. The value is the median, the percentiles \
+                 are over all calls. A call without an answer within 2 s fails the round; nothing is sent again.",
+            zh: "客户端通过 ONC RPC（RFC 5531）调用服务器的空过程：去程为 40 字节的数据报（调用、空凭证），回程 24 字节。\
+                 双方均为 hostmark 自己的实现，对每个字段编码、解码并检查，不需要 rpcbind。数据报经由环回接口；cpus 表示客户端与服务器运行的位置。\
+                 数值为中位数，分位数取自全部调用。2 s 内没有回答的调用使该轮失败，不会重发。",
+        },
+        why: Text {
+            en: "The protocol of port mappers, lock managers and old NFS; beside net.udp it shows what the messages themselves cost.",
+            zh: "端口映射、锁管理和旧版 NFS 使用这一协议；与 net.udp 对照可看出消息本身的代价。",
+        },
+        reading: Text {
+            en: "At most a tenth above net.udp at the same placement. lmbench's figure is higher by what the C library's RPC does around \
+                 each call (poll, select, allocation).",
+            zh: "相同位置下最多比 net.udp 高十分之一。lmbench 的数值更高，高出的部分是 C 库的 RPC 在每次调用前后所做的事（poll、select、内存分配）。",
+        },
+    },
+    axes: &[super::ENDS],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["lat_rpc"],
+    section: crate::section::NETWORK,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (socket, address) = super::receive()?;
+    let _server = super::far_end(case, move || serve(&socket))?;
+    let socket = super::correspond(address)?;
+    let mut message = [0; LONGEST_MESSAGE];
+    let mut transaction = 0_u32;
+    super::exchanges(case, || {
+        transaction = transaction.wrapping_add(1);
+        socket.send(&null_call(transaction))?;
+        let bytes = socket.recv(&mut message)?;
+        Ok(check_reply(&message[..bytes], transaction)?)
+    })
+}
+
+/// Answers calls; what is no call has no answer.
+fn serve(socket: &UdpSocket) -> io::Result<()> {
+    let mut message = [0; LONGEST_MESSAGE];
+    loop {
+        let (bytes, client) = socket.recv_from(&mut message)?;
+        if let Ok(answer) = answer(&message[..bytes]) {
+            socket.send_to(answer.bytes(), client)?;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Probe net.tcp_bandwidth: how fast bytes go through TCP connections, by message, method, placement and streams.
+
+mod sender;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hostmark_engine::prelude::sys::cpu_time::{Busy, CpuTime};
+use hostmark_engine::prelude::*;
+
+use sender::{Method, Receiver, send_for_ever};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "TCP bandwidth", zh: "TCP 带宽" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[
+        Quantity {
+            name: "sender_cpus",
+            unit: Unit::Ratio,
+            better: Better::Lower,
+            title: Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
+        },
+        Quantity {
+            name: "receiver_cpus",
+            unit: Unit::Ratio,
+            better: Better::Lower,
+            title: Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
+        },
+    ],
+    explain: Explain {
+        what: Text {
+            en: "A process sends messages over a TCP connection without pause; the case reads them, at most 64 KiB at a time, and its \
+                 rate is the value. The connection goes over loopback; buffers, congestion control (noted) and Nagle's algorithm are \
+                 as the system has them. Methods: write (send), sendfile and splice (pages of a file in memory, splice by way of a \
+                 pipe), zero_copy (MSG_ZEROCOPY; over loopback the kernel copies all the same). cpus says where the two \
+                 ends run. With several streams each has a receiving thread and a sending process on a CPU of their own, and the value is \
+                 the sum. The CPUs that each end kept busy are the process' CPU time over the time that passed, of one stream.",
+            zh: "一个进程在 TCP 连接上不停地发送消息；本用例每次最多读 64 KiB，其速率即为数值。连接经由环回接口；缓冲区、拥塞控制（会记录）\
+                 和 Nagle 算法保持系统的设置。方式：write（send）、sendfile 与 splice（内存文件的页面，splice 经由管道）、\
+                 zero_copy（MSG_ZEROCOPY；在环回接口上内核仍会复制）。cpus 表示两端运行的位置。多个流时，每个流的接收线程与发送进程\
+                 同在自己的 CPU 上，数值为总和。各端占用的 CPU 数是该进程的 CPU 时间除以经过的时间，仅对单个流给出。",
+        },
+        why: Text {
+            en: "The most that a local proxy, sidecar, replica or backup can move, and the CPU that it takes from the application; over a \
+                 network card the same work is done on each host, so that a host which reaches 5 GB/s here spends about half of a CPU \
+                 on a full 10 Gbit/s.",
+            zh: "这是本机代理、sidecar、副本或备份所能搬运的上限，以及从应用手中拿走的 CPU；经过网卡时每台主机要做同样的工作，\
+                 因此这里达到 5 GB/s 的主机，跑满 10 Gbit/s 约需半个 CPU。",
+        },
+        reading: Text {
+            en: "3 to 8 GB/s with messages of 64 KiB on one CPU, where sending and receiving share it; on two CPUs of one cache 4 to 10 \
+                 GB/s, unless waking the other costs much. A message of one byte costs a system call: 1 to 3 MB/s. sendfile and splice \
+                 save the sender's copy. Over about 1 MiB a message leaves the cache before it is read. The end whose busy CPUs come \
+                 to one is the limit.",
+            zh: "64 KiB 消息在同一 CPU 上为 3 到 8 GB/s，收发共用该 CPU；在共享缓存的两个 CPU 上为 4 到 10 GB/s，除非唤醒对方代价很大。\
+                 一个字节的消息要付一次系统调用：1 到 3 MB/s。sendfile 与 splice 省去发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。\
+                 占用 CPU 数接近一的那一端就是瓶颈。",
+        },
+    },
+    axes: &[
+        Axis::size(
+            "message",
+            "65536",
+            Points::Listed {
+                quick: &["65536"],
+                standard: &["1", "64", "1024", "4096", "16384", "262144", "1048576", "10485760"],
+                thorough: &["8", "256", "8192", "32768", "131072", "4194304"],
+            },
+        ),
+        Axis::choice(
+            "method",
+            "write",
+            Points::Listed { quick: &["write"], standard: &["sendfile", "splice", "zero_copy"], thorough: &[] },
+        ),
+        super::ENDS,
+        Axis::threads("streams", Points::OfHost(streams)),
+    ],
+    cross: &[Cross { from: Profile::Thorough, axes: &["message", "method"] }],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["bw_tcp"],
+    section: crate::section::NETWORK,
+    measure: Measure::Run(measure),
+};
+
+fn streams(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let all = host.usable_cpus().len() as u64;
+    let powers = (1..u64::BITS).map(|power| 1 << power).take_while(|&streams| streams < all);
+    match profile {
+        Profile::Quick => vec![1],
+        _ => [1].into_iter().chain(powers).chain([all.max(1)]).collect(),
+    }
+}
+
+/// Bytes of an iteration at most.
+const LONGEST_STEP: u64 = 64 << 20;
+
+fn measure(case: &mut Case) -> Result<()> {
+    let message: u64 = case.param("message")?;
+    let method: Method = case.param("method")?;
+    // Two ends on one CPU take turns of some milliseconds: an iteration has many of them, at any rate that is usual.
+    let step = (message << 16).min(LONGEST_STEP);
+    let cpus = case.thread_cpus();
+    let streams: usize = case.param::<String>("streams")?.parse().map_err(Stop::failed)?;
+    let message = case.buffer(message, Pages::Base, None)?;
+    let (mut senders, mut addresses) = (Vec::new(), Vec::new());
+    for stream in 0..streams {
+        let (listener, address) = super::listen()?;
+        let message = message.bytes();
+        let send = move || send_for_ever(&listener, method, message);
+        senders.push(match streams {
+            1 => super::far_end(case, send)?,
+            _ => super::far_end_on(&[cpus[stream].0], send)?,
+        });
+        addresses.push(address);
+    }
+    let mut receiver = Receiver::new(super::connect(addresses[0])?)?;
+    case.note("congestion_control", receiver.congestion_control()?);
+    if streams == 1 {
+        let mut busy = Busy::new([CpuTime::of(Some(senders[0].pid()))?, CpuTime::of(None)?]);
+        let mut failed = None;
+        case.rate(step, |steps| {
+            let received = busy.begin().and_then(|()| receiver.receive(steps * step)).and_then(|()| busy.end());
+            failed = failed.take().or(received.err());
+        })?;
+        if let Some(error) = failed {
+            return Err(super::unanswered(error));
+        }
+        let Some([sending, receiving]) = busy.cpus() else { return Ok(()) };
+        case.also("sender_cpus", [sending])?;
+        return case.also("receiver_cpus", [receiving]);
+    }
+    drop(receiver);
+    let has_failed = AtomicBool::new(false);
+    case.parallel(&cpus, step, |cpu| {
+        let stream = cpus.iter().position(|&known| known == cpu).unwrap_or(0);
+        let mut receiver = Receiver::new(super::connect(addresses[stream])?)?;
+        let has_failed = &has_failed;
+        Ok(move |steps| {
+            if receiver.receive(steps * step).is_err() {
+                has_failed.store(true, Ordering::Relaxed);
+            }
+        })
+    })?;
+    if has_failed.into_inner() { Err(Stop::failed("a far end is gone")) } else { Ok(()) }
+}

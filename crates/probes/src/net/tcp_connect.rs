@@ -1,0 +1,62 @@
+//! Probe net.tcp_connect: a TCP connection is made, accepted and closed.
+
+use std::io::Read;
+
+use hostmark_engine::prelude::*;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "TCP connect + close", zh: "TCP 建立并关闭连接" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    explain: Explain {
+        what: Text {
+            en: "A client makes a socket and connects to a server, a process of its own, which accepts and at once closes the connection; \
+                 the client reads the end of the stream and closes its socket: socket, two options, connect, read, close here, accept \
+                 and close there, and two wake-ups. To wait for the end keeps connections from piling up unaccepted: with the \
+                 server's queue full, the kernel drops the next request and asks again after a whole second. The client's close \
+                 sends a reset (SO_LINGER of 0 s), so that neither end stays in TIME_WAIT for a minute and no round runs out of ports. \
+                 It goes over loopback; cpus says where the two run. The value is the median, the percentiles are over all.",
+            zh: "客户端创建套接字并连接服务器（独立进程），服务器接受后立即关闭连接；客户端读到流的结束，再关闭自己的套接字：\
+                 本端为 socket、两个选项、connect、read、close，对端为 accept 与 close，另有两次唤醒。等待流结束可避免未接受的连接堆积：\
+                 服务器的队列一满，内核就丢弃下一个请求，整整一秒后才重发。客户端关闭时发送复位（SO_LINGER 为 0 s），\
+                 因此两端都不会在 TIME_WAIT 中停留一分钟，也不会有哪一轮用尽端口。连接经由环回接口；cpus 表示双方运行的位置。\
+                 数值为中位数，分位数取自全部连接。",
+        },
+        why: Text {
+            en: "Clients without a pool of connections, health checks and proxies pay this for every request, before TLS and before the \
+                 first byte.",
+            zh: "没有连接池的客户端、健康检查和代理在每个请求上都要付这一代价，而且是在 TLS 和第一个字节之前。",
+        },
+        reading: Text {
+            en: "20 to 40 µs on one CPU, three to four round trips of net.tcp: three segments of the handshake, the end and the reset, and \
+                 on both sides a socket, an inode and a descriptor to be made and freed. Connection tracking (nf_conntrack) adds 5 to \
+                 15 µs. Over a network add one round trip of it.",
+            zh: "同一 CPU 上为 20 到 40 µs，相当于三到四次 net.tcp 往返：握手的三个报文段、结束与复位，双方还要各自创建和释放套接字、inode 与描述符。\
+                 连接跟踪（nf_conntrack）再加 5 到 15 µs。跨网络时另加一次网络往返。",
+        },
+    },
+    axes: &[super::ENDS, Axis::copies(Profile::Standard)],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &["lat_connect"],
+    section: crate::section::NETWORK,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (listener, address) = super::listen()?;
+    let _server = super::far_end(case, move || {
+        loop {
+            listener.accept()?;
+        }
+    })?;
+    super::exchanges(case, || match sys::socket::connect(address, super::PATIENCE)?.read(&mut [0])? {
+        0 => Ok(()),
+        _ => Err(super::wrong_answer()),
+    })
+}
