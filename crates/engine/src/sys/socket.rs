@@ -209,6 +209,9 @@ mod tests {
 
     use super::*;
 
+    /// Sends the whole message.
+    type Way<'a> = &'a dyn Fn(&TcpStream) -> io::Result<()>;
+
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
@@ -245,7 +248,7 @@ mod tests {
         let message: Vec<u8> = (0..3_000_000_u32).map(|index| (index % 251) as u8).collect();
         let file = memory_file(&message).unwrap();
         let splicer = Splicer::new(1 << 20).unwrap();
-        let ways: [&(dyn Fn(&TcpStream) -> io::Result<()> + Sync); 3] = [
+        let ways: [Way; 3] = [
             &|stream| send_file(stream, &file, message.len()),
             &|stream| splicer.send(stream, &file, message.len()),
             &|stream| ZeroCopySender::new(stream)?.send(&message),

@@ -184,7 +184,7 @@ impl<R: Read> RecordReader<R> {
 
     /// The next message, all its fragments together.
     #[inline]
-    pub fn next(&mut self) -> io::Result<&[u8]> {
+    pub fn message(&mut self) -> io::Result<&[u8]> {
         let mut length = 0;
         loop {
             self.need(4)?;

@@ -109,16 +109,16 @@ fn a_record_is_marked_and_read_back_however_it_arrives() {
     write_record(&mut stream, &null_call(2)).unwrap();
     for at_once in [1, 3, 44, 45, 88] {
         let mut reader = RecordReader::new(Trickle(&stream, at_once));
-        assert_eq!(reader.next().unwrap(), null_call(1));
-        assert_eq!(reader.next().unwrap(), null_call(2));
-        assert_eq!(reader.next().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(reader.message().unwrap(), null_call(1));
+        assert_eq!(reader.message().unwrap(), null_call(2));
+        assert_eq!(reader.message().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }
 
 #[test]
 fn fragments_make_one_message() {
     let stream = [&[0, 0, 0, 2][..], b"ab", &[0, 0, 0, 0], &[0x80, 0, 0, 3], b"cde"].concat();
-    assert_eq!(RecordReader::new(Trickle(&stream, 2)).next().unwrap(), b"abcde");
+    assert_eq!(RecordReader::new(Trickle(&stream, 2)).message().unwrap(), b"abcde");
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn many_long_records_pass_through_one_reader() {
     for at_once in [1, 843, 1000, usize::MAX] {
         let mut reader = RecordReader::new(Trickle(&stream, at_once));
         for _ in 0..5 {
-            assert_eq!(reader.next().unwrap(), message);
+            assert_eq!(reader.message().unwrap(), message);
         }
     }
 }
 
 #[test]
 fn a_record_that_is_too_long_or_cut_is_an_error() {
-    let kind = |stream: &[u8]| RecordReader::new(Trickle(stream, 9)).next().unwrap_err().kind();
+    let kind = |stream: &[u8]| RecordReader::new(Trickle(stream, 9)).message().unwrap_err().kind();
     assert_eq!(kind(&[0xff, 0xff, 0xff, 0xff]), io::ErrorKind::InvalidData);
     assert_eq!(kind(&[0x80, 0, 0, 4, 1, 2, 3]), io::ErrorKind::UnexpectedEof);
     assert_eq!(kind(&[0x80, 0]), io::ErrorKind::UnexpectedEof);

@@ -11,7 +11,7 @@ use crate::kernels::http::{LONGEST_HEAD, Malformed, asked, get, length, read_hea
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "HTTP GET", zh: "HTTP GET" },
+    title: Text { en: "HTTP GET", zh: "HTTP GET 请求" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

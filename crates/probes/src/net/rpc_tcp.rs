@@ -55,7 +55,7 @@ fn measure(case: &mut Case) -> Result<()> {
     super::exchanges(case, || {
         transaction = transaction.wrapping_add(1);
         write_record(records.stream(), &null_call(transaction))?;
-        Ok(check_reply(records.next()?, transaction)?)
+        Ok(check_reply(records.message()?, transaction)?)
     })
 }
 
@@ -63,7 +63,7 @@ fn measure(case: &mut Case) -> Result<()> {
 fn session(stream: TcpStream) -> io::Result<()> {
     let mut records = RecordReader::new(stream);
     loop {
-        let answer = answer(records.next()?)?;
+        let answer = answer(records.message()?)?;
         write_record(records.stream(), answer.bytes())?;
     }
 }

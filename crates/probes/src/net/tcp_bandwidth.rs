@@ -107,13 +107,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let streams: usize = case.param::<String>("streams")?.parse().map_err(Stop::failed)?;
     let message = case.buffer(message, Pages::Base, None)?;
     let (mut senders, mut addresses) = (Vec::new(), Vec::new());
-    for stream in 0..streams {
+    for cpu in cpus.iter().take(streams) {
         let (listener, address) = super::listen()?;
         let message = message.bytes();
         let send = move || send_for_ever(&listener, method, message);
         senders.push(match streams {
             1 => super::far_end(case, send)?,
-            _ => super::far_end_on(&[cpus[stream].0], send)?,
+            _ => super::far_end_on(&[cpu.0], send)?,
         });
         addresses.push(address);
     }
