@@ -108,6 +108,8 @@ pub struct Point {
     pub at: &'static [(&'static str, &'static str)],
     /// The axis of which the case with the largest value is meant; empty for none.
     pub largest: &'static str,
+    /// The further quantity of the case that is meant; empty for its value.
+    pub quantity: &'static str,
 }
 
 impl Source {
@@ -126,11 +128,16 @@ const fn case(probe: &'static str, at: &'static [(&'static str, &'static str)]) 
     Source::Case(point(probe, at))
 }
 
+/// A further quantity of a case at its probe's default but for `at`.
+const fn also(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> Source {
+    Source::Case(Point { quantity, ..point(probe, at) })
+}
+
 /// The case of the largest `axis` that has `at`.
 const fn largest(probe: &'static str, axis: &'static str, at: &'static [(&'static str, &'static str)]) -> Source {
-    Source::Case(Point { probe, at, largest: axis })
+    Source::Case(Point { largest: axis, ..point(probe, at) })
 }
 
 const fn point(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Point {
-    Point { probe, at, largest: "" }
+    Point { probe, at, largest: "", quantity: "" }
 }

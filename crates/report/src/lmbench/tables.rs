@@ -5,7 +5,7 @@
 
 use hostmark_model::Text;
 
-use super::{Column, Source, Table, case, largest, point};
+use super::{Column, Source, Table, also, case, largest, point};
 
 const NS: f64 = 1.0;
 const US: f64 = 1e3;
@@ -314,7 +314,7 @@ pub(crate) static FILE_VM: &[Column] = &[
     column(
         t("Page\nFault", "缺页\n异常"),
         US,
-        case("paging.fault", &[("kind", "file_minor")]),
+        also("paging.fault", &[("kind", "file")], "per_page"),
         case("lmbench.lat_pagefault", &[]),
     ),
     column(

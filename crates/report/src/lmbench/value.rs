@@ -72,7 +72,7 @@ fn source(run: &Run, column: &Column) -> Source {
 
 /// The values that a column is made of, in its unit; none where one of them is missing or not above zero.
 pub(crate) fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
-    let value = |point: Point| Some(measured(run, point).ok()?.estimate.median / column.scale);
+    let value = |point: Point| Some(median(measured(run, point).ok()?, point) / column.scale);
     let points = source(run, column).points().into_iter();
     let values = points.map(|point| value(point).filter(|value| value.is_finite() && *value > 0.0));
     values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
@@ -91,7 +91,7 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
             Err(why) => return Cell::without(why),
             Ok(measured) => {
                 note = note.or_else(|| remark(measured)).or_else(|| set(run, *point));
-                values.push(measured.estimate.median);
+                values.push(median(measured, *point));
             }
         }
     }
@@ -126,6 +126,14 @@ fn set(run: &Run, point: Point) -> Option<Text<String>> {
     let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{axis}={value}")).collect();
     let pairs = (!pairs.is_empty()).then(|| pairs.join(" "))?;
     Some(Text { en: format!("set to {pairs}"), zh: format!("设为 {pairs}") })
+}
+
+/// The median of what a point names in its case; not a number where the case lacks it.
+fn median(measured: &Measured, point: Point) -> f64 {
+    match point.quantity {
+        "" => measured.estimate.median,
+        quantity => measured.also.get(quantity).map_or(f64::NAN, |also| also.estimate.median),
+    }
 }
 
 /// What a reader must know before the number is believed.
