@@ -184,6 +184,7 @@ fn common_window(logs: &[Log]) -> Option<Samples> {
         samples.iterations.push(whole as u64);
         samples.taints.push(Taint(if delayed { Taint::DELAYED } else { 0 }));
         samples.delays_ns.push(waited.iter().sum());
+        samples.spent_ns.push(slice_ns);
     }
     samples.involuntary_switches = logs.iter().map(|log| log.involuntary_switches).sum();
     samples.faults = logs.iter().map(|log| log.faults).sum();

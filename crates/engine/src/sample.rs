@@ -28,6 +28,8 @@ const MOST_TURNS: usize = 64;
 const MOST_ITERATIONS: u64 = 1 << 40;
 /// A run delay over this share of a sample marks it.
 pub(crate) const DELAY_SHARE: f64 = 0.01;
+/// A share of delay that lies further from the usual one than this many of the median's absolute deviations is none of them.
+const OUTLYING: f64 = 5.0;
 
 /// What sees the thread's surroundings.
 #[derive(Debug)]
@@ -61,6 +63,8 @@ pub struct Samples {
     pub taints: Vec<Taint>,
     /// Run delay inside each, ns.
     pub delays_ns: Vec<f64>,
+    /// How long each sample took from its first to its last operation, ns.
+    pub spent_ns: Vec<f64>,
     /// Involuntary switches inside all.
     pub involuntary_switches: u64,
     /// Page faults inside all.
@@ -90,16 +94,20 @@ impl Samples {
         self.iterations.push(iterations);
         self.taints.push(Taint(taint));
         self.delays_ns.push(delay_ns);
+        self.spent_ns.push(spent_ns);
         self.involuntary_switches += involuntary;
         self.faults += faults;
     }
 
-    /// For an operation that waits for another party, being woken and put on the CPU is part of it: only a delay over the
-    /// round's usual one marks a sample.
+    /// For an operation that waits for another party, being woken and put on the CPU is part of it: only a share of delay
+    /// far over the round's usual one marks a sample.
     pub fn forgive_usual_delay(&mut self) {
-        let usual_ns = hostmark_stats::order::median(&self.delays_ns).unwrap_or(0.0);
-        for ((taint, &delay_ns), &ns) in self.taints.iter_mut().zip(&self.delays_ns).zip(&self.ns) {
-            if delay_ns - usual_ns <= DELAY_SHARE * ns {
+        let shares: Vec<f64> = self.delays_ns.iter().zip(&self.spent_ns).map(|(delay, spent)| delay / spent).collect();
+        let usual = hostmark_stats::order::median(&shares).unwrap_or(0.0);
+        let apart: Vec<f64> = shares.iter().map(|share| (share - usual).abs()).collect();
+        let most = usual + DELAY_SHARE + OUTLYING * hostmark_stats::order::median(&apart).unwrap_or(0.0);
+        for (taint, share) in self.taints.iter_mut().zip(shares) {
+            if share <= most {
                 taint.0 &= !Taint::DELAYED;
             }
         }

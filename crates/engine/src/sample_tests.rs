@@ -106,6 +106,21 @@ fn a_blocking_operation_is_marked_only_for_unusual_delay() {
 }
 
 #[test]
+fn a_share_of_delay_that_scatters_is_forgiven_whatever_the_samples_last() {
+    let mut samples = Samples::default();
+    // Two parties on one CPU wait half of the time each, in samples of several lengths; the seventh waits for a third one.
+    for (ms, share) in [(1, 0.48), (2, 0.52), (1, 0.5), (4, 0.47), (2, 0.53), (1, 0.51), (2, 0.9)] {
+        let spent_ns = f64::from(ms) * 1e6;
+        let delayed = Reading { run_delay_ns: (share * spent_ns) as u64, ..Reading::default() };
+        // What is kept need not be the time spent: the median of a batch, the time of one operation.
+        samples.push(1e3, 1, spent_ns, Reading::default(), delayed);
+    }
+    samples.forgive_usual_delay();
+    let tainted: Vec<bool> = samples.taints.iter().map(|taint| taint.is_tainted()).collect();
+    assert_eq!(tainted, [false, false, false, false, false, false, true]);
+}
+
+#[test]
 fn an_operation_that_takes_no_time_fails_rather_than_hangs() {
     let clock = Clock::Fake(FakeClock::new(20));
     let taken = sampler(&clock, &Witness::Blind, 40e6).take(None, &mut |_| Ok(()));

@@ -36,7 +36,7 @@ pub static PROBE: Probe = Probe {
     axes: &[Axis::choice(
         "source",
         "monotonic",
-        Points::Listed { quick: &["tsc", "monotonic", "monotonic_raw", "syscall"], standard: &[], thorough: &[] },
+        Points::Listed { quick: &["tsc", "monotonic"], standard: &["monotonic_raw", "syscall"], thorough: &[] },
     )],
     cross: &[],
     limit: Limit::None,

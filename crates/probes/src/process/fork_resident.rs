@@ -26,11 +26,11 @@ pub static PROBE: Probe = Probe {
                  而大页可将其减少两个数量级。",
         },
         reading: Text {
-            en: "Base pages: 1 to 2.5 ms more for each 256 MiB, that is 15 to 40 ns a page, over half of it in the call and the rest in the tear-down of the child's copy. \
-                 Huge pages: hardly more than a small parent up to 1 GiB. A slope of 60 ns a page and more points to \
+            en: "Base pages: 1 to 2.5 ms more for each 256 MiB, that is 15 to 40 ns a page, about half of it in the call and the rest in the tear-down of the child's copy; in a guest two to three times that. \
+                 Huge pages: hardly more than a small parent up to 1 GiB. A slope of 200 ns a page and more points to \
                  page tables of a hypervisor in the way (shadow paging), or to memory whose descriptors lie on another node.",
-            zh: "基本页：每 256 MiB 增加 1 到 2.5 ms，即每页 15 到 40 ns，其中一半以上在调用本身，其余在拆除子进程的副本。大页：直到 1 GiB 也几乎不比小进程多。\
-                 每页 60 ns 以上说明有虚拟机监控程序的页表介入（影子页表），或页描述符位于另一节点。",
+            zh: "基本页：每 256 MiB 增加 1 到 2.5 ms，即每页 15 到 40 ns，其中约一半在调用本身，其余在拆除子进程的副本；在虚拟机里为其两到三倍。大页：直到 1 GiB 也几乎不比小进程多。\
+                 每页 200 ns 以上说明有虚拟机监控程序的页表介入（影子页表），或页描述符位于另一节点。",
         },
     },
     axes: &[

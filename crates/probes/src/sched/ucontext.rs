@@ -35,7 +35,7 @@ pub static PROBE: Probe = Probe {
     axes: &[Axis::choice(
         "way",
         "own",
-        Points::Listed { quick: &["own", "own_mask", "libc"], standard: &[], thorough: &[] },
+        Points::Listed { quick: &["own", "libc"], standard: &["own_mask"], thorough: &[] },
     )],
     cross: &[],
     limit: Limit::CyclesPerOp,

@@ -154,6 +154,11 @@ fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
             Some(_) => {
                 Text { en: "the result file has no value".to_owned(), zh: "结果文件中没有这个值".to_owned() }.into()
             }
+            None if lacks_axis(run, point) => Text {
+                en: "this program measures no second host yet".to_owned(),
+                zh: "本程序尚不测量第二台主机".to_owned(),
+            }
+            .into(),
             None => Remark { filter: Some(wanted(point)), ..not_here().into() },
         });
     };
@@ -166,6 +171,13 @@ fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
             Err(Text { en: format!("failed: {reason}"), zh: format!("失败：{reason}") }.into())
         }
     }
+}
+
+/// Whether the point names an axis that its probe, as this run knows it, does not have: that of the far end.
+fn lacks_axis(run: &Run, point: Point) -> bool {
+    let probe = run.probes.iter().find(|probe| probe.id == point.probe);
+    let has = |name: &str| probe.is_some_and(|probe| probe.axes.iter().any(|axis| axis.name == name));
+    probe.is_some() && point.at.iter().any(|(name, _)| !has(name))
 }
 
 fn not_here() -> Text<String> {
