@@ -1,10 +1,11 @@
 //! What a probe's function is given: the point it stands at, and the verbs by which it is timed.
 
+mod surroundings;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::PathBuf;
 
 use hostmark_model::{CaseId, Histogram, Order};
 
@@ -14,9 +15,6 @@ use crate::parallel;
 use crate::probe::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::stop::{Checked, Result, Stop};
-use crate::sys::affinity;
-use crate::sys::lookup::filesystem;
-use crate::sys::memory::{Buffer, Node, Pages};
 use crate::tails::{self, TailSampler};
 use crate::together::{self, Part};
 
@@ -367,129 +365,6 @@ impl Case {
         Ok(())
     }
 
-    /// The value of an axis at this point.
-    pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
-        let value = self.id.params.get(axis).ok_or_else(|| Stop::failed(format!("there is no axis '{axis}'")))?;
-        value.parse().map_err(|_| Stop::failed(format!("'{value}' is no value of the axis '{axis}'")))
-    }
-
-    /// The CPUs of this case; the first is the one that the round already runs on.
-    pub fn cpus<const N: usize>(&self) -> Result<[Cpu; N]> {
-        let cpus: Vec<Cpu> = self.order.cpus.iter().take(N).map(|&id| Cpu(id)).collect();
-        cpus.try_into().map_err(|_| Stop::skipped(format!("needs {N} CPUs")))
-    }
-
-    /// All CPUs of this case: as many as its threads.
-    pub fn thread_cpus(&self) -> Vec<Cpu> {
-        self.order.cpus.iter().map(|&id| Cpu(id)).collect()
-    }
-
-    /// Binds the calling thread to one CPU.
-    pub fn pin(&mut self, cpu: Cpu) -> Result<()> {
-        affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))
-    }
-
-    /// Skipped where so much memory may not be filled.
-    pub fn may_fill(&self, bytes: u64) -> Result<()> {
-        let (asked, may) = (bytes >> 20, self.order.memory_bytes >> 20);
-        match bytes > self.order.memory_bytes {
-            true => Err(Stop::skipped(format!("needs {asked} MiB of memory, and may fill {may} MiB here"))),
-            false => Ok(()),
-        }
-    }
-
-    /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
-    pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
-        self.may_fill(bytes)?;
-        let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
-        let buffer = Buffer::map(bytes, pages, node).map_err(|error| match node {
-            Some(Node(node)) => Stop::skipped(format!("no memory of node {node} may be used: {error}")),
-            None => Stop::skipped(format!("no memory: {error}")),
-        })?;
-        if node.is_some() {
-            self.note("node", obtained(&buffer.nodes()));
-        }
-        self.note("pages", buffer.obtained(pages));
-        Ok(buffer)
-    }
-
-    /// A directory of this round's own; it is removed after the round, however that ends.
-    pub fn scratch_dir(&mut self) -> Result<PathBuf> {
-        self.made(PathBuf::from(&self.order.scratch))
-    }
-
-    /// The same in memory: on a tmpfs. Skipped where none is to be had.
-    pub fn memory_dir(&mut self) -> Result<PathBuf> {
-        const TMPFS: &str = "tmpfs";
-        for order in [self.order.memory_scratch.clone(), self.order.scratch.clone()] {
-            let path = Path::new(&order);
-            // Of a companion's path the round's own directory may not be there yet.
-            let base = path.ancestors().skip(1).find(|base| base.is_dir());
-            let is_memory = base.is_some_and(|base| filesystem(base).is_ok_and(|name| name == TMPFS));
-            if is_memory && let Ok(made) = self.made(path.to_owned()) {
-                return Ok(made);
-            }
-        }
-        Err(Stop::skipped("no tmpfs may be written to, neither at /dev/shm nor as the scratch directory"))
-    }
-
-    fn made(&mut self, path: PathBuf) -> Result<PathBuf> {
-        if !self.scratch.contains(&path) {
-            fs::create_dir_all(&path)
-                .map_err(|error| Stop::skipped(format!("no scratch directory {}: {error}", path.display())))?;
-            self.scratch.push(path.clone());
-        }
-        Ok(path)
-    }
-
-    /// When the round's time for samples is over, for probes that observe.
-    pub fn deadline(&self) -> Ticks {
-        Ticks(self.begun.0 + self.clock.ticks(self.order.budget_ns as f64).0)
-    }
-
-    /// Size of the first-level data cache in bytes, 0 when the host does not tell.
-    pub fn l1d_bytes(&self) -> u64 {
-        self.order.l1d_bytes
-    }
-
-    /// Size of the last-level cache in bytes, 0 when the host does not tell.
-    pub fn llc_bytes(&self) -> u64 {
-        self.order.llc_bytes
-    }
-
-    /// Sizes of all the different last-level caches of the case's CPUs together in bytes, 0 when the host does not tell.
-    pub fn llc_sum_bytes(&self) -> u64 {
-        self.order.llc_sum_bytes
-    }
-
-    /// Memory that this case may fill, bytes.
-    pub fn fillable_bytes(&self) -> u64 {
-        self.order.memory_bytes
-    }
-
-    /// A cache line in bytes, as the host tells it, else 64.
-    pub fn line_bytes(&self) -> u64 {
-        self.order.line_bytes
-    }
-
-    /// Nanoseconds a tick of the CPU's counter; Skipped where the run's clock is another one.
-    pub fn counter_ns_per_tick(&self) -> Result<f64> {
-        match self.clock {
-            Clock::Counter { ns_per_tick } => Ok(ns_per_tick),
-            _ => Err(Stop::skipped("the counter's rate is not known here, so that its ticks are no time")),
-        }
-    }
-
-    /// Seed of everything random in this round.
-    pub fn seed(&self) -> u64 {
-        self.order.seed
-    }
-
-    /// Records how it was measured: what was obtained, which kernel was chosen.
-    pub fn note(&mut self, key: &str, value: impl ToString) {
-        self.yielded.notes.push((key.to_owned(), value.to_string()));
-    }
-
     /// The core's frequency beside the samples, hertz.
     pub(crate) fn core_hz(&self) -> Option<f64> {
         self.core.as_ref().and_then(CoreClock::median_hz)
@@ -511,17 +386,6 @@ impl Case {
             // The janitor tries again when the run ends.
             let _ = fs::remove_dir_all(path);
         }
-    }
-}
-
-/// The nodes that a buffer lies on: `0`, or `0 75 %, 1 25 %`.
-fn obtained(nodes: &BTreeMap<usize, usize>) -> String {
-    let all: usize = nodes.values().sum();
-    let share = |(node, pages): (&usize, &usize)| format!("{node} {:.0} %", *pages as f64 / all as f64 * 100.0);
-    match nodes.keys().collect::<Vec<_>>().as_slice() {
-        [] => "unknown".to_owned(),
-        [node] => node.to_string(),
-        _ => nodes.iter().map(share).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -1,7 +1,10 @@
 //! The verbs of a case, exactly, on a clock that moves when it is told.
 
+use super::surroundings::obtained;
 use super::*;
 use crate::clock::FakeClock;
+use crate::sys::affinity;
+use crate::sys::memory::Pages;
 use hostmark_model::{ClockOrder, PROTOCOL};
 
 fn case(fake: &FakeClock, id: &str) -> Case {

@@ -40,7 +40,7 @@ pub static PROBE: Probe = Probe {
     axes: &[Axis::choice(
         "source",
         "monotonic",
-        Points::Listed { quick: &["tsc", "monotonic", "monotonic_raw", "syscall"], standard: &[], thorough: &[] },
+        Points::Listed { quick: &["tsc", "monotonic", "syscall"], standard: &["monotonic_raw"], thorough: &[] },
     )],
     cross: &[],
     limit: Limit::CyclesPerOp,

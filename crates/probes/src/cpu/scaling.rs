@@ -65,7 +65,16 @@ pub static PROBE: Probe = Probe {
 };
 
 /// Every probe with an axis of copies; the first is the default.
-const SOURCES: &[&str] = &["syscall.null", "cpu.sieve", "memory.latency", "process.fork_exit", "ipc.pipe_bandwidth"];
+const SOURCES: &[&str] = &[
+    "syscall.null",
+    "cpu.sieve",
+    "memory.latency",
+    "process.fork_exit",
+    "ipc.pipe_bandwidth",
+    "net.tcp",
+    "net.udp",
+    "net.tcp_connect",
+];
 
 fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     let mut records: Vec<CaseRecord> = SOURCES.iter().flat_map(|source| of_source(cases, source)).collect();

@@ -39,7 +39,7 @@ pub static PROBE: Probe = Probe {
     axes: &[
         super::PATTERN,
         super::BLOCK,
-        Axis::count("depth", "1", Points::Listed { quick: &["1", "32"], standard: &["4"], thorough: &["64"] }),
+        Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["64"] }),
     ],
     cross: &[
         Cross { from: Profile::Standard, axes: &["pattern", "block"] },

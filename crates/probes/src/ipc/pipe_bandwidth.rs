@@ -35,15 +35,17 @@ pub static PROBE: Probe = Probe {
             "message",
             "65536",
             Points::Listed {
-                quick: &["4096", "16384", "65536", "131072", "1048576", "16777216"],
-                standard: &["8192", "32768", "262144", "524288", "2097152", "4194304", "8388608", "33554432"],
+                quick: &["4096", "65536", "1048576", "16777216"],
+                standard: &[
+                    "8192", "16384", "32768", "131072", "262144", "524288", "2097152", "4194304", "8388608", "33554432",
+                ],
                 thorough: &["67108864", "134217728"],
             },
         ),
         Axis::size(
             "block",
             "65536",
-            Points::Listed { quick: &["4096", "65536"], standard: &["1048576"], thorough: &[] },
+            Points::Listed { quick: &["65536"], standard: &["4096", "1048576"], thorough: &[] },
         ),
         Axis::choice("capacity", "default", Points::Listed { quick: &["default", "1m"], standard: &[], thorough: &[] }),
         Axis::placement("cpus", "same_cpu"),

@@ -43,8 +43,7 @@ fn threads(host: &HostFacts, _: Profile) -> Vec<u64> {
     (0..).map(|power| 1 << power).take_while(|&threads| threads < all).chain([all.max(1)]).collect()
 }
 
-/// A quarter, half, full and twice each cache, besides a fixed list, so that both the host's steps and other hosts' can be
-/// seen. A quick run has the middles of the levels alone, of one buffer (half) and of two (a quarter).
+/// A quarter, half, full and twice each cache, besides a fixed list for other hosts' steps; at quick the levels' middles.
 fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     const QUICK_KIB: [u64; 4] = [16, 256, 4096, 65536];
     const REFERENCE_KIB: [u64; 16] =
