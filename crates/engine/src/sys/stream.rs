@@ -83,16 +83,16 @@ mod tests {
     use crate::sys::process::in_a_child;
 
     #[test]
-    fn bytes_come_in_their_order_whatever_the_block() {
+    fn bytes_come_in_their_order() {
         in_a_child(|| {
             let message: Vec<u8> = (0..=250).collect();
             let stream = Stream::by_socket_pair(&message, &affinity::allowed()?)?;
             assert!(stream.send_buffer_bytes() > 0);
             for (nth, bytes) in [(0, 3), (3, 500), (503, 251)] {
-                let mut block = vec![0; 7];
+                // A byte at a time: a read of more may give less, where the other has written no more yet.
+                let mut block = [0];
                 stream.read(bytes, &mut block)?;
-                let last = (nth + bytes - 1) % 251;
-                assert_eq!(u64::from(block[((bytes - 1) % 7) as usize]), last);
+                assert_eq!(u64::from(block[0]), (nth + bytes - 1) % 251);
             }
             Ok(())
         });

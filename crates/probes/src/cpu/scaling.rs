@@ -76,13 +76,15 @@ const SOURCES: &[&str] = &[
     "net.tcp_connect",
 ];
 
-fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
+fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     let mut records: Vec<CaseRecord> = SOURCES.iter().flat_map(|source| of_source(cases, source)).collect();
     let default = id(SOURCES[0], 2);
     match records.iter().position(|record| record.id == default) {
         Some(index) => records[..=index].rotate_right(1),
         None => {
-            let reason = format!("{} was not measured with two copies", SOURCES[0]);
+            let has_two = host.usable_cpus().len() > 1;
+            let lack = if has_two { "was not measured with two copies" } else { "needs two CPUs for two copies" };
+            let reason = format!("{} {lack}", SOURCES[0]);
             records.insert(0, record(SOURCES[0], 2, Outcome::Skipped { reason }));
         }
     }

@@ -62,9 +62,9 @@ pub static PROBE: Probe = Probe {
 };
 
 /// Datagrams of an iteration: two ends on one CPU take turns of some milliseconds, and an iteration has many of them.
-const MOST: u64 = 1 << 15;
-const LEAST: u64 = 1 << 10;
-const STEP_BYTES: u64 = 32 << 20;
+const MOST: u64 = 1 << 12;
+const LEAST: u64 = 1 << 8;
+const STEP_BYTES: u64 = 4 << 20;
 
 fn measure(case: &mut Case) -> Result<()> {
     let datagram: u64 = case.param("datagram")?;
