@@ -223,7 +223,7 @@ fn the_kept_runs_are_listed_newest_last_and_what_is_unreadable_is_named() {
     let home = Home::new();
     assert_eq!(printed(&home, &["runs"]), "no run is kept on this machine; hostmark run makes one\n");
     assert_eq!(printed(&home, &["runs", "--format", "json"]), "[]\n");
-    printed(&home, &["run", "clock.loop", "syscall.null"]);
+    printed(&home, &["run", "clock.loop", "syscall.read_zero"]);
     printed(&home, &["run", "clock.loop"]);
     std::fs::write(home.data.path().join("hostmark/runs/00-bad.json"), "{}").unwrap();
     let json: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();
