@@ -1,7 +1,5 @@
 //! Speed-ups of made-up cases, exactly.
 
-use hostmark_model::CpuFact;
-
 use super::*;
 
 /// A case of a probe with these round medians.
