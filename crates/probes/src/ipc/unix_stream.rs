@@ -34,7 +34,7 @@ pub static PROBE: Probe = Probe {
                  占主导。",
         },
     },
-    axes: &[super::PLACEMENT_TOLD],
+    axes: &[super::PLACEMENT],
     cross: &[],
     limit: Limit::None,
     blocking: true,
