@@ -13,8 +13,8 @@ pub const PLACE: Axis =
 /// A directory of this round at the case's place; its filesystem is noted.
 pub fn directory(case: &mut Case) -> Result<PathBuf> {
     let directory = match case.param::<String>("place")?.as_str() {
-        "scratch" => case.scratch_dir()?,
-        _ => case.memory_dir()?,
+        "tmpfs" => case.memory_dir()?,
+        _ => case.scratch_dir()?,
     };
     case.note("filesystem", sys::lookup::filesystem(&directory)?);
     Ok(directory)
