@@ -55,7 +55,7 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
-/// Files of a cold pass: enough that it is long against reading the clock, and that none of them stays in a core's own cache.
+/// Files of a cold pass: it is long against reading the clock, and no file stays in a core's own cache until its turn.
 const FILES: usize = 200;
 /// A pass over forgotten files takes at least so many times one over the same files right after it, if they were forgotten.
 const COLDER: f64 = 1.5;
@@ -73,8 +73,7 @@ fn cold(case: &mut Case) -> Result<()> {
     let (mut colds_ns, mut warms_ns) = (Vec::new(), Vec::new());
     case.observe_many(0, |clock| {
         for path in &paths {
-            path.forget()
-                .map_err(|error| Stop::skipped(format!("this filesystem forgets no single file: {error}")))?;
+            path.forget().map_err(|error| Stop::skipped(format!("this filesystem forgets no single file: {error}")))?;
         }
         let pass = || {
             let start = clock.start();
