@@ -55,7 +55,7 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
-/// Files of a cold pass: it is long against reading the clock, and no file stays in a core's own cache until its turn.
+/// Files of a cold pass: it is long against reading the clock, and no file stays in a core's own cache till then.
 const FILES: usize = 200;
 /// A pass over forgotten files takes at least so many times one over the same files right after it, if they were forgotten.
 const COLDER: f64 = 1.5;
