@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["preallocated"], standard: &["growing", "written"], thorough: &[] },
         ),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["block", "space"] }],
+    cross: &[],
     limit: Limit::None,
     blocking: true,
     needs: &[],

@@ -43,7 +43,7 @@ fn descriptors(case: &Case) -> Result<Descriptors> {
 
 /// Axis depth: directories on the way, of which the round's own is the first.
 const DEPTH: Axis =
-    Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "16"], thorough: &["2", "8", "64"] });
+    Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "16"], thorough: &["64"] });
 
 /// Files of one byte at the case's place, as many directories below it as the axis `depth` says.
 fn files_below(case: &mut Case, count: usize) -> Result<Vec<KernelPath>> {

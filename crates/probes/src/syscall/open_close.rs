@@ -43,7 +43,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice(
             "place",
             "tmpfs",
-            Points::Listed { quick: &["tmpfs", "scratch_cold"], standard: &["scratch"], thorough: &[] },
+            Points::Listed { quick: &["tmpfs"], standard: &["scratch", "scratch_cold"], thorough: &[] },
         ),
     ],
     cross: &[],
