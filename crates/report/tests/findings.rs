@@ -123,7 +123,7 @@ fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_
         let mut sync = synthetic::measured(1e6, 0.01);
         sync.also.insert("p99".into(), hostmark_model::Also { estimate: synthetic::estimate(p99, spread) });
         let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
-        run.cases = vec![synthetic::case("disk.fsync@block=2300", outcome)];
+        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
         let found = findings(&run).into_iter().find(|finding| finding.id == "disk.slow_sync");
         found.map(|finding| finding.text.en).unwrap_or_default()
     };

@@ -5,14 +5,15 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "fstat", zh: "查询已打开文件的状态 fstat" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "fstat by the system-call instruction on an open file in the scratch directory.",
-            zh: "用系统调用指令对临时目录中一个已打开的文件执行 fstat。",
+            en: "fstat by the system-call instruction on an open file, on a tmpfs or with place=scratch on the filesystem of the \
+                 directory that --scratch names, which is noted.",
+            zh: "用系统调用指令对一个已打开的文件执行 fstat；文件在 tmpfs 上，place=scratch 时在 --scratch 所指目录的文件系统上，文件系统会记录。",
         },
         why: Text {
             en: "The difference to syscall.stat is the walk along the path; the difference to syscall.null is the look into the \
@@ -24,7 +25,7 @@ pub static PROBE: Probe = Probe {
             zh: "为 syscall.null 的 1.5 到 2.5 倍，几乎与文件系统无关，必须询问服务器的文件系统除外。",
         },
     },
-    axes: &[],
+    axes: &[crate::place::PLACE],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,
@@ -35,7 +36,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let path = case.scratch_dir()?.join("file");
+    let path = crate::place::directory(case)?.join("file");
     std::fs::write(&path, "x")?;
     let file = sys::files::open(&path, false)?;
     case.time(|| sys::lookup::fstat(&file))
