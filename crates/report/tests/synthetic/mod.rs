@@ -92,6 +92,7 @@ pub fn probe(
         replaces: Vec::new(),
         axes: axes.iter().map(|(n, k, d)| AxisInfo { name: (*n).into(), kind: *k, default: (*d).into() }).collect(),
         needs: Vec::new(),
+        brought_by: Vec::new(),
     }
 }
 
