@@ -40,6 +40,8 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 cpus: vec![0],
                 iterations: 1024,
                 settled: true,
+                steal_ns: None,
+                throttled: None,
             })
             .collect(),
         noise: Noise::default(),
