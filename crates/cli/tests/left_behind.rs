@@ -98,6 +98,17 @@ impl UnderWay<'_> {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Sends a signal to every process of the run that has this name, as the kernel tells it.
+    fn signal_all(&self, name: &str, signal: Signal) {
+        for (pid, _) in processes(&self.home) {
+            let is_it = fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == name);
+            if is_it && let Some(pid) = Pid::from_raw(pid) {
+                // It may have ended since.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+
     /// Lines of the journal: its header, and a line for each round.
     fn journalled(&self) -> String {
         let left = files(self.home.data.path());
@@ -258,7 +269,11 @@ fn a_killed_run_leaves_its_journal_alone() {
     let _alone = alone();
     let (queues, loads) = seen();
     for load in &loads {
-        let ended = ended_amid(*load, &queues, |run| run.signal(Signal::KILL));
+        let ended = ended_amid(*load, &queues, |run| {
+            // Who is stopped does not end by itself when it has nobody left to answer.
+            run.signal_all("hostmark\n", Signal::STOP);
+            run.signal(Signal::KILL);
+        });
         assert_eq!(ended.status.signal(), Some(9), "{load:?}");
         assert_is_a_journal(&ended.left);
     }
@@ -270,12 +285,7 @@ fn a_program_that_is_killed_by_its_name_leaves_its_journal_alone() {
     let (queues, _) = seen();
     for load in HARDEST.map(|load| LOADS[load]) {
         let ended = ended_amid(load, &queues, |run| {
-            let name = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let all: Vec<i32> = processes(&run.home).into_iter().map(|(pid, _)| pid).collect();
-            let ours = all.into_iter().filter(|&pid| name(pid) == "hostmark\n");
-            for pid in ours.filter_map(Pid::from_raw) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
+            run.signal_all("hostmark\n", Signal::KILL);
         });
         assert_eq!(ended.status.signal(), Some(9), "{load:?}");
         assert_is_a_journal(&ended.left);
