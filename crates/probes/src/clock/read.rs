@@ -37,11 +37,7 @@ pub static PROBE: Probe = Probe {
                  如果连 tsc 都超过 500 ns，说明虚拟机监控程序截获了该指令。",
         },
     },
-    axes: &[Axis::choice(
-        "source",
-        "monotonic",
-        Points::Listed { quick: &["tsc", "monotonic", "syscall"], standard: &["monotonic_raw"], thorough: &[] },
-    )],
+    axes: &[super::sources(&["tsc", "monotonic", "syscall"], &["monotonic_raw"])],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,

@@ -33,11 +33,7 @@ pub static PROBE: Probe = Probe {
                  若为 1 ms、4 ms 或 10 ms，说明时钟只随定时器节拍前进，无法用来测量短时间。",
         },
     },
-    axes: &[Axis::choice(
-        "source",
-        "monotonic",
-        Points::Listed { quick: &["tsc", "monotonic"], standard: &["monotonic_raw", "syscall"], thorough: &[] },
-    )],
+    axes: &[super::sources(&["tsc", "monotonic"], &["monotonic_raw", "syscall"])],
     cross: &[],
     limit: Limit::None,
     blocking: false,

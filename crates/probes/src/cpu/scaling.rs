@@ -2,8 +2,10 @@
 
 use hostmark_engine::prelude::*;
 
+mod sources;
 mod speed_up;
 
+use sources::{FROM, SOURCES, is_rate};
 use speed_up::speed_up;
 
 /// A copy that is slower than one alone by no more than this is not hindered by the others.
@@ -61,20 +63,8 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &[],
     section: crate::section::CORE,
-    measure: Measure::Derive { from: SOURCES, derive },
+    measure: Measure::Derive { from: FROM, derive },
 };
-
-/// Every probe with an axis of copies; the first is the default.
-const SOURCES: &[&str] = &[
-    "syscall.null",
-    "cpu.sieve",
-    "memory.latency",
-    "process.fork_exit",
-    "ipc.pipe_bandwidth",
-    "net.tcp",
-    "net.udp",
-    "net.tcp_connect",
-];
 
 fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     let mut records: Vec<CaseRecord> = SOURCES.iter().flat_map(|source| of_source(cases, source)).collect();
@@ -128,12 +118,6 @@ fn of_source(cases: &[CaseRecord], source: &str) -> Vec<CaseRecord> {
         most.also.insert(WITHIN.into(), Also { estimate });
     }
     records
-}
-
-fn is_rate(source: &str) -> bool {
-    let probes = crate::CATALOGUE.iter().flat_map(|group| group.probes.iter().map(|probe| (group.name, probe)));
-    let mut of_source = probes.filter(|(group, (name, _))| source.split_once('.') == Some((group, name)));
-    of_source.any(|(_, (_, probe))| probe.better == Better::Higher)
 }
 
 fn id(source: &str, copies: u64) -> String {

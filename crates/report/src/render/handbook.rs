@@ -89,6 +89,7 @@ mod tests {
             replaces: vec!["lat_mem_rd".into()],
             axes: vec![AxisInfo { name: "size".into(), kind: AxisKind::Size, default: "4096".into() }],
             needs: vec!["cpus>=2".into(), "root".into()],
+            brought_by: Vec::new(),
         }
     }
 

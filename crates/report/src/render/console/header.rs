@@ -19,6 +19,9 @@ pub(super) fn write(view: &View, page: &mut Page) {
     let facts = machine(view);
     page.flow(0, &facts);
     page.flow(0, &settings(view));
+    for line in brought_along(view) {
+        page.paragraph("  ", &line, Style::Dim);
+    }
     let mut ends = Vec::new();
     let mut disturbances = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
@@ -159,6 +162,23 @@ fn settings(view: &View) -> Vec<Piece> {
     }
     facts.extend(settings.set.iter().map(|(key, value)| format!("{key}={value}")));
     facts.into_iter().map(Piece::plain).collect()
+}
+
+/// Probes that nobody asked for, by those that are computed from them.
+fn brought_along(view: &View) -> Vec<String> {
+    let mut by: Vec<(String, Vec<&str>)> = Vec::new();
+    for probe in view.run.probes.iter().filter(|probe| !probe.brought_by.is_empty()) {
+        let for_whom = probe.brought_by.join(", ");
+        match by.iter_mut().find(|(known, _)| *known == for_whom) {
+            Some((_, probes)) => probes.push(&probe.id),
+            None => by.push((for_whom, vec![&probe.id])),
+        }
+    }
+    let line = |(for_whom, probes): (String, Vec<&str>)| match view.lang {
+        Lang::En => format!("for {for_whom} also measured, as far as needed: {}", probes.join(", ")),
+        Lang::Zh => format!("为 {for_whom} 附带测量（仅所需部分）：{}", probes.join("、")),
+    };
+    by.into_iter().map(line).collect()
 }
 
 fn whole_seconds(seconds: f64) -> Option<String> {
