@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod curve;
+mod duration;
 pub mod escape;
 pub mod export;
 pub mod findings;

@@ -2,6 +2,7 @@
 
 use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
 
+use super::evidence::lost;
 use super::{Conclusion, Rule};
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
@@ -51,7 +52,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
              内存占用大且未主动申请大页的程序要为页表遍历付出这一代价。"
         ),
     };
-    vec![Conclusion { text, cases: vec![base.id.clone(), huge.id.clone()] }]
+    vec![Conclusion { text, cases: vec![base.id.clone(), huge.id.clone()], cost: lost(slow.median, fast.median) }]
 }
 
 fn estimate(case: &CaseRecord) -> Option<&Estimate> {
