@@ -10,6 +10,7 @@ pub mod format;
 pub mod import;
 mod levels;
 pub mod lmbench;
+mod overhead;
 pub mod render;
 
 pub use findings::findings;

@@ -46,7 +46,9 @@ fn huge_pages_are_no_finding_when_they_are_on_or_the_difference_is_not_sure() {
     change(&mut unsure, BASE, |measured| measured.estimate = synthetic::estimate(122.0, 0.3));
     let mut small = synthetic::plausible();
     change(&mut small, BASE, |measured| measured.estimate = synthetic::estimate(104.0, 0.001));
-    for run in [always, unknown, unsure, small] {
+    let mut open = synthetic::plausible();
+    change(&mut open, BASE, |measured| measured.estimate.ci_low = None);
+    for run in [always, unknown, unsure, small, open] {
         assert!(!ids(&run).contains(&"memory.huge_pages_off".to_owned()));
     }
 }

@@ -32,9 +32,9 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let Some((base, huge)) = largest_pair(run) else { return Vec::new() };
     let (Some(slow), Some(fast)) = (estimate(base), estimate(huge)) else { return Vec::new() };
     let slower = slow.median / fast.median - 1.0;
-    // Intervals that overlap prove nothing; a run without intervals is taken at its word.
-    let overlap = matches!((slow.ci_low, fast.ci_high), (Some(low), Some(high)) if low <= high);
-    if slower.is_nan() || slower <= WORTH_SAYING || overlap {
+    // Intervals that overlap prove nothing, nor do values without one.
+    let is_apart = matches!((slow.ci_low, fast.ci_high), (Some(low), Some(high)) if low > high);
+    if slower.is_nan() || slower <= WORTH_SAYING || !is_apart {
         return Vec::new();
     }
     let (times, base_ns, huge_ns) = (
