@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod curve;
+mod duration;
 pub mod escape;
 pub mod export;
 pub mod findings;
@@ -9,6 +10,7 @@ pub mod format;
 pub mod import;
 mod levels;
 pub mod lmbench;
+mod overhead;
 pub mod render;
 
 pub use findings::findings;

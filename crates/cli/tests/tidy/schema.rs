@@ -127,7 +127,7 @@ fn run() -> Run {
         disturbances: vec![Text::default()],
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: outcomes.map(case).into(),
-        findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new() }],
+        findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new(), cost: 0.5 }],
     }
 }
 

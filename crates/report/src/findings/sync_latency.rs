@@ -2,6 +2,7 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
+use super::evidence::lost;
 use super::{Conclusion, Rule};
 use crate::format::value;
 
@@ -50,5 +51,6 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             "该文件系统{verdict_zh} etcd 等共识存储的要求：追加并 fdatasync 每一百次有一次达到 {took} 或更长，而它们要求低于 10 ms。"
         ),
     };
-    vec![Conclusion { text, cases: vec![case.id.clone()] }]
+    let cost = lost(estimate.median, MOST_NS);
+    vec![Conclusion { text, cases: vec![case.id.clone()], cost }]
 }

@@ -5,6 +5,7 @@ use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Unit};
 use super::page::{Page, Piece, Style};
 use super::view::View;
 use super::words;
+use crate::duration::duration_s;
 use crate::escape::visible;
 use crate::format::{percent, value};
 
@@ -187,14 +188,6 @@ fn whole_seconds(seconds: f64) -> Option<String> {
         s if s >= 120.0 => Some(format!("{:.0} min", s / 60.0)),
         s => Some(format!("{s:.0} s")),
     }
-}
-
-/// Seconds from start to end, where the file tells both.
-fn duration_s(run: &Run) -> Option<f64> {
-    let parse = |text: &str| text.parse::<jiff::Timestamp>().ok();
-    let (start, end) = (parse(&run.started)?, parse(run.finished.as_deref()?)?);
-    let seconds = end.duration_since(start).as_secs_f64();
-    (seconds >= 0.0).then_some(seconds)
 }
 
 /// Whether all was measured that was to be; a sentence, in both languages, for what was not.
