@@ -1,5 +1,6 @@
 //! The table of `hostmark run` and `hostmark report`, made from a run alone.
 
+mod comparison;
 mod grid;
 mod header;
 mod hierarchy;
@@ -19,6 +20,11 @@ use self::view::{Shown, View};
 use super::RenderOptions;
 use crate::findings::findings_and_kept;
 use crate::format::percent;
+
+/// The table of a comparison; it ends with a line break.
+pub fn comparison(comparison: &crate::compare::Comparison, options: &RenderOptions) -> String {
+    comparison::table(comparison, options)
+}
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
 pub fn table(run: &Run, options: &RenderOptions) -> String {
