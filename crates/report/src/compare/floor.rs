@@ -12,6 +12,9 @@ use crate::format::interval_target;
 /// Fewer degrees of freedom than this, three runs of one environment, say nothing of how much runs differ.
 const LEAST_FREEDOM: usize = 2;
 
+/// A change under this is none, however alike all values are: the clock itself is calibrated to 200 parts in a million.
+const LEAST_FLOOR: f64 = 0.001;
+
 /// What earlier runs came to, by environment: how much runs differ when nothing was changed.
 #[derive(Debug, Clone, Default)]
 pub struct History {
@@ -90,7 +93,7 @@ impl Floors<'_> {
     /// The noise floor of a case that is compared at this level.
     pub(super) fn floor(&self, id: &str, level: Level, base: &[Found], new: &[Found]) -> Floor {
         match level {
-            Level::Run => Floor { fraction: 0.0, source: FloorSource::Runs, runs: None },
+            Level::Run => Floor { fraction: LEAST_FLOOR, source: FloorSource::Runs, runs: None },
             Level::Round => self.of_runs(id, base, new).unwrap_or_else(|| of_rounds(base, new)),
         }
     }
@@ -107,7 +110,8 @@ impl Floors<'_> {
         groups.retain(|group| group.len() > 1);
         let spread = Spread::pooled(&groups).filter(|spread| spread.freedom >= LEAST_FREEDOM)?;
         let runs = groups.iter().map(Vec::len).sum();
-        Some(Floor { fraction: spread.reach(base_runs, new_runs)?, source: FloorSource::History, runs: Some(runs) })
+        let fraction = spread.reach(base_runs, new_runs)?.max(LEAST_FLOOR);
+        Some(Floor { fraction, source: FloorSource::History, runs: Some(runs) })
     }
 }
 

@@ -80,8 +80,8 @@ fn cases(against: &Against, options: &RenderOptions, out: &mut String) {
     let (shown, left_out) = words::shown(against, options.verbose);
     line(out, "");
     line(out, &format!("### {}", words::say(words::CASES, lang)));
-    line(out, "");
     if !shown.is_empty() {
+        line(out, "");
         let headers = [words::CASE, words::BASE, words::NEW, words::CHANGE, words::INTERVAL, words::VERDICT];
         let headers = headers.map(|text| words::say(text, lang));
         line(out, &format!("| {} |", headers.join(" | ")));

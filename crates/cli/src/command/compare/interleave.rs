@@ -234,6 +234,9 @@ impl Turn<'_> {
 
     /// The run that was printed.
     fn read(&self, text: &str) -> Result<Run> {
+        if text.trim().is_empty() {
+            bail!("'{}' printed nothing; it must end in a hostmark", self.name);
+        }
         let run = load_run(text).map_err(|error| anyhow!("what '{}' printed {error}", self.name))?;
         match &run.interrupted {
             Some(why) => bail!("'{}' ended before its plan did ({why}); measure again", self.name),

@@ -55,7 +55,12 @@ fn side(name: &str) -> Result<Side> {
     if runs.is_empty() {
         bail!("'{name}' names no run; give a file, a run's name, or last");
     }
-    Ok(Side { name: name.to_owned(), runs })
+    // `last` is another run tomorrow.
+    let name = match runs.as_slice() {
+        [only] if !Path::new(name).exists() => only.name.clone(),
+        _ => name.to_owned(),
+    };
+    Ok(Side { name, runs })
 }
 
 /// The files of one side: one run, several with commas between, a pattern, or a directory of runs.

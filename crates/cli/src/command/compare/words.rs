@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn words_are_those_of_a_shell() {
         words("taskset -c 0  ./old/hostmark ", &["taskset", "-c", "0", "./old/hostmark"]);
-        words("'/opt/my tools/hostmark'", &["/opt/my tools/hostmark"]);
+        words("'/srv/my tools/hostmark'", &["/srv/my tools/hostmark"]);
         words(r#"env A="x y" B=\"z hostmark"#, &["env", "A=x y", "B=\"z", "hostmark"]);
         words(r#"a"b"'c'd "" '\' "\n\\""#, &["abcd", "", "\\", "\\n\\"]);
         words("", &[]);

@@ -79,6 +79,10 @@ fn cases(page: &mut Page, against: &Against) {
     let lang = page.options.lang;
     let (shown, left_out) = words::shown(against, page.options.verbose);
     if shown.is_empty() {
+        if left_out > 0 {
+            page.blank();
+            not_shown(page, left_out);
+        }
         return;
     }
     let widest = shown.iter().map(|case| word(case, lang).width()).max().unwrap_or(0);
@@ -112,12 +116,16 @@ fn cases(page: &mut Page, against: &Against) {
     }
     grid.write(page);
     if left_out > 0 {
-        let text = match lang {
-            Lang::En => format!("{left_out} without a difference are not shown; --verbose shows them"),
-            Lang::Zh => format!("另有 {left_out} 个无差异的用例未列出；--verbose 可列出"),
-        };
-        page.paragraph("  ", &text, Style::Dim);
+        not_shown(page, left_out);
     }
+}
+
+fn not_shown(page: &mut Page, count: usize) {
+    let text = match page.options.lang {
+        Lang::En => format!("{count} without a difference are not shown; --verbose shows them"),
+        Lang::Zh => format!("另有 {count} 个无差异的用例未列出；--verbose 可列出"),
+    };
+    page.paragraph("  ", &text, Style::Dim);
 }
 
 fn word(case: &CaseComparison, lang: Lang) -> &'static str {
