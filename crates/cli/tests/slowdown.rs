@@ -95,6 +95,8 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         cpus: vec![0],
         iterations: 1,
         settled: true,
+        steal_ns: None,
+        throttled: None,
     };
     Measured {
         estimate: estimate(&rounds, 0.0, Better::Lower, 0),
