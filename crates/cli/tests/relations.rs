@@ -67,9 +67,8 @@ fn faults_cost_what_the_kernel_has_to_do_in_them() {
     let per_page = file.also["per_page"].estimate.best_round;
     assert!(1.5 * per_page < best(base), "{per_page} ns a page of a file, {} ns a new one", best(base));
     if let Some(pmd) = kind("anonymous_pmd") {
-        // 512 times the bytes: dearer by far, and yet cheaper a byte.
-        let times = best(pmd) / best(base);
-        assert!((10.0..400.0).contains(&times), "{times} times a base page");
+        // 512 times the bytes to clear. (How much cheaper a byte is depends on where the cleared memory lay before.)
+        assert!(best(pmd) > 10.0 * best(base), "{} ns a huge page, {} ns a base page", best(pmd), best(base));
     }
     if let Some(major) = kind("file_major") {
         assert!(best(major) > 5.0 * best(file), "{} ns from the device, {} ns from the cache", best(major), best(file));
