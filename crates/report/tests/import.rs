@@ -295,3 +295,12 @@ fn a_value_of_0_is_skipped_and_says_so() {
     let zero = case(&run, "stress_ng.bogo_operations@stressor=cpu");
     assert!(matches!(&zero.outcome, Outcome::Skipped { reason } if reason.contains('0')), "{zero:?}");
 }
+
+#[test]
+fn a_document_behind_the_stream_is_the_same_result_and_a_second_one_is_refused() {
+    assert!(read("iperf3", format!("{IPERF_STREAM}{IPERF_TCP}")).is_ok());
+    let error = read("iperf3", format!("{IPERF_STREAM}{IPERF_STREAM}")).unwrap_err();
+    assert!(error.what.contains("second") && error.line >= 4, "{error}");
+    let (_, json) = FIO.split_once('\n').unwrap();
+    assert!(read("fio", format!("{FIO}{json}")).unwrap_err().what.contains("second"));
+}

@@ -2,8 +2,12 @@
 
 mod csv;
 mod json;
+mod jsonl;
 mod lmbench;
 mod lmbench_result;
+mod markdown;
+mod openbenchmarking;
+mod prometheus;
 mod stream;
 mod table;
 
@@ -22,7 +26,7 @@ pub struct Format {
     pub render: Render,
 }
 
-/// How a format is written; the text ends with a line break.
+/// How a format is written; the text ends with a line break, or is empty where there is no line.
 #[derive(Debug, Clone, Copy)]
 pub enum Render {
     /// One run.
@@ -52,8 +56,18 @@ impl Format {
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] =
-    &[table::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT, lmbench::FORMAT, lmbench_result::FORMAT];
+pub static FORMATS: &[Format] = &[
+    table::FORMAT,
+    json::FORMAT,
+    jsonl::FORMAT,
+    csv::FORMAT,
+    markdown::FORMAT,
+    prometheus::FORMAT,
+    openbenchmarking::FORMAT,
+    stream::FORMAT,
+    lmbench::FORMAT,
+    lmbench_result::FORMAT,
+];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

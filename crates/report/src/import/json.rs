@@ -25,9 +25,9 @@ pub(super) fn each_document<T: DeserializeOwned>(
 ) -> Result<u64, ImportError> {
     let before = lines_before(input, what)?;
     let lines = Cell::new(before);
-    let mut documents = serde_json::Deserializer::from_reader(Counted { input, lines: &lines }).into_iter::<T>();
+    let documents = serde_json::Deserializer::from_reader(Counted { input, lines: &lines }).into_iter::<T>();
     let here = || lines.get() + 1;
-    while let Some(document) = documents.next() {
+    for document in documents {
         let document = document.map_err(|error| problem(&error, before, what))?;
         each(document).map_err(|problem| ImportError { line: here(), what: problem })?;
     }

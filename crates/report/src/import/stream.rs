@@ -138,9 +138,9 @@ fn line_of(run: &mut Foreign, output: &mut Option<Output>, line: &str) -> Result
         output.passes = Some(whole(&first(rest), "the number of passes")?);
     } else if line.starts_with("Failed Validation") {
         output.failed = Some("STREAM's own validation failed".into());
-    } else if line.starts_with("Solution Validates") {
-        return Ok(true);
-    } else if line.starts_with("Results Validation Verbose") && output.failed.is_some() {
+    } else if line.starts_with("Solution Validates")
+        || (line.starts_with("Results Validation Verbose") && output.failed.is_some())
+    {
         return Ok(true);
     } else if let Some((label, kernel)) = KERNELS.iter().find(|(label, _)| line.starts_with(label)) {
         let words: Vec<&str> = line[label.len()..].split_whitespace().collect();

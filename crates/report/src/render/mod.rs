@@ -1,8 +1,9 @@
-//! A run for the eye: the console's tables.
+//! A run for the eye: the console's tables, and markdown.
 
 pub mod console;
 pub mod handbook;
 pub mod host;
+pub mod markdown;
 pub(crate) mod wrap;
 
 use hostmark_model::Lang;

@@ -1,0 +1,172 @@
+//! A run as markdown: the machine, the findings, and a table for each section with intervals and remarks.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
+
+use super::RenderOptions;
+use crate::escape::markdown as safe;
+use crate::findings::findings_and_kept;
+use crate::format::{low_high, rounds_and_samples, value};
+
+const CASE: Text = Text { en: "case", zh: "用例" };
+const MEDIAN: Text = Text { en: "median", zh: "中位数" };
+const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
+const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
+const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
+const OTHER: Text = Text { en: "Other", zh: "其他" };
+const SKIPPED: Text = Text { en: "skipped: ", zh: "略过：" };
+const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
+const NO_CASES: Text = Text { en: "No case was measured.", zh: "没有测得任何用例。" };
+const NO_INTERVAL: Text = Text { en: "none", zh: "无" };
+
+fn say(text: Text, lang: Lang) -> &'static str {
+    match lang {
+        Lang::En => text.en,
+        Lang::Zh => text.zh,
+    }
+}
+
+/// The whole document; it ends with a line break, and nothing of the run's own texts is taken for markup.
+pub fn markdown(run: &Run, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let mut out = format!("# {}\n\n", safe(&run.name));
+    head(run, lang, &mut out);
+    for text in &run.disturbances {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
+    }
+    findings(run, lang, &mut out);
+    if run.cases.is_empty() {
+        let _ = writeln!(out, "{}", say(NO_CASES, lang));
+    }
+    let probe = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe);
+    let section = |case: &CaseRecord| probe(case).map_or(say(OTHER, lang), |probe| probe.section.get(lang));
+    let mut sections: Vec<(&str, Vec<&CaseRecord>)> = Vec::new();
+    for case in &run.cases {
+        let name = section(case);
+        match sections.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cases)) => cases.push(case),
+            None => sections.push((name, vec![case])),
+        }
+    }
+    let varied = varied(run);
+    for (name, cases) in sections {
+        let _ = writeln!(out, "\n## {}\n", safe(name));
+        let heads = [CASE, MEDIAN, INTERVAL, SAMPLES, REMARKS].map(|head| say(head, lang));
+        let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
+        for case in cases {
+            row(&varied, probe(case), case, options, &mut out);
+        }
+    }
+    out
+}
+
+fn head(run: &Run, lang: Lang, out: &mut String) {
+    let host = &run.host;
+    let tool = if run.imported.is_some() { run.tool.version.clone() } else { format!("hostmark {}", run.tool.version) };
+    let mut facts = vec![tool, host.hostname.clone()];
+    facts.extend(host.cpu.model.clone());
+    if !host.cpus.is_empty() {
+        let count = host.cpus.len();
+        facts.push(match lang {
+            Lang::En => format!("{count} CPUs"),
+            Lang::Zh => format!("{count} 个 CPU"),
+        });
+    }
+    if host.memory.total_bytes > 0 {
+        facts.push(size_text(host.memory.total_bytes));
+    }
+    if !host.kernel.release.is_empty() {
+        facts.push(format!("Linux {}", host.kernel.release));
+    }
+    facts.extend(host.virtualization.hypervisor.clone());
+    facts.push(run.started.clone());
+    let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| safe(fact)).collect();
+    let _ = writeln!(out, "{}\n", facts.join(" · "));
+}
+
+fn findings(run: &Run, lang: Lang, out: &mut String) {
+    let findings = findings_and_kept(run);
+    if findings.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## {}\n", say(FINDINGS, lang));
+    for (index, finding) in findings.iter().enumerate() {
+        let _ = writeln!(out, "{}. {}", index + 1, safe(finding.text.get(lang)));
+        if let Some(cure) = &finding.cure {
+            let _ = writeln!(out, "   *{}*", safe(cure.get(lang)));
+        }
+    }
+}
+
+/// The axes, by probe, along which the cases of a run differ.
+type Varied<'a> = HashSet<(&'a str, &'a str)>;
+
+fn varied(run: &Run) -> Varied<'_> {
+    let mut first: HashMap<(&str, &str), &str> = HashMap::new();
+    let mut varied = HashSet::new();
+    for case in &run.cases {
+        for (axis, value) in &case.params.0 {
+            let place = (case.probe.as_str(), axis.as_str());
+            if *first.entry(place).or_insert(value) != value.as_str() {
+                varied.insert(place);
+            }
+        }
+    }
+    varied
+}
+
+fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &RenderOptions, out: &mut String) {
+    let lang = options.lang;
+    let label = safe(&label(varied, probe, case, lang));
+    let measured = match &case.outcome {
+        Outcome::Measured(measured) => measured,
+        Outcome::Skipped { reason } => {
+            let _ = writeln!(out, "| {label} | {}{} | | | |", say(SKIPPED, lang), safe(reason));
+            return;
+        }
+        Outcome::Failed { reason } => {
+            let _ = writeln!(out, "| {label} | {}{} | | | |", say(FAILED, lang), safe(reason));
+            return;
+        }
+    };
+    let (unit, estimate) = (probe.map_or(Unit::Ratio, |probe| probe.unit), &measured.estimate);
+    let interval = low_high(estimate, unit).unwrap_or_else(|| say(NO_INTERVAL, lang).to_owned());
+    let mut remarks: Vec<String> = Vec::new();
+    for also in probe.into_iter().flat_map(|probe| &probe.also) {
+        if let Some(known) = measured.also.get(&also.name) {
+            let shown = value(known.estimate.median, also.unit, lang);
+            remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
+        }
+    }
+    // Details are in English: they stand in the run file as they were found.
+    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&flag.detail))));
+    if options.verbose {
+        remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
+    }
+    let (median, samples) = (value(estimate.median, unit, lang), rounds_and_samples(estimate));
+    let _ = writeln!(out, "| {label} | {median} | {interval} | {samples} | {} |", remarks.join("; "));
+}
+
+/// The probe's title, and where the case stands on axes along which the run's cases differ.
+fn label(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, lang: Lang) -> String {
+    let title = probe.map_or(case.probe.as_str(), |probe| probe.title.get(lang));
+    let kind = |axis: &str| probe?.axes.iter().find(|known| known.name == axis).map(|axis| axis.kind);
+    let mut label = title.to_owned();
+    for (axis, value) in case.params.0.iter().filter(|(axis, _)| varied.contains(&(case.probe.as_str(), axis.as_str())))
+    {
+        let shown = match value.parse() {
+            Ok(bytes) if kind(axis) == Some(AxisKind::Size) => size_text(bytes),
+            _ => value.clone(),
+        };
+        label += match lang {
+            Lang::En => ", ",
+            Lang::Zh => "，",
+        };
+        label += &format!("{axis} {shown}");
+    }
+    label
+}
