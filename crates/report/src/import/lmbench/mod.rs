@@ -12,7 +12,7 @@ use hostmark_model::{
 };
 
 use super::foreign::{estimate, no_settings};
-use super::lines::each_line;
+use super::lines::{LARGEST, each_line};
 use super::{Format, ImportError};
 use lines::{Block, Value};
 
@@ -208,7 +208,7 @@ impl Reader {
     fn header_values(&mut self) {
         let number = |name: &str| {
             let first = self.header.get(name)?.split_whitespace().next()?;
-            first.parse::<f64>().ok().filter(|number| number.is_finite())
+            first.parse::<f64>().ok().filter(|number| number.abs() < LARGEST)
         };
         for (name, probe, scale) in [("MHZ", "lmbench.mhz", 1e6), ("LINE_SIZE", "lmbench.line", 1.0)] {
             if let Some(value) = number(name) {
