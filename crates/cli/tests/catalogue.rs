@@ -83,7 +83,7 @@ fn hosts() -> [HostFacts; 3] {
 }
 
 fn planned(host: &HostFacts, profile: Profile) -> Plan {
-    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1, set: Vec::new() })
+    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), command: Vec::new() })
         .expect("the whole catalogue can be planned")
 }
 

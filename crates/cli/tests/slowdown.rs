@@ -75,6 +75,7 @@ fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round
         scratch: String::new(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: Vec::new(),
     };
     let events = std::thread::spawn(move || worker::answer(CATALOGUE, order)).join().expect("a worker that ends");
     let samples = events.iter().find_map(|event| match event {

@@ -302,6 +302,18 @@ impl Case {
         }
     }
 
+    /// One operation that lasts long, as a whole program does: `next` returns its time. It is done once in a round, however
+    /// long it takes, and nothing is thrown away.
+    pub fn once(&mut self, next: impl FnOnce(&Clock) -> Result<Ticks>) -> Result<()> {
+        self.be_alone()?;
+        self.meet()?;
+        let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
+        let before = self.witness.read();
+        let ns = self.clock.ns(next(&self.clock)?);
+        samples.push(ns, 1, ns, before, self.witness.read());
+        self.keep(samples, 0)
+    }
+
     /// Operations whose tails matter: `next` returns the time of one, as for [`Case::observe`]. Every operation goes into a
     /// histogram, from which the engine fills in the percentiles that the probe declares ([`Quantity::P99`]); a sample is
     /// the median of a batch of consecutive operations, and the thread's surroundings are read around batches alone.

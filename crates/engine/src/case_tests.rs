@@ -27,6 +27,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: Vec::new(),
     };
     let precision = Precision::of(&clock);
     Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind, Company::Alone)

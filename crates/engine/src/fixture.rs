@@ -206,7 +206,13 @@ pub fn host_with(cpus: &[usize]) -> HostFacts {
 
 /// A request as typed.
 pub fn request(filters: &[&str], profile: Profile) -> Request {
-    Request { filters: filters.iter().map(|&filter| filter.into()).collect(), profile, seed: 7, set: Vec::new() }
+    Request {
+        filters: filters.iter().map(|&filter| filter.into()).collect(),
+        profile,
+        seed: 7,
+        set: Vec::new(),
+        command: Vec::new(),
+    }
 }
 
 /// A plan for [`host`].

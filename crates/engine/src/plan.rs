@@ -1,18 +1,19 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
+mod allowance;
 mod cpus;
 mod refused;
 mod selection;
 mod set;
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
 use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
+pub use allowance::{Allowance, allowance};
 pub use cpus::keep_to_cpus;
 pub use refused::PlanError;
 use selection::Selection;
@@ -29,6 +30,8 @@ pub struct Request {
     pub seed: u64,
     /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. What names its probes more closely counts.
     pub set: Vec<String>,
+    /// The words of a command to be measured; none where there is none.
+    pub command: Vec<String>,
 }
 
 /// A case of a plan.
@@ -90,34 +93,6 @@ impl Plan {
     }
 }
 
-/// What a profile allows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Allowance {
-    /// Rounds a case: fixed, never decided by looking at the result.
-    pub rounds: u32,
-    /// The hard wall limit of the run.
-    pub limit: Duration,
-    /// Time for samples of one case, over all its rounds.
-    pub case: Duration,
-    /// Cases at most.
-    pub cases: usize,
-    /// Half of an interval over its value that is narrow enough: wider ones get the time that is left over.
-    pub narrow: f64,
-}
-
-/// The allowance of a profile.
-pub const fn allowance(profile: Profile) -> Allowance {
-    match profile {
-        Profile::Quick => allow(3, 60, 500, 240, 0.02),
-        Profile::Standard => allow(5, 300, 3_000, 900, 0.01),
-        Profile::Thorough => allow(10, 1_800, 20_000, 3_000, 0.005),
-    }
-}
-
-const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize, narrow: f64) -> Allowance {
-    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases, narrow }
-}
-
 /// The probes that filters pick, in catalogue order; without filters all of them.
 pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, PlanError> {
     let selection = Selection::parse(catalogue, filters)?;
@@ -129,10 +104,18 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
     let selection = Selection::parse(catalogue, &request.filters)?;
     let sets = Sets::parse(catalogue, &request.set)?;
+    let has_command = !request.command.is_empty();
+    let takes_command = |entry: &Entry| entry.probe.needs.contains(&Need::Command);
+    // A command is a run of its own, and without one there is nothing to measure.
+    let is_everything = request.filters.is_empty();
+    let wanted = |entry: &Entry| selection.has(entry) && (!is_everything || takes_command(entry) == has_command);
+    if let Some(other) = entries(catalogue).find(|entry| has_command && wanted(entry) && !takes_command(entry)) {
+        return Err(PlanError::CommandBeside { probe: other.id() });
+    }
     let (cases, derived, selected) = (Vec::new(), Vec::new(), Vec::new());
     let (bases, brought_by) = (HashMap::new(), HashMap::new());
     let mut plan = Plan { request, cases, derived, selected, cpu, bases, brought_by };
-    for entry in entries(catalogue).filter(|entry| selection.has(entry)) {
+    for entry in entries(catalogue).filter(wanted) {
         plan.selected.push(entry);
         if let Measure::Derive { .. } = entry.probe.measure {
             plan.derived.push(entry);
@@ -141,7 +124,11 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         let (axes, set, profile) = (entry.probe.axes, sets.of(&entry)?, plan.request.profile);
         let star = star(&Swept { axes, set, host, profile }, &entry);
         for params in unique(selection.points(&entry, &star)) {
-            plan.cases.push(placed(entry, params, &star[0], host, cpu));
+            let mut case = placed(entry, params, &star[0], host, cpu);
+            if takes_command(&entry) && !has_command {
+                case.skip = Some("no command was given: name one by --command".into());
+            }
+            plan.cases.push(case);
         }
         plan.bases.insert(entry.id(), star[0].clone());
         plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
@@ -350,6 +337,8 @@ fn unmet(need: Need, host: &HostFacts) -> Option<String> {
             let have = host.usable_cpus().len();
             (have < wanted).then(|| format!("needs {wanted} CPUs, and may use {have} here"))
         }
+        // Whether one was given is no fact of the host.
+        Need::Command => None,
         Need::Root => (!host.limits.is_root).then(|| "needs root".into()),
         Need::Kernel(major, minor) => {
             let release = &host.kernel.release;

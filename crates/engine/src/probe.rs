@@ -226,6 +226,8 @@ pub enum Need {
     Kernel(u32, u32),
     /// Transparent huge pages.
     HugePages,
+    /// A command that a person names. Without one the probe is selected by its name alone.
+    Command,
 }
 
 impl fmt::Display for Need {
@@ -236,6 +238,7 @@ impl fmt::Display for Need {
             Need::Root => f.write_str("root"),
             Need::Kernel(major, minor) => write!(f, "kernel>={major}.{minor}"),
             Need::HugePages => f.write_str("huge_pages"),
+            Need::Command => f.write_str("command"),
         }
     }
 }

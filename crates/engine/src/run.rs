@@ -17,7 +17,7 @@ use crate::estimate::{self, RoundResult};
 use crate::gate;
 use crate::janitor;
 use crate::journal::{Journal, PastRound, Took};
-use crate::plan::{self, Plan, PlannedCase};
+use crate::plan::{Plan, PlannedCase};
 use crate::probe::{Limit, Measure};
 
 /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
@@ -330,6 +330,7 @@ impl Runner<'_> {
             cpus,
             iterations,
             accompanies: false,
+            command: self.setting.plan.request.command.clone(),
         }
     }
 
@@ -381,7 +382,7 @@ impl Runner<'_> {
         let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
         let mut widths: Vec<(f64, usize)> = open
             .filter_map(|index| Some((self.width(index)?, index)))
-            .filter(|(width, _)| *width > plan::allowance(plan.request.profile).narrow)
+            .filter(|(width, _)| *width > plan.allowance().narrow)
             .collect();
         widths.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut left = Budget::time_for_more(plan, self.wall.elapsed());

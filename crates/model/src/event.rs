@@ -61,6 +61,9 @@ pub struct Order {
     /// Whether it is not to measure but to do the same as the worker that gives the order, until it is killed.
     #[serde(default)]
     pub accompanies: bool,
+    /// The words of the command that is to be measured, where one was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
 }
 
 /// Marks on a sample, as bits.

@@ -111,6 +111,7 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
             scratch: String::new(),
             memory_scratch: String::new(),
             accompanies: false,
+            command: Vec::new(),
         };
         let events = std::thread::spawn(move || worker::answer(catalogue, order)).join().expect("a worker that ends");
         parse(&events)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::Forecast;
-use hostmark_engine::plan::{Plan, allowance};
+use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text};
 use serde_json::json;
 
@@ -83,7 +83,7 @@ fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
         "seed": plan.request.seed,
         "filters": plan.request.filters,
         "set": set,
-        "limit_s": seconds(allowance(plan.request.profile).limit),
+        "limit_s": seconds(plan.allowance().limit),
         "rounds": forecast.rounds,
         "expected_s": seconds(forecast.in_all()),
         "fits": forecast.fits(),
@@ -118,7 +118,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
         forecast.rounds,
         word("rounds, ≈ ", "轮，≈ "),
         seconds(forecast.in_all()),
-        allowance(plan.request.profile).limit.as_secs(),
+        plan.allowance().limit.as_secs(),
         word("seed", "种子"),
         plan.request.seed
     );

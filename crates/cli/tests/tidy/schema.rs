@@ -92,6 +92,7 @@ fn order() -> Order {
         scratch: String::new(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: vec!["true".into()],
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod byte_ring;
 pub mod clocks;
+pub mod command;
 pub mod context;
 pub mod counters;
 pub mod cpu_time;

@@ -4,7 +4,8 @@ use hostmark_model::Text;
 
 use super::Comparison;
 use crate::RenderOptions;
-use crate::render::{console, markdown};
+use crate::render::comparison::markdown;
+use crate::render::console;
 
 /// A format of comparisons.
 #[derive(Debug)]

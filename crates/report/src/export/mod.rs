@@ -2,9 +2,13 @@
 
 mod csv;
 mod json;
+mod jsonl;
 mod lmbench;
 mod lmbench_result;
+mod markdown;
+mod openbenchmarking;
 mod overhead;
+mod prometheus;
 pub(crate) mod stream;
 mod table;
 
@@ -25,7 +29,7 @@ pub struct Format {
     pub render: Render,
 }
 
-/// How a format is written; the text ends with a line break.
+/// How a format is written; the text ends with a line break, or is empty where there is no line.
 #[derive(Debug, Clone, Copy)]
 pub enum Render {
     /// One run.
@@ -58,7 +62,11 @@ impl Format {
 pub static FORMATS: &[Format] = &[
     table::FORMAT,
     json::FORMAT,
+    jsonl::FORMAT,
     csv::FORMAT,
+    markdown::FORMAT,
+    prometheus::FORMAT,
+    openbenchmarking::FORMAT,
     stream::FORMAT,
     lmbench::FORMAT,
     lmbench_result::FORMAT,

@@ -122,10 +122,13 @@ fn settings(view: &View) -> Vec<Piece> {
     let (cases, rounds, limit) = (run.cases.len(), settings.rounds, settings.limit_s);
     let profile = view.say(words::profile(settings.profile));
     let limit = value(if limit.is_finite() { limit * 1e9 } else { limit }, Unit::Nanoseconds, view.lang);
+    let limit = whole_seconds(settings.limit_s).unwrap_or(limit);
     let mut facts = vec![
-        match view.lang {
-            Lang::En => format!("{profile}, at most {}", whole_seconds(settings.limit_s).unwrap_or(limit)),
-            Lang::Zh => format!("{profile}，最长 {}", whole_seconds(settings.limit_s).unwrap_or(limit)),
+        match (view.lang, settings.limit_s == 0.0) {
+            (Lang::En, true) => format!("{profile}, no limit of time"),
+            (Lang::Zh, true) => format!("{profile}，不限时"),
+            (Lang::En, false) => format!("{profile}, at most {limit}"),
+            (Lang::Zh, false) => format!("{profile}，最长 {limit}"),
         },
         match view.lang {
             Lang::En => format!("{cases} cases × {rounds} rounds"),
