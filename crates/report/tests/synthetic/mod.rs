@@ -87,9 +87,11 @@ pub fn probe(
         better: if rate { Better::Higher } else { Better::Lower },
         also: Vec::new(),
         revision: 1,
-        explain: Explain { what: text("", ""), why: text("", ""), reading: text("", "") },
+        explain: Explain::default(),
         section: text(section.0, section.1),
+        related: Vec::new(),
         replaces: Vec::new(),
+        differs: None,
         axes: axes.iter().map(|(n, k, d)| AxisInfo { name: (*n).into(), kind: *k, default: (*d).into() }).collect(),
         needs: Vec::new(),
     }
