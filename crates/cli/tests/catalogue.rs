@@ -375,9 +375,10 @@ fn both_languages_have_the_same_figures() {
 /// The document of all probes, made from the catalogue.
 fn document() -> String {
     let mut text = String::from(
-        "# Probes\n\nEvery probe of the catalogue, in the order of a report. `hostmark explain ID` has the page of each: what is \
-         executed, why it\nmatters, how to read it, typical figures with their source, and the usual causes of a bad \
-         value. An axis is written with its\ndefault: the value that it has while another axis is swept.\n\nMade from the catalogue; to make it again: \
+        "# Probes\n\nEvery probe of the catalogue, in the order of a report. `hostmark explain ID` has the page of each: \
+         what is executed, why it\nmatters, how to read it, typical figures with their [source](sources.md), and the \
+         usual causes of a bad value. An axis is\nwritten with its default: the value that it has while another axis \
+         is swept.\n\nMade from the catalogue; to make it again: \
          `HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue`.\n",
     );
     for group in CATALOGUE {

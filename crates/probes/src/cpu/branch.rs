@@ -40,12 +40,12 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 3 core cycles a branch known \
-                 and 13 to 15 random, the step between 2K and 4K directions, as for Intel up to that design. Later \
-                 Intel, AMD Zen and large Arm cores hold 10K to 40K (the predictors that Agner Fog's \
-                 microarchitecture guide describes).",
+                 and 13 to 15 random, the step between 2K and 4K directions (9 to 11 cycles at 4096), as for Intel up \
+                 to that design. Later Intel, AMD Zen and large Arm cores hold 10K to 40K (the predictors that Agner \
+                 Fog's microarchitecture guide describes).",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：已知模式每分支 3 个核心周期，随机为 13 到 15，台阶在 2K 到 \
-                 4K 个方向之间，到这一代为止的 Intel 都如此。之后的 Intel、AMD Zen 和大型 Arm 核心可达 10K 到 40K（预测器见 Agner Fog 的微架构手\
-                 册）。",
+                 4K 个方向之间（4096 时 9 到 11 个周期），到这一代为止的 Intel 都如此。之后的 Intel、AMD Zen 和大型 Arm 核心可达 10K 到 40K（预测器\
+                 见 Agner Fog 的微架构手册）。",
         },
         causes: Text {
             en: "A step that is early or gradual: a sibling thread shares the predictor, or it is flushed often (IBPB \

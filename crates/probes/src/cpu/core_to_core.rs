@@ -44,10 +44,10 @@ pub static PROBE: Probe = Probe {
             en: "Published by core-to-core-latency, which measures the same (compare and swap, one way): SMT siblings \
                  5 to 10 ns; one socket 47 ns on Cascade Lake, 51 on Ice Lake servers, 46 on Graviton 3, on AMD Milan \
                  23 within a cache and 107 to another; the other socket 108 to 136 on Intel, 197 on Milan. Measured \
-                 with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 48 to 50 ns.",
+                 with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 48 to 50 ns, load_store 108.",
             zh: "core-to-core-latency 以同样方法（比较并交换，单程）公布：SMT 兄弟线程 5 到 10 ns；同一插槽 Cascade Lake 47 ns，Ice Lake 服务\
-                 器 51，Graviton 3 46，AMD Milan 缓存之内 23、跨缓存 107；另一插槽 Intel 108 到 136，Milan 197。用 hostmark 在双 CPU 的 \
-                 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：48 到 50 ns。",
+                 器 51，Graviton 3 为 46，AMD Milan 缓存之内 23、跨缓存 107；另一插槽 Intel 108 到 136，Milan 197。用 hostmark 在双 \
+                 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：48 到 50 ns，load_store 108。",
         },
         causes: Text {
             en: "Two CPUs of a guest as fast as siblings probably are siblings, whatever the guest is told. Pairs \

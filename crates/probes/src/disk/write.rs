@@ -35,7 +35,8 @@ pub static PROBE: Probe = Probe {
                  their data sheets NVMe with a protected buffer takes 10 to 30 µs; disks without one as long as for \
                  reading.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（下有缓存的虚拟磁盘）：4 KiB、深度 1 为 27 到 33 µs，即\
-                 每秒 1.7 万到 2.5 万次；深度 32 为 3.5 万到 5 万次。据数据手册：有掉电保护缓冲的 NVMe 为 10 到 30 µs；没有缓冲的机械盘与读取相当。",
+                 每秒 17 000 到 25 000 次；深度 32 为 35 000 到 50 000 次。据数据手册：有掉电保护缓冲的 NVMe 为 10 到 30 µs；没有缓冲的机械盘与读取\
+                 相当。",
         },
         causes: Text {
             en: "A full buffer (a longer run shows it), garbage collection of a full or untrimmed device, a quota, \

@@ -46,7 +46,7 @@ pub static PROBE: Probe = Probe {
                  12.5 µs when quiet, 80 000 requests a second, close 45 to 54 µs; keep_alive on two CPUs of one cache \
                  21 to 31 µs.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（同一 CPU）：keep_alive 安静时 12.4 到 12.5 µs，即\
-                 每秒 8 万个请求；close 45 到 54 µs；keep_alive 在共享缓存的两个 CPU 上 21 到 31 µs。",
+                 每秒 80 000 个请求；close 45 到 54 µs；keep_alive 在共享缓存的两个 CPU 上 21 到 31 µs。",
         },
         causes: Text {
             en: "As of net.tcp and syscall.open_close; a scratch directory on a slow filesystem.",

@@ -36,10 +36,10 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.7 to 2.9 µs alone, 2.8 to \
-                 3.4 with a second thread: guests of KVM may leave the flush of another CPU to the hypervisor, which \
-                 knows when that CPU enters again.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：单独 2.7 到 2.9 µs，加一个线程 2.8 到 3.4：KVM 虚拟\
-                 机可以把另一 CPU 的刷新交给虚拟机监控程序，它知道那个 CPU 何时再次进入。",
+                 3.4 with a second thread (a KVM guest may leave the flush of a CPU that is not running to the \
+                 hypervisor).",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：单独 2.7 到 2.9 µs，加一个线程 2.8 到 3.4（KVM 虚拟\
+                 机可以把未在运行的 CPU 的刷新交给虚拟机监控程序）。",
         },
         causes: Text {
             en: "Many threads, or threads spread over sockets; a hypervisor whose interrupts are exits; a virtual CPU \
