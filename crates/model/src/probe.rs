@@ -108,3 +108,22 @@ pub struct ProbeInfo {
     #[serde(default)]
     pub needs: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_of_an_older_file_has_empty_texts_in_the_place_of_those_it_lacks() {
+        let text = r#"{"en": "a text", "zh": "文字"}"#;
+        let json = format!(
+            r#"{{"id": "clock.read", "title": {text}, "unit": "nanoseconds", "better": "lower", "also": [], "revision": 1,
+                "explain": {{"what": {text}, "why": {text}, "reading": {text}}}, "section": {text}, "replaces": ["timing_o"],
+                "axes": []}}"#
+        );
+        let probe: ProbeInfo = serde_json::from_str(&json).unwrap();
+        assert_eq!(probe.explain.reading.en, "a text");
+        assert_eq!((probe.explain.typical, probe.explain.causes), Default::default());
+        assert!(probe.related.is_empty() && probe.differs.is_none());
+    }
+}

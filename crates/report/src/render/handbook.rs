@@ -66,7 +66,7 @@ const ALSO: Text = Text { en: "Also yields", zh: "同时给出" };
 const NEEDED: Text = Text { en: "needs", zh: "需要" };
 const NEEDS: Text = Text { en: "Needs", zh: "需要" };
 const REPLACES: Text = Text { en: "Takes the place of lmbench's", zh: "取代 lmbench 的" };
-const COLUMN: Text = Text { en: "in its summary:", zh: "在其汇总表中：" };
+const COLUMN: Text = Text { en: "in its summary: ", zh: "在其汇总表中：" };
 const DIFFERS: Text = Text { en: "How the method differs from lmbench's", zh: "与 lmbench 的方法有何不同" };
 const RELATED: Text = Text { en: "Related probes", zh: "相关探针" };
 
@@ -80,7 +80,7 @@ pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let mut replaces = probe.replaces.join(comma);
     let columns = columns(&probe.id, lang);
     if !columns.is_empty() {
-        replaces += &format!("   {} {}", COLUMN.get(lang), columns.join(comma));
+        replaces += &format!("   {}{}", COLUMN.get(lang), columns.join(comma));
     }
     let sections = [
         (WHAT, explain.what.get(lang)),
