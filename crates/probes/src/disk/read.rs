@@ -39,10 +39,12 @@ pub static PROBE: Probe = Probe {
                  beneath: 4 KiB at depth 1 29 to 38 µs, 17 000 to 32 000 a second; at depth 32 47 000 to 74 000; 128 \
                  KiB in order 0.8 to 1.1 GB/s. By their data sheets flash on NVMe reads 4 KiB in 60 to 100 µs and \
                  does 200 000 to a million a second; disks seek 4 to 9 ms and wait half a turn, 4.2 ms at 7200 a \
-                 minute; providers of network volumes promise below 1 ms.",
+                 minute; providers of network volumes promise milliseconds of one digit, of the dearer ones less than \
+                 one.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（下有缓存的虚拟磁盘）：4 KiB、深度 1 为 29 到 38 µs，即\
                  每秒 17 000 到 32 000 次；深度 32 为 47 000 到 74 000 次；顺序 128 KiB 为 0.8 到 1.1 GB/s。据数据手册：NVMe 闪存读 4 \
-                 KiB 为 60 到 100 µs，每秒 200 000 到一百万次；机械盘寻道 4 到 9 ms，再等半圈（7200 转为 4.2 ms）；网络卷的厂商承诺 1 ms 以内。",
+                 KiB 为 60 到 100 µs，每秒 200 000 到一百万次；机械盘寻道 4 到 9 ms，再等半圈（7200 转为 4.2 ms）；网络卷的厂商承诺个位数毫秒，较贵的不\
+                 到一毫秒。",
         },
         causes: Text {
             en: "A quota or used-up burst credit; a neighbour on the device or the network; interrupts on a CPU far \
