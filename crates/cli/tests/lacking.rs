@@ -157,8 +157,9 @@ fn a_busy_neighbour_is_named_and_its_marks_are_on_the_samples() {
         code == 1 && ids(&report).contains(&"host.busy_process") && report.disturbed.busy.as_ref().is_some_and(is_ours)
     });
     assert!(named, "no look in five saw the process {}", neighbour.0.id());
-    let (run, _) = beside.run(&["clock.loop", "--cpu", &cpu]);
-    assert!(!run.disturbances.is_empty());
+    // Where others keep every CPU busy as well, it may get too little of one run to be named.
+    let runs: Vec<Run> = (0..5).map(|_| beside.run(&["clock.loop", "--cpu", &cpu]).0).collect();
+    let Some(run) = runs.iter().find(|run| !run.disturbances.is_empty()) else { panic!("no run in five names it") };
     // Two on one CPU: the scheduler has to let ours wait, and the marks say so.
     let noise = &run.cases[0].measured().unwrap().noise;
     assert!(noise.tainted > 0 && noise.run_delay_ns > 0.0, "{noise:?}");

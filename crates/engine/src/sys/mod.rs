@@ -28,6 +28,7 @@ pub mod readiness;
 pub mod ring;
 pub mod shared;
 pub mod signal;
+pub mod signal_pair;
 pub mod sleeper;
 pub mod socket;
 pub mod stream;

@@ -31,7 +31,7 @@ const PLACEMENT: Axis = Axis::placements(
     Points::Listed { quick: &["same_cpu"], standard: &["same_cache"], thorough: APART },
 );
 
-/// Axis cpus of the round trips that stand for all in the quick profile.
+/// Axis cpus of the round trip that stands for all in the quick profile.
 const PLACEMENT_TOLD: Axis = Axis::placements(
     "cpus",
     "same_cpu",
@@ -59,7 +59,7 @@ const BLOCK_BYTES: u64 = 64 << 10;
 const STEP_BYTES: u64 = 4096;
 
 /// The CPUs of the child; this process is on the first of the case's.
-fn other_party(case: &Case) -> Result<Vec<usize>> {
+pub(crate) fn other_party(case: &Case) -> Result<Vec<usize>> {
     let cpus = case.thread_cpus();
     let theirs = match case.param::<String>("cpus")?.as_str() {
         "free" => &cpus[..],

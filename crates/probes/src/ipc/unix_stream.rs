@@ -50,7 +50,7 @@ pub static PROBE: Probe = Probe {
              once connected, a socket with a name does the same.",
         zh: "lat_unix 使用从未有过名字的一对套接字（即 ipc.socketpair），位置交给调度器；连接之后，有名字的套接字所做的事相同。",
     }),
-    axes: &[super::PLACEMENT_TOLD],
+    axes: &[super::PLACEMENT],
     cross: &[],
     limit: Limit::None,
     blocking: true,

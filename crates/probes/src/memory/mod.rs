@@ -48,7 +48,7 @@ fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     const QUICK_KIB: [u64; 4] = [16, 256, 4096, 65536];
     const REFERENCE_KIB: [u64; 16] =
         [4, 8, 32, 48, 64, 128, 192, 512, 1024, 2048, 2560, 3072, 8192, 16384, 32768, 131_072];
-    const THOROUGH_KIB: [u64; 3] = [262_144, 524_288, 1_048_576];
+    const THOROUGH_KIB: [u64; 2] = [262_144, 1_048_576];
     let quarters: &[u64] = if profile == Profile::Quick { &[1, 2] } else { &[1, 2, 4, 8] };
     let of_cache = |cache: &CacheFact| quarters.iter().map(|quarters| cache.size_bytes * quarters / 4 / 1024).collect();
     let largest = largest(host, profile);

@@ -26,14 +26,19 @@ const DESCRIPTORS: Axis = Axis::count(
     Points::Listed { quick: &["100"], standard: &["10", "250", "500"], thorough: &[] },
 );
 /// Axis kind: what they are descriptors of.
-const KIND: Axis = Axis::choice("kind", "tcp", Points::Listed { quick: &["tcp"], standard: &["file"], thorough: &[] });
+const KIND: Axis =
+    Axis::choice("kind", "tcp", Points::Listed { quick: &["tcp"], standard: &["file", "pipe"], thorough: &[] });
 
 /// The descriptors that the case's axes name.
-fn descriptors(case: &Case) -> Result<Descriptors> {
+fn descriptors(case: &mut Case) -> Result<Descriptors> {
     let count: usize = case.param("descriptors")?;
     let many = |error| Stop::skipped(format!("{count} descriptors cannot be had: {error}"));
     match case.param::<String>("kind")?.as_str() {
         "file" => {
+            let path = case.memory_dir()?.join("file");
+            Descriptors::of_file(&std::fs::File::create(path)?.into(), count).map_err(many)
+        }
+        "pipe" => {
             let (ready, _) = readiness::ready_pipe()?;
             Descriptors::of_file(&ready, count).map_err(many)
         }
