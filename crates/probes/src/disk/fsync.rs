@@ -30,20 +30,23 @@ pub static PROBE: Probe = Probe {
             zh: "追加还会改变文件长度，日志文件系统也必须写下它：约为前后两次写，各带一次刷新。共识协议感受到的是 p99，只看中位数会掩盖它。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), ext4 on a network volume: \
-                 3.2 to 4.0 ms. etcd's documentation asks for a p99 under 10 ms. Flash with power-loss protection \
-                 answers a flush at once, so that two of disk.write are left; disks turn once for each write, 8.3 ms \
-                 at 7200 a minute.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（网络卷上的 ext4）：3.2 到 4.0 ms。etcd 文档要求 \
-                 p99 低于 10 ms。带掉电保护的闪存对刷新立即作答，只剩两次 disk.write；机械盘每次写要转一圈，7200 转为 8.3 ms。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), ext4 on a virtual disk: 0.11 \
+                 to 0.2 ms in rounds that had the CPU, 3.2 to 4.0 ms with both CPUs busy. etcd's documentation asks \
+                 for a p99 under 10 ms. Flash with power-loss protection answers a flush at once, so that two of \
+                 disk.write are left; disks turn once for each write, 8.3 ms at 7200 a minute.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（虚拟磁盘上的 ext4）：拿得到 CPU 的轮 0.11 到 0.2 \
+                 ms，两个 CPU 都繁忙时 3.2 到 4.0 ms。etcd 文档要求 p99 低于 10 ms。带掉电保护的闪存对刷新立即作答，只剩两次 disk.write；机械盘每次写要\
+                 转一圈，7200 转为 8.3 ms。",
         },
         causes: Text {
-            en: "Consumer flash without power-loss protection; a network volume; other writers of the same journal; \
-                 layers that turn flushes into waits (RAID, encryption, virtual disks with cache=writethrough). Too \
-                 good, under 10 µs: nothing was made safe, as the filesystem lies in memory or the hypervisor ignores \
-                 flushes (cache=unsafe).",
-            zh: "没有掉电保护的消费级闪存；网络卷；同一日志的其他写者；把刷新变成等待的各层（RAID、加密、cache=writethrough 的虚拟磁盘）。好得不真实（低于 10 \
-                 µs）：并没有真正落盘，文件系统在内存中，或虚拟机监控程序忽略了刷新（cache=unsafe）。",
+            en: "Values near 4 ms (1 ms, 10 ms): busy CPUs, where the kernel's thread that commits the journal, or \
+                 the program itself, waits for the scheduler's tick. Consumer flash without power-loss protection; a \
+                 network volume; other writers of the same journal; layers that turn flushes into waits (RAID, \
+                 encryption, virtual disks with cache=writethrough). Too good, under 10 µs: nothing was made safe, as \
+                 the filesystem lies in memory or the hypervisor ignores flushes (cache=unsafe).",
+            zh: "接近 4 ms（1 ms、10 ms）：CPU 繁忙，提交日志的内核线程或程序自身要等调度器的节拍。没有掉电保护的消费级闪存；网络卷；同一日志的其他写者；把刷新变成等待\
+                 的各层（RAID、加密、cache=writethrough 的虚拟磁盘）。好得不真实（低于 10 µs）：并没有真正落盘，文件系统在内存中，或虚拟机监控程序忽略了刷新\
+                 （cache=unsafe）。",
         },
     },
     related: &["disk.write", "file.write", "disk.read"],

@@ -28,10 +28,10 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), 8 MiB: tmpfs 1.2 to 3.1 \
-                 GB/s, ext4 2.9 to 3.8 GB/s without sync (large folios) and 0.55 to 0.68 GB/s with fsync on a network \
-                 volume.",
+                 GB/s, ext4 2.9 to 3.8 GB/s without sync (large folios) and 0.55 to 0.68 GB/s with fsync on a virtual \
+                 disk.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（8 MiB）：tmpfs 1.2 到 3.1 GB/s；ext4 不同步 \
-                 2.9 到 3.8 GB/s（大页框组），在网络卷上加 fsync 为 0.55 到 0.68 GB/s。",
+                 2.9 到 3.8 GB/s（大页框组），在虚拟磁盘上加 fsync 为 0.55 到 0.68 GB/s。",
         },
         causes: Text {
             en: "Too much dirty memory, so that writers are held back (vm.dirty_ratio, a small memory control group); \

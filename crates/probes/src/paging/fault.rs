@@ -47,11 +47,11 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), where the hypervisor takes \
                  part in every fault: anonymous 1.5 to 1.8 µs, anonymous_pmd 320 µs, file 2.1 µs or 137 ns a page, \
-                 file_write 0.86, copy_on_write 3.1, file_major 38 to 44 on a network volume. Without a hypervisor in \
+                 file_write 0.86, copy_on_write 3.1, file_major 38 to 44 on a virtual disk. Without a hypervisor in \
                  the way expect a fraction of it for the kinds in memory.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（每次缺页都有虚拟机监控程序参与）：anonymous 1.5 到 1.8 \
-                 µs，anonymous_pmd 320 µs，file 2.1 µs 即每页 137 ns，file_write 0.86，copy_on_write 3.1，file_major 在网络卷上 \
-                 38 到 44。没有虚拟机监控程序介入时，内存中的各种只要其几分之一。",
+                 µs，anonymous_pmd 320 µs，file 2.1 µs 即每页 137 ns，file_write 0.86，copy_on_write 3.1，file_major 在虚拟磁盘\
+                 上 38 到 44。没有虚拟机监控程序介入时，内存中的各种只要其几分之一。",
         },
         causes: Text {
             en: "A hypervisor that backs memory late or follows page tables by itself (shadow paging); page-table \

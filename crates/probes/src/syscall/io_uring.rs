@@ -38,10 +38,11 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "Skipped: containers and hardened kernels forbid it (kernel.io_uring_disabled, seccomp). polled in \
-                 milliseconds: the kernel's thread has no CPU beside the program's, and both take turns at the \
-                 scheduler's ticks. Otherwise seccomp and mitigations, as of syscall.null.",
-            zh: "被跳过：容器和加固过的内核禁用它（kernel.io_uring_disabled、seccomp）。polled 达到毫秒级：内核线程没有程序之外的 CPU，双方按调度节拍轮流\
-                 运行。其余同 syscall.null：seccomp 与缓解措施。",
+                 milliseconds (4 ms at 250 ticks a second): the kernel's thread finds no free CPU beside the \
+                 program's, and both take turns at the scheduler's ticks. Otherwise seccomp and mitigations, as of \
+                 syscall.null.",
+            zh: "被跳过：容器和加固过的内核禁用它（kernel.io_uring_disabled、seccomp）。polled 达到毫秒级（每秒 250 个节拍时为 4 ms）：内核线程找不到\
+                 程序之外的空闲 CPU，双方按调度节拍轮流运行。其余同 syscall.null：seccomp 与缓解措施。",
         },
     },
     related: &["syscall.null", "syscall.epoll", "cpu.core_to_core", "disk.read"],
