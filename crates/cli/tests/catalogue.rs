@@ -282,9 +282,14 @@ fn whatever_a_probe_names_exists() {
             assert!(axis(name).is_some(), "{id}: {name}");
         }
         if let Measure::Derive { from, .. } = probe.measure {
-            for source in from {
-                let source = find(CATALOGUE, source).unwrap_or_else(|| panic!("{id}: there is no {source}"));
+            for named in from {
+                let source =
+                    find(CATALOGUE, named.probe).unwrap_or_else(|| panic!("{id}: there is no {}", named.probe));
                 assert!(matches!(source.probe.measure, Measure::Run(_)), "{id}: {} is derived too", source.id());
+                for name in named.axes().unwrap_or_default() {
+                    let known = source.probe.axes.iter().any(|axis| axis.name == *name);
+                    assert!(known, "{id}: {} has no axis {name}", source.id());
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
-use hostmark_model::{BusyTask, CaseRecord, HostReport, Outcome, Run, load_run};
+use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
@@ -84,6 +84,10 @@ fn is_measured(run: &Run, probe: &str) -> bool {
     run.cases.iter().any(|case| case.probe == probe && case.measured().is_some())
 }
 
+fn has_flag(case: &CaseRecord, kind: FlagKind) -> bool {
+    case.measured().is_some_and(|measured| measured.flags.iter().any(|flag| flag.kind == kind))
+}
+
 /// A control group while it lives.
 struct ControlGroup(PathBuf);
 
@@ -125,7 +129,13 @@ fn a_quota_of_half_a_cpu_is_named_and_a_run_under_it_says_so() {
     let (run, errors) = inside.run(&["clock.loop", "cpu.frequency"]);
     assert_eq!((run.host.limits.cpu_quota, errors.as_str()), (Some(0.5), ""));
     assert!(is_measured(&run, "clock.loop") && is_measured(&run, "cpu.frequency"));
-    assert!(inside.table(&["clock.loop"]).contains("! a CPU quota of 0.500"));
+    // A round takes longer than a period of the quota, in which it may run for half of the time.
+    let rounds: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).flat_map(|case| &case.rounds).collect();
+    let stopped = rounds.iter().filter(|round| round.throttled.is_some_and(|t| t.periods > 0 && t.ns > 0.0)).count();
+    assert!(2 * stopped > rounds.len(), "{stopped} of {} rounds", rounds.len());
+    assert!(run.cases.iter().any(|case| has_flag(case, FlagKind::Throttled)));
+    let table = inside.table(&["clock.loop"]);
+    assert!(table.contains("! a CPU quota of 0.500") && table.contains("stopped by a CPU quota"), "{table}");
 }
 
 /// A process that wants a whole CPU while it lives.

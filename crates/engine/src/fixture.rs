@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::estimate::estimate;
 use crate::journal::{Header, Journal, PastRound, ResumeError};
 use crate::plan::{Plan, Request, plan};
-use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, find};
+use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, Source, find};
 use crate::stop::{Result, Stop};
 
 const TEXT: Text = Text { en: "a text", zh: "文字" };
@@ -76,7 +76,8 @@ fn echo(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     measured.map(|record| CaseRecord { probe: "memory.hierarchy".into(), ..record.clone() }).collect()
 }
 
-static HIERARCHY: Probe = Probe { measure: Measure::Derive { from: &["memory.latency"], derive: echo }, ..PLAIN };
+static HIERARCHY: Probe =
+    Probe { measure: Measure::Derive { from: &[Source::whole("memory.latency")], derive: echo }, ..PLAIN };
 
 fn breaks(_: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     panic!("no curve")
@@ -93,8 +94,10 @@ fn is_not_a_number(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     records
 }
 
-static BREAKS: Probe = Probe { measure: Measure::Derive { from: &["net.tcp"], derive: breaks }, ..PLAIN };
-static NAN: Probe = Probe { measure: Measure::Derive { from: &["net.tcp"], derive: is_not_a_number }, ..PLAIN };
+static BREAKS: Probe =
+    Probe { measure: Measure::Derive { from: &[Source::whole("net.tcp")], derive: breaks }, ..PLAIN };
+static NAN: Probe =
+    Probe { measure: Measure::Derive { from: &[Source::whole("net.tcp")], derive: is_not_a_number }, ..PLAIN };
 
 static PIPE: Probe =
     Probe { axes: &[Axis::placement("cpus", "same_cpu")], blocking: true, replaces: &["lat_pipe"], ..PLAIN };

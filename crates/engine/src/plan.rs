@@ -2,18 +2,20 @@
 
 mod cpus;
 mod refused;
+mod selection;
 mod set;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use hostmark_host::{self as host_facts, Placement};
-use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
+use hostmark_model::{AxisKind, CaseId, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
 use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
 pub use cpus::keep_to_cpus;
 pub use refused::PlanError;
+use selection::Selection;
 use set::Sets;
 
 /// What the person asked for.
@@ -61,13 +63,21 @@ pub struct Plan {
     pub cpu: usize,
     /// Where the cases of a probe begin: its defaults, or the first of the points that an axis was set to.
     bases: HashMap<String, Params>,
+    /// The derived probes for whose sake alone a probe is there.
+    brought_by: HashMap<String, Vec<String>>,
 }
 
 impl Plan {
+    /// The derived probes for whose sake alone a probe is measured; none where it was asked for.
+    pub fn brought_by(&self, probe: &str) -> &[String] {
+        self.brought_by.get(probe).map_or(&[], Vec::as_slice)
+    }
+
     /// What a run file says of the selected probes: an axis' default is the value at which this plan sweeps the others.
     pub fn probes(&self) -> Vec<ProbeInfo> {
         let info = |entry: &Entry| {
             let mut info = entry.info();
+            info.brought_by = self.brought_by(&info.id).to_vec();
             let base = self.bases.get(&info.id);
             for axis in &mut info.axes {
                 if let Some(value) = base.and_then(|base| base.get(&axis.name)) {
@@ -110,33 +120,19 @@ const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize, narrow: f6
 
 /// The probes that filters pick, in catalogue order; without filters all of them.
 pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, PlanError> {
-    let filters: Vec<Filter> = filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
-    let picked = |entry: &Entry| filters.is_empty() || filters.iter().any(|filter| filter.picks(entry));
-    Ok(entries(catalogue).filter(picked).collect())
+    let selection = Selection::parse(catalogue, filters)?;
+    Ok(entries(catalogue).filter(|entry| selection.picks(entry)).collect())
 }
 
 /// Turns a request into a plan for this host.
 pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<Plan, PlanError> {
     let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
-    let filters: Vec<Filter> =
-        request.filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+    let selection = Selection::parse(catalogue, &request.filters)?;
     let sets = Sets::parse(catalogue, &request.set)?;
-    let picked = |entry: &Entry| filters.is_empty() || filters.iter().any(|filter| filter.picks(entry));
-    let sources: Vec<&str> = entries(catalogue)
-        .filter(picked)
-        .flat_map(|entry| match entry.probe.measure {
-            Measure::Derive { from, .. } => from,
-            Measure::Run(_) => &[],
-        })
-        .copied()
-        .collect();
-    let (cases, derived, selected, bases) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-    let mut plan = Plan { request, cases, derived, selected, cpu, bases };
-    for entry in entries(catalogue) {
-        let is_source = sources.contains(&entry.id().as_str());
-        if !picked(&entry) && !is_source {
-            continue;
-        }
+    let (cases, derived, selected) = (Vec::new(), Vec::new(), Vec::new());
+    let (bases, brought_by) = (HashMap::new(), HashMap::new());
+    let mut plan = Plan { request, cases, derived, selected, cpu, bases, brought_by };
+    for entry in entries(catalogue).filter(|entry| selection.has(entry)) {
         plan.selected.push(entry);
         if let Measure::Derive { .. } = entry.probe.measure {
             plan.derived.push(entry);
@@ -144,17 +140,11 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         }
         let (axes, set, profile) = (entry.probe.axes, sets.of(&entry)?, plan.request.profile);
         let star = star(&Swept { axes, set, host, profile }, &entry);
-        let mut wanted: Vec<Params> = Vec::new();
-        if is_source || filters.is_empty() {
-            wanted.clone_from(&star);
-        }
-        for filter in filters.iter().filter(|filter| filter.picks(&entry)) {
-            wanted.extend(filter.points(&star));
-        }
-        for params in unique(wanted) {
+        for params in unique(selection.points(&entry, &star)) {
             plan.cases.push(placed(entry, params, &star[0], host, cpu));
         }
         plan.bases.insert(entry.id(), star[0].clone());
+        plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
     }
     sets.check(&plan.selected)?;
     limit_cases(&mut plan);
@@ -370,60 +360,6 @@ fn unmet(need: Need, host: &HostFacts) -> Option<String> {
         Need::HugePages => {
             host.memory.pmd_page_bytes.is_none().then(|| "needs transparent huge pages, which this kernel lacks".into())
         }
-    }
-}
-
-/// A filter: which probes, and which of their points.
-struct Filter {
-    /// Ids of the probes it picks.
-    probes: Vec<String>,
-    /// Axis values that a case must have.
-    pairs: Vec<(String, String)>,
-}
-
-impl Filter {
-    fn parse(catalogue: Catalogue, text: &str) -> Result<Filter, PlanError> {
-        let (name, axes) = text.split_once('@').map_or((text, None), |(name, axes)| (name, Some(axes)));
-        let matching: Vec<Entry> = entries(catalogue)
-            .filter(|entry| entry.group == name || entry.id() == name || entry.probe.replaces.contains(&name))
-            .collect();
-        if matching.is_empty() {
-            return Err(PlanError::UnknownProbe { name: name.into(), suggestion: nearest(catalogue, name) });
-        }
-        let probes = matching.iter().map(Entry::id).collect();
-        let Some(axes) = axes else { return Ok(Filter { probes, pairs: Vec::new() }) };
-        let mut pairs = Vec::new();
-        for part in axes.split(',') {
-            let Some((axis, value)) = part.split_once('=') else {
-                return Err(CaseIdError::Axis(part.to_owned()).into());
-            };
-            for entry in &matching {
-                let value = checked_value(entry, axis, value)?;
-                match pairs.iter().find(|(known, _): &&(String, String)| known == axis) {
-                    Some((_, known)) if *known == value => {}
-                    Some((_, known)) => {
-                        let (one, other) = (known.clone(), value);
-                        return Err(PlanError::TwoValues { probe: entry.id(), axis: axis.into(), one, other });
-                    }
-                    None => pairs.push((axis.to_owned(), value)),
-                }
-            }
-        }
-        Ok(Filter { probes, pairs })
-    }
-
-    fn picks(&self, entry: &Entry) -> bool {
-        self.probes.contains(&entry.id())
-    }
-
-    /// The cases of the star that have the filter's values; where there is none, the default point with those values.
-    fn points(&self, star: &[Params]) -> Vec<Params> {
-        let has_all = |params: &&Params| self.pairs.iter().all(|(axis, value)| params.get(axis) == Some(value));
-        let of_star: Vec<Params> = star.iter().filter(has_all).cloned().collect();
-        if !of_star.is_empty() {
-            return of_star;
-        }
-        vec![self.pairs.iter().fold(star[0].clone(), |params, (axis, value)| params.with(axis, value))]
     }
 }
 

@@ -245,13 +245,45 @@ impl fmt::Display for Need {
 pub enum Measure {
     /// Measured in a worker, a round at a time.
     Run(fn(&mut Case) -> Result<()>),
-    /// Computed in the parent from what other probes measured, which are selected along with it.
+    /// Computed in the parent from what other probes measured, whose cases it brings along as far as it needs them.
     Derive {
-        /// Ids of the probes it stands on.
-        from: &'static [&'static str],
+        /// What it stands on.
+        from: &'static [Source],
         /// The records, default case first.
         derive: fn(&[CaseRecord], &HostFacts) -> Vec<CaseRecord>,
     },
+}
+
+/// What a derived probe needs of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// The other's id.
+    pub probe: &'static str,
+    /// The axes along which its cases are needed, while the others stay at their defaults; none where all cases are.
+    along: Option<&'static [&'static str]>,
+}
+
+impl Source {
+    /// Every case that the profile has of a probe.
+    pub const fn whole(probe: &'static str) -> Source {
+        Source { probe, along: None }
+    }
+
+    /// The default case of a probe, and those that differ from it on these axes alone.
+    pub const fn along(probe: &'static str, axes: &'static [&'static str]) -> Source {
+        Source { probe, along: Some(axes) }
+    }
+
+    /// The axes along which cases are needed, where not all are.
+    pub fn axes(&self) -> Option<&'static [&'static str]> {
+        self.along
+    }
+
+    /// Whether the case of a probe that is swept around `base` is needed.
+    pub(crate) fn needs(&self, params: &Params, base: &Params) -> bool {
+        let is_base = |axis: &str| params.get(axis) == base.get(axis);
+        self.along.is_none_or(|axes| params.0.iter().all(|(axis, _)| axes.contains(&axis.as_str()) || is_base(axis)))
+    }
 }
 
 /// One probe. All fields are mandatory; its id is its group's name and its file's.
@@ -347,6 +379,7 @@ impl Entry {
             differs: probe.differs.map(|text| text.to_owned_text()),
             axes: probe.axes.iter().map(Axis::info).collect(),
             needs: probe.needs.iter().map(Need::to_string).collect(),
+            brought_by: Vec::new(),
         }
     }
 }

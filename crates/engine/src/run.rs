@@ -446,7 +446,7 @@ impl Runner<'_> {
             let id = entry.id();
             match entry.probe.measure {
                 Measure::Derive { from, derive } => {
-                    let of_source = |record: &&CaseRecord| from.contains(&record.probe.as_str());
+                    let of_source = |record: &&CaseRecord| from.iter().any(|source| source.probe == record.probe);
                     let sources: Vec<CaseRecord> = measured.iter().filter(of_source).cloned().collect();
                     self.results.cases.extend(derived(entry, || derive(&sources, self.setting.host)));
                 }

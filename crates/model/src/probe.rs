@@ -107,6 +107,10 @@ pub struct ProbeInfo {
     /// What it needs of its host, as `cpus>=2`, `kernel>=6.1`, `root`; without it its cases are skipped.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// The selected probes that are computed from it, where it was not selected itself: only those of its cases were
+    /// measured that they need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brought_by: Vec<String>,
 }
 
 #[cfg(test)]

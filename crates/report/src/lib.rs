@@ -1,7 +1,9 @@
 //! What does a run mean? Numbers for people, tables, export formats and findings, all from a run file alone.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 mod curve;
+mod duration;
 pub mod escape;
 pub mod export;
 pub mod findings;
@@ -9,6 +11,7 @@ pub mod format;
 pub mod import;
 mod levels;
 pub mod lmbench;
+mod overhead;
 pub mod render;
 
 pub use findings::findings;

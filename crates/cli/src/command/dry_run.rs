@@ -63,6 +63,13 @@ fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
         json!({ name: of, "cases": count.measured, "skipped": count.skipped,
                 "expected_s": seconds(forecast.of_cases(count.measured)) })
     };
+    let probe = |(_, id, count): &(_, String, Count)| {
+        let mut counted = counted("probe", id, count);
+        if !plan.brought_by(id).is_empty() {
+            counted["brought_by"] = json!(plan.brought_by(id));
+        }
+        counted
+    };
     let case = |case: &hostmark_engine::plan::PlannedCase| {
         let id = case.id.to_string();
         match &case.skip {
@@ -81,7 +88,7 @@ fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
         "expected_s": seconds(forecast.in_all()),
         "fits": forecast.fits(),
         "groups": groups(&counts).iter().map(|(group, count)| counted("group", group, count)).collect::<Vec<_>>(),
-        "probes": counts.iter().map(|(_, id, count)| counted("probe", id, count)).collect::<Vec<_>>(),
+        "probes": counts.iter().map(probe).collect::<Vec<_>>(),
         "derived": plan.derived.iter().map(|entry| entry.id()).collect::<Vec<_>>(),
         "cases": plan.cases.iter().map(case).collect::<Vec<_>>(),
     })
@@ -126,6 +133,10 @@ fn table(plan: &Plan, lang: Lang) -> String {
                 continue;
             }
             text += &row(&format!("  {id}"), count);
+            let brought_by = plan.brought_by(id).join(", ");
+            if !brought_by.is_empty() {
+                text += &format!("    {}{brought_by}\n", word("only what is needed for ", "仅测所需部分，用于 "));
+            }
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
                     Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),

@@ -25,6 +25,7 @@ pub mod process;
 pub mod program;
 pub mod protection;
 pub mod readiness;
+pub mod remains;
 pub mod ring;
 pub mod shared;
 pub mod signal;
@@ -36,6 +37,7 @@ pub mod sysv;
 pub mod timer;
 pub mod uring;
 pub mod uring_nop;
+mod uring_rings;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

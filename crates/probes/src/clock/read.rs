@@ -61,11 +61,7 @@ pub static PROBE: Probe = Probe {
         zh: "timing_o 给出它自己一对 gettimeofday 读数的代价，用来从每个结果中减去。hostmark 用两种长度之差测短操作，读时钟的代价自行抵消；这里测时钟是为了时钟本\
              身。",
     }),
-    axes: &[Axis::choice(
-        "source",
-        "monotonic",
-        Points::Listed { quick: &["tsc", "monotonic", "syscall"], standard: &["monotonic_raw"], thorough: &[] },
-    )],
+    axes: &[super::sources(&["tsc", "monotonic", "syscall"], &["monotonic_raw"])],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,

@@ -53,11 +53,7 @@ pub static PROBE: Probe = Probe {
         zh: "enough 求出一次测量须多长才能使 gettimeofday 精确到百分之一，lmbench 的所有测量都取这一长度。hostmark 给出时钟的步长，并为每个用例单独确定样本的\
              长度。",
     }),
-    axes: &[Axis::choice(
-        "source",
-        "monotonic",
-        Points::Listed { quick: &["tsc", "monotonic"], standard: &["monotonic_raw", "syscall"], thorough: &[] },
-    )],
+    axes: &[super::sources(&["tsc", "monotonic"], &["monotonic_raw", "syscall"])],
     cross: &[],
     limit: Limit::None,
     blocking: false,

@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &[],
     section: crate::section::CORE,
-    measure: Measure::Derive { from: &["cpu.branch"], derive },
+    measure: Measure::Derive { from: &[Source::whole("cpu.branch")], derive },
 };
 
 const RANDOM: Quantity = Quantity {

@@ -53,7 +53,7 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["par_ops"],
     section: crate::section::CORE,
-    measure: Measure::Derive { from: &["cpu.latency", "cpu.throughput"], derive },
+    measure: Measure::Derive { from: &[Source::whole("cpu.latency"), Source::whole("cpu.throughput")], derive },
 };
 
 fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {

@@ -3,9 +3,11 @@
 use hostmark_engine::prelude::*;
 
 mod line;
+mod sources;
 mod speed_up;
 
 use line::{id, of_source, record};
+use sources::{FROM, SOURCES};
 
 /// The key of the number of copies that are not.
 const WITHIN: &str = "within_5_percent";
@@ -73,20 +75,8 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &[],
     section: crate::section::CORE,
-    measure: Measure::Derive { from: SOURCES, derive },
+    measure: Measure::Derive { from: FROM, derive },
 };
-
-/// Every probe with an axis of copies; the first is the default.
-const SOURCES: &[&str] = &[
-    "syscall.null",
-    "cpu.sieve",
-    "memory.latency",
-    "process.fork_exit",
-    "ipc.pipe_bandwidth",
-    "net.tcp",
-    "net.udp",
-    "net.tcp_connect",
-];
 
 fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     let mut records: Vec<CaseRecord> = SOURCES.iter().flat_map(|source| of_source(cases, source)).collect();

@@ -8,14 +8,16 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two eventfd counters: this process adds one to the first and reads the second, which blocks \
                  until it is more than zero; its child does the opposite. Eight bytes are copied at each call, \
-                 and nothing is queued. The value is one round trip.",
+                 and nothing is queued. The value is one round trip. Percentiles as of \
+                 ipc.pipe.",
             zh: "两个 eventfd 计数器：本进程给第一个加一，然后读第二个，读会阻塞到其大于零；子进程相反。每次\
-                 调用复制八个字节，没有任何排队。数值是一次往返。",
+                 调用复制八个字节，没有任何排队。数值是一次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "The cheapest descriptor by which one process wakes another, and therefore what event loops, \

@@ -8,13 +8,15 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "As ipc.pipe, through two pipes that have names (mkfifo) in the scratch directory, each opened by \
-                 its path. The value is one round trip of one byte.",
+                 its path. The value is one round trip of one byte. Percentiles as of \
+                 ipc.pipe.",
             zh: "与 ipc.pipe 相同，但使用临时目录中两条有名字的管道（mkfifo），按路径打开。数值是一个字节的一\
-                 次往返。",
+                 次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "Processes that are no relatives find each other by a name. What the name costs beyond a pipe is \

@@ -8,14 +8,16 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two words in memory that two processes share. This one sets the other's word, wakes it by \
                  FUTEX_WAKE and sleeps by FUTEX_WAIT until its own word is set; its child does the same. Nobody \
-                 spins. The value is one round trip.",
+                 spins. The value is one round trip. Percentiles as of \
+                 ipc.pipe.",
             zh: "两个进程共享内存中的两个字。本进程置位对方的字，用 FUTEX_WAKE 唤醒它，再用 FUTEX_WAIT 睡眠到\
-                 自己的字被置位；子进程也一样。双方都不自旋。数值是一次往返。",
+                 自己的字被置位；子进程也一样。双方都不自旋。数值是一次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "Under every mutex, condition variable and semaphore of the C library and of language runtimes \

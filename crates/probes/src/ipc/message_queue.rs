@@ -8,16 +8,18 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two message queues that hold messages of one byte: this process sends to one and receives from \
                  the other, its child does the opposite. kind=posix: mq_timedsend and mq_timedreceive on queues \
                  without a name any more, of one message each; kind=sysv: msgsnd and msgrcv. The value is one \
-                 round trip.",
+                 round trip. Percentiles as of \
+                 ipc.pipe.",
             zh: "两个消息队列，消息为一个字节：本进程向一个发送、从另一个接收，子进程相反。kind=posix：对已去\
                  掉名字、各容一条消息的队列执行 mq_timedsend 与 mq_timedreceive；kind=sysv：执行 msgsnd 与 msgrcv。\
-                 数值是一次往返。",
+                 数值是一次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "Real-time and older commercial software hands its work over in message queues, which keep \

@@ -73,10 +73,13 @@ fn refused(error: io::Error) -> Stop {
     Stop::skipped(format!("two processes cannot be connected so: {error}"))
 }
 
+/// Further quantities of the round trips.
+const TAILS: &[Quantity] = &[Quantity::P50, Quantity::P99, Quantity::P999];
+
 /// Times an exchange there and back; one that cannot be made is the host's lack.
 fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
-    case.time(|| exchange.there_and_back())
+    case.time_and_tails(|| exchange.there_and_back())
 }
 
 /// Times one hand-over of an exchange: half of a round trip.

@@ -8,16 +8,18 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two processes and two pipes: this one writes a byte and reads from the other pipe; its child \
                  reads the byte and writes one back. Each blocks in read(2) meanwhile. The value is one round \
                  trip: four system calls, two wake-ups and, on one CPU, two context switches. cpus says where the \
-                 two run.",
+                 two run. Between the samples as many \
+                 round trips again are timed one by one, for the percentiles: those contain a reading of the clock.",
             zh: "两个进程，两条管道：本进程写入一个字节后从另一条管道读；子进程读到该字节后再写回一个。等待时\
                  双方都阻塞在 read(2) 中。数值是一次往返：四次系统调用、两次唤醒，在同一个 CPU 上还有两次上下\
-                 文切换。cpus 表示双方所在的位置。",
+                 文切换。cpus 表示双方所在的位置。样本之间另有同样多次往返\
+                 逐一计时，用于分位数；其中各含一次读时钟。",
         },
         why: Text {
             en: "The classic cost of waking another process: shells, daemons with helper processes and event \

@@ -8,14 +8,16 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "As ipc.unix_stream, but the two sockets come from socketpair(2) and never had a name. type: \
                  stream keeps bytes in their order, dgram keeps messages, seqpacket keeps messages of a \
-                 connection. The value is one round trip of one byte.",
+                 connection. The value is one round trip of one byte. Percentiles as of \
+                 ipc.pipe.",
             zh: "与 ipc.unix_stream 相同，但两个套接字由 socketpair(2) 创建，从未有过名字。type：stream 保持\
-                 字节顺序，dgram 保持消息边界，seqpacket 是保持消息边界的连接。数值是一个字节的一次往返。",
+                 字节顺序，dgram 保持消息边界，seqpacket 是保持消息边界的连接。数值是一个字节的一次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "How a parent talks to children that it starts itself: browsers and their renderers, servers and \

@@ -8,14 +8,16 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two AF_UNIX datagram sockets, each bound to a file in the scratch directory and connected to the \
                  other's. This process writes a datagram of one byte and reads the answer; its child reads it and \
-                 writes one back. The value is one round trip.",
+                 writes one back. The value is one round trip. Percentiles as of \
+                 ipc.pipe.",
             zh: "两个 AF_UNIX 数据报套接字，各自绑定到临时目录中的一个文件，并连接到对方。本进程写一个一字节\
-                 的数据报并读取回应；子进程读到后写回一个。数值是一次往返。",
+                 的数据报并读取回应；子进程读到后写回一个。数值是一次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "Logging (syslog, journald) and service notification are Unix datagrams: a message for each line \

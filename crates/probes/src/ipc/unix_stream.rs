@@ -8,16 +8,18 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two processes hold the two ends of an AF_UNIX stream connection, made through a socket file in \
                  the scratch directory. This one writes a byte and reads the answer; its child reads it and \
                  writes one back; both block in read(2). The value is one round trip. cpus says where the two \
-                 run.",
+                 run. Percentiles as of \
+                 ipc.pipe.",
             zh: "两个进程分别持有一条 AF_UNIX 流连接的两端，连接经由临时目录中的套接字文件建立。本进程写一个\
                  字节并读取回应；子进程读到后写回一个；双方都阻塞在 read(2) 中。数值是一次往返。cpus 表示双方\
-                 所在的位置。",
+                 所在的位置。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "Local databases, container runtimes, D-Bus, X11 and Wayland, sidecar proxies: all of them talk \

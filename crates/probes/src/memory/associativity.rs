@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::chase::shuffled;
+use crate::kernels::chase::{fastest_ns, shuffled};
 
 /// Lines that are tried at most: twice the ways of the widest L1d known.
 const MOST_LINES: usize = 32;
@@ -78,7 +78,7 @@ fn measure(case: &mut Case) -> Result<()> {
         let mut time = |lines: usize, stride: usize| -> Result<f64> {
             seed = seed.wrapping_add(1);
             let offsets: Vec<usize> = shuffled(lines, seed).into_iter().map(|line| line * stride).collect();
-            super::fastest_ns(clock, buffer.bytes_mut(), &offsets, LOADS, WALKS)
+            fastest_ns(clock, buffer.bytes_mut(), &offsets, LOADS, WALKS)
         };
         Ok(ways(&mut time)?.map(|ways| ways as f64))
     })

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::chase::shuffled;
+use crate::kernels::chase::{fastest_ns, shuffled};
 
 mod sharing;
 
@@ -98,7 +98,7 @@ fn measure(case: &mut Case) -> Result<()> {
         for distance in DISTANCES {
             seed = seed.wrapping_add(1);
             let words: Vec<usize> = shuffled(pairs, seed).into_iter().flat_map(|pair| words(pair, distance)).collect();
-            let ns = super::fastest_ns(clock, buffer.bytes_mut(), &words, words.len(), WALKS)?;
+            let ns = fastest_ns(clock, buffer.bytes_mut(), &words, words.len(), WALKS)?;
             curve.push((distance, ns));
         }
         Ok(first_apart(&curve).map(|bytes| bytes as f64))

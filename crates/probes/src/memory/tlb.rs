@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::chase::shuffled;
+use crate::kernels::chase::{fastest_ns, shuffled};
 
 mod reach;
 
@@ -124,7 +124,7 @@ fn measure(case: &mut Case) -> Result<()> {
             seed = seed.wrapping_add(1);
             let place = |node: usize| if spread { node * page + node * on % page } else { node * line };
             let offsets: Vec<usize> = shuffled(nodes, seed).into_iter().map(place).collect();
-            super::fastest_ns(clock, buffer.bytes_mut(), &offsets, nodes.max(LOADS), times)
+            fastest_ns(clock, buffer.bytes_mut(), &offsets, nodes.max(LOADS), times)
         };
         let curve = Curve { level, most };
         let mut time = |nodes, times| Ok((time(nodes, true, times)?, time(nodes, false, times)?));

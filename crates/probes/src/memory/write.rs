@@ -58,31 +58,7 @@ pub static PROBE: Probe = Probe {
         zh: "bw_mem fwr 存储 4 字节整数，wr 每 16 字节存 4 字节却全部计入，两者都由编译器决定。这里存储整个向量：16 KiB 时为 fwr 的 14 倍，64 MiB 时为 \
              1.8 倍（见 docs/accuracy.md）。nt 与 rep 各为单独的内核。",
     }),
-    axes: &[
-        super::SIZE,
-        Axis::choice(
-            "kernel",
-            "best",
-            Points::Listed {
-                quick: &["best", "scalar"],
-                standard: &[
-                    "sse2",
-                    "avx2",
-                    "avx512",
-                    "avx2-prefetch",
-                    "avx2-streams",
-                    "neon",
-                    "sve",
-                    "nt",
-                    "rep",
-                    "libc",
-                ],
-                thorough: &[],
-            },
-        ),
-        super::PAGE,
-        super::THREADS,
-    ],
+    axes: &[super::SIZE, super::STORE_KERNEL, super::PAGE, super::THREADS],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
     blocking: false,

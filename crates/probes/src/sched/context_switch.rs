@@ -18,10 +18,12 @@ pub static PROBE: Probe = Probe {
                  `footprint` bytes (8-byte loads) and writes. In the same sample one process alone passes the token through as many pipes and sums \
                  one such memory after each: that is the overhead, and is taken away. What is left is the time of one switch: \
                  the scheduler, the change of address space, and the cache and TLB misses by which a process gets its footprint back. \
-                 kind=thread: threads of one process. cpus=free leaves the placement to the scheduler, and wake-ups of other CPUs are in it.",
+                 kind=thread: threads of one process. cpus=same_cache puts them in turn on two CPUs: nobody is switched away from then, and what takes \
+                 the switch's place is the wake-up of another CPU. cpus=free leaves the placement to the scheduler.",
             zh: "若干进程围成一圈，经管道传递一个字节的令牌，全部在同一个 CPU 上：每个进程阻塞在 read，随后对自己的 `footprint` 字节内存求和（8 字节读取），再 write。\
                  在同一个样本内，单个进程让令牌经过同样多的管道，并在每次之后对一块同样大的内存求和：这就是开销，会被减去。剩下的是一次切换的时间：调度器、地址空间的更换，\
-                 以及进程取回其工作集时的缓存与 TLB 未命中。kind=thread：同一进程的线程。cpus=free 由调度器决定位置，其中含有唤醒其他 CPU 的代价。",
+                 以及进程取回其工作集时的缓存与 TLB 未命中。kind=thread：同一进程的线程。cpus=same_cache 把它们轮流放在两个 CPU 上：此时不再有人被换下，取而代之的是唤醒另一个 CPU。\
+                 cpus=free 由调度器决定位置。",
         },
         why: Text {
             en: "Whenever a process blocks and another runs, this is paid, and nothing useful is done meanwhile. The footprint shows the \
@@ -34,9 +36,11 @@ pub static PROBE: Probe = Probe {
                  Threads save the address space. With a footprint the caches come on top: each process reads back \
                  what the others have displaced, from the level that all footprints fit. At 64 KiB the overhead \
                  itself reads from the second level where the first has 32 or 48 KiB, so that 64 KiB can cost less \
-                 than 32 KiB.",
+                 than 32 KiB. Between two CPUs nobody is switched away: the wake-up of the other takes the switch's \
+                 place (sched.wakeup), and free lies between, as the scheduler likes.",
             zh: "无工作集时是调度器、地址空间切换以及通往下一个进程的路径。线程省去地址空间切换。有工作集时再加上缓存：每个进程要从容得下全部工作集的那一级读回被别人挤出的数据。\
-                 若一级缓存只有 32 或 48 KiB，64 KiB 时开销本身也从二级缓存读取，因此 64 KiB 可能比 32 KiB 便宜。",
+                 若一级缓存只有 32 或 48 KiB，64 KiB 时开销本身也从二级缓存读取，因此 64 KiB 可能比 32 KiB 便宜。两个 CPU 之间没有人被换下，取而代之的是唤\
+                 醒另一个 CPU（见 sched.wakeup）；free 介于两者之间，取决于调度器。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1.04 to 1.13 µs with 2 \
@@ -75,7 +79,7 @@ pub static PROBE: Probe = Probe {
         Axis::placements(
             "cpus",
             "same_cpu",
-            Points::Listed { quick: &["same_cpu"], standard: &["free"], thorough: &[] },
+            Points::Listed { quick: &["same_cpu"], standard: &["same_cache", "free"], thorough: &[] },
         ),
     ],
     cross: &[Cross { from: Profile::Quick, axes: &["processes", "footprint"] }],
@@ -113,7 +117,9 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let none = |error| Stop::skipped(format!("no ring of {members} can be had: {error}"));
     let pipes = Pipes::new(members).map_err(none)?;
-    let ring = Ring::new(member, members, &cpus, move || summing(footprint, kernel)).map_err(none)?;
+    let is_free = case.param::<String>("cpus")? == "free";
+    let place = |number: usize| if is_free { cpus.clone() } else { vec![cpus[number % cpus.len()]] };
+    let ring = Ring::new(member, members, place, move || summing(footprint, kernel)).map_err(none)?;
     let work = std::cell::RefCell::new(summing(footprint, kernel)?);
     case.time_beyond(
         members as u64,

@@ -5,14 +5,15 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "fstat", zh: "查询已打开文件的状态 fstat" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "fstat by the system-call instruction on an open file in the scratch directory.",
-            zh: "用系统调用指令对临时目录中一个已打开的文件执行 fstat。",
+            en: "fstat by the system-call instruction on an open file, on a tmpfs or with place=scratch on the filesystem of the \
+                 directory that --scratch names, which is noted.",
+            zh: "用系统调用指令对一个已打开的文件执行 fstat；文件在 tmpfs 上，place=scratch 时在 --scratch 所指目录的文件系统上，文件系统会记录。",
         },
         why: Text {
             en: "The difference to syscall.stat is the walk along the path; the difference to syscall.null is the look into the \
@@ -40,7 +41,7 @@ pub static PROBE: Probe = Probe {
         en: "The same call as lat_syscall fstat, by its raw instruction; the filesystem is noted.",
         zh: "与 lat_syscall fstat 是同一调用，直接用系统调用指令，并注明文件系统。",
     }),
-    axes: &[],
+    axes: &[crate::place::PLACE],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,
@@ -51,7 +52,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let path = case.scratch_dir()?.join("file");
+    let path = crate::place::directory(case)?.join("file");
     std::fs::write(&path, "x")?;
     let file = sys::files::open(&path, false)?;
     case.time(|| sys::lookup::fstat(&file))

@@ -4,10 +4,13 @@ mod csv;
 mod json;
 mod lmbench;
 mod lmbench_result;
-mod stream;
+mod overhead;
+pub(crate) mod stream;
 mod table;
 
 use hostmark_model::{Run, Text};
+
+pub use overhead::over as overhead_over;
 
 use crate::RenderOptions;
 
@@ -52,8 +55,15 @@ impl Format {
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] =
-    &[table::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT, lmbench::FORMAT, lmbench_result::FORMAT];
+pub static FORMATS: &[Format] = &[
+    table::FORMAT,
+    json::FORMAT,
+    csv::FORMAT,
+    stream::FORMAT,
+    lmbench::FORMAT,
+    lmbench_result::FORMAT,
+    overhead::FORMAT,
+];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

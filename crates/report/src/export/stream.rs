@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
 /// The probe, its axis of kernels, and these in STREAM's order with the bytes that count for an element.
 const PROBE: &str = "memory.stream";
 const KERNEL: &str = "kernel";
-const KERNELS: [(&str, &str, f64); 4] =
+pub(crate) const KERNELS: [(&str, &str, f64); 4] =
     [("copy", "Copy:", 16.0), ("scale", "Scale:", 16.0), ("add", "Add:", 24.0), ("triad", "Triad:", 24.0)];
 
 const RULE: &str = "-------------------------------------------------------------\n";
@@ -101,6 +101,12 @@ impl Times {
 
 fn number(measured: &Measured, key: &str) -> Option<f64> {
     measured.notes.get(key)?.parse().ok()
+}
+
+/// The best rate, units of 10^6 bytes a second, and the mean time of a pass, s, of a case of one kernel.
+pub(crate) fn best_rate_and_mean_time(case: &CaseRecord) -> Option<(f64, f64)> {
+    let (_, _, bytes) = KERNELS.iter().find(|(kernel, ..)| case.params.get(KERNEL) == Some(*kernel))?;
+    Times::of(case.measured()?, *bytes).map(|times| (times.best, times.mean))
 }
 
 #[cfg(test)]

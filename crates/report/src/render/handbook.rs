@@ -147,6 +147,7 @@ mod tests {
             differs: Some(long()),
             axes: vec![AxisInfo { name: "size".into(), kind: AxisKind::Size, default: "4096".into() }],
             needs: vec!["cpus>=2".into(), "root".into()],
+            brought_by: Vec::new(),
         }
     }
 

@@ -40,6 +40,8 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 cpus: vec![0],
                 iterations: 1024,
                 settled: true,
+                steal_ns: None,
+                throttled: None,
             })
             .collect(),
         noise: Noise::default(),
@@ -94,6 +96,7 @@ pub fn probe(
         differs: None,
         axes: axes.iter().map(|(n, k, d)| AxisInfo { name: (*n).into(), kind: *k, default: (*d).into() }).collect(),
         needs: Vec::new(),
+        brought_by: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use super::WITHIN;
+use super::sources::is_rate;
 use super::speed_up::speed_up;
 
 /// A copy that is slower than one alone by no more than this is not hindered by the others.
@@ -45,13 +46,6 @@ pub fn of_source(cases: &[CaseRecord], source: &str) -> Vec<CaseRecord> {
         most.also.insert(WITHIN.into(), Also { estimate });
     }
     records
-}
-
-/// Whether a larger value of `source` is better.
-pub fn is_rate(source: &str) -> bool {
-    let probes = crate::CATALOGUE.iter().flat_map(|group| group.probes.iter().map(|probe| (group.name, probe)));
-    let mut of_source = probes.filter(|(group, (name, _))| source.split_once('.') == Some((group, name)));
-    of_source.any(|(_, (_, probe))| probe.better == Better::Higher)
 }
 
 /// The id of the case of `source` with so many copies.

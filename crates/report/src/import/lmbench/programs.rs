@@ -144,5 +144,6 @@ fn info(program: &Program) -> ProbeInfo {
             .map(|(name, kind)| AxisInfo { name: (*name).into(), kind: *kind, default: String::new() })
             .collect(),
         needs: Vec::new(),
+        brought_by: Vec::new(),
     }
 }
