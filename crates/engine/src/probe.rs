@@ -303,6 +303,10 @@ pub struct Probe {
     pub also: &'static [Quantity],
     /// The texts that teach it.
     pub explain: Explain,
+    /// Ids of the probes to read beside it.
+    pub related: &'static [&'static str],
+    /// How its method differs from that of the lmbench programs that it replaces; `None` where it replaces none.
+    pub differs: Option<Text>,
     /// Its axes, in the order of a case id.
     pub axes: &'static [Axis],
     /// Axes whose product is measured.
@@ -369,9 +373,13 @@ impl Entry {
                 what: explain.what.to_owned_text(),
                 why: explain.why.to_owned_text(),
                 reading: explain.reading.to_owned_text(),
+                typical: explain.typical.to_owned_text(),
+                causes: explain.causes.to_owned_text(),
             },
             section: probe.section.to_owned_text(),
+            related: probe.related.iter().map(|&id| id.to_owned()).collect(),
             replaces: probe.replaces.iter().map(|&name| name.to_owned()).collect(),
+            differs: probe.differs.map(|text| text.to_owned_text()),
             axes: probe.axes.iter().map(Axis::info).collect(),
             needs: probe.needs.iter().map(Need::to_string).collect(),
             brought_by: Vec::new(),

@@ -1,5 +1,6 @@
 //! Speed-ups of made-up cases, exactly.
 
+use super::sources::is_rate;
 use super::*;
 
 /// A case of a probe with these round medians.

@@ -25,12 +25,26 @@ pub static PROBE: Probe = Probe {
                  还有保存全部寄存器的帧。",
         },
         reading: Text {
-            en: "On one CPU about ipc.eventfd plus two times signal.handle. On two CPUs the wake-up of an idle CPU comes on top, as with \
-                 every round trip; much dearer there in a guest, where an interrupt to another CPU leaves the guest.",
-            zh: "同一 CPU 上约为 ipc.eventfd 加两倍 signal.handle。在两个 CPU 之间还要唤醒空闲的 CPU，与所有往返一样；在虚拟机里贵得多，\
-                 因为发给另一 CPU 的中断要退出虚拟机。",
+            en: "On one CPU two deliveries (signal.handle without its sending to oneself) and what ipc.eventfd takes. \
+                 On two CPUs the wake-up of an idle CPU comes on top, as with every round trip; much dearer there in \
+                 a guest, where an interrupt to another CPU leaves the guest.",
+            zh: "同一 CPU 上为两次递送（signal.handle 中除去给自己发送的部分）加上 ipc.eventfd 的代价。在两个 CPU 之间还要唤醒空闲的 CPU，与所有往返一样；\
+                 在虚拟机里贵得多，因为发给另一 CPU 的中断要退出虚拟机。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 5.6 to 8.8 µs on one CPU, \
+                 about 24 on two of one cache, while other programs used the machine.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一 CPU 5.6 到 8.8 µs，共享缓存的两个 CPU 约 24，当\
+                 时另有程序在用机器。",
+        },
+        causes: Text {
+            en: "As of signal.handle and ipc.pipe: wide vector registers in the frame, page-table isolation, deep \
+                 idle states and dear wake-ups; security modules, which check each kill.",
+            zh: "同 signal.handle 与 ipc.pipe：帧中较宽的向量寄存器、页表隔离、较深的空闲状态与昂贵的唤醒；还有检查每次 kill 的安全模块。",
         },
     },
+    related: &["signal.handle", "ipc.eventfd", "ipc.futex", "sched.context_switch"],
+    differs: None,
     axes: &[CPUS],
     cross: &[],
     limit: Limit::None,

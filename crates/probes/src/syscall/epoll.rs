@@ -24,11 +24,29 @@ pub static PROBE: Probe = Probe {
             zh: "连接很多的服务器这样等待：内核自己维护就绪列表，一次调用的代价取决于到来的事件，而不是被监视的数量。",
         },
         reading: Text {
-            en: "kind=tcp, with nothing ready, should not depend on the number of descriptors: 1.1 to 2 times syscall.null. \
-                 kind=pipe, with all ready, grows by 20 to 60 ns for each event that is handed out.",
-            zh: "kind=tcp 没有就绪者，应与描述符数量无关：为 syscall.null 的 1.1 到 2 倍。kind=pipe 全部就绪，每交付一个事件增加 20 到 60 ns。",
+            en: "kind=tcp, with nothing ready, should not depend on the number of descriptors. kind=pipe, with all \
+                 ready, grows with each event that is handed out: the kernel asks the file once more, copies 12 bytes \
+                 and queues it again.",
+            zh: "kind=tcp 没有就绪者，应与描述符数量无关。kind=pipe 全部就绪，随每个交付的事件增长：内核要再问一次文件，复制 12 字节并重新排队。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): nothing ready 99 to 101 ns \
+                 with 10 descriptors and with 100, 1.1 times syscall.null; 100 events 6.0 µs, 60 ns each.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：没有就绪时，10 个和 100 个描述符都是 99 到 101 ns，为 \
+                 syscall.null 的 1.1 倍；100 个事件 6.0 µs，每个 60 ns。",
+        },
+        causes: Text {
+            en: "Level-triggered descriptors that stay ready, which are handed out at every call; one epoll set \
+                 shared by many threads, which contend for its lock; seccomp filters.",
+            zh: "一直就绪的水平触发描述符，每次调用都会交付；多个线程共用一个 epoll 集合而争抢其锁；seccomp 过滤器。",
         },
     },
+    related: &["syscall.poll", "syscall.select", "syscall.io_uring"],
+    differs: Some(Text {
+        en: "lmbench has no epoll; beside lat_select it shows what the newer interface saves over the same \
+             descriptors.",
+        zh: "lmbench 没有 epoll；放在 lat_select 旁边，显示较新的接口在同样的描述符上能省多少。",
+    }),
     axes: &[super::DESCRIPTORS, KIND],
     cross: &[],
     limit: Limit::CyclesPerOp,

@@ -23,11 +23,28 @@ pub static PROBE: Probe = Probe {
             zh: "没有 select 限制的同类调用：每次都读入描述符列表，并写回结果。",
         },
         reading: Text {
-            en: "Linear like select, with 8 bytes a descriptor copied in and 2 out. \
-                 Where thousands of mostly idle connections are watched, syscall.epoll shows what is saved.",
+            en: "Linear like select, with 8 bytes a descriptor copied in and 2 out. Where thousands of mostly idle \
+                 connections are watched, syscall.epoll shows what is saved.",
             zh: "与 select 一样线性增长，每个描述符复制进 8 字节、写回 2 字节。监视成千上万个大多空闲的连接时，看 syscall.epoll 能省下多少。",
         },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 100 descriptors of tcp 2.3 \
+                 to 2.4 µs, of pipes 1.3 µs, a tenth below select.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：100 个 tcp 描述符 2.3 到 2.4 µs，管道 1.3 µs，比 \
+                 select 低一成。",
+        },
+        causes: Text {
+            en: "Retpolines and security modules, once for each descriptor; a program that polls in short intervals \
+                 instead of waiting pays all of it for nothing.",
+            zh: "retpoline 与安全模块，每个描述符一次；以短间隔轮询而不等待的程序，全部代价都白付。",
+        },
     },
+    related: &["syscall.select", "syscall.epoll"],
+    differs: Some(Text {
+        en: "lat_select has select alone; this is the call that replaced it in most programs, over the same \
+             descriptors.",
+        zh: "lat_select 只有 select；这是多数程序中取代它的调用，描述符相同。",
+    }),
     axes: &[super::DESCRIPTORS, super::KIND],
     cross: &[],
     limit: Limit::CyclesPerOp,

@@ -24,12 +24,32 @@ pub static PROBE: Probe = Probe {
             zh: "等待多个描述符的最老办法，也最不易扩展：内核每次都要查看直到最大编号的每个描述符，而且编号止于 1023。",
         },
         reading: Text {
-            en: "Linear: 10 to 30 ns a descriptor, of which the call into its file is the greater part; indirect calls guarded by \
-                 retpolines show here. tcp costs more than file, as each socket has its own state to look at.",
-            zh: "线性增长：每个描述符 10 到 30 ns，大部分花在调用该文件的函数上；受 retpoline 保护的间接调用在此显现。tcp 比 file 贵， \
-                 因为要查看每个套接字自己的状态。",
+            en: "Linear in the descriptors: the slope is the call into each file, the rest syscall.null and the \
+                 copying of the sets. A regular file (kind=file) is not even asked; tcp costs more than a pipe, as \
+                 each socket has its own state to look at.",
+            zh: "与描述符数成线性：斜率是对每个文件的调用，其余是 syscall.null 与集合的复制。普通文件（kind=file）根本不被询问；tcp 比管道贵，因为要查看每个套接字\
+                 自己的状态。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 100 descriptors of tcp 2.5 \
+                 µs, 22 ns each; of pipes 1.6 µs, 14 ns each.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：100 个 tcp 描述符 2.5 µs，每个 22 ns；管道 1.6 \
+                 µs，每个 14 ns。",
+        },
+        causes: Text {
+            en: "Indirect calls guarded by retpolines, of which each descriptor makes one or two; a high highest \
+                 descriptor, since all up to it are looked at; security modules.",
+            zh: "受 retpoline 保护的间接调用，每个描述符有一两次；最大描述符编号很高，因为它以下的都要查看；安全模块。",
         },
     },
+    related: &["syscall.poll", "syscall.epoll", "net.tcp"],
+    differs: Some(Text {
+        en: "lat_select asks whether it may write, and its sockets are always ready; it duplicates one descriptor n \
+             times and passes n as the highest number, so that the last few are not looked at. Here all n are, for \
+             reading: none of tcp is ready, as of idle connections, and all of file are.",
+        zh: "lat_select 询问是否可写，其套接字总是就绪；它把一个描述符复制 n 份，又以 n 作为最大编号，最后几个并未查看。这里 n 个都查看，且询问是否可读：tcp 都未就\
+             绪，如同空闲的连接，file 则全部就绪。",
+    }),
     axes: &[super::DESCRIPTORS, KIND],
     cross: &[],
     limit: Limit::CyclesPerOp,
