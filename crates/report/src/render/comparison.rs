@@ -147,7 +147,7 @@ pub(in crate::render) fn grounds(case: &CaseComparison, lang: Lang) -> Option<St
 }
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
-pub(in crate::render) fn reasons<'a>(against: &'a Against, lang: Lang) -> Vec<(&'a str, Vec<&'a CaseComparison>)> {
+pub(in crate::render) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComparison>)> {
     let mut groups: Vec<(&str, Vec<&CaseComparison>)> = Vec::new();
     for case in &against.cases {
         let Some(reason) = &case.reason else { continue };
