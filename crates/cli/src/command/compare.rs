@@ -2,7 +2,6 @@
 
 mod interleave;
 mod sides;
-mod words;
 
 use std::path::PathBuf;
 

@@ -20,7 +20,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::sides::Side;
-use super::words;
 use crate::command::janitor::Janitor;
 use crate::command::run::ProfileName;
 use crate::command::{lost, unwritten};
@@ -28,6 +27,7 @@ use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store;
 use crate::wall::SinceStart;
+use crate::words;
 
 /// Beyond the profile's limit a command may take as much again, and this: a login to a far host, a slow disk.
 const SLACK: Duration = Duration::from_secs(60);
