@@ -116,14 +116,19 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let (bases, brought_by) = (HashMap::new(), HashMap::new());
     let mut plan = Plan { request, cases, derived, selected, cpu, bases, brought_by };
     for entry in entries(catalogue).filter(wanted) {
-        plan.selected.push(entry);
         if let Measure::Derive { .. } = entry.probe.measure {
+            plan.selected.push(entry);
             plan.derived.push(entry);
             continue;
         }
         let (axes, set, profile) = (entry.probe.axes, sets.of(&entry)?, plan.request.profile);
         let star = star(&Swept { axes, set, host, profile }, &entry);
-        for params in unique(selection.points(&entry, &star)) {
+        let points = unique(selection.points(&entry, &star));
+        if points.is_empty() {
+            continue;
+        }
+        plan.selected.push(entry);
+        for params in points {
             let mut case = placed(entry, params, &star[0], host, cpu);
             if takes_command(&entry) && !has_command {
                 case.skip = Some("no command was given: name one by --command".into());

@@ -103,14 +103,20 @@ impl Selection {
         }
     }
 
-    /// The cases of the star that are asked for or needed, in its order, and then what was asked for beyond them.
+    /// The cases of the star that are asked for or needed, in its order, and then what was asked for beyond them; none where
+    /// what is computed from the probe can make nothing of it here.
     pub fn points(&self, entry: &Entry, star: &[Params]) -> Vec<Params> {
         if self.filters.is_empty() {
             return star.to_vec();
         }
-        let needed = self.needed(entry);
-        let is_needed = |params: &&Params| needed.iter().any(|(_, source)| source.needs(params, &star[0]));
-        let mut points: Vec<Params> = star.iter().filter(is_needed).cloned().collect();
+        let mut points: Vec<Params> = Vec::new();
+        for (_, source) in self.needed(entry) {
+            let needed: Vec<&Params> = star.iter().filter(|params| source.needs(params, &star[0])).collect();
+            // Where this host and profile have but one point along the axes, there is nothing to compare.
+            if needed.len() > 1 || source.axes().is_none_or(<[_]>::is_empty) {
+                points.extend(needed.into_iter().cloned());
+            }
+        }
         for filter in self.filters.iter().filter(|filter| filter.picks(entry)) {
             points.extend(filter.points(star));
         }
