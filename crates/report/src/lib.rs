@@ -6,6 +6,7 @@ pub mod escape;
 pub mod export;
 pub mod findings;
 pub mod format;
+pub mod html;
 pub mod import;
 mod levels;
 pub mod lmbench;

@@ -18,7 +18,7 @@ pub fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Files, names of runs that are kept, last, last-1 …; lmbench shows several beside each other
+    /// Files, names of runs that are kept, last, last-1 …; lmbench and html show several beside each other
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
     /// How to show it
@@ -48,5 +48,5 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 pub fn render(runs: &[Run], format: &str, lang: Lang, verbose: bool) -> Result<String> {
     let options = output::options(lang, verbose);
     let text = export::format_named(format).and_then(|format| format.render(runs, &options));
-    text.with_context(|| format!("--format {format} shows one run; give one, or --format lmbench for several"))
+    text.with_context(|| format!("--format {format} shows one run; give one, or --format html or lmbench for several"))
 }

@@ -1,6 +1,7 @@
 //! The formats in which runs can be had, by name; a new one is a file here and one name in [`FORMATS`].
 
 mod csv;
+mod html;
 mod json;
 mod lmbench;
 mod lmbench_result;
@@ -53,7 +54,7 @@ impl Format {
 
 /// Every format; the first is the default.
 pub static FORMATS: &[Format] =
-    &[table::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT, lmbench::FORMAT, lmbench_result::FORMAT];
+    &[table::FORMAT, html::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT, lmbench::FORMAT, lmbench_result::FORMAT];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

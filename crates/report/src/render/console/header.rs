@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Text, Unit};
 
 use super::page::{Page, Piece, Style};
 use super::view::View;
@@ -30,6 +30,14 @@ pub(super) fn write(view: &View, page: &mut Page) {
         let advice = page.say(words::WHAT_TO_DO);
         page.paragraph("  ", advice, Style::Dim);
     }
+}
+
+/// What a reader must know of the run before its values: how it ended, and what disturbed it; a sentence each.
+pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
+    let mut all = Vec::new();
+    how_it_ended(view, &mut |en, zh| all.push(Text { en, zh }));
+    disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
+    all
 }
 
 /// What was measured.
@@ -161,7 +169,7 @@ fn settings(view: &View) -> Vec<Piece> {
     facts.into_iter().map(Piece::plain).collect()
 }
 
-fn whole_seconds(seconds: f64) -> Option<String> {
+pub(crate) fn whole_seconds(seconds: f64) -> Option<String> {
     match seconds {
         s if !(0.0..1e9).contains(&s) => None,
         s if s >= 120.0 => Some(format!("{:.0} min", s / 60.0)),
@@ -170,7 +178,7 @@ fn whole_seconds(seconds: f64) -> Option<String> {
 }
 
 /// Seconds from start to end, where the file tells both.
-fn duration_s(run: &Run) -> Option<f64> {
+pub(crate) fn duration_s(run: &Run) -> Option<f64> {
     let parse = |text: &str| text.parse::<jiff::Timestamp>().ok();
     let (start, end) = (parse(&run.started)?, parse(run.finished.as_deref()?)?);
     let seconds = end.duration_since(start).as_secs_f64();

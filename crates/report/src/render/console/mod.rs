@@ -1,7 +1,7 @@
 //! The table of `hostmark run` and `hostmark report`, made from a run alone.
 
 mod grid;
-mod header;
+pub(crate) mod header;
 mod hierarchy;
 mod matrix;
 mod memory;
@@ -9,8 +9,8 @@ pub(in crate::render) mod page;
 mod remarks;
 mod sections;
 mod sweep;
-mod view;
-mod words;
+pub(crate) mod view;
+pub(crate) mod words;
 
 use hostmark_model::{Lang, Run};
 
