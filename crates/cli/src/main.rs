@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => command::explain::explain(&explain, lang),
         Command::Host(host) => command::host::host(&host, lang),
         Command::Report(report) => command::report::report(&report, lang),
+        Command::Compare(compare) => command::compare::compare(&compare, lang),
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
         Command::Completions(completions) => command::completions::completions(&completions),

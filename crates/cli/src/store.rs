@@ -91,7 +91,7 @@ fn parent(file: &Path) -> &Path {
 }
 
 /// A host's name as a part of a file name.
-fn file_part(hostname: &str) -> String {
+pub fn file_part(hostname: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let part: String = hostname.chars().take(40).map(keep).collect();
     if part.is_empty() { "host".into() } else { part }

@@ -1,6 +1,7 @@
 //! What does a run mean? Numbers for people, tables, export formats and findings, all from a run file alone.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 mod curve;
 pub mod escape;
 pub mod export;

@@ -1,4 +1,5 @@
-//! Compares two lists of round medians: the ratio with a Welch interval, and p values corrected for many cases.
+//! Compares two lists of round medians: the ratio with a Welch interval, p values corrected for many cases, and how far
+//! apart two sides lie by chance when each is one of many that scatter alike.
 
 use crate::{interval, order};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -63,6 +64,40 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// How much values scatter around the mean of their group, on the logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The pooled standard deviation of the logarithms. No unit.
+    pub deviation: f64,
+    /// Its degrees of freedom: values less groups.
+    pub freedom: usize,
+}
+
+impl Spread {
+    /// The spread of several groups together, each around its own mean. Groups of one value tell nothing and do not count;
+    /// `None` when no other is left, or when a value is not positive and finite.
+    pub fn pooled<Group: AsRef<[f64]>>(groups: &[Group]) -> Option<Spread> {
+        let (mut squares, mut freedom) = (0.0, 0);
+        for group in groups.iter().map(AsRef::as_ref).filter(|group| group.len() > 1) {
+            squares += order::stddev(&logarithms(group)?)?.powi(2) * (group.len() - 1) as f64;
+            freedom += group.len() - 1;
+        }
+        (freedom > 0).then(|| Spread { deviation: (squares / freedom as f64).sqrt(), freedom })
+    }
+
+    /// The ratio, less 1, that the geometric means of `base` and of `new` values exceed by chance in 5 % of all cases, in
+    /// either direction, when all values scatter like this (Student's two-sample t). `None` where a side has no value.
+    pub fn reach(self, base: usize, new: usize) -> Option<f64> {
+        if base == 0 || new == 0 {
+            return None;
+        }
+        let law = StudentsT::new(0.0, 1.0, self.freedom as f64).ok()?;
+        let error = self.deviation * (1.0 / base as f64 + 1.0 / new as f64).sqrt();
+        let reach = (law.inverse_cdf(0.5 + interval::CONFIDENCE / 2.0) * error).exp_m1();
+        reach.is_finite().then_some(reach)
+    }
+}
+
 /// The logarithms of positive, finite values; `None` when one is neither.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|&value| (value > 0.0 && value.is_finite()).then(|| value.ln())).collect()
@@ -86,6 +121,19 @@ mod tests {
         let same = welch(&[2.0; 3], &[2.0; 3]).unwrap();
         assert_eq!((same.ratio, same.p_value), (1.0, 1.0));
         assert_eq!(welch(&[2.0; 3], &[4.0; 3]).unwrap().p_value, 0.0);
+    }
+
+    #[test]
+    fn a_spread_is_that_around_each_groups_own_mean() {
+        let near = [1.0, 1.1, 1.2];
+        let far = near.map(|value| value * 50.0);
+        let (one, both) = (Spread::pooled(&[near]).unwrap(), Spread::pooled(&[near, far]).unwrap());
+        assert_eq!((one.freedom, both.freedom), (2, 4));
+        assert!((one.deviation - both.deviation).abs() < 1e-12);
+        assert!(both.reach(1, 1) < one.reach(1, 1) && both.reach(5, 5) < both.reach(1, 1));
+        assert_eq!(Spread::pooled(&[[1.0], [2.0]]), None);
+        assert_eq!(Spread::pooled(&[[1.0, 0.0]]), None);
+        assert_eq!(one.reach(0, 1), None);
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! The commands, and what all of them share.
 
+pub mod compare;
 pub mod completions;
 pub mod dry_run;
 pub mod explain;
@@ -45,6 +46,8 @@ pub enum Command {
     Host(host::HostArguments),
     /// Show runs that were measured before
     Report(report::ReportArguments),
+    /// Tell whether something became slower: a verdict for every case of two runs or more
+    Compare(compare::CompareArguments),
     /// Make a run of what another tool measured
     Import(import::ImportArguments),
     /// List the runs that are kept on this machine

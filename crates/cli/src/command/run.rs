@@ -33,7 +33,7 @@ const MEMORY_FILES: &str = "/dev/shm";
 const BUSY_CPUS: f64 = 0.2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProfileName {
+pub(super) enum ProfileName {
     /// At most 60 seconds
     Quick,
     /// At most 5 minutes
@@ -92,7 +92,7 @@ pub struct RunArguments {
 }
 
 /// A seed as a person types it, or pastes it from a run's table.
-fn seed(typed: &str) -> Result<u64, String> {
+pub(super) fn seed(typed: &str) -> Result<u64, String> {
     let number = match typed.strip_prefix("0x").or_else(|| typed.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => typed.parse(),

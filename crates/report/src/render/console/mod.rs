@@ -1,5 +1,6 @@
 //! The table of `hostmark run` and `hostmark report`, made from a run alone.
 
+mod comparison;
 mod grid;
 pub(crate) mod header;
 mod hierarchy;
@@ -12,13 +13,18 @@ mod sweep;
 pub(crate) mod view;
 pub(crate) mod words;
 
-use hostmark_model::{Lang, Run};
+use hostmark_model::{CaseRecord, Lang, Run, Text};
 
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use super::RenderOptions;
 use crate::findings::findings_and_kept;
 use crate::format::percent;
+
+/// The table of a comparison; it ends with a line break.
+pub fn comparison(comparison: &crate::compare::Comparison, options: &RenderOptions) -> String {
+    comparison::table(comparison, options)
+}
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
 pub fn table(run: &Run, options: &RenderOptions) -> String {
@@ -80,5 +86,24 @@ fn legend(view: &View, page: &mut Page) {
         page.blank();
         let pieces: Vec<Piece> = facts.iter().map(|fact| Piece::new(fact, Style::Dim)).collect();
         page.flow_hanging(0, 0, &pieces);
+    }
+}
+
+/// What the cases of a run are called, in both languages.
+pub(crate) struct Labels<'a> {
+    en: View<'a>,
+    zh: View<'a>,
+}
+
+impl<'a> Labels<'a> {
+    pub(crate) fn of(run: &'a Run) -> Labels<'a> {
+        let view = |lang| View::new(run, &RenderOptions { lang, ..RenderOptions::default() });
+        Labels { en: view(Lang::En), zh: view(Lang::Zh) }
+    }
+
+    /// The probe's title, with the axes that are not at their default behind it.
+    pub(crate) fn title(&self, case: &CaseRecord) -> Text<String> {
+        let of = |view: &View| view.title(&case.probe, &view.off_default(&case.probe, &case.params));
+        Text { en: of(&self.en), zh: of(&self.zh) }
     }
 }

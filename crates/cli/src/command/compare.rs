@@ -1,0 +1,114 @@
+//! `hostmark compare BASE NEW…`: whether something became slower, from runs that are kept or from runs made in turn.
+
+mod interleave;
+mod sides;
+mod words;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use hostmark_model::{Exit, Lang};
+use hostmark_report::compare::{self, Comparison};
+
+use super::run::{ProfileName, seed};
+use super::unwritten;
+use crate::{output, store};
+
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(compare::FORMATS.iter().map(|format| format.name))
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// BASE and what is compared with it. Each is a run (a file, a name, last, last-1 …), or several runs of one environment,
+    /// which are pooled: a,b,c, a quoted pattern as 'before-*.json', or a directory. With --interleave: what to measure
+    #[arg(value_name = "BASE NEW… | FILTER…")]
+    names: Vec<String>,
+    /// Measure in turn, in random order: two commands that each end in a hostmark, as 'taskset -c 0 ./old/hostmark' and
+    /// 'ssh db-17 hostmark'; they are split into words as a shell does it, and no shell is started
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    interleave: Vec<String>,
+    /// How often each of the two runs
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000),
+          requires = "interleave")]
+    pairs: u32,
+    /// How much time each of these runs may take
+    #[arg(long, value_enum, default_value = "quick", requires = "interleave")]
+    profile: ProfileName,
+    /// Seed of their order and of theirs, decimal or 0x…; by default a new one
+    #[arg(long, value_name = "N", value_parser = seed, requires = "interleave")]
+    seed: Option<u64>,
+    /// Keep these runs in this directory, as a-01.json, b-01.json …
+    #[arg(long, value_name = "DIR", requires = "interleave")]
+    keep: Option<PathBuf>,
+    /// Changes up to this many percent are no reason to exit with 1; by default every case that is slower is one
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
+    threshold: f64,
+    /// How to show it
+    #[arg(long, default_value = "table", value_parser = formats())]
+    format: String,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Show every case, what each verdict stands on, and every case without one
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// A share as a person types it: `5` or `5%`; the answer is a fraction.
+fn percent(typed: &str) -> Result<f64, String> {
+    let number: f64 = typed.strip_suffix('%').unwrap_or(typed).trim().parse().map_err(|_| WANTED.to_owned())?;
+    if number.is_finite() && number >= 0.0 { Ok(number / 100.0) } else { Err(WANTED.to_owned()) }
+}
+
+const WANTED: &str = "it is no percentage; give a number from 0 up, as 5";
+
+pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
+    let sides = match arguments.interleave.as_slice() {
+        [a, b] => {
+            let trial = interleave::Trial {
+                commands: [a, b],
+                filters: &arguments.names,
+                pairs: arguments.pairs,
+                profile: arguments.profile,
+                seed: arguments.seed,
+                keep: arguments.keep.as_deref(),
+            };
+            match interleave::run(&trial)? {
+                interleave::Ended::Whole(sides) => sides,
+                interleave::Ended::Stopped(signal) => return Ok(Exit::Signal(signal)),
+            }
+        }
+        _ => sides::read(&arguments.names)?,
+    };
+    let history = sides::history(&sides);
+    let pools: Vec<compare::Pool> = sides.iter().map(sides::Side::pool).collect();
+    let Some((base, new)) = pools.split_first() else { bail!("there is nothing to compare; give BASE and NEW") };
+    let comparison = Comparison::of(*base, new, &history);
+    let format = compare::format_named(&arguments.format);
+    let format = format.context("there is no such format; hostmark compare --help names them")?;
+    let text = (format.render)(&comparison, &output::options(lang, arguments.verbose));
+    match &arguments.out {
+        Some(path) => store::write(path, &text).map_err(|error| {
+            unwritten(&error, format!("{} cannot be written ({error}); give another file", path.display()))
+        })?,
+        None => output::print(&text),
+    }
+    Ok(if comparison.has_regression(arguments.threshold) { Exit::Found } else { Exit::Fine })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_a_percentage() {
+        assert_eq!(percent("5"), Ok(0.05));
+        assert_eq!(percent("2.5%"), Ok(0.025));
+        for wrong in ["", "x", "-1", "nan", "inf"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `hostmark compare` as a person meets it: what may be named, what it ends with, and two commands in turn.
+
+#[path = "support/processes.rs"]
+mod processes;
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use hostmark_model::{CaseRecord, Outcome, Run, load_run};
+use processes::{processes, within};
+use serde_json::Value;
+use support::{Home, PROGRAM, ended, files};
+
+/// A run of one probe, measured once for all.
+fn a_run(home: &Home) -> Run {
+    let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    load_run(&out).unwrap()
+}
+
+/// The run again under another id, every value times `factor` but for a hundredth of jitter.
+fn variant(run: &Run, id: &str, factor: f64) -> Run {
+    let mut run = Run { id: id.into(), name: id.into(), ..run.clone() };
+    for (index, case) in run.cases.iter_mut().enumerate() {
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let middle = measured.estimate.median * factor;
+        measured.estimate.median = middle;
+        for (round, record) in measured.rounds.iter_mut().enumerate() {
+            record.median = middle * (1.0 + 0.0001 * ((index + round) % 3) as f64);
+        }
+    }
+    run
+}
+
+fn write(directory: &Path, name: &str, run: &Run) -> String {
+    let path = directory.join(name);
+    std::fs::write(&path, serde_json::to_string(run).unwrap()).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_regression_ends_with_1_and_a_threshold_forgives_it() {
+    let home = Home::new();
+    let run = a_run(&home);
+    assert!(run.cases.iter().any(|case: &CaseRecord| case.measured().is_some()));
+    let at = tempfile::tempdir().unwrap();
+    let base = write(at.path(), "base.json", &variant(&run, "base", 1.0));
+    let slow = write(at.path(), "slow.json", &variant(&run, "slow", 1.08));
+    let same = write(at.path(), "same.json", &variant(&run, "same", 1.0));
+    let compare = |rest: &[&str]| ended(&mut home.hostmark(&[&["compare"][..], rest].concat()));
+
+    let (code, out, errors) = compare(&[&base, &slow]);
+    assert_eq!((code, errors.as_str()), (1, ""), "{out}");
+    assert!(out.contains("slower") && out.contains("+8.0 %"), "{out}");
+    assert_eq!(compare(&[&base, &slow, "--threshold", "10"]).0, 0);
+    assert_eq!(compare(&[&base, &slow, "--threshold", "5%"]).0, 1);
+    assert_eq!(compare(&[&slow, &base]).0, 0, "faster is no regression");
+    assert_eq!(compare(&[&base, &same]).0, 0);
+    assert_eq!(compare(&[&base, &same, &slow]).0, 1, "on any side");
+
+    let (code, out, _) = compare(&[&base, &slow, "--format", "json"]);
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, value["schema"].as_str()), (1, Some("hostmark.comparison/1")));
+    assert_eq!(value["new"][0]["counts"]["slower"], 1);
+    let file = at.path().join("report.md");
+    let (code, out, _) = compare(&[&base, &slow, "--format", "markdown", "--out", &file.display().to_string()]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("| slower |"));
+    let (_, out, _) = compare(&[&base, &slow, "--lang", "zh"]);
+    assert!(out.contains("变慢"), "{out}");
+}
+
+#[test]
+fn several_runs_of_one_environment_are_pooled() {
+    let home = Home::new();
+    let run = a_run(&home);
+    let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for index in 0..4 {
+        let jitter = 1.0 + 0.001 * f64::from(index);
+        write(before.path(), &format!("b-{index}.json"), &variant(&run, &format!("b{index}"), jitter));
+        write(after.path(), &format!("a-{index}.json"), &variant(&run, &format!("a{index}"), 1.05 * jitter));
+    }
+    let list = |directory: &Path| files(directory).iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+    let pattern = |directory: &Path| directory.join("*-?.json").display().to_string();
+    let folder = |directory: &Path| directory.display().to_string();
+    for [base, new] in [
+        [list(before.path()).join(","), list(after.path()).join(",")],
+        [pattern(before.path()), pattern(after.path())],
+        [folder(before.path()), folder(after.path())],
+    ] {
+        let (code, out, errors) = ended(&mut home.hostmark(&["compare", &base, &new, "--format", "json"]));
+        assert_eq!((code, errors.as_str()), (1, ""), "{base}");
+        let value: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(value["base"]["runs"].as_array().unwrap().len(), 4);
+        assert_eq!(value["new"][0]["cases"][0]["effect"]["test"]["level"], "run");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_sentence() {
+    let home = Home::new();
+    let run = a_run(&home);
+    let at = tempfile::tempdir().unwrap();
+    let base = write(at.path(), "base.json", &variant(&run, "base", 1.0));
+    let empty = tempfile::tempdir().unwrap();
+    let empty = empty.path().display().to_string();
+    for (arguments, word) in [
+        (vec!["compare", &base], "give both"),
+        (vec!["compare", &base, &base], "name each run once"),
+        (vec!["compare", &base, "nothing"], "there is no run 'nothing'"),
+        (vec!["compare", &base, &empty], "give another directory"),
+        (vec!["compare", &base, "no*thing"], "no run is called like"),
+        (vec!["compare", "--interleave", "", "hostmark"], "is empty"),
+        (vec!["compare", "--interleave", "'a", "hostmark"], "a single quote is not closed"),
+        (vec!["compare", "--interleave", "/nonexistent/hostmark", "hostmark"], "cannot be started"),
+        (vec!["compare", "--interleave", "true", "true"], "printed nothing"),
+        (vec!["compare", "--interleave", "echo", "echo"], "printed is not a hostmark run"),
+        (vec!["compare", "--interleave", "false", "false"], "ended with exit status: 1"),
+    ] {
+        let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+        assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{arguments:?}: {errors}");
+        assert!(errors.contains(word), "{arguments:?}: {errors}");
+    }
+}
+
+#[test]
+fn two_commands_measure_in_turn() {
+    let home = Home::new();
+    let at = tempfile::tempdir().unwrap();
+    let kept = at.path().join("kept");
+    // A word with a blank, as a shell would quote it.
+    let script = at.path().join("my hostmark");
+    std::os::unix::fs::symlink(PROGRAM, &script).unwrap();
+    let other = format!("env 'A B=c d' '{}'", script.display());
+    let arguments = [
+        "compare", "--interleave", PROGRAM, &other, "clock.loop", "--pairs", "3", "--seed", "7", "--keep",
+        kept.to_str().unwrap(), "--format", "json",
+    ];
+    let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+    assert!(matches!(code, 0 | 1) && errors.is_empty(), "{code} {errors}");
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["base"]["name"], PROGRAM);
+    assert_eq!(value["new"][0]["side"]["name"], other);
+    assert_eq!(value["new"][0]["cases"][0]["effect"]["test"]["level"], "run");
+    let runs: Vec<Run> =
+        files(&kept).iter().map(|path| load_run(&std::fs::read_to_string(path).unwrap()).unwrap()).collect();
+    let names: Vec<PathBuf> = files(&kept);
+    let mut stems: Vec<String> = names.iter().map(|path| path.file_stem().unwrap().to_string_lossy().into()).collect();
+    stems.sort();
+    assert_eq!(stems, ["a-01", "a-02", "a-03", "b-01", "b-02", "b-03"]);
+    // Both runs of a pair have one seed, and so one order of cases.
+    assert_eq!(runs.iter().map(|run| run.settings.seed).collect::<std::collections::HashSet<_>>().len(), 3);
+    // They were kept nowhere else, and nothing is left of them.
+    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
+    let again = ended(&mut home.hostmark(&arguments));
+    assert_eq!(again.0, 2, "{}", again.2);
+}
+
+#[test]
+fn a_request_to_stop_ends_both_and_leaves_nothing() {
+    let home = Home::new();
+    let kept = tempfile::tempdir().unwrap();
+    let kept_as = kept.path().display().to_string();
+    // It says that it began, and takes far longer than this test.
+    let begun = home.scratch.path().join("begun");
+    let command = format!("sh -c 'echo $$ > {}; exec sleep 300' hostmark", begun.display());
+    let arguments = ["compare", "--interleave", &command, &command, "--keep", &kept_as];
+    let child = home.hostmark(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = || std::fs::read_to_string(&begun).unwrap_or_default();
+    assert!(within(Duration::from_secs(60), || said().ends_with('\n')), "it never began");
+    let process = said().trim().to_owned();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty() && files(kept.path()).is_empty());
+    assert!(!Path::new("/proc").join(process).exists(), "the command goes on");
+    assert!(within(Duration::from_secs(10), || processes(&home).is_empty()), "the janitor goes on");
+    std::fs::remove_file(&begun).unwrap();
+    assert!(files(home.scratch.path()).is_empty());
+}

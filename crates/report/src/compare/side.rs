@@ -1,0 +1,126 @@
+//! The runs of one side, as a comparison looks at them.
+
+use std::collections::HashMap;
+
+use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, ProbeInfo, Run};
+use hostmark_stats::{interval, order};
+
+use super::{Pool, RunName, Side, Value};
+
+/// The names of a side.
+pub(super) fn named(pool: Pool) -> Side {
+    let name = |run: &Run| RunName {
+        id: run.id.clone(),
+        name: run.name.clone(),
+        started: run.started.clone(),
+        host: run.host.hostname.clone(),
+        kernel: run.host.kernel.release.clone(),
+        profile: run.settings.profile,
+        tool: run.tool.version.clone(),
+        imported: run.imported.as_ref().map(|imported| imported.format.clone()),
+    };
+    let mut disturbances = Vec::new();
+    for disturbance in pool.runs.iter().flat_map(|run| &run.disturbances) {
+        if !disturbances.contains(disturbance) {
+            disturbances.push(disturbance.clone());
+        }
+    }
+    Side { name: pool.name.to_owned(), runs: pool.runs.iter().map(name).collect(), disturbances }
+}
+
+/// One run's record of a case, with what its run says of the probe.
+#[derive(Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) run: &'a Run,
+    pub(super) record: &'a CaseRecord,
+    pub(super) probe: Option<&'a ProbeInfo>,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn measured(&self) -> Option<&'a Measured> {
+        self.record.measured()
+    }
+}
+
+/// The records of a pool by case id.
+pub(super) struct Records<'a> {
+    by_case: HashMap<&'a str, Vec<Found<'a>>>,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn of(runs: &'a [Run]) -> Records<'a> {
+        let mut by_case: HashMap<&str, Vec<Found>> = HashMap::new();
+        for run in runs {
+            let probes: HashMap<&str, &ProbeInfo> = run.probes.iter().map(|probe| (probe.id.as_str(), probe)).collect();
+            for record in &run.cases {
+                let probe = probes.get(record.probe.as_str()).copied();
+                let found = by_case.entry(&record.id).or_default();
+                // A file that has a case twice is not made by this program; the first counts.
+                if !found.iter().any(|known| std::ptr::eq(known.run, run)) {
+                    found.push(Found { run, record, probe });
+                }
+            }
+        }
+        Records { by_case }
+    }
+
+    /// What the pool's runs have of a case; empty when none has it.
+    pub(super) fn of_case(&self, id: &str) -> &[Found<'a>] {
+        self.by_case.get(id).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Case ids of both sides: the base's order, then what only the other side has, in its order.
+pub(super) fn ids<'a>(base: &'a [Run], new: &'a [Run]) -> Vec<&'a str> {
+    let mut seen = std::collections::HashSet::new();
+    let all = base.iter().chain(new).flat_map(|run| &run.cases).map(|case| case.id.as_str());
+    all.filter(|id| seen.insert(*id)).collect()
+}
+
+/// The value of one run: the median of its round medians.
+pub(super) fn run_value(measured: &Measured) -> f64 {
+    measured.estimate.median
+}
+
+/// The medians of a case's rounds.
+pub(super) fn round_medians(measured: &Measured) -> Vec<f64> {
+    measured.rounds.iter().map(|round| round.median).collect()
+}
+
+/// Whether the value is one that physics forbids.
+pub(super) fn is_implausible(measured: &Measured) -> bool {
+    measured.flags.iter().any(|flag| flag.kind == FlagKind::Implausible)
+}
+
+/// The value of a side; none where no run measured the case.
+pub(super) fn value(found: &[Found]) -> Option<Value> {
+    let measured: Vec<&Measured> = found.iter().filter_map(Found::measured).collect();
+    let values: Vec<f64> = measured.iter().map(|measured| run_value(measured)).collect();
+    let median = order::median(&values)?;
+    let (ci_low, ci_high) = match measured.as_slice() {
+        [one] => (one.estimate.ci_low, one.estimate.ci_high),
+        _ => interval::log_t(&values, 0.0).map_or((None, None), |over| (Some(over.low), Some(over.high))),
+    };
+    Some(Value {
+        median,
+        ci_low,
+        ci_high,
+        runs: measured.len(),
+        rounds: measured.iter().map(|measured| measured.rounds.len()).sum(),
+        samples: measured.iter().map(|measured| measured.estimate.n.saturating_add(measured.noise.left_out)).sum(),
+        disturbed: measured.iter().map(|measured| measured.noise.tainted).sum(),
+    })
+}
+
+/// Why a side has no value: failed (true) or skipped, and the reason; the first run's.
+pub(super) fn without_value<'a>(found: &[Found<'a>]) -> Option<(bool, &'a str)> {
+    let reason = |outcome: &'a Outcome| match outcome {
+        Outcome::Measured(_) => None,
+        Outcome::Skipped { reason } => Some((false, reason.as_str())),
+        Outcome::Failed { reason } => Some((true, reason.as_str())),
+    };
+    if found.iter().any(|one| one.measured().is_some()) {
+        return None;
+    }
+    found.iter().find_map(|one| reason(&one.record.outcome))
+}

@@ -1,0 +1,163 @@
+//! The table of `hostmark compare`.
+
+use hostmark_model::Lang;
+use unicode_width::UnicodeWidthStr;
+
+use super::grid::{Align, Grid, Row};
+use super::page::{Page, Piece, Style};
+use crate::compare::{Against, CaseComparison, Comparison, Side, Verdict};
+use crate::render::RenderOptions;
+use crate::render::comparison as words;
+
+/// Columns that a difference's values may take, unless everything is asked for: the flags of a CPU fill a page.
+const LONGEST_VALUE: usize = 160;
+/// Cases named behind a reason, unless everything is asked for.
+const FEW_NAMES: usize = 3;
+
+/// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
+pub(in crate::render) fn table(comparison: &Comparison, options: &RenderOptions) -> String {
+    let mut page = Page::new(options);
+    for against in &comparison.new {
+        page.blank();
+        let base = page.say(words::BASE);
+        side(&mut page, base, &comparison.base);
+        let new = page.say(words::NEW);
+        side(&mut page, new, &against.side);
+        differs(&mut page, against);
+        cases(&mut page, against);
+        not_comparable(&mut page, against);
+        page.blank();
+        let summary = words::summary(against, options.lang);
+        page.line(&[Piece::new(summary, Style::Heading)]);
+        for sentence in words::method(against, options.lang) {
+            page.paragraph("  ", &sentence, Style::Dim);
+        }
+    }
+    page.into_text()
+}
+
+fn side(page: &mut Page, role: &str, side: &Side) {
+    let lang = page.options.lang;
+    let mut facts = vec![Piece::new(format!("{role} {}", side.name), Style::Heading)];
+    facts.extend(words::of_side(side, lang).into_iter().map(Piece::plain));
+    page.flow(0, &facts);
+    for disturbance in &side.disturbances {
+        page.paragraph("! ", disturbance.get(lang), Style::Warning);
+    }
+}
+
+/// What differs, a line each: on two hosts that is much, and each line is read by itself.
+fn differs(page: &mut Page, against: &Against) {
+    let lang = page.options.lang;
+    let (count, same) = (against.differs.len(), against.same);
+    let remark = match (lang, count) {
+        (Lang::En, 0) => format!("nothing of {same} facts"),
+        (Lang::Zh, 0) => format!("无，{same} 项事实均相同"),
+        (Lang::En, _) => format!("same: {same} other facts"),
+        (Lang::Zh, _) => format!("相同：其余 {same} 项"),
+    };
+    let title = page.say(words::DIFFERS);
+    page.heading(title, &remark);
+    let width = against.differs.iter().map(|one| one.label.get(lang).width()).max().unwrap_or(0).min(32);
+    for one in &against.differs {
+        let label = crate::escape::visible(one.label.get(lang));
+        let pad = " ".repeat(width.saturating_sub(label.width()));
+        let unknown = page.say(words::UNKNOWN);
+        let known = |value: &Option<String>| value.clone().unwrap_or_else(|| unknown.to_owned());
+        let mut text = format!("{} → {}", known(&one.base), known(&one.new));
+        if !page.options.verbose {
+            text = super::page::cut(&crate::escape::visible(&text), LONGEST_VALUE);
+        }
+        page.paragraph(&format!("  {label}{pad}  "), &text, Style::Plain);
+    }
+    for warning in &against.warnings {
+        page.paragraph("! ", warning.get(lang), Style::Warning);
+    }
+}
+
+fn cases(page: &mut Page, against: &Against) {
+    let lang = page.options.lang;
+    let (shown, left_out) = words::shown(against, page.options.verbose);
+    if shown.is_empty() {
+        if left_out > 0 {
+            page.blank();
+            not_shown(page, left_out);
+        }
+        return;
+    }
+    let widest = shown.iter().map(|case| word(case, lang).width()).max().unwrap_or(0);
+    let pad = |text: &str| format!("{text}{}", " ".repeat(widest.saturating_sub(text.width())));
+    let mut grid = Grid::new();
+    grid.column(page.say(words::BASE), Align::Point);
+    grid.column(page.say(words::NEW), Align::Point);
+    grid.column(page.say(words::CHANGE), Align::Right);
+    grid.column(page.say(words::INTERVAL), Align::Ellipsis);
+    grid.column(&pad(page.say(words::VERDICT)), Align::Right);
+    page.blank();
+    grid.row(Row::Heading(Piece::new(page.say(words::CASES), Style::Heading)));
+    for case in &shown {
+        let [base, new] = words::values(case, lang);
+        let [change, interval] = words::change(case);
+        let style = match case.verdict {
+            Verdict::Slower => Style::Bad,
+            Verdict::Faster | Verdict::Changed => Style::Warning,
+            _ => Style::Plain,
+        };
+        let verdict = Piece::new(pad(word(case, lang)), style);
+        let plain = [case.label.get(lang), &base, &new, &change, &interval].map(Piece::plain);
+        let cells = plain.into_iter().chain([verdict]).collect();
+        let mut notes: Vec<Piece> =
+            case.remarks.iter().map(|remark| Piece::new(format!("! {}", remark.get(lang)), Style::Warning)).collect();
+        if page.options.verbose {
+            notes.extend(words::grounds(case, lang).map(|text| Piece::new(text, Style::Dim)));
+            notes.push(Piece::new(&case.id, Style::Dim));
+        }
+        grid.row(Row::Cells(cells, notes));
+    }
+    grid.write(page);
+    if left_out > 0 {
+        not_shown(page, left_out);
+    }
+}
+
+fn not_shown(page: &mut Page, count: usize) {
+    let text = match page.options.lang {
+        Lang::En => format!("{count} without a difference are not shown; --verbose shows them"),
+        Lang::Zh => format!("另有 {count} 个无差异的用例未列出；--verbose 可列出"),
+    };
+    page.paragraph("  ", &text, Style::Dim);
+}
+
+fn word(case: &CaseComparison, lang: Lang) -> &'static str {
+    words::say(words::verdict_word(case.verdict), lang)
+}
+
+/// Cases without a verdict, by their reason; those of which both sides have a value with their ratio.
+fn not_comparable(page: &mut Page, against: &Against) {
+    let lang = page.options.lang;
+    let groups = words::reasons(against, lang);
+    if groups.is_empty() {
+        return;
+    }
+    let title = page.say(words::NOT_COMPARABLE);
+    page.heading(title, &against.counts.not_comparable.to_string());
+    for (reason, cases) in groups {
+        page.paragraph(&format!("{:>5}  ", cases.len()), reason, Style::Plain);
+        let most = if page.options.verbose { cases.len() } else { FEW_NAMES };
+        let one = |case: &&CaseComparison| {
+            let name = if page.options.verbose { case.id.as_str() } else { case.label.get(lang) };
+            match case.change() {
+                None => name.to_owned(),
+                Some(_) => {
+                    let ([base, new], [change, _]) = (words::values(case, lang), words::change(case));
+                    format!("{name}  {base} → {new}  {change}")
+                }
+            }
+        };
+        let mut names: Vec<Piece> = cases.iter().take(most).map(|case| Piece::new(one(case), Style::Dim)).collect();
+        if cases.len() > most {
+            names.push(Piece::new("…", Style::Dim));
+        }
+        page.flow_hanging(7, 7, &names);
+    }
+}

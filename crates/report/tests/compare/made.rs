@@ -1,0 +1,89 @@
+//! Runs made up for comparisons: cases whose rounds scatter as told, and differ between runs as told.
+
+use hostmark_model::*;
+
+use crate::synthetic::{case, empty, measured, probe};
+
+/// Random numbers that are the same every time (Steele, Lea & Flood, "Fast splittable pseudorandom number generators",
+/// 2014).
+pub struct Random(pub u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ bits >> 31) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// About normal, of mean 0 and deviation 1.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+
+    /// Exponential, of mean 1: noise on a shared host only adds.
+    pub fn tail(&mut self) -> f64 {
+        -(1.0 - self.uniform()).ln()
+    }
+}
+
+/// A case with these round medians.
+pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
+    let middle = hostmark_stats::order::median(medians).unwrap();
+    let mut values = measured(middle, 0.01);
+    let over = hostmark_stats::interval::log_t(medians, 0.0);
+    values.estimate.ci_low = over.map(|interval| interval.low);
+    values.estimate.ci_high = over.map(|interval| interval.high);
+    values.estimate.rounds = medians.len() as u32;
+    values.samples = medians.iter().map(|median| vec![*median; 3]).collect();
+    let template = values.rounds[0].clone();
+    let round =
+        |(round, median): (usize, &f64)| RoundRecord { round: round as u32, median: *median, ..template.clone() };
+    values.rounds = medians.iter().enumerate().map(round).collect();
+    case(id, Outcome::Measured(Box::new(values)))
+}
+
+/// The probes of these cases: `time.x` is better lower, `rate.x` higher, `fact.x` neither.
+pub fn probes() -> Vec<ProbeInfo> {
+    let axes: &[_] = &[("n", AxisKind::Count, "0")];
+    let one = |id, title, unit, better| ProbeInfo { better, ..probe(id, title, unit, ("Section", "一节"), axes) };
+    vec![
+        one("time.x", ("A time", "一个时间"), Unit::Nanoseconds, Better::Lower),
+        one("rate.x", ("A rate", "一个速率"), Unit::BytesPerSecond, Better::Higher),
+        one("fact.x", ("A fact", "一个事实"), Unit::Count, Better::Neither),
+    ]
+}
+
+/// A run of these cases.
+pub fn run(id: &str, cases: Vec<CaseRecord>) -> Run {
+    let mut run = Run { id: id.into(), name: id.into(), probes: probes(), cases, ..empty() };
+    run.host.hostname = "db-17".into();
+    run.host.kernel.release = "6.18.1".into();
+    run.host.memory.page_bytes = 4096;
+    run
+}
+
+/// How values scatter.
+#[derive(Clone, Copy)]
+pub struct Scatter {
+    /// Rounds of a case.
+    pub rounds: usize,
+    /// Deviation between rounds, on the logarithms.
+    pub round: f64,
+    /// Deviation between runs.
+    pub run: f64,
+    /// Whether rounds have a tail to one side.
+    pub skewed: bool,
+}
+
+/// A run of `count` cases around 100 ns that scatter; the first `slowed` are slower by 5 %.
+pub fn scattered(id: &str, random: &mut Random, count: usize, scatter: Scatter, slowed: usize) -> Run {
+    let one = |index: usize| {
+        let centre = 100.0 * (scatter.run * random.normal()).exp() * if index < slowed { 1.05 } else { 1.0 };
+        let mut noise = || if scatter.skewed { random.tail() } else { random.normal() };
+        let medians: Vec<f64> = (0..scatter.rounds).map(|_| centre * (scatter.round * noise()).exp()).collect();
+        rounds(&format!("time.x@n={index}"), &medians)
+    };
+    run(id, (0..count).map(one).collect())
+}
