@@ -168,10 +168,7 @@ pub(super) fn forest(against: &Against) -> Option<Figure> {
             value: effect.ratio,
             interval: Some((test.low, test.high)),
             style: style(case.verdict),
-            reading: each(|lang| match lang {
-                Lang::En => format!("{told} (95 %: {interval}), {}", verdict.en),
-                Lang::Zh => format!("{told}（95 %：{interval}），{}", verdict.zh),
-            }),
+            reading: each(|lang| format!("{told} [95 %: {interval}] {}", verdict.get(lang))),
         })
     };
     let styles = [Verdict::NoDifference, Verdict::Slower, Verdict::Faster, Verdict::Changed];

@@ -227,25 +227,18 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A value and its interval in words: `24.1 GB/s (23.9 … 24.3)`.
+/// A value and its interval: `24.1 GB/s [95 %: 23.9 … 24.3]`. It is the same in both languages wherever the unit is, so
+/// that a page of thousands of marks has it once.
 pub(super) fn told(estimate: &Estimate, unit: Unit) -> Words {
     each(|lang| {
         let shown = value(estimate.median, unit, lang);
-        match (low_high(estimate, unit), lang) {
-            (Some(interval), Lang::En) => format!("{shown} (95 %: {interval})"),
-            (Some(interval), Lang::Zh) => format!("{shown}（95 %：{interval}）"),
-            (None, Lang::En) => format!("{shown} (no interval)"),
-            (None, Lang::Zh) => format!("{shown}（无区间）"),
-        }
+        low_high(estimate, unit).map_or_else(|| shown.clone(), |interval| format!("{shown} [95 %: {interval}]"))
     })
 }
 
 /// `before`, then what is told of it.
 pub(super) fn reading(before: &Words, after: &Words) -> Words {
-    each(|lang| {
-        let colon = words::COLON.get(lang);
-        format!("{}{colon}{}", before.get(lang), after.get(lang))
-    })
+    each(|lang| format!("{}: {}", before.get(lang), after.get(lang)))
 }
 
 /// The ends of an interval, where there is one.

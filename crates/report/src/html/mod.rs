@@ -5,6 +5,7 @@
 
 mod bilingual;
 mod chart;
+mod compared;
 mod facts;
 mod figures;
 mod gather;
@@ -19,22 +20,34 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Value,
 pub use figures::{FIGURES, FigureKind};
 
 use crate::RenderOptions;
+use crate::compare::Comparison;
 use bilingual::{Words, escaped, markup};
+use page::Page;
 
 const TEMPLATE: &str = include_str!("templates/page.html");
 const PROBE: &str = include_str!("templates/probe.html");
+const COMPARED: &str = include_str!("templates/compared.html");
 const FIGURE: &str = include_str!("templates/figure.html");
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
 
 /// Several runs beside each other as a page that stands alone.
 pub fn page(runs: &[Run], options: &RenderOptions) -> String {
-    // The template is part of the program and the tests render it: an error here is one of ours, and no reader's.
-    let failed = |error: Error| format!("<!DOCTYPE html><title>hostmark</title>{}", escaped(&error.to_string()));
-    render(runs, options).unwrap_or_else(failed) + "\n"
+    written(page::page(runs, options))
 }
 
-fn render(runs: &[Run], options: &RenderOptions) -> Result<String, Error> {
+/// A comparison as a page that stands alone.
+pub fn comparison(comparison: &Comparison, options: &RenderOptions) -> String {
+    written(page::of_comparison(comparison, options))
+}
+
+fn written(page: Page) -> String {
+    // The templates are part of the program and the tests render them: an error here is one of ours, and no reader's.
+    let failed = |error: Error| format!("<!DOCTYPE html><title>hostmark</title>{}", escaped(&error.to_string()));
+    render(page).unwrap_or_else(failed) + "\n"
+}
+
+fn render(page: Page) -> Result<String, Error> {
     let mut environment = Environment::empty();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(write_value);
@@ -44,8 +57,9 @@ fn render(runs: &[Run], options: &RenderOptions) -> Result<String, Error> {
     environment.add_filter("picture", |svg: String| Value::from_safe_string(svg));
     environment.add_template("figure.html", FIGURE)?;
     environment.add_template("probe.html", PROBE)?;
+    environment.add_template("compared.html", COMPARED)?;
     environment.add_template("page.html", TEMPLATE)?;
-    let page = Value::from(Serde(page::page(runs, options)));
+    let page = Value::from(Serde(page));
     let style = Value::from_safe_string(STYLE.to_owned());
     let script = Value::from_safe_string(SCRIPT.to_owned());
     environment.get_template("page.html")?.render(minijinja::context! { page, style, script })

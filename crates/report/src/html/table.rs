@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Pr
 use hostmark_stats::histogram::Percentile;
 use serde::Serialize;
 
-use super::bilingual::{COMMA, Words, each, fixed, same};
+use super::bilingual::{COMMA, Words, each, fixed, joined, same};
 use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
 use crate::format::{low_high, rounds_and_samples, value};
@@ -79,6 +79,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
     };
     let quantities: Vec<_> =
         probe.info.into_iter().flat_map(|info| info.also.iter()).filter(|also| has(&also.name)).collect();
+    let notes = common_notes(probe);
     let row = |case: &Case, run: usize| {
         let record = case.record(run);
         let measured = record.and_then(CaseRecord::measured);
@@ -105,16 +106,18 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             cells: measured.map(|measured| cells(probe, &measured.estimate, also(measured))),
             instead: instead.as_ref().map(|(text, _)| text.clone()),
             failed: instead.is_some_and(|(_, failed)| failed),
-            remarks: measured.map(|measured| remarks(runs, run, measured)).unwrap_or_default(),
+            remarks: measured.map(|measured| remarks(runs, run, measured, &notes)).unwrap_or_default(),
         }
     };
+    let mut fixed_parts: Vec<Words> = first.map(|case| probe.all_named(case.params, &common)).into_iter().collect();
+    fixed_parts.extend(notes.iter().map(|(key, note)| same(format!("{key}={note}"))));
     Table {
         id: probe.id.to_owned(),
         anchor: anchor(probe.id),
         title: probe.title(),
         unit: unit(probe.unit()),
         explained: probe.info.map(explained),
-        fixed: first.map_or_else(|| same(""), |case| probe.all_named(case.params, &common)),
+        fixed: joined(&fixed_parts, COMMA),
         revisions_differ: probe.revisions_differ,
         axes: axes.iter().map(|axis| (*axis).to_owned()).collect(),
         columns: quantities.len() + 5,
@@ -178,8 +181,19 @@ fn instead(record: Option<&CaseRecord>) -> Option<(Words, bool)> {
     }
 }
 
+/// Notes that all measured cases share, which are said once.
+fn common_notes<'a>(probe: &Probe<'a>) -> Vec<(&'a String, &'a String)> {
+    let records = probe.cases.iter().flat_map(|case| case.records.iter().copied().flatten());
+    let mut all = records.filter_map(CaseRecord::measured);
+    let mut common: Vec<(&String, &String)> = all.next().map(|first| first.notes.iter().collect()).unwrap_or_default();
+    for measured in all {
+        common.retain(|(key, note)| measured.notes.get(*key) == Some(*note));
+    }
+    common
+}
+
 /// Flags, disturbed samples, and what the probe says of how it measured.
-fn remarks(runs: &Runs, run: usize, measured: &Measured) -> Vec<Remark> {
+fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &String)]) -> Vec<Remark> {
     let mut all = Vec::new();
     for flag in &measured.flags {
         // What most cases have is said once, at the top.
@@ -201,7 +215,8 @@ fn remarks(runs: &Runs, run: usize, measured: &Measured) -> Vec<Remark> {
         });
         all.push(Remark { text, warns: noise.tainted.saturating_mul(20) >= samples });
     }
-    let notes: Vec<String> = measured.notes.iter().map(|(key, note)| format!("{key}={note}")).collect();
+    let own = measured.notes.iter().filter(|note| !common.contains(note));
+    let notes: Vec<String> = own.map(|(key, note)| format!("{key}={note}")).collect();
     if !notes.is_empty() {
         all.push(Remark { text: each(|lang| notes.join(COMMA.get(lang))), warns: false });
     }

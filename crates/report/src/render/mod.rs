@@ -1,6 +1,6 @@
 //! A run for the eye: the console's tables.
 
-mod comparison;
+pub(crate) mod comparison;
 pub mod console;
 pub mod handbook;
 pub mod host;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::scale::{Axis, Kind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, Entry, MOST_SERIES, classes, shape, sign};
-use crate::html::bilingual::{Words, same};
+use crate::html::bilingual::Words;
 
 /// A chart of lines.
 pub(in crate::html) struct Line {
@@ -121,9 +121,4 @@ impl Line {
             svg.text("region", ((from + plot.right) / 2.0, plot.top - 1.0), Anchor::Middle, name);
         }
     }
-}
-
-/// The label of a line that needs none, being alone.
-pub(in crate::html) fn alone() -> Words {
-    same("")
 }

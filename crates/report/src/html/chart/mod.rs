@@ -11,7 +11,7 @@ mod strip;
 mod svg;
 
 pub(super) use heat::{Cell, Heat};
-pub(super) use line::{Border, Line, Point, Series, alone};
+pub(super) use line::{Border, Line, Point, Series};
 pub(super) use rows::{Row, Rows};
 pub(super) use strip::{Round, Strip};
 

@@ -57,9 +57,13 @@ impl Rows {
     /// The chart; none without rows.
     pub(in crate::html) fn draw(self) -> Option<Chart> {
         let rows: Vec<&Row> = self.rows.iter().filter(|row| row.value.is_finite()).collect();
+        let (least, most) =
+            rows.iter().fold((f64::INFINITY, 0.0f64), |(a, b), row| (a.min(row.value), b.max(row.value)));
+        // An interval that reaches far beyond all values is cut: it would push them together.
         let values = rows.iter().flat_map(|row| {
             let (low, high) = row.interval.unwrap_or((row.value, row.value));
-            [row.value, low, high].into_iter().filter(|end| self.x != Kind::Change || *end > 0.0)
+            let ends = [low, high].into_iter().filter(|end| *end >= least / 2.0 && *end <= most * 2.0);
+            ends.chain([row.value]).filter(|end| self.x != Kind::Change || *end > 0.0)
         });
         let x = Axis::over(self.x, &values.collect::<Vec<_>>())?;
         let bottom = 4.0 + ROW * rows.len() as f64;

@@ -49,10 +49,11 @@ impl Strip {
             }
             let step = (room - 6.0) / round.samples.len().max(1) as f64;
             for (place, (value, is_disturbed)) in round.samples.iter().enumerate() {
-                let (at, up) = (num(from + 3.0 + step * (place as f64 + 0.5)), num(plot.y(*value)));
+                // Whole units: there are many of these, and no eye tells less.
+                let (at, up) = ((from + 3.0 + step * (place as f64 + 0.5)).round(), plot.y(*value).round());
                 let _ = match is_disturbed {
-                    false => write!(good, "M{at} {up}h0"),
-                    true => write!(disturbed, "M{at} {up}m-2.5-2.5l5 5m0-5l-5 5"),
+                    false => write!(good, "M{} {}h0", num(at), num(up)),
+                    true => write!(disturbed, "M{} {}l4 4m0-4l-4 4", num(at - 2.0), num(up - 2.0)),
                 };
             }
         }
@@ -84,7 +85,7 @@ impl Strip {
         if all().any(|(_, is_disturbed)| *is_disturbed) {
             legend.push(entry(
                 "crosses",
-                "M11.5 3.5l5 5m0-5l-5 5",
+                "M12 4l4 4m0-4l-4 4",
                 "disturbed: moved or kept waiting",
                 "受扰：被迁移或等待 CPU",
             ));

@@ -137,7 +137,12 @@ impl Plot<'_> {
             svg.text("", (self.left - 4.0, self.y(*at) + 3.5), Anchor::End, name);
         }
         for (at, name) in &self.x.ticks {
-            svg.text("", (self.x(*at), self.bottom + 14.0), Anchor::Middle, name);
+            // The last name must not stand out of the picture.
+            let (place, anchor) = match self.x(*at) {
+                place if place > self.right - 14.0 => (self.right + 8.0, Anchor::End),
+                place => (place, Anchor::Middle),
+            };
+            svg.text("", (place, self.bottom + 14.0), anchor, name);
         }
         svg.text("title", (2.0, 10.0), Anchor::Start, &titled(y_title, self.y));
         svg.text("title", (self.right, self.bottom + 29.0), Anchor::End, &titled(x_title, self.x));

@@ -6,7 +6,7 @@ use super::{Figure, percentiles, title};
 use crate::format::{unit_name, value};
 use crate::html::bilingual::{COMMA, Words, each, joined};
 use crate::html::chart::scale::Kind;
-use crate::html::chart::{Line, Point, Row, Rows, Series, alone};
+use crate::html::chart::{Line, Point, Row, Rows, Series};
 use crate::html::gather::{Case, Probe, Runs, distinct, interval, reading, told};
 
 /// Points of an axis of numbers from which a line says more than rows.
@@ -36,23 +36,27 @@ pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Ser
     };
     let keys: Vec<String> = cases.iter().map(|case| rest(case)).collect();
     let lines = distinct(keys.iter().map(String::as_str));
-    // Axes that no line leaves need no word.
-    let varies = |axis: &&str| distinct(cases.iter().map(|case| case.params.get(axis).unwrap_or(""))).len() > 1;
-    let varying: Vec<&str> = others.iter().copied().filter(varies).collect();
     let mut all = Vec::new();
     for line in lines {
         let members = || cases.iter().zip(&keys).filter(|(_, key)| *key == line).map(|(case, _)| *case);
         for run in 0..runs.all.len() {
             let mut points: Vec<Point> = members().filter_map(|case| point_on(probe, case, run, along.axis)).collect();
-            if points.len() < along.least {
-                continue;
+            if points.len() >= along.least
+                && let Some(case) = members().next()
+            {
+                points.sort_by(|one, other| one.x.total_cmp(&other.x));
+                all.push((run, case, points));
             }
-            points.sort_by(|one, other| one.x.total_cmp(&other.x));
-            let label = members().next().map_or_else(alone, |case| probe.all_named(case.params, &varying));
-            all.push(Series { label: runs.of_run(run, label), points });
         }
     }
-    all
+    // Axes that no line leaves need no word.
+    let varies = |axis: &&str| distinct(all.iter().map(|(_, case, _)| case.params.get(axis).unwrap_or(""))).len() > 1;
+    let varying: Vec<&str> = others.iter().copied().filter(varies).collect();
+    let series = |(run, case, points): (usize, &Case, Vec<Point>)| Series {
+        label: runs.of_run(run, probe.all_named(case.params, &varying)),
+        points,
+    };
+    all.into_iter().map(series).collect()
 }
 
 fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<Point> {

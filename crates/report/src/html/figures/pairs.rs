@@ -4,7 +4,7 @@ use hostmark_model::{AxisKind, Lang, Unit};
 
 use super::{Figure, FigureKind, title};
 use crate::format::{in_scale, scale_for, value};
-use crate::html::bilingual::{Words, each};
+use crate::html::bilingual::{Words, each, same};
 use crate::html::chart::{Cell, Heat};
 use crate::html::gather::{Case, Probe, Runs, reading, told};
 
@@ -88,8 +88,8 @@ fn cell(probe: &Probe, case: &Case, run: usize, (row, column): (usize, usize)) -
     let axis = if probe.axes().contains(&"nodes") { "nodes" } else { "cpus" };
     let point = case.params.get(axis)?;
     let before = match probe.kind(axis) {
-        AxisKind::Nodes => super::super::bilingual::same(format!("node {point}")),
-        _ => super::super::bilingual::same(format!("CPU {point}")),
+        AxisKind::Nodes => title(&format!("nodes {point}"), &format!("节点 {point}")),
+        _ => same(format!("CPU {point}")),
     };
     let reading = reading(&before, &told(estimate, probe.unit()));
     Some(Cell { row, column, value: estimate.median, reading })

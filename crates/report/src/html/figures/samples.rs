@@ -11,21 +11,21 @@ use crate::html::chart::{Round, Strip};
 use crate::html::gather::{Case, Probe, Runs, plus_minus};
 
 /// Samples of a case that the page shows at most; the run file has all.
-pub(in crate::html) const MOST_SAMPLES: usize = 240;
+pub(in crate::html) const MOST_SAMPLES: usize = 200;
 
-/// The figures of a probe's samples; a run beside the other.
+/// The figures of a probe's samples: the default case in each run, then what scatters most.
 pub(in crate::html) fn of_samples(runs: &Runs, probe: &Probe) -> Vec<Figure> {
-    let mut all = Vec::new();
+    let (mut all, mut others) = (Vec::new(), Vec::new());
     for run in 0..runs.all.len() {
         let Some(first) = probe.cases.iter().find(|case| case.estimate(run).is_some()) else { continue };
         let width = |case: &Case| case.estimate(run).and_then(Estimate::relative_half_width).unwrap_or(0.0);
         let widest = probe.cases.iter().max_by(|one, other| width(one).total_cmp(&width(other)));
         let target = runs.views[run][0].target;
         let widest = widest.filter(|case| case.id != first.id && width(case) > target);
-        for case in [Some(first), widest].into_iter().flatten() {
-            all.extend(figure(runs, probe, case, run));
-        }
+        all.extend(figure(runs, probe, first, run));
+        others.extend(widest.and_then(|case| figure(runs, probe, case, run)));
     }
+    all.append(&mut others);
     all
 }
 
