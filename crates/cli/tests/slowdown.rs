@@ -78,9 +78,7 @@ fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round
     };
     let events = std::thread::spawn(move || worker::answer(CATALOGUE, order)).join().expect("a worker that ends");
     let samples = events.iter().find_map(|event| match event {
-        Event::Samples { ns, iterations, .. } => {
-            Some(ns.iter().zip(iterations).map(|(ns, &n)| ns / n as f64).collect())
-        }
+        Event::Samples { ns, iterations, .. } => Some(ns.iter().zip(iterations).map(|(ns, &n)| ns / n as f64).collect()),
         _ => None,
     });
     samples.expect("samples")

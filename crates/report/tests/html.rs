@@ -171,7 +171,7 @@ fn a_probe_that_no_chart_knows_by_name_is_drawn_by_its_axes() {
     let page = self::page(&[run]);
     let thing = page.split_once("id=\"p-new.thing\"").unwrap().1.split_once("</article>").unwrap().0;
     assert!(
-        thing.contains("new thing by amount") && thing.contains(">512 KiB</text>") && thing.contains("0.5 GB/s</text>"),
+        thing.contains("new thing by amount") && thing.contains(">256 KiB</text>") && thing.contains("0.5 GB/s</text>"),
         "{thing}"
     );
 }

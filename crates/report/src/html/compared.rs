@@ -153,7 +153,7 @@ pub(super) fn forest(against: &Against) -> Option<Figure> {
         is_equal(a).cmp(&is_equal(b)).then(size(b).total_cmp(&size(a)))
     });
     let changed = cases.iter().filter(|case| case.verdict != Verdict::NoDifference).count();
-    let (all, shown) = (cases.len(), changed.min(MOST_CHANGES).max(LEAST_ROWS).min(cases.len()));
+    let (all, shown) = (cases.len(), changed.clamp(LEAST_ROWS, MOST_CHANGES).min(cases.len()));
     cases.truncate(shown);
     let row = |case: &&CaseComparison| {
         let effect = case.effect.as_ref()?;

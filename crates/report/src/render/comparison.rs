@@ -147,7 +147,7 @@ pub(crate) fn grounds(case: &CaseComparison, lang: Lang) -> Option<String> {
 }
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
-pub(crate) fn reasons<'a>(against: &'a Against, lang: Lang) -> Vec<(&'a str, Vec<&'a CaseComparison>)> {
+pub(crate) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComparison>)> {
     let mut groups: Vec<(&str, Vec<&CaseComparison>)> = Vec::new();
     for case in &against.cases {
         let Some(reason) = &case.reason else { continue };

@@ -146,7 +146,7 @@ impl Axis {
         let reach = high.max(1.0 / low.max(1e-9)).clamp(1.02, 1e6);
         let named: &[f64] = &[1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6];
         let outer = named.iter().copied().find(|at| *at >= reach * 0.999).unwrap_or(1e6);
-        let inner = named.iter().copied().filter(|at| at.ln() <= outer.ln() * 0.62).last();
+        let inner = named.iter().copied().rfind(|at| at.ln() <= outer.ln() * 0.62);
         let sides = inner.into_iter().chain([outer]).flat_map(|at| [at, 1.0 / at]);
         let mut at: Vec<f64> = sides.chain([1.0]).collect();
         at.sort_by(f64::total_cmp);
