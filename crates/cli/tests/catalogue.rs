@@ -84,7 +84,7 @@ fn hosts() -> [HostFacts; 3] {
 }
 
 fn planned(host: &HostFacts, profile: Profile) -> Plan {
-    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1, set: Vec::new() })
+    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), command: Vec::new() })
         .expect("the whole catalogue can be planned")
 }
 
@@ -283,9 +283,14 @@ fn whatever_a_probe_names_exists() {
             assert!(axis(name).is_some(), "{id}: {name}");
         }
         if let Measure::Derive { from, .. } = probe.measure {
-            for source in from {
-                let source = find(CATALOGUE, source).unwrap_or_else(|| panic!("{id}: there is no {source}"));
+            for named in from {
+                let source =
+                    find(CATALOGUE, named.probe).unwrap_or_else(|| panic!("{id}: there is no {}", named.probe));
                 assert!(matches!(source.probe.measure, Measure::Run(_)), "{id}: {} is derived too", source.id());
+                for name in named.axes().unwrap_or_default() {
+                    let known = source.probe.axes.iter().any(|axis| axis.name == *name);
+                    assert!(known, "{id}: {} has no axis {name}", source.id());
+                }
             }
         }
     }
@@ -318,23 +323,90 @@ fn every_program_that_a_probe_replaces_is_one_of_lmbench() {
     }
 }
 
+#[test]
+fn every_probe_is_related_to_others_that_exist() {
+    for entry in entries(CATALOGUE) {
+        let (id, related) = (entry.id(), entry.probe.related);
+        assert!((1..=5).contains(&related.len()), "{id}: {related:?}");
+        assert_eq!(repeated(related), Vec::<&&str>::new(), "{id}");
+        for other in related {
+            assert!(*other != id && find(CATALOGUE, other).is_some(), "{id}: there is no {other} to relate it to");
+        }
+    }
+}
+
+#[test]
+fn a_probe_says_how_it_differs_from_lmbench_where_it_replaces_a_program_of_it() {
+    for entry in entries(CATALOGUE) {
+        assert_eq!(entry.probe.differs.is_some(), !entry.probe.replaces.is_empty(), "{}", entry.id());
+    }
+}
+
+/// Words by which a text tells where its figures come from.
+const SOURCES: [&str; 10] = [
+    "Measured with hostmark",
+    "measured with hostmark",
+    "uops.info",
+    "Agner Fog",
+    "manual",
+    "published",
+    "By design",
+    "data sheet",
+    "documentation",
+    "in every run of this project",
+];
+
+#[test]
+fn typical_figures_have_a_source() {
+    for entry in entries(CATALOGUE) {
+        let typical = entry.probe.explain.typical;
+        assert!(SOURCES.iter().any(|source| typical.en.contains(source)), "{}: {}", entry.id(), typical.en);
+        assert!(typical.en.chars().any(|c| c.is_ascii_digit()), "{}: {}", entry.id(), typical.en);
+    }
+}
+
+/// The figures of a text, as they stand.
+fn figures(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = text
+        .split(|c: char| !c.is_ascii_digit() && c != '.')
+        .map(|part| part.trim_matches('.').to_owned())
+        .filter(|part| part.contains('.'))
+        .collect();
+    found.sort();
+    found
+}
+
+/// A figure that was put right in one language alone would stand there as two.
+#[test]
+fn both_languages_have_the_same_figures() {
+    for entry in entries(CATALOGUE) {
+        let explain = entry.probe.explain;
+        for text in [Some(explain.typical), Some(explain.causes), entry.probe.differs].into_iter().flatten() {
+            assert_eq!(figures(text.en), figures(text.zh), "{}: {} {}", entry.id(), text.en, text.zh);
+        }
+    }
+}
+
 /// The document of all probes, made from the catalogue.
 fn document() -> String {
     let mut text = String::from(
-        "# Probes\n\nEvery probe of the catalogue, in the order of a report. `hostmark explain ID` has what each executes, why \
-         it matters and how\nto read it. An axis is written with its default: the value that it has while another axis \
+        "# Probes\n\nEvery probe of the catalogue, in the order of a report. `hostmark explain ID` has the page of each: \
+         what is executed, why it\nmatters, how to read it, typical figures with their [source](sources.md), and the \
+         usual causes of a bad value. An axis is\nwritten with its default: the value that it has while another axis \
          is swept.\n\nMade from the catalogue; to make it again: \
          `HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue`.\n",
     );
     for group in CATALOGUE {
         let _ = write!(text, "\n## {}\n\n", group.name);
-        text += "| id | title | unit | axes | takes the place of lmbench's |\n|---|---|---|---|---|\n";
+        text += "| id | title | unit | axes | takes the place of lmbench's | related |\n|---|---|---|---|---|---|\n";
         for entry in entries(CATALOGUE).filter(|entry| entry.group == group.name) {
             let probe = entry.probe;
             let axes: Vec<String> = probe.axes.iter().map(axis_cell).collect();
             let replaces: Vec<String> = probe.replaces.iter().map(|name| format!("`{name}`")).collect();
             let cells = [format!("`{}`", entry.id()), probe.title.en.into(), unit_name(probe.unit, Lang::En).into()];
-            let _ = writeln!(text, "| {} | {} | {} |", cells.join(" | "), dash(axes), dash(replaces));
+            let related: Vec<String> = probe.related.iter().map(|id| format!("`{id}`")).collect();
+            let rest = [dash(axes), dash(replaces), dash(related)];
+            let _ = writeln!(text, "| {} | {} |", cells.join(" | "), rest.join(" | "));
         }
     }
     text

@@ -4,12 +4,14 @@
 mod skip;
 mod support;
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use hostmark_engine::probe::entries;
+use hostmark_model::Lang;
 use hostmark_probes::CATALOGUE;
 use rustix::fs::{Mode, OFlags};
 use skip::skipped;
@@ -132,6 +134,32 @@ fn a_probe_is_explained_in_both_languages_and_by_its_lmbench_name() {
     assert_eq!(ended(Home::new().hostmark(&["explain", "syscall.null"]).env("LC_ALL", "zh_CN.UTF-8")).1, chinese);
     let (code, by_name, _) = hostmark(&["explain", "lat_mem_rd"]);
     assert!(code == 0 && by_name.contains("memory.latency"), "{by_name}");
+}
+
+#[test]
+fn a_group_is_explained_page_by_page_and_nothing_by_the_contents() {
+    let (code, pages, errors) = hostmark(&["explain", "clock"]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let of_group: Vec<String> =
+        entries(CATALOGUE).filter(|entry| entry.group == "clock").map(|entry| entry.id()).collect();
+    let begins = |line: &str, id: &str| line.strip_prefix(id).is_some_and(|rest| rest.starts_with("   "));
+    for id in &of_group {
+        assert_eq!(pages.lines().filter(|line| begins(line, id)).count(), 1, "{id}");
+    }
+    let causes = pages.lines().filter(|line| *line == "Usual causes of a bad value").count();
+    assert_eq!(causes, of_group.len(), "{pages}");
+    assert_eq!(hostmark(&["explain"]), hostmark(&["list"]));
+}
+
+#[test]
+fn the_contents_have_a_heading_for_each_section() {
+    for (lang, text) in [(Lang::En, hostmark(&["list"]).1), (Lang::Zh, hostmark(&["list", "--lang", "zh"]).1)] {
+        let sections: BTreeSet<String> =
+            entries(CATALOGUE).map(|entry| entry.probe.section.get(lang).to_uppercase()).collect();
+        for section in sections {
+            assert_eq!(text.lines().filter(|line| *line == section).count(), 1, "{section}: {text}");
+        }
+    }
 }
 
 #[test]

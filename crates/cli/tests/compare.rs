@@ -135,8 +135,19 @@ fn two_commands_measure_in_turn() {
     std::os::unix::fs::symlink(PROGRAM, &script).unwrap();
     let other = format!("env 'A B=c d' '{}'", script.display());
     let arguments = [
-        "compare", "--interleave", PROGRAM, &other, "clock.loop", "--pairs", "3", "--seed", "7", "--keep",
-        kept.to_str().unwrap(), "--format", "json",
+        "compare",
+        "--interleave",
+        PROGRAM,
+        &other,
+        "clock.loop",
+        "--pairs",
+        "3",
+        "--seed",
+        "7",
+        "--keep",
+        kept.to_str().unwrap(),
+        "--format",
+        "json",
     ];
     let (code, out, errors) = ended(&mut home.hostmark(&arguments));
     assert!(matches!(code, 0 | 1) && errors.is_empty(), "{code} {errors}");

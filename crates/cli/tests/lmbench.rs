@@ -35,7 +35,12 @@ fn guest() -> HostFacts {
 
 fn quick(filters: &[&str]) -> Plan {
     let filters = filters.iter().map(|filter| (*filter).to_owned()).collect();
-    plan(CATALOGUE, &guest(), Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new() }).unwrap()
+    plan(
+        CATALOGUE,
+        &guest(),
+        Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new(), command: Vec::new() },
+    )
+    .unwrap()
 }
 
 /// Why a quick run has no such case of a probe that there is; none when it has one, or when there is no such probe.

@@ -75,10 +75,13 @@ fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round
         scratch: String::new(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: Vec::new(),
     };
     let events = std::thread::spawn(move || worker::answer(CATALOGUE, order)).join().expect("a worker that ends");
     let samples = events.iter().find_map(|event| match event {
-        Event::Samples { ns, iterations, .. } => Some(ns.iter().zip(iterations).map(|(ns, &n)| ns / n as f64).collect()),
+        Event::Samples { ns, iterations, .. } => {
+            Some(ns.iter().zip(iterations).map(|(ns, &n)| ns / n as f64).collect())
+        }
         _ => None,
     });
     samples.expect("samples")
@@ -93,6 +96,8 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         cpus: vec![0],
         iterations: 1,
         settled: true,
+        steal_ns: None,
+        throttled: None,
     };
     Measured {
         estimate: estimate(&rounds, 0.0, Better::Lower, 0),

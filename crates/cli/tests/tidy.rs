@@ -148,6 +148,7 @@ fn the_example_of_the_handbook_measures() {
         scratch: std::env::temp_dir().join(format!("hostmark-example-{}", std::process::id())).display().to_string(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: Vec::new(),
     };
     let events = worker::answer(WITH_THE_EXAMPLE, order);
     assert!(matches!(events.last(), Some(Event::Done { .. })), "{events:?}");

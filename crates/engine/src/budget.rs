@@ -67,35 +67,40 @@ impl Budget {
 
     /// The budget of a plan when `elapsed` is gone, `rounds` are to come, and they take `overhead` besides samples.
     pub fn new(plan: &Plan, elapsed: Duration, rounds: usize, overhead: Duration) -> Budget {
-        let end = allowance(plan.request.profile).limit.mul_f64(FOR_MEASURING);
+        let end = plan.allowance().limit.mul_f64(FOR_MEASURING);
         Budget { left: end.saturating_sub(elapsed), rounds, overhead, most: Budget::most_a_round(plan) }
     }
 
     /// Rounds of every case.
     pub fn rounds(plan: &Plan) -> u32 {
-        allowance(plan.request.profile).rounds
+        plan.allowance().rounds
     }
 
     /// Samples of one round at most.
     pub fn most_a_round(plan: &Plan) -> Duration {
-        let allowance = allowance(plan.request.profile);
+        let allowance = plan.allowance();
         allowance.case / allowance.rounds
     }
 
     /// When measuring is stopped hard, from the start of the command.
     pub fn hard_limit(plan: &Plan) -> Duration {
-        allowance(plan.request.profile).limit.mul_f64(HARD_STOP)
+        plan.allowance().limit.mul_f64(HARD_STOP)
     }
 
     /// How long the run's warm-up may take.
     pub fn warm_up(plan: &Plan) -> Duration {
+        // Of the profile's, also where a command has no limit.
         allowance(plan.request.profile).limit / WARM_UP_SHARE
     }
 
     /// How long after its time for samples a round has hung: long enough for a loaded machine, short enough that a few
     /// such rounds do not take the whole run's time.
     pub fn patience(plan: &Plan) -> Duration {
-        PATIENCE.min(allowance(plan.request.profile).limit / PATIENCE_SHARE)
+        match plan.request.command.is_empty() {
+            true => PATIENCE.min(allowance(plan.request.profile).limit / PATIENCE_SHARE),
+            // How long a command takes is what is asked.
+            false => plan.allowance().limit,
+        }
     }
 
     /// What is left for rounds beyond the planned ones.

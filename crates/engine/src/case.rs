@@ -109,6 +109,28 @@ impl Case {
         })
     }
 
+    /// Like [`Case::time`], of an operation whose tails matter as well. After each sample as many operations again are timed
+    /// one by one, and go into a histogram from which the engine fills in the percentiles that the probe declares. No clock
+    /// is read inside the samples, so that the value is that of [`Case::time`].
+    pub fn time_and_tails<R: Checked>(&mut self, mut op: impl FnMut() -> R) -> Result<()> {
+        let body = &mut |iterations| {
+            for _ in 0..iterations {
+                black_box(op()).check()?;
+            }
+            Ok(())
+        };
+        if self.meet()? {
+            return company::for_ever(&self.clock, body);
+        }
+        let (hint, clock) = (self.order.iterations, self.clock.clone());
+        let mut recorder = tails::recorder()?;
+        let samples = self.sampler().take_and(hint, body, &mut |body, iterations| {
+            tails::count_singles(&mut recorder, &clock, iterations, body)
+        })?;
+        self.yielded.histogram = Some(tails::counted(&recorder));
+        self.keep(samples, 0)
+    }
+
     /// Like [`Case::time`], of an operation that does the thing measured `times` over; the value is the time of one.
     #[inline(always)]
     pub fn time_each<R: Checked>(&mut self, times: u64, op: impl FnMut() -> R) -> Result<()> {
@@ -278,6 +300,18 @@ impl Case {
                 return self.keep(samples, amount);
             }
         }
+    }
+
+    /// One operation that lasts long, as a whole program does: `next` returns its time. It is done once in a round, however
+    /// long it takes, and nothing is thrown away.
+    pub fn once(&mut self, next: impl FnOnce(&Clock) -> Result<Ticks>) -> Result<()> {
+        self.be_alone()?;
+        self.meet()?;
+        let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
+        let before = self.witness.read();
+        let ns = self.clock.ns(next(&self.clock)?);
+        samples.push(ns, 1, ns, before, self.witness.read());
+        self.keep(samples, 0)
     }
 
     /// Operations whose tails matter: `next` returns the time of one, as for [`Case::observe`]. Every operation goes into a

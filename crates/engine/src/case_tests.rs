@@ -27,6 +27,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: Vec::new(),
     };
     let precision = Precision::of(&clock);
     Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind, Company::Alone)
@@ -43,6 +44,24 @@ fn an_operation_is_timed_exactly() {
     let mut case = case(&fake, "a.b");
     case.time(|| fake.advance(150)).unwrap();
     assert!(values(&case).iter().all(|&ns| ns == 150.0));
+}
+
+#[test]
+fn beside_exact_samples_every_second_operation_is_in_the_histogram() {
+    let fake = FakeClock::new(10);
+    let mut case = case(&fake, "a.b");
+    let mut done = 0_u64;
+    case.time_and_tails(|| {
+        done += 1;
+        fake.advance(1000)
+    })
+    .unwrap();
+    // A reading of this clock takes 10 ns, one of which falls between start and end: in no sample, but in every single one.
+    assert!(values(&case).iter().all(|&ns| ns == 1000.0));
+    let histogram = case.yielded.histogram.as_ref().unwrap();
+    assert_eq!(histogram.values, [1010]);
+    let share = histogram.counts[0] as f64 / done as f64;
+    assert!((0.4..0.6).contains(&share), "{share}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn order(cpus: &[usize]) -> Order {
         scratch: "/tmp/hostmark-1-2".into(),
         memory_scratch: "/dev/shm/hostmark-1-2".into(),
         accompanies: false,
+        command: Vec::new(),
     }
 }
 

@@ -271,7 +271,17 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     if unsettled > 0 {
         flag(FlagKind::Unsettled, format!("in {unsettled} of {} rounds the core's clock did not settle", rounds.len()));
     }
+    let throttled = rounds.iter().filter(|round| is_throttled(round)).count();
+    if throttled > 0 {
+        let detail = format!("in {throttled} of {} rounds a CPU quota stopped the process", rounds.len());
+        flag(FlagKind::Throttled, detail);
+    }
     flags
+}
+
+/// Whether a quota stopped the round at any time.
+fn is_throttled(round: &RoundValues) -> bool {
+    round.noise.throttled.is_some_and(|throttled| throttled.periods > 0)
 }
 
 fn record(round: &RoundValues, counting: &[f64]) -> RoundRecord {
@@ -283,12 +293,16 @@ fn record(round: &RoundValues, counting: &[f64]) -> RoundRecord {
         cpus: round.round.cpus.clone(),
         iterations: round.noise.iterations,
         settled: round.noise.settled,
+        steal_ns: round.noise.steal_ns,
+        throttled: round.noise.throttled,
     }
 }
 
 fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
     let tainted = |round: &RoundValues| round.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count() as u64;
     let steal: Vec<f64> = rounds.iter().filter_map(|round| round.noise.steal_ns).collect();
+    let throttled: Vec<f64> = rounds.iter().filter_map(|round| Some(round.noise.throttled?.ns)).collect();
+    let is_counted = !throttled.is_empty();
     Noise {
         tainted: rounds.iter().map(tainted).sum(),
         left_out: rounds.iter().filter(|round| leave_out && !round.is_mostly_tainted()).map(tainted).sum(),
@@ -297,6 +311,8 @@ fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
         involuntary_switches: rounds.iter().map(|round| round.noise.involuntary_switches).sum(),
         faults: rounds.iter().map(|round| round.noise.faults).sum(),
         unsettled_rounds: rounds.iter().filter(|round| !round.noise.settled).count() as u32,
+        throttled_rounds: is_counted.then(|| rounds.iter().filter(|round| is_throttled(round)).count() as u32),
+        throttled_ns: is_counted.then(|| throttled.iter().sum()),
     }
 }
 

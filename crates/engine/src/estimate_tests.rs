@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::{PLAIN, entry};
 use crate::probe::{Probe, Quantity};
-use hostmark_model::{Text, Unit};
+use hostmark_model::{Text, Throttling, Unit};
 
 /// A round of samples: ns, iterations, taints.
 struct Given {
@@ -233,6 +233,24 @@ fn noise_is_summed_and_steal_is_none_only_where_no_round_knew() {
     assert_eq!(kinds(&heard), [FlagKind::Unsettled]);
     assert_eq!(heard.flags[0].detail, "in 1 of 3 rounds the core's clock did not settle");
     assert_eq!(measured(vec![noisy(None, true), noisy(None, true), noisy(None, true)]).noise.steal_ns, None);
+}
+
+#[test]
+fn a_round_that_a_quota_stopped_is_marked() {
+    let stopped = |throttled: Option<(u64, f64)>| Given {
+        noise: RoundNoise { throttled: throttled.map(|(periods, ns)| Throttling { periods, ns }), ..quiet() },
+        ..given(&[5.0])
+    };
+    let heard =
+        measured(vec![stopped(Some((0, 0.0))), stopped(Some((2, 9e7))), stopped(None), stopped(Some((1, 1e7)))]);
+    assert_eq!((heard.noise.throttled_rounds, heard.noise.throttled_ns), (Some(2), Some(1e8)));
+    let of_rounds: Vec<Option<u64>> = heard.rounds.iter().map(|round| Some(round.throttled?.periods)).collect();
+    assert_eq!(of_rounds, [Some(0), Some(2), None, Some(1)]);
+    assert_eq!(kinds(&heard), [FlagKind::Throttled]);
+    assert_eq!(heard.flags[0].detail, "in 2 of 4 rounds a CPU quota stopped the process");
+    let quiet = measured(vec![stopped(Some((0, 0.0))), stopped(Some((0, 0.0))), stopped(Some((0, 0.0)))]);
+    assert_eq!((quiet.noise.throttled_rounds, kinds(&quiet)), (Some(0), vec![]));
+    assert_eq!(measured(vec![stopped(None), stopped(None), stopped(None)]).noise.throttled_rounds, None);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::estimate::estimate;
 use crate::journal::{Header, Journal, PastRound, ResumeError};
 use crate::plan::{Plan, Request, plan};
-use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, find};
+use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, Source, find};
 use crate::stop::{Result, Stop};
 
 const TEXT: Text = Text { en: "a text", zh: "文字" };
@@ -24,7 +24,9 @@ pub const PLAIN: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[],
-    explain: Explain { what: TEXT, why: TEXT, reading: TEXT },
+    explain: Explain { what: TEXT, why: TEXT, reading: TEXT, typical: TEXT, causes: TEXT },
+    related: &[],
+    differs: None,
     axes: &[],
     cross: &[],
     limit: Limit::None,
@@ -74,7 +76,8 @@ fn echo(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     measured.map(|record| CaseRecord { probe: "memory.hierarchy".into(), ..record.clone() }).collect()
 }
 
-static HIERARCHY: Probe = Probe { measure: Measure::Derive { from: &["memory.latency"], derive: echo }, ..PLAIN };
+static HIERARCHY: Probe =
+    Probe { measure: Measure::Derive { from: &[Source::whole("memory.latency")], derive: echo }, ..PLAIN };
 
 fn breaks(_: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     panic!("no curve")
@@ -91,8 +94,10 @@ fn is_not_a_number(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     records
 }
 
-static BREAKS: Probe = Probe { measure: Measure::Derive { from: &["net.tcp"], derive: breaks }, ..PLAIN };
-static NAN: Probe = Probe { measure: Measure::Derive { from: &["net.tcp"], derive: is_not_a_number }, ..PLAIN };
+static BREAKS: Probe =
+    Probe { measure: Measure::Derive { from: &[Source::whole("net.tcp")], derive: breaks }, ..PLAIN };
+static NAN: Probe =
+    Probe { measure: Measure::Derive { from: &[Source::whole("net.tcp")], derive: is_not_a_number }, ..PLAIN };
 
 static PIPE: Probe =
     Probe { axes: &[Axis::placement("cpus", "same_cpu")], blocking: true, replaces: &["lat_pipe"], ..PLAIN };
@@ -203,7 +208,13 @@ pub fn host_with(cpus: &[usize]) -> HostFacts {
 
 /// A request as typed.
 pub fn request(filters: &[&str], profile: Profile) -> Request {
-    Request { filters: filters.iter().map(|&filter| filter.into()).collect(), profile, seed: 7, set: Vec::new() }
+    Request {
+        filters: filters.iter().map(|&filter| filter.into()).collect(),
+        profile,
+        seed: 7,
+        set: Vec::new(),
+        command: Vec::new(),
+    }
 }
 
 /// A plan for [`host`].

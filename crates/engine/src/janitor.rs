@@ -3,11 +3,17 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::sys::process::kill_group;
+use crate::sys::remains::remove_of_group;
 
 /// Directories that a run makes start like this; the janitor removes nothing else.
 pub const SCRATCH_PREFIX: &str = "hostmark-";
+
+/// How often the janitor looks again, and how long it waits before, where what it removes is still in use.
+const MOST_TURNS: usize = 200;
+const TURN: Duration = Duration::from_millis(5);
 
 /// The scratch directory in `base` of this process' round after `done` others; empty where there is no `base`.
 pub(crate) fn scratch(base: &str, done: usize) -> String {
@@ -56,21 +62,42 @@ pub fn serve(input: impl BufRead) {
     for line in input.lines().map_while(Result::ok) {
         match Charge::parse(&line) {
             Some(Charge::Group(leader)) => drop(groups.insert(leader)),
-            Some(Charge::Reaped(leader)) => drop(groups.remove(&leader)),
+            Some(Charge::Reaped(leader)) => {
+                groups.remove(&leader);
+                remove_of_group(leader);
+            }
             Some(Charge::Directory(path)) => drop(directories.insert(path)),
             None => {}
         }
     }
-    groups.into_iter().for_each(kill_group);
+    groups.into_iter().for_each(end);
     directories.iter().for_each(|path| remove(path));
+}
+
+/// Kills a group, waits until none of it is left, and removes what it made. Who is killed still ends the call that it is in,
+/// which may make a file.
+fn end(leader: u32) {
+    for _ in 0..MOST_TURNS {
+        if !kill_group(leader) {
+            break;
+        }
+        std::thread::sleep(TURN);
+    }
+    remove_of_group(leader);
 }
 
 fn remove(path: &Path) {
     let is_ours = path.is_absolute()
         && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(SCRATCH_PREFIX));
-    if is_ours {
-        // Nobody is left who could be told of an error.
-        let _ = std::fs::remove_dir_all(path);
+    if !is_ours {
+        return;
+    }
+    for _ in 0..MOST_TURNS {
+        // Nobody is left who could be told of an error. One whose content changed meanwhile is tried again.
+        match std::fs::remove_dir_all(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => std::thread::sleep(TURN),
+            _ => return,
+        }
     }
 }
 

@@ -1,19 +1,22 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
+mod allowance;
 mod cpus;
 mod refused;
+mod selection;
 mod set;
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use hostmark_host::{self as host_facts, Placement};
-use hostmark_model::{AxisKind, CaseId, CaseIdError, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
+use hostmark_model::{AxisKind, CaseId, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
 use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
+pub use allowance::{Allowance, allowance};
 pub use cpus::keep_to_cpus;
 pub use refused::PlanError;
+use selection::Selection;
 use set::Sets;
 
 /// What the person asked for.
@@ -27,6 +30,8 @@ pub struct Request {
     pub seed: u64,
     /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. What names its probes more closely counts.
     pub set: Vec<String>,
+    /// The words of a command to be measured; none where there is none.
+    pub command: Vec<String>,
 }
 
 /// A case of a plan.
@@ -61,13 +66,21 @@ pub struct Plan {
     pub cpu: usize,
     /// Where the cases of a probe begin: its defaults, or the first of the points that an axis was set to.
     bases: HashMap<String, Params>,
+    /// The derived probes for whose sake alone a probe is there.
+    brought_by: HashMap<String, Vec<String>>,
 }
 
 impl Plan {
+    /// The derived probes for whose sake alone a probe is measured; none where it was asked for.
+    pub fn brought_by(&self, probe: &str) -> &[String] {
+        self.brought_by.get(probe).map_or(&[], Vec::as_slice)
+    }
+
     /// What a run file says of the selected probes: an axis' default is the value at which this plan sweeps the others.
     pub fn probes(&self) -> Vec<ProbeInfo> {
         let info = |entry: &Entry| {
             let mut info = entry.info();
+            info.brought_by = self.brought_by(&info.id).to_vec();
             let base = self.bases.get(&info.id);
             for axis in &mut info.axes {
                 if let Some(value) = base.and_then(|base| base.get(&axis.name)) {
@@ -80,63 +93,29 @@ impl Plan {
     }
 }
 
-/// What a profile allows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Allowance {
-    /// Rounds a case: fixed, never decided by looking at the result.
-    pub rounds: u32,
-    /// The hard wall limit of the run.
-    pub limit: Duration,
-    /// Time for samples of one case, over all its rounds.
-    pub case: Duration,
-    /// Cases at most.
-    pub cases: usize,
-    /// Half of an interval over its value that is narrow enough: wider ones get the time that is left over.
-    pub narrow: f64,
-}
-
-/// The allowance of a profile.
-pub const fn allowance(profile: Profile) -> Allowance {
-    match profile {
-        Profile::Quick => allow(3, 60, 500, 240, 0.02),
-        Profile::Standard => allow(5, 300, 3_000, 900, 0.01),
-        Profile::Thorough => allow(10, 1_800, 20_000, 3_000, 0.005),
-    }
-}
-
-const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize, narrow: f64) -> Allowance {
-    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases, narrow }
-}
-
 /// The probes that filters pick, in catalogue order; without filters all of them.
 pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, PlanError> {
-    let filters: Vec<Filter> = filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
-    let picked = |entry: &Entry| filters.is_empty() || filters.iter().any(|filter| filter.picks(entry));
-    Ok(entries(catalogue).filter(picked).collect())
+    let selection = Selection::parse(catalogue, filters)?;
+    Ok(entries(catalogue).filter(|entry| selection.picks(entry)).collect())
 }
 
 /// Turns a request into a plan for this host.
 pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<Plan, PlanError> {
     let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
-    let filters: Vec<Filter> =
-        request.filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+    let selection = Selection::parse(catalogue, &request.filters)?;
     let sets = Sets::parse(catalogue, &request.set)?;
-    let picked = |entry: &Entry| filters.is_empty() || filters.iter().any(|filter| filter.picks(entry));
-    let sources: Vec<&str> = entries(catalogue)
-        .filter(picked)
-        .flat_map(|entry| match entry.probe.measure {
-            Measure::Derive { from, .. } => from,
-            Measure::Run(_) => &[],
-        })
-        .copied()
-        .collect();
-    let (cases, derived, selected, bases) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-    let mut plan = Plan { request, cases, derived, selected, cpu, bases };
-    for entry in entries(catalogue) {
-        let is_source = sources.contains(&entry.id().as_str());
-        if !picked(&entry) && !is_source {
-            continue;
-        }
+    let has_command = !request.command.is_empty();
+    let takes_command = |entry: &Entry| entry.probe.needs.contains(&Need::Command);
+    // A command is a run of its own, and without one there is nothing to measure.
+    let is_everything = request.filters.is_empty();
+    let wanted = |entry: &Entry| selection.has(entry) && (!is_everything || takes_command(entry) == has_command);
+    if let Some(other) = entries(catalogue).find(|entry| has_command && wanted(entry) && !takes_command(entry)) {
+        return Err(PlanError::CommandBeside { probe: other.id() });
+    }
+    let (cases, derived, selected) = (Vec::new(), Vec::new(), Vec::new());
+    let (bases, brought_by) = (HashMap::new(), HashMap::new());
+    let mut plan = Plan { request, cases, derived, selected, cpu, bases, brought_by };
+    for entry in entries(catalogue).filter(wanted) {
         plan.selected.push(entry);
         if let Measure::Derive { .. } = entry.probe.measure {
             plan.derived.push(entry);
@@ -144,17 +123,15 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         }
         let (axes, set, profile) = (entry.probe.axes, sets.of(&entry)?, plan.request.profile);
         let star = star(&Swept { axes, set, host, profile }, &entry);
-        let mut wanted: Vec<Params> = Vec::new();
-        if is_source || filters.is_empty() {
-            wanted.clone_from(&star);
-        }
-        for filter in filters.iter().filter(|filter| filter.picks(&entry)) {
-            wanted.extend(filter.points(&star));
-        }
-        for params in unique(wanted) {
-            plan.cases.push(placed(entry, params, &star[0], host, cpu));
+        for params in unique(selection.points(&entry, &star)) {
+            let mut case = placed(entry, params, &star[0], host, cpu);
+            if takes_command(&entry) && !has_command {
+                case.skip = Some("no command was given: name one by --command".into());
+            }
+            plan.cases.push(case);
         }
         plan.bases.insert(entry.id(), star[0].clone());
+        plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
     }
     sets.check(&plan.selected)?;
     limit_cases(&mut plan);
@@ -360,6 +337,8 @@ fn unmet(need: Need, host: &HostFacts) -> Option<String> {
             let have = host.usable_cpus().len();
             (have < wanted).then(|| format!("needs {wanted} CPUs, and may use {have} here"))
         }
+        // Whether one was given is no fact of the host.
+        Need::Command => None,
         Need::Root => (!host.limits.is_root).then(|| "needs root".into()),
         Need::Kernel(major, minor) => {
             let release = &host.kernel.release;
@@ -370,60 +349,6 @@ fn unmet(need: Need, host: &HostFacts) -> Option<String> {
         Need::HugePages => {
             host.memory.pmd_page_bytes.is_none().then(|| "needs transparent huge pages, which this kernel lacks".into())
         }
-    }
-}
-
-/// A filter: which probes, and which of their points.
-struct Filter {
-    /// Ids of the probes it picks.
-    probes: Vec<String>,
-    /// Axis values that a case must have.
-    pairs: Vec<(String, String)>,
-}
-
-impl Filter {
-    fn parse(catalogue: Catalogue, text: &str) -> Result<Filter, PlanError> {
-        let (name, axes) = text.split_once('@').map_or((text, None), |(name, axes)| (name, Some(axes)));
-        let matching: Vec<Entry> = entries(catalogue)
-            .filter(|entry| entry.group == name || entry.id() == name || entry.probe.replaces.contains(&name))
-            .collect();
-        if matching.is_empty() {
-            return Err(PlanError::UnknownProbe { name: name.into(), suggestion: nearest(catalogue, name) });
-        }
-        let probes = matching.iter().map(Entry::id).collect();
-        let Some(axes) = axes else { return Ok(Filter { probes, pairs: Vec::new() }) };
-        let mut pairs = Vec::new();
-        for part in axes.split(',') {
-            let Some((axis, value)) = part.split_once('=') else {
-                return Err(CaseIdError::Axis(part.to_owned()).into());
-            };
-            for entry in &matching {
-                let value = checked_value(entry, axis, value)?;
-                match pairs.iter().find(|(known, _): &&(String, String)| known == axis) {
-                    Some((_, known)) if *known == value => {}
-                    Some((_, known)) => {
-                        let (one, other) = (known.clone(), value);
-                        return Err(PlanError::TwoValues { probe: entry.id(), axis: axis.into(), one, other });
-                    }
-                    None => pairs.push((axis.to_owned(), value)),
-                }
-            }
-        }
-        Ok(Filter { probes, pairs })
-    }
-
-    fn picks(&self, entry: &Entry) -> bool {
-        self.probes.contains(&entry.id())
-    }
-
-    /// The cases of the star that have the filter's values; where there is none, the default point with those values.
-    fn points(&self, star: &[Params]) -> Vec<Params> {
-        let has_all = |params: &&Params| self.pairs.iter().all(|(axis, value)| params.get(axis) == Some(value));
-        let of_star: Vec<Params> = star.iter().filter(has_all).cloned().collect();
-        if !of_star.is_empty() {
-            return of_star;
-        }
-        vec![self.pairs.iter().fold(star[0].clone(), |params, (axis, value)| params.with(axis, value))]
     }
 }
 

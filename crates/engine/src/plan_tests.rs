@@ -183,19 +183,6 @@ fn sizes_are_read_as_people_type_them() {
 }
 
 #[test]
-fn a_derived_probe_selects_what_it_stands_on() {
-    let plan = planned(CATALOGUE, &["memory.hierarchy"], Profile::Quick);
-    assert_eq!(ids(&plan), quick(&["memory.latency"]));
-    let selected: Vec<String> = plan.selected.iter().map(Entry::id).collect();
-    assert_eq!(selected, ["memory.hierarchy", "memory.latency"]);
-    assert_eq!(plan.derived.iter().map(Entry::id).collect::<Vec<_>>(), ["memory.hierarchy"]);
-    // A point that was asked for beside it comes on top.
-    let with_point = quick(&["memory.hierarchy", "memory.latency@size=48K"]);
-    assert_eq!(with_point.len(), 6);
-    assert_eq!(with_point[0], "memory.latency@size=65536,pattern=random");
-}
-
-#[test]
 fn what_the_host_lacks_becomes_the_reason() {
     let mut host = host();
     host.limits.is_root = false;

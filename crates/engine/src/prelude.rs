@@ -11,7 +11,7 @@ pub use crate::budget::largest_buffer;
 pub use crate::case::{Case, Cpu};
 pub use crate::clock::{Clock, Ticks};
 pub use crate::estimate::estimate;
-pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Quantity};
+pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Quantity, Source};
 pub use crate::stop::{Checked, Result, Stop};
 pub use crate::sys;
 pub use crate::sys::memory::{Buffer, Node, Pages};

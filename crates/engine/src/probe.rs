@@ -226,6 +226,8 @@ pub enum Need {
     Kernel(u32, u32),
     /// Transparent huge pages.
     HugePages,
+    /// A command that a person names. Without one the probe is selected by its name alone.
+    Command,
 }
 
 impl fmt::Display for Need {
@@ -236,6 +238,7 @@ impl fmt::Display for Need {
             Need::Root => f.write_str("root"),
             Need::Kernel(major, minor) => write!(f, "kernel>={major}.{minor}"),
             Need::HugePages => f.write_str("huge_pages"),
+            Need::Command => f.write_str("command"),
         }
     }
 }
@@ -245,13 +248,45 @@ impl fmt::Display for Need {
 pub enum Measure {
     /// Measured in a worker, a round at a time.
     Run(fn(&mut Case) -> Result<()>),
-    /// Computed in the parent from what other probes measured, which are selected along with it.
+    /// Computed in the parent from what other probes measured, whose cases it brings along as far as it needs them.
     Derive {
-        /// Ids of the probes it stands on.
-        from: &'static [&'static str],
+        /// What it stands on.
+        from: &'static [Source],
         /// The records, default case first.
         derive: fn(&[CaseRecord], &HostFacts) -> Vec<CaseRecord>,
     },
+}
+
+/// What a derived probe needs of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// The other's id.
+    pub probe: &'static str,
+    /// The axes along which its cases are needed, while the others stay at their defaults; none where all cases are.
+    along: Option<&'static [&'static str]>,
+}
+
+impl Source {
+    /// Every case that the profile has of a probe.
+    pub const fn whole(probe: &'static str) -> Source {
+        Source { probe, along: None }
+    }
+
+    /// The default case of a probe, and those that differ from it on these axes alone.
+    pub const fn along(probe: &'static str, axes: &'static [&'static str]) -> Source {
+        Source { probe, along: Some(axes) }
+    }
+
+    /// The axes along which cases are needed, where not all are.
+    pub fn axes(&self) -> Option<&'static [&'static str]> {
+        self.along
+    }
+
+    /// Whether the case of a probe that is swept around `base` is needed.
+    pub(crate) fn needs(&self, params: &Params, base: &Params) -> bool {
+        let is_base = |axis: &str| params.get(axis) == base.get(axis);
+        self.along.is_none_or(|axes| params.0.iter().all(|(axis, _)| axes.contains(&axis.as_str()) || is_base(axis)))
+    }
 }
 
 /// One probe. All fields are mandatory; its id is its group's name and its file's.
@@ -268,6 +303,10 @@ pub struct Probe {
     pub also: &'static [Quantity],
     /// The texts that teach it.
     pub explain: Explain,
+    /// Ids of the probes to read beside it.
+    pub related: &'static [&'static str],
+    /// How its method differs from that of the lmbench programs that it replaces; `None` where it replaces none.
+    pub differs: Option<Text>,
     /// Its axes, in the order of a case id.
     pub axes: &'static [Axis],
     /// Axes whose product is measured.
@@ -334,11 +373,16 @@ impl Entry {
                 what: explain.what.to_owned_text(),
                 why: explain.why.to_owned_text(),
                 reading: explain.reading.to_owned_text(),
+                typical: explain.typical.to_owned_text(),
+                causes: explain.causes.to_owned_text(),
             },
             section: probe.section.to_owned_text(),
+            related: probe.related.iter().map(|&id| id.to_owned()).collect(),
             replaces: probe.replaces.iter().map(|&name| name.to_owned()).collect(),
+            differs: probe.differs.map(|text| text.to_owned_text()),
             axes: probe.axes.iter().map(Axis::info).collect(),
             needs: probe.needs.iter().map(Need::to_string).collect(),
+            brought_by: Vec::new(),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::estimate::{self, RoundResult};
 use crate::gate;
 use crate::janitor;
 use crate::journal::{Journal, PastRound, Took};
-use crate::plan::{self, Plan, PlannedCase};
+use crate::plan::{Plan, PlannedCase};
 use crate::probe::{Limit, Measure};
 
 /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
@@ -281,8 +281,18 @@ impl Runner<'_> {
         let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
         let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead);
         let own = Budget::at_least(1, overhead(index));
+        // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
+        let due = |of: usize, rounds: usize| match self.setting.plan.cases[of].is_default {
+            true => rounds,
+            false => rounds.min(LEAST_ROUNDS.saturating_sub(self.states[of].rounds.len())),
+        };
+        let mut to_come = vec![0; self.states.len()];
+        remaining.iter().for_each(|&of| to_come[of] += 1);
+        if later > 0 {
+            self.pending().into_iter().for_each(|of| to_come[of] += later);
+        }
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
-        let mut add = |of: usize, rounds: usize| {
+        for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
             let overhead = overhead(of);
             all_rounds += rounds;
             all_overhead += overhead * rounds as u32;
@@ -291,16 +301,12 @@ impl Runner<'_> {
             let is_cheap = 2 * Budget::at_least(1, overhead) < own;
             if of != index && (is_cheap || self.setting.plan.cases[of].is_default || !self.states[of].rounds.is_empty())
             {
-                others += Budget::at_least(rounds, overhead);
+                others += Budget::at_least(due(of, rounds), overhead);
             }
-        };
-        remaining.iter().for_each(|&of| add(of, 1));
-        if later > 0 {
-            self.pending().into_iter().for_each(|of| add(of, later));
         }
         let next = Next {
             is_default: self.setting.plan.cases[index].is_default,
-            rounds: later + 1,
+            rounds: due(index, later + 1).max(1),
             overhead: overhead(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),
             others,
@@ -330,6 +336,7 @@ impl Runner<'_> {
             cpus,
             iterations,
             accompanies: false,
+            command: self.setting.plan.request.command.clone(),
         }
     }
 
@@ -381,7 +388,7 @@ impl Runner<'_> {
         let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
         let mut widths: Vec<(f64, usize)> = open
             .filter_map(|index| Some((self.width(index)?, index)))
-            .filter(|(width, _)| *width > plan::allowance(plan.request.profile).narrow)
+            .filter(|(width, _)| *width > plan.allowance().narrow)
             .collect();
         widths.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut left = Budget::time_for_more(plan, self.wall.elapsed());
@@ -446,7 +453,7 @@ impl Runner<'_> {
             let id = entry.id();
             match entry.probe.measure {
                 Measure::Derive { from, derive } => {
-                    let of_source = |record: &&CaseRecord| from.contains(&record.probe.as_str());
+                    let of_source = |record: &&CaseRecord| from.iter().any(|source| source.probe == record.probe);
                     let sources: Vec<CaseRecord> = measured.iter().filter(of_source).cloned().collect();
                     self.results.cases.extend(derived(entry, || derive(&sources, self.setting.host)));
                 }

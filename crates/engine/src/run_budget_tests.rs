@@ -55,6 +55,19 @@ fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
 }
 
 #[test]
+fn where_time_is_short_every_case_has_an_interval_before_any_has_more_rounds() {
+    // All five rounds of 200 cases take 410 s, three of them 246 s, and there are 285 s.
+    let plan = planned(MANY, &[], Profile::Standard);
+    let seen = perform(&plan, &host(), None, |order| fine(order, 5.0, Duration::from_millis(400)));
+    let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
+    let (defaults, others) = defaults_and_others(&seen);
+    assert!(defaults.into_iter().all(|case| rounds(case) == 5));
+    let most = others.iter().filter(|case| rounds(case) >= 3).count();
+    assert!(most * 100 >= others.len() * 95, "{most} of {}", others.len());
+    assert!(seen.elapsed > Duration::from_secs(280) && seen.elapsed <= Duration::from_secs(291), "{:?}", seen.elapsed);
+}
+
+#[test]
 fn when_time_is_not_enough_for_the_defaults_they_have_all_of_it() {
     let plan = planned(MANY, &[], Profile::Quick);
     let seen = perform(&plan, &host(), None, |order| fine(order, 5.0, Duration::from_secs(2)));

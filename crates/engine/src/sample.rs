@@ -114,6 +114,9 @@ impl Samples {
     }
 }
 
+/// What does as many iterations as it is told.
+pub type Body<'a> = dyn FnMut(u64) -> Result<()> + 'a;
+
 /// Takes a round's samples of a body that does as many iterations as it is told.
 pub struct Sampler<'a> {
     /// The clock.
@@ -135,7 +138,17 @@ impl Sampler<'_> {
     }
 
     /// Takes samples until the budget is spent. `hint`: iterations that an earlier round found.
-    pub fn take(&mut self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<Samples> {
+    pub fn take(&mut self, hint: Option<u64>, body: &mut Body<'_>) -> Result<Samples> {
+        self.take_and(hint, body, &mut |_, _| Ok(()))
+    }
+
+    /// The same; after each sample `then` has its turn, with the body and the sample's number of iterations.
+    pub fn take_and(
+        &mut self,
+        hint: Option<u64>,
+        body: &mut Body<'_>,
+        then: &mut dyn FnMut(&mut Body<'_>, u64) -> Result<()>,
+    ) -> Result<Samples> {
         let (iterations, sample_ns) = self.find_iterations(hint, body)?;
         let mut samples = Samples { learned: iterations, is_time: true, ..Samples::default() };
         let begin = self.clock.start();
@@ -144,6 +157,7 @@ impl Sampler<'_> {
             if let Some(core) = self.core.as_deref_mut() {
                 core.look(self.clock);
             }
+            then(body, iterations)?;
         }
         Ok(samples)
     }

@@ -5,7 +5,7 @@ use hostmark_model::Histogram;
 use hostmark_stats::order::median_in_place;
 
 use crate::clock::{Clock, Ticks};
-use crate::sample::{Samples, Witness};
+use crate::sample::{Body, Samples, Witness};
 use crate::stop::{Result, Stop};
 
 /// Batches that a round's time is cut into: the kernel's counters are read around a batch, never between operations.
@@ -97,7 +97,7 @@ impl TailSampler<'_> {
 /// A batch of more has operations that take less than reading the clock does.
 const MOST_OPERATIONS: u64 = 1 << 28;
 
-fn recorder() -> Result<Recorder<u64>> {
+pub(crate) fn recorder() -> Result<Recorder<u64>> {
     Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(Stop::failed)
 }
 
@@ -108,8 +108,25 @@ pub(crate) fn histogram(ns: impl IntoIterator<Item = f64>) -> Result<Histogram> 
     Ok(counted(&recorder))
 }
 
+/// Counts `operations`, each timed by itself, after one that brings back what reading the kernel's counters drove out.
+pub(crate) fn count_singles(
+    recorder: &mut Recorder<u64>,
+    clock: &Clock,
+    operations: u64,
+    body: &mut Body<'_>,
+) -> Result<()> {
+    body(1)?;
+    for _ in 0..operations {
+        let start = clock.start();
+        body(1)?;
+        let ns = clock.ns(clock.end().since(start));
+        recorder.saturating_record(ns.round() as u64);
+    }
+    Ok(())
+}
+
 /// The middle of each range that holds operations, and how many.
-fn counted(recorder: &Recorder<u64>) -> Histogram {
+pub(crate) fn counted(recorder: &Recorder<u64>) -> Histogram {
     let range = |value: u64| recorder.lowest_equivalent(value).midpoint(recorder.highest_equivalent(value));
     let (values, counts) =
         recorder.iter_recorded().map(|step| (range(step.value_iterated_to()), step.count_at_value())).unzip();

@@ -127,14 +127,20 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
     let witness = Witness::Thread(ThreadCounters::open());
     let mut case = Case::new(id, order, clock, precision, Some(core), witness, company);
     let measured = measure(&mut case);
-    let steal_ns = noise_before.steal_ns_until(&NoiseSnapshot::read(&root), &cpus).map(|ns| ns as f64);
+    let noise_after = NoiseSnapshot::read(&root);
     case.clean();
     measured?;
-    report(&entry, case, warm.settled, steal_ns)
+    let surroundings = RoundNoise {
+        settled: warm.settled,
+        steal_ns: noise_before.steal_ns_until(&noise_after, &cpus).map(|ns| ns as f64),
+        throttled: noise_before.throttled_until(&noise_after),
+        ..RoundNoise::default()
+    };
+    report(&entry, case, surroundings)
 }
 
-/// The events of a round that measured.
-fn report(entry: &Entry, mut case: Case, settled: bool, steal_ns: Option<f64>) -> Result<Vec<Event>> {
+/// The events of a round that measured, in these surroundings.
+fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec<Event>> {
     let mut samples =
         case.yielded.samples.take().ok_or_else(|| Stop::failed("the probe ended without measuring anything"))?;
     let also = std::mem::take(&mut case.yielded.also);
@@ -149,12 +155,11 @@ fn report(entry: &Entry, mut case: Case, settled: bool, steal_ns: Option<f64>) -
         core_hz: case.core_hz(),
         resolution_ns: if samples.is_time { precision.resolution_ns } else { 0.0 },
         clock_cost_ns: precision.cost_ns,
-        settled,
         iterations: samples.learned,
         run_delay_ns: samples.delays_ns.iter().sum(),
-        steal_ns,
         involuntary_switches: samples.involuntary_switches,
         faults: samples.faults,
+        ..surroundings
     };
     let mut events: Vec<Event> =
         std::mem::take(&mut case.yielded.notes).into_iter().map(|(key, value)| Event::Note { key, value }).collect();

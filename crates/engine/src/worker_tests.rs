@@ -135,6 +135,7 @@ fn order(case: &str) -> Order {
         scratch: std::env::temp_dir().join(format!("hostmark-worker-{}", std::process::id())).display().to_string(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: Vec::new(),
     }
 }
 

@@ -26,6 +26,7 @@ mod placement;
 mod processes;
 mod root;
 mod storage;
+mod throttling;
 mod virtualization;
 
 pub use cpu_list::parse_cpu_list;

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use hostmark_model::Throttling;
+
 use crate::cpu_list::holds;
 use crate::cpus;
 use crate::processes::{self, BusyProcess, Process};
 use crate::root::Root;
+use crate::throttling;
 
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 const TICK_NS: u64 = 10_000_000;
@@ -26,6 +29,8 @@ pub struct NoiseSnapshot {
     pub load: Option<[f64; 3]>,
     /// Tasks that run or wait for a CPU now, this one included.
     pub running: Option<u64>,
+    /// What CPU quotas have done so far to the control groups of this process.
+    pub throttled: Option<Throttling>,
     /// The CPUs that this process may use.
     allowed: Option<Vec<usize>>,
     processes: Vec<Process>,
@@ -34,7 +39,7 @@ pub struct NoiseSnapshot {
 }
 
 impl NoiseSnapshot {
-    /// The counters alone: four small files.
+    /// The counters alone: six small files, and one for each control group that has a quota to count.
     pub fn read(root: &Root) -> NoiseSnapshot {
         let stat = root.raw("/proc/stat").unwrap_or_default();
         let counter =
@@ -45,6 +50,7 @@ impl NoiseSnapshot {
             context_switches: counter("ctxt"),
             load: root.text("/proc/loadavg").as_deref().and_then(crate::activity::load),
             running: counter("procs_running"),
+            throttled: throttling::read(root),
             allowed: cpus::allowed(root),
             processes: Vec::new(),
             is_complete: false,
@@ -72,6 +78,14 @@ impl NoiseSnapshot {
         // Some hypervisors let the counter step back across a migration.
         let steal = |cpu: &usize| Some(after.steal_ns.get(cpu)?.saturating_sub(*self.steal_ns.get(cpu)?));
         cpus.iter().map(steal).sum()
+    }
+
+    /// What CPU quotas did from this snapshot to `after`. None when it is not counted in both.
+    pub fn throttled_until(&self, after: &NoiseSnapshot) -> Option<Throttling> {
+        let (before, after) = (self.throttled?, after.throttled?);
+        // A process that was moved into another group meanwhile has other counters.
+        let periods = after.periods.saturating_sub(before.periods);
+        Some(Throttling { periods, ns: (after.ns - before.ns).max(0.0) })
     }
 
     /// The share of the time of `cpus` that was stolen from this snapshot to `after`: 0.013 is 1.3 %. None under 100 ms.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
+use crate::{Histogram, Throttling};
 
 /// Version of the protocol; a worker of another version is refused.
 pub const PROTOCOL: u32 = 1;
@@ -61,6 +61,9 @@ pub struct Order {
     /// Whether it is not to measure but to do the same as the worker that gives the order, until it is killed.
     #[serde(default)]
     pub accompanies: bool,
+    /// The words of the command that is to be measured, where one was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
 }
 
 /// Marks on a sample, as bits.
@@ -100,6 +103,9 @@ pub struct RoundNoise {
     pub run_delay_ns: f64,
     /// Steal on the round's CPUs, ns; none where the kernel does not say.
     pub steal_ns: Option<f64>,
+    /// What CPU quotas did during the round; none where the kernel counts none.
+    #[serde(default)]
+    pub throttled: Option<Throttling>,
     /// Involuntary switches inside samples.
     pub involuntary_switches: u64,
     /// Page faults inside samples.

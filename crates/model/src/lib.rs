@@ -23,7 +23,7 @@ pub use host::{
 };
 pub use outcome::{
     Also, CaseRecord, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundRecord,
-    default_case_of,
+    Throttling, default_case_of,
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use run::{ClockFacts, Finding, Imported, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};

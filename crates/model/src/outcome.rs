@@ -79,6 +79,16 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
+/// What CPU quotas did to the control groups of the measured process, whoever of them used the quota up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Throttling {
+    /// Periods of a quota (mostly 100 ms) in which a group was stopped until the period's end.
+    pub periods: u64,
+    /// For how long, ns: summed over the CPUs that were stopped, and counted by the kernel when they go on.
+    pub ns: f64,
+}
+
 /// What disturbed a case, summed over its samples and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -97,6 +107,10 @@ pub struct Noise {
     pub faults: u64,
     /// Rounds whose warm-up did not settle.
     pub unsettled_rounds: u32,
+    /// Rounds in which a CPU quota stopped the process; absent where the kernel counts none.
+    pub throttled_rounds: Option<u32>,
+    /// For how long, ns, as [`Throttling::ns`] counts it.
+    pub throttled_ns: Option<f64>,
 }
 
 /// What is remarkable about a measured value.
@@ -118,6 +132,8 @@ pub enum FlagKind {
     RoundsLost,
     /// The best round is over 10 % better than the median: neighbours, or page placement.
     BestRoundGap,
+    /// A CPU quota stopped the process in some of the rounds.
+    Throttled,
     /// The value cannot be confirmed by what the host reports, or stands on a choice that the detail names.
     Unconfirmed,
 }
@@ -150,6 +166,11 @@ pub struct RoundRecord {
     pub iterations: u64,
     /// Whether the warm-up settled.
     pub settled: bool,
+    /// Time that the hypervisor gave to others of that of the round's CPUs, ns, in ticks of 10 ms; absent where the kernel
+    /// does not say.
+    pub steal_ns: Option<f64>,
+    /// What CPU quotas did meanwhile; absent where the kernel counts none. A round with any period in it is a disturbed one.
+    pub throttled: Option<Throttling>,
 }
 
 /// A measured case.

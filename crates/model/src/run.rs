@@ -84,8 +84,12 @@ pub struct Finding {
     pub text: Text<String>,
     /// What to do about it, where something can be done.
     pub cure: Option<Text<String>>,
-    /// The cases it stands on.
+    /// The cases it stands on; none where it stands on the host's facts alone.
     pub cases: Vec<String>,
+    /// What it costs: the share of its time, 0 to 1, that a program loses which does what the cases do; 0 where nothing is
+    /// lost and only a shape is explained. Findings are ordered by it.
+    #[serde(default)]
+    pub cost: f64,
 }
 
 /// Where a run comes from that another tool measured. Its settings say nothing then, as nobody asked this program.

@@ -7,6 +7,7 @@ pub mod kernels;
 mod clock;
 mod cpu;
 mod disk;
+mod external;
 mod file;
 mod ipc;
 mod memory;
@@ -35,6 +36,7 @@ pub static CATALOGUE: Catalogue = &[
     &sched::GROUP,
     &ipc::GROUP,
     &net::GROUP,
+    &external::GROUP,
 ];
 
 /// A module's name as its file's: without the mark of a raw identifier.

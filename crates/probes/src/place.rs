@@ -13,8 +13,8 @@ pub const PLACE: Axis =
 /// A directory of this round at the case's place; its filesystem is noted.
 pub fn directory(case: &mut Case) -> Result<PathBuf> {
     let directory = match case.param::<String>("place")?.as_str() {
-        "scratch" => case.scratch_dir()?,
-        _ => case.memory_dir()?,
+        "tmpfs" => case.memory_dir()?,
+        _ => case.scratch_dir()?,
     };
     case.note("filesystem", sys::lookup::filesystem(&directory)?);
     Ok(directory)
@@ -42,8 +42,8 @@ pub fn filled(case: &mut Case, directory: &Path, bytes: u64) -> Result<OwnedFd> 
     Ok(file)
 }
 
-/// The same in the scratch directory, written to its device. Skipped where that directory has none.
-pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
+/// The scratch directory, where it lies on a device; skipped where it does not.
+pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     let directory = case.scratch_dir()?;
     let filesystem = sys::lookup::filesystem(&directory)?;
     if filesystem == "tmpfs" {
@@ -51,6 +51,12 @@ pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
         return Err(Stop::skipped(lies));
     }
     case.note("filesystem", filesystem);
+    Ok(directory)
+}
+
+/// A file of `bytes` varying bytes in the scratch directory, without a name, written to its device.
+pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
+    let directory = with_device(case)?;
     let file = filled(case, &directory, bytes)?;
     sys::files::sync(&file)?;
     Ok(file)

@@ -16,6 +16,8 @@ use hostmark_probes::kernels::arith;
 
 /// Rounds of which the least disturbed counts.
 const ROUNDS: u32 = 8;
+/// Looks at what a neighbour of the core may hide for a while.
+const LOOKS: usize = 4;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -32,7 +34,9 @@ const fn known(measure: fn(&mut Case) -> Result<()>) -> Probe {
         unit: Unit::Nanoseconds,
         better: Better::Lower,
         also: &[],
-        explain: Explain { what: NO_TEXT, why: NO_TEXT, reading: NO_TEXT },
+        explain: Explain { what: NO_TEXT, why: NO_TEXT, reading: NO_TEXT, typical: NO_TEXT, causes: NO_TEXT },
+        related: &[],
+        differs: None,
         axes: &[],
         cross: &[],
         limit: Limit::None,
@@ -109,6 +113,7 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
             scratch: String::new(),
             memory_scratch: String::new(),
             accompanies: false,
+            command: Vec::new(),
         };
         let events = std::thread::spawn(move || worker::answer(catalogue, order)).join().expect("a worker that ends");
         parse(&events)
@@ -188,8 +193,14 @@ fn a_competing_process_on_the_measured_cpu_marks_the_samples() {
 #[test]
 fn l1_latency_is_a_whole_number_of_cycles() {
     let _alone = alone();
-    let cycles = least(&rounds(CATALOGUE, "memory.latency@size=16384,pattern=random,page=pmd", ROUNDS), Round::cycles);
-    assert!((cycles / cycles.round() - 1.0).abs() < 0.03 && cycles.round() >= 2.0, "{cycles}");
+    // What shares the core evicts lines and only adds; it may stay for seconds, so that one look may not be enough.
+    let mut looks = Vec::new();
+    for _ in 0..LOOKS {
+        let rounds = rounds(CATALOGUE, "memory.latency@size=4096,pattern=random,page=pmd", ROUNDS);
+        looks.push(least(&rounds, Round::cycles));
+    }
+    let cycles = looks.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((cycles / cycles.round() - 1.0).abs() < 0.03 && cycles.round() >= 2.0, "{looks:?}");
 }
 
 #[test]

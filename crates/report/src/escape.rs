@@ -1,4 +1,5 @@
-//! Makes strings from a file safe to show: what would steer a terminal or reorder a line is written out instead.
+//! Makes strings from a file safe to show: what would steer a terminal, reorder a line, or be taken for markup is written
+//! out instead.
 
 /// `text` with every control character, and every character that changes direction or joins others, written as
 /// `\u{…}`; a line break is written `\n`. The result stands on one line and its width is what it looks like.
@@ -8,6 +9,39 @@ pub fn visible(text: &str) -> String {
         match c {
             '\n' | '\r' | '\t' => out.extend(c.escape_default()),
             c if c.is_control() || steers(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// `text` as one line of markdown that shows it as it is, in a paragraph or in a cell of a table.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '#' | '|' | '~' | '!' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// `text` as the content of an XML element or of an attribute.
+pub fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            // No XML 1.0 document may hold these.
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
@@ -30,6 +64,17 @@ mod tests {
     fn nothing_that_steers_a_terminal_passes() {
         assert_eq!(visible("a\u{1b}[31mred\n"), "a\\u{1b}[31mred\\n");
         assert_eq!(visible("\u{202e}evil\u{7}\u{9b}"), "\\u{202e}evil\\u{7}\\u{9b}");
+    }
+
+    #[test]
+    fn no_name_becomes_markup() {
+        let hostile = "<script>alert(1)</script> [x](javascript:y) | `code` *b* &amp; \u{1b}[0m\n# head \"q\"";
+        let shown = markdown(hostile);
+        assert!(!shown.contains(['<', '>', '\u{1b}', '\n']), "{shown}");
+        for (at, _) in shown.match_indices(['|', '[', ']', '`', '*', '#']) {
+            assert_eq!(&shown[at - 1..at], "\\", "{shown}");
+        }
+        assert_eq!(xml("a<b> & \"c\" 'd' \u{ffff}\0"), "a&lt;b&gt; &amp; &quot;c&quot; &apos;d&apos; \u{fffd}\\u{0}");
     }
 
     #[test]

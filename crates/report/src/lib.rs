@@ -3,6 +3,7 @@
 
 pub mod compare;
 mod curve;
+mod duration;
 pub mod escape;
 pub mod export;
 pub mod findings;
@@ -11,6 +12,7 @@ pub mod html;
 pub mod import;
 mod levels;
 pub mod lmbench;
+mod overhead;
 pub mod render;
 
 pub use findings::findings;

@@ -2,6 +2,9 @@
 
 #[path = "compare/made.rs"]
 mod made;
+#[path = "compare/pages.rs"]
+mod pages;
+#[expect(dead_code, reason = "its plausible run is for other tests")]
 mod synthetic;
 
 use hostmark_model::*;
@@ -56,22 +59,25 @@ fn of_runs_without_a_difference_few_cases_are_called_different() {
     for rounds in [3, 5, 10] {
         for skewed in [false, true] {
             // Runs that differ nearly as much as rounds do: the rounds tell enough.
-            let share = called_different(Scatter { rounds, round: 0.01, run: 0.008, skewed }, 20, 0);
+            let share = called_different(Scatter { rounds, round: 0.01, run: 0.008, skewed }, PAIRS, 0);
             assert!(share <= 0.05, "{rounds} rounds, skewed {skewed}: {share}");
             // Runs that differ ten times as much as rounds: only earlier runs can tell.
             let apart = Scatter { rounds, round: 0.003, run: 0.03, skewed };
-            let (told, untold) = (called_different(apart, 20, 4), called_different(apart, 5, 0));
+            let (told, untold) = (called_different(apart, PAIRS, 4), called_different(apart, 3, 0));
             assert!(told <= 0.06, "{rounds} rounds, skewed {skewed}, by history: {told}");
             assert!(untold > 2.0 * told, "{rounds} rounds, skewed {skewed}: {untold} without, {told} with history");
         }
     }
 }
 
+/// Pairs of runs of which the shares are taken.
+const PAIRS: u64 = 10;
+
 /// The share that is found of the slowed cases whose intervals are narrower than ±2 %, and the share of those left as
 /// they were that are called different.
 fn found(scatter: Scatter, cases: usize, slowed: usize, history: usize) -> (f64, f64) {
     let (mut found, mut narrow, mut wrong, mut rest) = (0, 0, 0, 0);
-    for pair in 0..20 {
+    for pair in 0..PAIRS {
         let mut random = Random(pair * 7919 + 5);
         let base = scattered("a", &mut random, cases, scatter, 0);
         let new = scattered("b", &mut random, cases, scatter, slowed);
@@ -103,18 +109,17 @@ fn found(scatter: Scatter, cases: usize, slowed: usize, history: usize) -> (f64,
             }
         }
     }
-    assert!(narrow > 50, "{narrow}");
+    assert!(narrow > 40, "{narrow}");
     (found as f64 / narrow as f64, wrong as f64 / rest as f64)
 }
 
 #[test]
 fn five_percent_are_found_at_standard_where_the_spread_is_under_two() {
-    for deviation in [0.002, 0.005, 0.01, 0.013] {
+    for (deviation, least) in [(0.002, 0.99), (0.005, 0.99), (0.01, 0.8)] {
         let scatter = Scatter { rounds: 5, round: deviation, run: 0.0, skewed: false };
-        for history in [0, 5] {
-            let (found, wrong) = found(scatter, 400, 8, history);
-            // Where rounds scatter by 1.3 % the interval is ±1.6 % wide: near the bound one in four may be missed.
-            let least = if deviation <= 0.005 { 0.99 } else { 0.75 };
+        for history in [0, 4] {
+            let (found, wrong) = found(scatter, 300, 6, history);
+            // The interval of five rounds that scatter by 1 % is ±1.2 % wide.
             assert!(found >= least, "{deviation}, {history} earlier runs: {found}");
             assert!(wrong <= 0.01, "{deviation}, {history} earlier runs: {wrong}");
         }
@@ -353,7 +358,7 @@ fn disturbed_samples_and_other_inner_loops_are_told() {
     let quiet = with(about(id, 100.0), |measured| drop(measured.notes.insert("kernel".into(), "avx2".into())));
     let case = one_case(quiet, disturbed);
     let remarks: Vec<&str> = case.remarks.iter().map(|remark| remark.en.as_str()).collect();
-    assert_eq!(remarks, ["kernel: avx2 → avx512", "50 % of its samples were disturbed on the other side"]);
+    assert_eq!(remarks, ["kernel: avx2 → avx512", "disturbed samples: 0 % on the base, 50 % on the other side"]);
     let mut busy = run("b", vec![about(id, 100.0)]);
     busy.disturbances.push(Text { en: "a busy process (pid 7)".into(), zh: "繁忙的进程（pid 7）".into() });
     let comparison = compared(&[run("a", vec![about(id, 100.0)])], &[busy.clone(), busy]);

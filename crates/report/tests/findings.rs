@@ -46,7 +46,9 @@ fn huge_pages_are_no_finding_when_they_are_on_or_the_difference_is_not_sure() {
     change(&mut unsure, BASE, |measured| measured.estimate = synthetic::estimate(122.0, 0.3));
     let mut small = synthetic::plausible();
     change(&mut small, BASE, |measured| measured.estimate = synthetic::estimate(104.0, 0.001));
-    for run in [always, unknown, unsure, small] {
+    let mut open = synthetic::plausible();
+    change(&mut open, BASE, |measured| measured.estimate.ci_low = None);
+    for run in [always, unknown, unsure, small, open] {
         assert!(!ids(&run).contains(&"memory.huge_pages_off".to_owned()));
     }
 }
@@ -104,7 +106,7 @@ fn a_finding_of_another_version_is_kept() {
     let mut run = synthetic::plausible();
     let kept = Text { en: "a later conclusion".to_owned(), zh: "后来的结论".to_owned() };
     run.findings = findings(&run);
-    run.findings.push(Finding { id: "later.rule".into(), text: kept, cure: None, cases: Vec::new() });
+    run.findings.push(Finding { id: "later.rule".into(), text: kept, cure: None, cases: Vec::new(), cost: 0.0 });
     let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
     assert!(text.contains("  8  后来的结论"), "{text}");
 }
@@ -113,7 +115,8 @@ fn a_finding_of_another_version_is_kept() {
 fn every_rule_has_a_name_of_its_own_and_names_its_probes() {
     let names: HashSet<&str> = RULES.iter().map(|rule| rule.id).collect();
     assert_eq!(names.len(), RULES.len());
-    assert!(RULES.iter().all(|rule| !rule.probes.is_empty()));
+    let of_host = |id: &str| id.starts_with("run.");
+    assert!(RULES.iter().all(|rule| rule.probes.is_empty() == of_host(rule.id)));
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_
         let mut sync = synthetic::measured(1e6, 0.01);
         sync.also.insert("p99".into(), hostmark_model::Also { estimate: synthetic::estimate(p99, spread) });
         let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
-        run.cases = vec![synthetic::case("disk.fsync@block=2300", outcome)];
+        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
         let found = findings(&run).into_iter().find(|finding| finding.id == "disk.slow_sync");
         found.map(|finding| finding.text.en).unwrap_or_default()
     };

@@ -102,6 +102,22 @@ fn long_sweeps_in_chinese_at_80_columns() {
 }
 
 #[test]
+fn what_nobody_asked_for_is_named_with_whom_it_is_for() {
+    let mut run = synthetic::plausible();
+    let said = |run: &Run, lang| table(run, &options(160, lang)).replace('\n', " ");
+    assert!(!said(&run, Lang::En).contains("also measured"));
+    for (probe, by) in run.probes.iter_mut().zip(["sum.all", "sum.some", "sum.all"]) {
+        probe.brought_by = vec![by.into()];
+    }
+    let id = |nth: usize| run.probes[nth].id.clone();
+    let line = format!("for sum.all also measured, as far as needed: {}, {}", id(0), id(2));
+    assert!(said(&run, Lang::En).contains(&line), "{}", said(&run, Lang::En));
+    let line = format!("为 sum.some 附带测量（仅所需部分）：{}", id(1));
+    assert!(said(&run, Lang::Zh).contains(&line), "{}", said(&run, Lang::Zh));
+    fits(&run);
+}
+
+#[test]
 fn the_table_of_a_disturbed_run() {
     golden("disturbed-100-en.txt", &table(&disturbed(), &options(100, Lang::En)));
 }

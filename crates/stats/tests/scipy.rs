@@ -1,5 +1,6 @@
 //! Holds the statistics against answers of SciPy and NumPy; `fixtures/scipy.json` names versions and calls.
 
+use hostmark_stats::histogram::Percentile;
 use hostmark_stats::{compare, interval, order};
 use serde_json::Value;
 
@@ -66,6 +67,50 @@ fn adjusted_p_values_agree() {
         assert_eq!(ours.len(), theirs.len());
         for (ours, theirs) in ours.iter().zip(theirs) {
             assert_close(Some(*ours), theirs, 12);
+        }
+    }
+}
+
+#[test]
+fn spreads_and_their_reach_agree() {
+    for case in fixture("spreads") {
+        let groups: Vec<Vec<f64>> = case["groups"].as_array().unwrap().iter().map(numbers).collect();
+        let ours = compare::Spread::pooled(&groups).unwrap();
+        assert_eq!(ours.freedom as u64, case["freedom"].as_u64().unwrap());
+        assert_close(Some(ours.deviation), &case["deviation"], 9);
+        for reach in case["reaches"].as_array().unwrap() {
+            let count = |side: &str| reach[side].as_u64().unwrap() as usize;
+            assert_close(ours.reach(count("base"), count("new")), &reach["reach"], 8);
+        }
+    }
+}
+
+#[test]
+fn percentiles_agree() {
+    for case in fixture("percentiles") {
+        let whole = |key: &str| -> Vec<u64> {
+            case[key].as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+        };
+        for (name, theirs) in case["percentiles"].as_object().unwrap() {
+            let ours = Percentile::of_name(name).unwrap().of(&whole("values"), &whole("counts"));
+            assert_eq!(ours, theirs.as_u64(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn bootstraps_of_one_level_agree() {
+    for case in fixture("bootstraps") {
+        let rounds: Vec<[f64; 1]> = numbers(&case["values"]).into_iter().map(|value| [value]).collect();
+        let (low, high) = (case["low"].as_f64().unwrap(), case["high"].as_f64().unwrap());
+        // Ours has 1000 drawings and calibrated tails, so the ends need not be the same.
+        let room = 0.1 * (high - low);
+        for seed in 0..5 {
+            let ours = interval::bootstrap(&rounds, seed).unwrap();
+            assert!(
+                (ours.low - low).abs() < room && (ours.high - high).abs() < room,
+                "{ours:?}, theirs {low} … {high}"
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::Forecast;
-use hostmark_engine::plan::{Plan, allowance};
+use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text};
 use serde_json::json;
 
@@ -63,6 +63,13 @@ fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
         json!({ name: of, "cases": count.measured, "skipped": count.skipped,
                 "expected_s": seconds(forecast.of_cases(count.measured)) })
     };
+    let probe = |(_, id, count): &(_, String, Count)| {
+        let mut counted = counted("probe", id, count);
+        if !plan.brought_by(id).is_empty() {
+            counted["brought_by"] = json!(plan.brought_by(id));
+        }
+        counted
+    };
     let case = |case: &hostmark_engine::plan::PlannedCase| {
         let id = case.id.to_string();
         match &case.skip {
@@ -76,12 +83,12 @@ fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
         "seed": plan.request.seed,
         "filters": plan.request.filters,
         "set": set,
-        "limit_s": seconds(allowance(plan.request.profile).limit),
+        "limit_s": seconds(plan.allowance().limit),
         "rounds": forecast.rounds,
         "expected_s": seconds(forecast.in_all()),
         "fits": forecast.fits(),
         "groups": groups(&counts).iter().map(|(group, count)| counted("group", group, count)).collect::<Vec<_>>(),
-        "probes": counts.iter().map(|(_, id, count)| counted("probe", id, count)).collect::<Vec<_>>(),
+        "probes": counts.iter().map(probe).collect::<Vec<_>>(),
         "derived": plan.derived.iter().map(|entry| entry.id()).collect::<Vec<_>>(),
         "cases": plan.cases.iter().map(case).collect::<Vec<_>>(),
     })
@@ -111,7 +118,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
         forecast.rounds,
         word("rounds, ≈ ", "轮，≈ "),
         seconds(forecast.in_all()),
-        allowance(plan.request.profile).limit.as_secs(),
+        plan.allowance().limit.as_secs(),
         word("seed", "种子"),
         plan.request.seed
     );
@@ -126,6 +133,10 @@ fn table(plan: &Plan, lang: Lang) -> String {
                 continue;
             }
             text += &row(&format!("  {id}"), count);
+            let brought_by = plan.brought_by(id).join(", ");
+            if !brought_by.is_empty() {
+                text += &format!("    {}{brought_by}\n", word("only what is needed for ", "仅测所需部分，用于 "));
+            }
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
                     Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),

@@ -1,9 +1,9 @@
-//! `hostmark explain ID`: the page of a probe.
+//! `hostmark explain [ID…]`: the pages of probes, and of all of them the contents.
 
 use anyhow::Result;
 use clap::Args;
 use hostmark_engine::plan;
-use hostmark_model::{Exit, Lang};
+use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::render::handbook;
 
@@ -11,15 +11,16 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// Probes, groups or lmbench names
-    #[arg(required = true)]
+    /// Probes, groups or lmbench names; without any, the handbook's contents
     ids: Vec<String>,
 }
 
 pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
     let options = output::options(lang, false);
-    let picked = plan::pick(CATALOGUE, &arguments.ids)?;
-    let pages: Vec<String> = picked.iter().map(|entry| handbook::page(&entry.info(), &options)).collect();
-    output::print(&pages.join("\n"));
+    let picked: Vec<ProbeInfo> = plan::pick(CATALOGUE, &arguments.ids)?.iter().map(|entry| entry.info()).collect();
+    output::print(&match arguments.ids.as_slice() {
+        [] => handbook::contents(&picked, &options),
+        _ => handbook::pages(&picked, &options),
+    });
     Ok(Exit::Fine)
 }

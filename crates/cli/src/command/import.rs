@@ -87,14 +87,21 @@ fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
     let (count, from) = (run.cases.len(), &run.tool.version);
     let name = if is_named { file.display().to_string() } else { run.name.clone() };
     let file = file.display();
-    match lang {
-        Lang::En => format!(
+    // Beside a run of this machine there is a view for lmbench alone.
+    let is_lmbench = run.imported.as_ref().is_some_and(|imported| imported.format == "lmbench");
+    let show = if is_lmbench { format!("last {name} --format lmbench") } else { name };
+    match (lang, is_lmbench) {
+        (Lang::En, true) => format!(
             "imported {count} values of {from}, saved as {file}\n\
-             beside a run of this machine: hostmark report last {name} --format lmbench\n"
+             beside a run of this machine: hostmark report {show}\n"
         ),
-        Lang::Zh => format!(
+        (Lang::En, false) => {
+            format!("imported {count} values of {from}, saved as {file}\nto see them: hostmark report {show}\n")
+        }
+        (Lang::Zh, true) => format!(
             "已导入 {from} 的 {count} 个值，存为 {file}\n\
-             与本机的一次运行并列：hostmark report last {name} --format lmbench\n"
+             与本机的一次运行并列：hostmark report {show}\n"
         ),
+        (Lang::Zh, false) => format!("已导入 {from} 的 {count} 个值，存为 {file}\n查看：hostmark report {show}\n"),
     }
 }

@@ -21,6 +21,8 @@ const PATIENCE_S: i64 = 5;
 
 /// Serves until standard input ends.
 pub fn serve() -> ExitCode {
+    // Who kills the program by its name (`killall hostmark`) leaves who cleans up after it.
+    let _ = rustix::thread::set_name(c"hm-janitor");
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         // A janitor that cannot be asked to go is the better one; without it there is still the end of its input.
         let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));

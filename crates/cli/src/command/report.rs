@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang, Run};
@@ -18,12 +18,16 @@ pub fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Files, names of runs that are kept, last, last-1 …; lmbench and html show several beside each other
+    /// Files, names of runs that are kept, last, last-1 …; NAME=RUN shows it under this name, and overhead takes runs of one
+    /// name for one environment; html, lmbench and overhead show several
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
     /// How to show it
     #[arg(long, default_value = "table", value_parser = formats())]
     format: String,
+    /// With overhead: the case of the first environment that all is held against
+    #[arg(long, value_name = "CASE")]
+    base: Option<String>,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -33,8 +37,15 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
-    let runs = arguments.runs.iter().map(|run| store::load(&store::find(run)?)).collect::<Result<Vec<Run>>>()?;
-    let text = render(&runs, &arguments.format, lang, arguments.verbose)?;
+    let runs = arguments.runs.iter().map(|run| load(run)).collect::<Result<Vec<Run>>>()?;
+    let text = match &arguments.base {
+        None => render(&runs, &arguments.format, lang, arguments.verbose)?,
+        Some(base) if arguments.format == "overhead" => {
+            let options = output::options(lang, arguments.verbose);
+            export::overhead_over(&runs, Some(base), &options).map_err(anyhow::Error::msg)?
+        }
+        Some(_) => bail!("--base belongs to --format overhead; add it, or leave --base out"),
+    };
     match &arguments.out {
         Some(path) => store::write(path, &text).map_err(|error| {
             unwritten(&error, format!("{} cannot be written ({error}); give another file", path.display()))
@@ -44,9 +55,20 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
+/// The run that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in
+/// it is meant as it stands.
+fn load(argument: &str) -> Result<Run> {
+    let is_name = |name: &str| !name.is_empty() && !name.contains('/');
+    let named = argument.split_once('=').filter(|(name, _)| is_name(name) && store::find(argument).is_err());
+    let Some((name, run)) = named else { return store::load(&store::find(argument)?) };
+    Ok(Run { name: name.to_owned(), ..store::load(&store::find(run)?)? })
+}
+
 /// Runs in the format of this name, which the command line has checked.
 pub fn render(runs: &[Run], format: &str, lang: Lang, verbose: bool) -> Result<String> {
     let options = output::options(lang, verbose);
     let text = export::format_named(format).and_then(|format| format.render(runs, &options));
-    text.with_context(|| format!("--format {format} shows one run; give one, or --format html or lmbench for several"))
+    text.with_context(|| {
+        format!("--format {format} shows one run; give one, or --format html, lmbench or overhead for several")
+    })
 }

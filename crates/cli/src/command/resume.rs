@@ -10,7 +10,7 @@ use hostmark_engine::{Header, Journal, PastRound, Wall};
 use hostmark_model::{HostFacts, Run, Text};
 use hostmark_probes::CATALOGUE;
 
-use super::run::Ready;
+use super::run::{Ready, words_of};
 use crate::store::{self, Place};
 
 /// What a run file calls `--cpu` among its settings.
@@ -24,6 +24,9 @@ pub fn binary() -> String {
     let stamp = file.map(|file| format!("{} {}.{:09}", file.len(), file.mtime(), file.mtime_nsec()));
     format!("{} {}", env!("CARGO_PKG_VERSION"), stamp.unwrap_or_else(|_| "unknown".into()))
 }
+
+/// What a run file calls `--command` among its settings.
+pub const COMMAND_KEY: &str = "command";
 
 /// Everything for the rest of the run that a person named.
 pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
@@ -75,12 +78,13 @@ fn check(header: &Header<Run>, host: &HostFacts) -> Result<(), &'static str> {
 
 /// The plan of a run from what its file says.
 fn planned_before(run: &Run) -> Result<Plan> {
-    let axes = run.settings.set.iter().filter(|(key, _)| ![CPU_KEY, SCRATCH_KEY].contains(&key.as_str()));
+    let axes = run.settings.set.iter().filter(|(key, _)| ![CPU_KEY, SCRATCH_KEY, COMMAND_KEY].contains(&key.as_str()));
     let request = Request {
         filters: run.settings.filters.clone(),
         profile: run.settings.profile,
         seed: run.settings.seed,
         set: axes.map(|(key, value)| format!("{key}={value}")).collect(),
+        command: words_of(run.settings.set.get(COMMAND_KEY)),
     };
     Ok(plan::plan(CATALOGUE, &run.host, request)?)
 }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
-use hostmark_engine::plan::{self, Plan, Request, allowance};
+use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::{Journal, Origin, PastRound, Results, Setting, Wall, WorkerLink};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_launch::local::Worker;
@@ -26,6 +26,7 @@ use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::{self, Place, timestamp};
 use crate::wall::SinceStart;
+use crate::words;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 const MEMORY_FILES: &str = "/dev/shm";
@@ -79,12 +80,16 @@ pub struct RunArguments {
     /// default $TMPDIR or /tmp
     #[arg(long, value_name = "DIR", value_parser = directory)]
     scratch: Option<PathBuf>,
+    /// Measure this command and nothing else: wall, user and system time and peak memory, once a round, however long it
+    /// takes; split into words as by a shell, but run by none
+    #[arg(long, value_name = "COMMAND", value_parser = command)]
+    command: Option<String>,
     /// Show what would be measured, and measure nothing
     #[arg(long)]
     dry_run: bool,
     /// Go on with a run that was cut short: its name or its journal, by default the newest one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "scratch", "dry_run"])]
+          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "scratch", "command", "dry_run"])]
     resume: Option<String>,
     /// Show every interval, sample count and note
     #[arg(long, short)]
@@ -98,6 +103,20 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
         None => typed.parse(),
     };
     number.map_err(|error| format!("{error}; give a number below 2^64, in decimal or in hexadecimal as 0x7f3a"))
+}
+
+/// A command that can be split into words.
+fn command(typed: &str) -> Result<String, String> {
+    match words::split(typed) {
+        Ok(words) if words.is_empty() => Err("it has no word; name a program".into()),
+        Ok(_) => Ok(typed.to_owned()),
+        Err(why) => Err(format!("{why}; quote it as for a shell")),
+    }
+}
+
+/// The words of a command that was checked when it was typed.
+pub fn words_of(command: Option<&String>) -> Vec<String> {
+    command.and_then(|command| words::split(command).ok()).unwrap_or_default()
 }
 
 /// A directory that is there, whole: the janitor removes nothing that could depend on where it stands.
@@ -204,6 +223,7 @@ fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Res
         profile: arguments.profile.into(),
         seed: arguments.seed.unwrap_or(id.as_u64_pair().1 & 0xffff_ffff),
         set: arguments.set.clone(),
+        command: words_of(arguments.command.as_ref()),
     };
     let plan = plan::plan(CATALOGUE, &host, request)?;
     Ok((plan, host))
@@ -228,12 +248,13 @@ fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibratio
     Ok((Ready { plan, run, host, place, journal, past: Vec::new() }, calibration))
 }
 
-/// What a run file says was set: the axes as typed, and `cpu` and `scratch`, which are no axes.
+/// What a run file says was set: the axes as typed, and `cpu`, `scratch` and `command`, which are no axes.
 fn settings_set(arguments: &RunArguments) -> BTreeMap<String, String> {
     let axes = arguments.set.iter().filter_map(|set| set.split_once('='));
     let cpu = arguments.cpu.iter().map(|list| (resume::CPU_KEY, list.as_str()));
     let scratch = arguments.scratch.iter().map(|path| (resume::SCRATCH_KEY.to_owned(), path.display().to_string()));
-    axes.chain(cpu).map(|(key, value)| (key.to_owned(), value.to_owned())).chain(scratch).collect()
+    let command = arguments.command.iter().map(|command| (resume::COMMAND_KEY, command.as_str()));
+    axes.chain(cpu).chain(command).map(|(key, value)| (key.to_owned(), value.to_owned())).chain(scratch).collect()
 }
 
 /// Whether `last` finds the run.
@@ -296,7 +317,7 @@ fn begin(
     place: Option<&Place>,
 ) -> Run {
     let request = &plan.request;
-    let allowance = allowance(request.profile);
+    let allowance = plan.allowance();
     let environment = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
     Run {
         schema: SCHEMA.into(),
@@ -317,7 +338,7 @@ fn begin(
             seed: request.seed,
             filters: request.filters.clone(),
             rounds: allowance.rounds,
-            limit_s: allowance.limit.as_secs_f64(),
+            limit_s: if request.command.is_empty() { allowance.limit.as_secs_f64() } else { 0.0 },
             clock: calibration.facts(),
             cpu: plan.cpu,
             set: Default::default(),

@@ -9,7 +9,7 @@ use hostmark_model::{
     DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Histogram, HostFacts, HostFinding,
     HostReport, HostWeight, HugePages, Imported, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact,
     Noise, Order, Outcome, PROTOCOL, Params, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA, Settings,
-    StorageFacts, Text, Tool,
+    StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -92,6 +92,7 @@ fn order() -> Order {
         scratch: String::new(),
         memory_scratch: String::new(),
         accompanies: false,
+        command: vec!["true".into()],
     }
 }
 
@@ -127,7 +128,7 @@ fn run() -> Run {
         disturbances: vec![Text::default()],
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: outcomes.map(case).into(),
-        findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new() }],
+        findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new(), cost: 0.5 }],
     }
 }
 
@@ -162,6 +163,8 @@ fn measured() -> Measured {
         cpus: vec![0],
         iterations: 1,
         settled: true,
+        steal_ns: None,
+        throttled: Some(Throttling::default()),
     };
     Measured {
         estimate: estimate(),

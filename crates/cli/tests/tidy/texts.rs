@@ -19,6 +19,9 @@ pub fn of_probes(catalogue: Catalogue) -> Vec<Placed> {
         add("explain.what", probe.explain.what);
         add("explain.why", probe.explain.why);
         add("explain.reading", probe.explain.reading);
+        add("explain.typical", probe.explain.typical);
+        add("explain.causes", probe.explain.causes);
+        probe.differs.into_iter().for_each(|text| add("differs", text));
         add("section", probe.section);
         probe.also.iter().for_each(|quantity| add(quantity.name, quantity.title));
     }

@@ -30,6 +30,14 @@ impl Case {
         self.order.cpus.iter().map(|&id| Cpu(id)).collect()
     }
 
+    /// The words of the command that is to be measured; Skipped where none was given.
+    pub fn command(&self) -> Result<Vec<String>> {
+        match self.order.command.is_empty() {
+            true => Err(Stop::skipped("no command was given: name one by --command")),
+            false => Ok(self.order.command.clone()),
+        }
+    }
+
     /// Binds the calling thread to one CPU.
     pub fn pin(&mut self, cpu: Cpu) -> Result<()> {
         affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))

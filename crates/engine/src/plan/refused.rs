@@ -50,6 +50,12 @@ pub enum PlanError {
     /// The filter is not of the form of a filter.
     #[error("{0}; write a filter as group, group.probe or group.probe@axis=value")]
     Malformed(#[from] CaseIdError),
+    /// A command is measured alone.
+    #[error("--command measures a command and nothing else; leave out the filter that picks {probe}")]
+    CommandBeside {
+        /// A probe that a filter picks beside.
+        probe: String,
+    },
     /// The process may use no CPU.
     #[error("this process may run on no online CPU; widen its affinity")]
     NoCpu,

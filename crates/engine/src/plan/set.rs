@@ -1,6 +1,7 @@
 //! `--set [PROBE:]AXIS=V1,V2`: the points of an axis as a person wants them, in the place of the probe's own.
 
-use super::{Filter, PlanError, checked_value};
+use super::selection::Filter;
+use super::{PlanError, checked_value};
 use crate::probe::{Axis, Catalogue, Entry};
 
 /// Everything that was set; what names its probes more closely comes later, and counts.

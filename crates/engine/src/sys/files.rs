@@ -94,6 +94,12 @@ pub fn set_length(file: &OwnedFd, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::ftruncate(file, bytes)?)
 }
 
+/// Gives the file this length and blocks for all of it, which hold nothing yet: fallocate(2). An error where its filesystem
+/// cannot.
+pub fn preallocate(file: &OwnedFd, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
+}
+
 /// Makes reads and writes of the file bypass the cache (O_DIRECT). An error where its filesystem cannot.
 pub fn bypass_cache(file: &OwnedFd) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(file, rustix::fs::fcntl_getfl(file)? | OFlags::DIRECT)?)
@@ -140,6 +146,16 @@ mod tests {
         assert!(block.chunks_exact(8).all(|word| word != [0; 8]));
         assert!(read_at(&file, (1 << 20) + 1, &mut block).is_err(), "one byte less than asked");
         assert!(room(directory.path()).unwrap() > 0);
+    }
+
+    #[test]
+    fn a_preallocated_file_has_its_length_and_its_blocks() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = unnamed(directory.path()).unwrap();
+        preallocate(&file, 1 << 20).unwrap();
+        let status = rustix::fs::fstat(&file).unwrap();
+        assert_eq!(status.st_size, 1 << 20);
+        assert!(status.st_blocks * 512 >= 1 << 20);
     }
 
     #[test]

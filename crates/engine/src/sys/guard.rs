@@ -5,14 +5,15 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 
-use super::process;
+use super::{process, remains};
 
 /// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
 ///
 /// System V objects have no descriptor that could close, so somebody has to outlive their user. The guard leaves the user's
 /// process group and blocks all signals: what ends a run (the kill of its group, an interrupt from the terminal, a
-/// service that is stopped) leaves it there. It waits for a byte from a pipe or for the pipe's end, which comes with the
-/// user's death, removes the object, and ends. A `kill -9` of the guard itself is what it cannot guard against.
+/// service that is stopped, a `killall` of the program by its name) leaves it there. It waits for a byte from a pipe or for
+/// the pipe's end, which comes with the user's death, removes the object, and ends. An object whose guard was killed is
+/// removed by its user; where both were, the janitor finds it by the user's group ([`remains`]).
 #[derive(Debug)]
 pub struct Guarded {
     /// The object's id.
@@ -20,12 +21,17 @@ pub struct Guarded {
     guard: i32,
     holder: u32,
     alive: OwnedFd,
+    remove: fn(i32) -> io::Result<()>,
 }
 
 impl Guarded {
-    /// Has a guard `make` an object and `remove` it in the end. An error is that of `make`.
-    pub fn new(make: impl FnOnce() -> io::Result<i32>, remove: impl FnOnce(i32)) -> io::Result<Guarded> {
+    /// Has a guard `make` an object with a key that nobody has yet, and `remove` it in the end. An error is that of `make`.
+    pub fn new(
+        make: impl Fn(libc::key_t) -> io::Result<i32>,
+        remove: fn(i32) -> io::Result<()>,
+    ) -> io::Result<Guarded> {
         process::only_one_thread()?;
+        let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
         let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
@@ -34,7 +40,10 @@ impl Guarded {
         if guard == 0 {
             drop((answer, alive));
             stand_apart();
-            let made = make();
+            let is_taken =
+                |made: &io::Result<i32>| made.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists);
+            let keyed = remains::keys(group).map(&make).find(|made| !is_taken(made));
+            let made = keyed.unwrap_or_else(|| make(libc::IPC_PRIVATE));
             let word = match &made {
                 Ok(id) => i64::from(*id),
                 Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
@@ -46,7 +55,7 @@ impl Guarded {
                     // A byte says that the object is given up. Else this ends when all who hold the other end have.
                     while rustix::io::read(&ended, &mut [0]) == Err(rustix::io::Errno::INTR) {}
                 }
-                remove(id);
+                let _ = remove(id);
             }
             loop {
                 // SAFETY: ends the child.
@@ -59,7 +68,7 @@ impl Guarded {
         drop((told, ended));
         let mut word = [0; 8];
         let got = rustix::io::read(&answer, &mut word);
-        let mut guarded = Guarded { id: -1, guard: guard as i32, holder: std::process::id(), alive };
+        let mut guarded = Guarded { id: -1, guard: guard as i32, holder: std::process::id(), alive, remove };
         match (got, i64::from_ne_bytes(word)) {
             (Ok(8), id @ 0..) => guarded.id = id as i32,
             (Ok(8), error) => return Err(io::Error::from_raw_os_error(-error as i32)),
@@ -67,12 +76,20 @@ impl Guarded {
         }
         Ok(guarded)
     }
+
+    /// The guard's process id.
+    #[cfg(test)]
+    pub fn guard(&self) -> i32 {
+        self.guard
+    }
 }
 
 /// Leaves the process group and the session, lets go of standard input and output, and blocks every signal that can be.
 fn stand_apart() {
     // A process that has just been forked leads no group, so that this cannot fail.
     let _ = rustix::process::setsid();
+    // Who kills the program by its name leaves who cleans up after it.
+    let _ = rustix::thread::set_name(c"hm-guard");
     // Who started the run must not wait for this one's copies of the run's pipes.
     if let Ok(null) = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty()) {
         for standard in 0..=2 {
@@ -93,7 +110,9 @@ impl Drop for Guarded {
         // A forked child has a copy of this value, and of the object's user it is not the last.
         if std::process::id() == self.holder {
             let _ = rustix::io::write(&self.alive, b"x");
-            let _ = process::reap(self.guard);
+            if process::reap(self.guard).is_err() && self.id >= 0 {
+                let _ = (self.remove)(self.id);
+            }
         }
     }
 }

@@ -19,10 +19,18 @@ struct Attributes {
     reserved: [libc::c_long; 4],
 }
 
+/// What the two queues of an exchange are for.
+pub(super) const THERE: &str = "there";
+pub(super) const BACK: &str = "back";
+
+/// The name that a queue of a process has for a moment. The kernel's names have no slash.
+pub(super) fn name(process: u32, purpose: &str) -> io::Result<CString> {
+    Ok(CString::new(format!("hostmark-{process}-{purpose}"))?)
+}
+
 /// A queue of one message of one byte, which has lost its name already.
 fn queue(purpose: &str) -> io::Result<OwnedFd> {
-    // The kernel's names have no slash.
-    let name = CString::new(format!("hostmark-{}-{purpose}", std::process::id()))?;
+    let name = name(std::process::id(), purpose)?;
     let attributes = Attributes { flags: 0, most_messages: 1, message_bytes: 1, messages: 0, reserved: [0; 4] };
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     let arguments = [name.as_ptr() as usize, flags as usize, 0o600, &raw const attributes as usize, 0, 0];
@@ -52,7 +60,7 @@ fn receive(queue: &OwnedFd) -> io::Result<()> {
 
 /// A message of one byte through two queues.
 pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
-    let (there, back) = (queue("there")?, queue("back")?);
+    let (there, back) = (queue(THERE)?, queue(BACK)?);
     let (to, from) = (there.try_clone()?, back.try_clone()?);
     Exchange::start(
         cpus,

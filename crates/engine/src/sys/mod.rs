@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod byte_ring;
 pub mod clocks;
+pub mod command;
 pub mod context;
 pub mod counters;
 pub mod cpu_time;
@@ -25,9 +26,11 @@ pub mod process;
 pub mod program;
 pub mod protection;
 pub mod readiness;
+pub mod remains;
 pub mod ring;
 pub mod shared;
 pub mod signal;
+pub mod signal_pair;
 pub mod sleeper;
 pub mod socket;
 pub mod stream;
@@ -35,6 +38,7 @@ pub mod sysv;
 pub mod timer;
 pub mod uring;
 pub mod uring_nop;
+mod uring_rings;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

@@ -101,12 +101,10 @@ pub fn resident_bytes() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Kills every process of the group `leader`; a group that is gone is fine.
-pub fn kill_group(leader: u32) {
-    if let Some(pid) = i32::try_from(leader).ok().filter(|&pid| pid > 1).and_then(Pid::from_raw) {
-        // The only other answer is that no such group exists any more.
-        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-    }
+/// Kills every process of the group `leader`. False when it had none any more, not even one to be reaped.
+pub fn kill_group(leader: u32) -> bool {
+    let pid = i32::try_from(leader).ok().filter(|&pid| pid > 1).and_then(Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::kill_process_group(pid, Signal::KILL).is_ok())
 }
 
 /// Runs a test in a forked process of one thread, as tests themselves have several; it fails when the test fails there.

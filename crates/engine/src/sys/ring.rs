@@ -32,21 +32,22 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Ring {
-    /// A ring of `members`, the caller among them; the others are bound to `cpus`. `make` runs in each of them and returns
-    /// its work. Of processes it refuses when this process has several threads.
+    /// A ring of `members`, the caller among them as number 0; the others are bound to the CPUs that `cpus` gives for their
+    /// number. `make` runs in each of them and returns its work. Of processes it refuses when this process has several
+    /// threads.
     pub fn new<W: FnMut()>(
         member: Member,
         members: usize,
-        cpus: &[usize],
+        cpus: impl Fn(usize) -> Vec<usize>,
         make: impl Fn() -> io::Result<W> + Clone + Send + 'static,
     ) -> io::Result<Ring> {
         let (mut from, out) = pipe()?;
         let (mut processes, mut threads) = (Vec::new(), Vec::new());
-        for _ in 1..members {
+        for number in 1..members {
             // The member alone has both ends: where it ends, the next one's input ends, and so on round to the caller.
             let (next, to) = pipe()?;
             let from = std::mem::replace(&mut from, next);
-            let (make, cpus) = (make.clone(), cpus.to_vec());
+            let (make, cpus) = (make.clone(), cpus(number));
             match member {
                 Member::Process => processes.push(Peer::spawn(&cpus, move || hand_on(&from, &to, make()?))?),
                 Member::Thread => threads.push(std::thread::Builder::new().spawn(move || {
@@ -126,7 +127,7 @@ mod tests {
                 counter.fetch_add(1, Ordering::Relaxed);
             })
         };
-        let ring = Ring::new(Member::Thread, 5, &affinity::allowed().unwrap(), make).unwrap();
+        let ring = Ring::new(Member::Thread, 5, |_| affinity::allowed().unwrap(), make).unwrap();
         for tours in 1..=10 {
             ring.tour().unwrap();
             assert_eq!(worked.load(Ordering::Relaxed), 4 * tours);
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn a_ring_of_processes_goes_round_and_leaves_none_behind() {
         in_a_child(|| {
-            let ring = Ring::new(Member::Process, 4, &affinity::allowed()?, || Ok(|| ()))?;
+            let ring = Ring::new(Member::Process, 4, |_| affinity::allowed().unwrap(), || Ok(|| ()))?;
             (0..100).try_for_each(|_| ring.tour())?;
             drop(ring);
             // SAFETY: no pointer is given.
@@ -152,11 +153,11 @@ mod tests {
     fn a_member_that_ends_breaks_the_ring_and_does_not_hang_it() {
         let broken = || -> io::Result<fn()> { Err(io::Error::other("no work")) };
         in_a_child(move || {
-            let ring = Ring::new(Member::Process, 4, &affinity::allowed()?, broken)?;
+            let ring = Ring::new(Member::Process, 4, |_| affinity::allowed().unwrap(), broken)?;
             assert!(ring.tour().is_err());
             Ok(())
         });
-        assert!(Ring::new(Member::Thread, 4, &affinity::allowed().unwrap(), broken).unwrap().tour().is_err());
+        assert!(Ring::new(Member::Thread, 4, |_| affinity::allowed().unwrap(), broken).unwrap().tour().is_err());
     }
 
     #[test]

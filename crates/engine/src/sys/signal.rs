@@ -59,6 +59,13 @@ impl Handled {
         checked(sent).map(drop)
     }
 
+    /// Sends no signal by tgkill(2): what sending costs without a handler.
+    #[inline(always)]
+    pub fn send_nothing(&self) -> io::Result<()> {
+        // SAFETY: signal 0 is not sent; only whether it might be is looked at.
+        checked(unsafe { arch::call(libc::SYS_tgkill, [self.process, self.thread, 0, 0, 0, 0]) }).map(drop)
+    }
+
     /// Signals handled so far by this process.
     pub fn handled(&self) -> u64 {
         HANDLED.load(Ordering::Relaxed)

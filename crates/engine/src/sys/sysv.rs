@@ -6,6 +6,7 @@ use super::arch;
 use super::checked;
 use super::exchange::{Exchange, Turn};
 use super::guard::Guarded;
+use super::remains;
 
 /// A call by the instruction, again when a signal had interrupted it, as a process that is stopped and goes on sees it.
 ///
@@ -24,24 +25,18 @@ pub(super) unsafe fn until_done(number: libc::c_long, arguments: [usize; 6]) -> 
 
 /// A set of two semaphores, both zero.
 fn semaphores() -> io::Result<Guarded> {
-    // SAFETY: no pointers are given; IPC_RMID ignores its last argument.
-    Guarded::new(
-        || returned(unsafe { libc::semget(libc::IPC_PRIVATE, 2, libc::IPC_CREAT | 0o600) }),
-        |id| drop(returned(unsafe { libc::semctl(id, 0, libc::IPC_RMID) })),
-    )
+    let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
+    // SAFETY: no pointers are given.
+    let make = |key| remains::returned(unsafe { libc::semget(key, remains::SEMAPHORES, flags) });
+    Guarded::new(make, remains::remove_set)
 }
 
 /// A message queue.
 fn queue() -> io::Result<Guarded> {
-    // SAFETY: no pointers are given but the null one, which IPC_RMID ignores.
-    Guarded::new(
-        || returned(unsafe { libc::msgget(libc::IPC_PRIVATE, libc::IPC_CREAT | 0o600) }),
-        |id| drop(returned(unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) })),
-    )
-}
-
-fn returned(result: libc::c_int) -> io::Result<i32> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
+    // SAFETY: no pointers are given.
+    let make = |key| remains::returned(unsafe { libc::msgget(key, flags) });
+    Guarded::new(make, remains::remove_queue)
 }
 
 /// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
@@ -142,24 +137,34 @@ mod tests {
         });
     }
 
-    #[test]
-    fn what_a_killed_group_held_is_removed() {
+    /// A process that leads a group of its own and holds a set and a queue: it, their ids, and those of their guards.
+    fn holder() -> (i32, [i32; 4]) {
         let (read, write) = rustix::pipe::pipe().unwrap();
         // SAFETY: the child makes its objects by calls of its one thread and sleeps until it is killed.
         let holder = unsafe { libc::fork() };
         if holder == 0 {
             rustix::process::setsid().unwrap();
             let held = (semaphores().unwrap(), queue().unwrap(), by_semaphores(&affinity::allowed().unwrap()));
-            let ids = [held.0.id, held.1.id].map(i32::to_ne_bytes).concat();
-            rustix::io::write(&write, &ids).unwrap();
+            let numbers = [held.0.id, held.1.id, held.0.guard(), held.1.guard()].map(i32::to_ne_bytes).concat();
+            rustix::io::write(&write, &numbers).unwrap();
             loop {
                 std::thread::park();
             }
         }
-        let mut ids = [0; 8];
-        rustix::io::read(&read, &mut ids).unwrap();
-        let set = i32::from_ne_bytes(ids[..4].try_into().unwrap());
-        let messages = i32::from_ne_bytes(ids[4..].try_into().unwrap());
+        let mut numbers = [0; 16];
+        rustix::io::read(&read, &mut numbers).unwrap();
+        let number = |nth: usize| i32::from_ne_bytes(numbers[4 * nth..][..4].try_into().unwrap());
+        (holder, [0, 1, 2, 3].map(number))
+    }
+
+    fn kill(process: i32) {
+        let process = rustix::process::Pid::from_raw(process).unwrap();
+        rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_group_held_is_removed() {
+        let (holder, [set, messages, ..]) = holder();
         assert!(has_set(set) && has_queue(messages));
         crate::sys::process::kill_group(holder as u32);
         reap(holder).unwrap_err();
@@ -168,5 +173,29 @@ mod tests {
             !has_set(set) && !has_queue(messages)
         });
         assert!(gone);
+    }
+
+    #[test]
+    fn what_a_group_held_that_was_killed_with_its_guards_is_found_again() {
+        let (holder, [set, messages, guard_of_set, guard_of_messages]) = holder();
+        kill(guard_of_set);
+        kill(guard_of_messages);
+        kill(holder);
+        reap(holder).unwrap_err();
+        assert!(has_set(set) && has_queue(messages));
+        remains::remove_of_group(holder as u32);
+        assert!(!has_set(set) && !has_queue(messages));
+    }
+
+    #[test]
+    fn what_has_lost_its_guard_is_removed_by_who_used_it() {
+        in_a_child(|| {
+            let held = [semaphores()?, queue()?];
+            let (set, messages) = (held[0].id, held[1].id);
+            held.iter().for_each(|held| kill(held.guard()));
+            drop(held);
+            assert!(!has_set(set) && !has_queue(messages));
+            Ok(())
+        });
     }
 }

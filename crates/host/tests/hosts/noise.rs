@@ -1,6 +1,7 @@
 //! Steal, switches, load and the busiest process.
 
 use hostmark_host::{NoiseSnapshot, busiest_other};
+use hostmark_model::Throttling;
 
 use crate::tree::Tree;
 
@@ -54,6 +55,47 @@ fn counters_are_read_per_cpu_and_compared() {
     assert_eq!(before.steal_share(&after, &[0]), Some(0.01));
     assert_eq!((before.steal_share(&after, &[]), before.steal_share(&after, &[4])), (None, None));
     assert_eq!(after.steal_share(&before, &[0]), None, "time does not run backwards");
+}
+
+#[test]
+fn what_quotas_did_is_read_from_the_group_and_those_around_it() {
+    let group = "/sys/fs/cgroup/user.slice";
+    let [before, after] = both(
+        |tree| {
+            tree.file("/proc/self/cgroup", "0::/user.slice/app.scope\n")
+                .file("/proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n")
+                .file("/sys/fs/cgroup/cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n")
+                .file(&format!("{group}/cpu.stat"), "usage_usec 9\nnr_periods 8\nnr_throttled 3\nthrottled_usec 500\n")
+                .file(&format!("{group}/app.scope/cpu.stat"), "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n");
+        },
+        |tree| {
+            tree.file(&format!("{group}/cpu.stat"), "nr_periods 9\nnr_throttled 4\nthrottled_usec 40500\n")
+                .file(&format!("{group}/app.scope/cpu.stat"), "nr_periods 1\nnr_throttled 1\nthrottled_usec 7\n");
+        },
+    );
+    assert_eq!(before.throttled_until(&after), Some(Throttling { periods: 2, ns: 40_007_000.0 }));
+    // Whoever is moved into another group meets smaller counters.
+    assert_eq!(after.throttled_until(&before), Some(Throttling { periods: 0, ns: 0.0 }));
+}
+
+#[test]
+fn the_first_version_counts_quotas_in_nanoseconds_and_other_controllers_none() {
+    let mounts = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+                  33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+    let [before, after] = both(
+        |tree| {
+            tree.file("/proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a\n")
+                .file("/proc/self/mountinfo", mounts)
+                .file("/sys/fs/cgroup/memory/a/cpu.stat", "nr_periods 1\nnr_throttled 1\nthrottled_time 1\n")
+                .file("/sys/fs/cgroup/cpu,cpuacct/a/cpu.stat", "nr_periods 1\nnr_throttled 1\nthrottled_time 50\n");
+        },
+        |tree| {
+            tree.file("/sys/fs/cgroup/cpu,cpuacct/a/cpu.stat", "nr_periods 2\nnr_throttled 2\nthrottled_time 75\n");
+        },
+    );
+    assert_eq!(before.throttled_until(&after), Some(Throttling { periods: 1, ns: 25.0 }));
+    let [before, after] = both(|_| (), |_| ());
+    assert_eq!(before.throttled_until(&after), None);
 }
 
 #[test]

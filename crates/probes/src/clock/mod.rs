@@ -8,7 +8,12 @@ mod sleep;
 crate::group!("clock": read resolution r#loop sleep);
 
 use hostmark_engine::prelude::sys::clocks::Source;
-use hostmark_engine::prelude::{Case, Result, Stop};
+use hostmark_engine::prelude::{Axis, Case, Points, Result, Stop};
+
+/// Axis source: the kernel's clock as programs read it, and those beside it that have cases in the profiles named.
+const fn sources(quick: &'static [&'static str], standard: &'static [&'static str]) -> Axis {
+    Axis::choice("source", "monotonic", Points::Listed { quick, standard, thorough: &[] })
+}
 
 /// The clock that the case's axis `source` names.
 fn source(case: &Case) -> Result<Source> {

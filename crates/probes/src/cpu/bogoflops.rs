@@ -24,13 +24,29 @@ pub static PROBE: Probe = Probe {
             zh: "lmbench 以 float 和 double bogo 报告这样的表达式，便于与旧结果对照。它不代表浮点能力：那要看 cpu.flops。",
         },
         reading: Text {
-            en: "As the elements are independent of each other, the division's throughput sets the pace: 3 core cycles for \
-                 f32 and 4 for f64 on Intel since Skylake, 3 to 6 on AMD, 2 to 10 on arm. Much more than cpu.throughput says of \
-                 a division points to an SMT sibling that shares the divider.",
-            zh: "各元素互不依赖，因此由除法的吞吐量决定快慢：Intel Skylake 以来 f32 为 3 个核心周期、f64 为 4 个，AMD 为 3 到 6，arm 为 2 到 10。\
-                 若比 cpu.throughput 给出的除法慢得多，说明有 SMT 兄弟线程共用除法器。",
+            en: "As the elements are independent of each other, the division's throughput sets the pace, and nothing \
+                 else of the expression shows.",
+            zh: "各元素互不依赖，因此由除法的吞吐量决定快慢，表达式的其余部分都不显现。",
+        },
+        typical: Text {
+            en: "The throughput of one division (uops.info): 3 core cycles for f32 and 4 for f64 on Intel since \
+                 Skylake, 3 to 6 on AMD, 2 to 10 on Arm. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, \
+                 Linux 6.18): 3.1 and 4.0 cycles, 1.0 and 1.3 ns.",
+            zh: "即一次除法的吞吐时间（uops.info）：Intel Skylake 以来 f32 为 3 个核心周期、f64 为 4 个，AMD 为 3 到 6，Arm 为 2 到 10。用 \
+                 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：3.1 与 4.0 个周期，即 1.0 与 1.3 ns。",
+        },
+        causes: Text {
+            en: "Much more than a division of cpu.throughput: an SMT sibling that shares the divider. In cycles right \
+                 and in time wrong: the clock.",
+            zh: "比 cpu.throughput 的一次除法慢得多：SMT 兄弟线程共用除法器。周期数正确而时间不对：是频率。",
         },
     },
+    related: &["cpu.flops", "cpu.latency", "cpu.throughput"],
+    differs: Some(Text {
+        en: "The same expression as in lat_ops, in scalar instructions on every build: lmbench's becomes vectors or \
+             not as the compiler likes.",
+        zh: "与 lat_ops 的表达式相同，但任何构建都用标量指令：lmbench 的是否变成向量全凭编译器。",
+    }),
     axes: &[Axis::choice("type", "f64", Points::Listed { quick: &["f32", "f64"], standard: &[], thorough: &[] })],
     cross: &[],
     limit: Limit::None,

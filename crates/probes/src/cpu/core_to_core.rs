@@ -1,16 +1,16 @@
 //! Probe cpu.core_to_core: how long a cache line takes from one CPU to another.
 
+mod pairs;
+
 use std::sync::atomic::Ordering;
 
 use hostmark_engine::prelude::*;
 
 use crate::kernels::atomic::{self, Lonely};
 use crate::kernels::hand_over::{ByStore, BySwap, HandOver};
-use crate::kernels::random::Random;
 
-/// Pairs of CPUs in the standard profile at most, and in the thorough one: the matrix of 64 CPUs.
-const STANDARD_PAIRS: usize = 64;
-const THOROUGH_PAIRS: usize = 64 * 63 / 2;
+use pairs::places;
+
 /// Pages that a round chooses one of, so that rounds differ in where the line's home is.
 const PAGES: u64 = 64;
 
@@ -36,15 +36,29 @@ pub static PROBE: Probe = Probe {
             zh: "线程间的锁、队列和计数器至少要付出这个代价。它显示哪些核心相近，也就说明哪些线程该放在一起：虚拟机的拓扑可能把这些隐藏起来。",
         },
         reading: Text {
-            en: "compare_and_swap: SMT siblings 5 to 15 ns; one last-level cache 15 to 35 ns on AMD, 40 to 70 on the \
-                 meshes of Intel Xeon and arm; another cache of the socket 80 to 150 ns on AMD; another socket 100 to 250 ns. load_store about \
-                 twice as much. Two CPUs of a guest that cost as little as siblings probably are siblings, whatever \
-                 the guest is told; pairs whose order contradicts the topology mean that it is made up, or that the hypervisor moves CPUs.",
-            zh: "compare_and_swap：SMT 兄弟线程 5 到 15 ns；同一末级缓存内 AMD 为 15 到 35 ns，Intel Xeon 和 arm 的网状互连为 40 到 70 ns；同一插槽的另一\
-                 缓存 AMD 为 80 到 150 ns；另一插槽 100 到 250 ns。load_store 约为其两倍。虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟\
-                 线程，不论虚拟机被告知什么；若各对的远近与拓扑矛盾，说明拓扑是虚构的，或虚拟机监控程序在迁移 CPU。",
+            en: "The value is one way of the word. load_store costs about twice compare_and_swap, since the line is \
+                 first shared and then taken. Order the pairs by it: what is near should share a cache or a die.",
+            zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU 排序：近的应当共享缓存或晶片。",
+        },
+        typical: Text {
+            en: "Published by core-to-core-latency, which measures the same (compare and swap, one way): SMT siblings \
+                 5 to 10 ns; one socket 47 ns on Cascade Lake, 51 on Ice Lake servers, 46 on Graviton 3, on AMD Milan \
+                 23 within a cache and 107 to another; the other socket 108 to 136 on Intel, 197 on Milan. Measured \
+                 with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 48 to 50 ns, load_store 108.",
+            zh: "core-to-core-latency 以同样方法（比较并交换，单程）公布：SMT 兄弟线程 5 到 10 ns；同一插槽 Cascade Lake 47 ns，Ice Lake 服务\
+                 器 51，Graviton 3 为 46，AMD Milan 缓存之内 23、跨缓存 107；另一插槽 Intel 108 到 136，Milan 197。用 hostmark 在双 \
+                 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：48 到 50 ns，load_store 108。",
+        },
+        causes: Text {
+            en: "Two CPUs of a guest as fast as siblings probably are siblings, whatever the guest is told. Pairs \
+                 whose order contradicts the topology: it is made up, or the hypervisor moves CPUs. All pairs slow: a \
+                 low uncore or fabric clock from power saving.",
+            zh: "虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟线程，不论虚拟机被告知什么。各对的远近与拓扑矛盾：拓扑是虚构的，或虚拟机监控程序在迁移 CPU。所有对都慢：节能\
+                 使非核心部分或互连频率降低。",
         },
     },
+    related: &["cpu.atomic", "memory.line", "sched.ipi", "ipc.futex"],
+    differs: None,
     axes: &[
         Axis::placements("cpus", "same_cache", Points::NamesOfHost(places)),
         Axis::choice(
@@ -61,28 +75,6 @@ pub static PROBE: Probe = Probe {
     section: crate::section::CORE,
     measure: Measure::Run(measure),
 };
-
-/// One pair a placement; from the standard profile on pairs of CPUs, all of them or a sample that is always the same.
-fn places(host: &HostFacts, profile: Profile) -> Vec<String> {
-    let classes = ["smt_sibling", "same_cache", "other_cache", "other_node"].map(str::to_owned);
-    let most = match profile {
-        Profile::Quick => 0,
-        Profile::Standard => STANDARD_PAIRS,
-        Profile::Thorough => THOROUGH_PAIRS,
-    };
-    let cpus = host.usable_cpus();
-    let mut pairs: Vec<(u64, usize, usize)> = Vec::new();
-    if most > 0 {
-        let of = |(index, &one): (usize, &usize)| cpus[index + 1..].iter().map(move |&other| (one, other)).collect();
-        let all = cpus.iter().enumerate().flat_map(|one| -> Vec<(usize, usize)> { of(one) });
-        pairs.extend(all.map(|(one, other)| (Random::new((one as u64) << 32 | other as u64).next(), one, other)));
-    }
-    // A smaller sample is part of every larger one.
-    pairs.sort_unstable();
-    pairs.truncate(most);
-    pairs.sort_unstable_by_key(|&(_, one, other)| (one, other));
-    classes.into_iter().chain(pairs.into_iter().map(|(_, one, other)| format!("{one}-{other}"))).collect()
-}
 
 fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("method")?.as_str() {

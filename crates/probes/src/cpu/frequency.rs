@@ -32,17 +32,38 @@ pub static PROBE: Probe = Probe {
                  邻居的影响。所有以周期表示的延迟都以它为基础。",
         },
         reading: Text {
-            en: "Compare one thread with all: a drop is the power or turbo limit. SMT siblings share one core's adders \
-                 without loss here, since a dependent chain leaves them mostly idle. simd below scalar is the clock that wide \
-                 vectors cost: 5 to 30 % with AVX-512 on Intel to Cascade Lake, little on later Intel, AMD and arm, where power alone decides. \
-                 A value below the nominal clock points to a power-saving governor, thermal throttling or a busy host. \
-                 A case lasts 0.5, 3 or 20 s by profile: a clock that falls over minutes takes longer runs to see.",
-            zh: "对比单线程与全部线程：下降来自功耗或睿频限制。SMT 兄弟线程在此共享加法器而不受损失，因为依赖链让加法器大多空闲。simd 低于 scalar \
-                 的部分，是宽向量付出的频率：Cascade Lake 及以前的 Intel 用 AVX-512 时为 5 到 30 %；之后的 Intel、AMD 和 arm 很小，只取决于功耗。\
-                 若低于标称频率，可能是节能调频策略、过热降频，或宿主机繁忙。按配置档，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的\
-                 运行才能看到。",
+            en: "Compare one thread with all: a drop is the power or turbo limit. SMT siblings share one core's \
+                 adders without loss here, since a dependent chain leaves them mostly idle. simd below scalar is the \
+                 clock that wide vectors cost. A case lasts 0.5, 3 or 20 s by profile: a clock that falls over \
+                 minutes takes longer runs to see.",
+            zh: "对比单线程与全部线程：下降来自功耗或睿频限制。SMT 兄弟线程在此共享加法器而不受损失，因为依赖链让加法器大多空闲。simd 低于 scalar 的部分，是宽向量付出的\
+                 频率。按档不同，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的运行才能看到。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 3.09 GHz scalar, 2.4 GHz \
+                 beside AVX-512 on all pipes, 2.5 GHz nominal. Intel's specification updates list three turbo limits \
+                 a model (no AVX, AVX2, AVX-512): 5 to 30 % apart up to Cascade Lake, little on later Intel, AMD and \
+                 Arm, where power alone decides.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：scalar 3.09 GHz，AVX-512 占满流水线时 2.4 GHz，\
+                 标称 2.5 GHz。Intel 的规格更新为每个型号列出三档睿频上限（无 AVX、AVX2、AVX-512）：到 Cascade Lake 为止相差 5 到 30 %；之后的 \
+                 Intel、AMD 和 Arm 很小，只取决于功耗。",
+        },
+        causes: Text {
+            en: "A power-saving governor or energy preference, thermal throttling, a power cap (RAPL, BMC), turbo \
+                 switched off in firmware, neighbours of a shared socket that use up its power. In a guest also a \
+                 virtual CPU that was not running: its steal is counted beside the value.",
+            zh: "节能的调频策略或能耗偏好、过热降频、功耗封顶（RAPL、BMC）、固件中关闭睿频、同一插槽的邻居耗尽功率。在虚拟机里还可能是虚拟 CPU 没有在运行：其 steal 会\
+                 与数值一并给出。",
         },
     },
+    related: &["cpu.latency", "cpu.flops", "cpu.scaling", "cpu.sieve"],
+    differs: Some(Text {
+        en: "mhz times loops of different instruction mixes and takes the greatest common divisor of their cycles, \
+             which is wrong by whole factors on cores that fuse or split operations. A chain of dependent additions \
+             is one cycle each by design on every x86-64 and aarch64 server core, and it is timed on the loaded core.",
+        zh: "mhz 测几个不同指令组合的循环，再求其周期的最大公约数；在会融合或拆分操作的核心上会差整数倍。依赖的加法链在所有 x86-64 与 aarch64 服务器核心上按设计都是每个\
+             一个周期，而且是在有负载的核心上测的。",
+    }),
     axes: &[
         Axis::choice("load", "scalar", Points::Listed { quick: &["scalar", "simd"], standard: &[], thorough: &[] }),
         Axis::threads("threads", Points::OfHost(one_and_all)),

@@ -29,23 +29,43 @@ pub static PROBE: Probe = Probe {
             zh: "累加、哈希、随机数和递推都要一个接一个地等待结果：无论核心有多少运算单元，它们的速度都取决于这个延迟。",
         },
         reading: Text {
-            en: "A whole number of core cycles, the same on every machine of one design: 1 for bit and add, 3 for an integer \
-                 mul (2 to 4 on arm), 4 for floating-point add and mul of Intel from Skylake to Ice Lake, 2 to 4 elsewhere; bit of \
-                 floating-point values 1, on arm 2. Floating-point div: 10 or 11 (f32) and 13 to 15 (f64) on Intel and AMD, 7 to \
-                 10 and 7 to 15 on arm. Integer division differs most: Intel before Ice Lake takes 26 or 27 for i32 but 40 to 95 \
-                 for i64, whose microcode makes no whole number of it; later cores take 10 to 18. AMD since Zen 3 takes 7 to 20, arm \
-                 5 to 20, growing with the quotient's length, which is why small operands are a case of their own. On x86 the chain of div \
-                 has a register move in it, which a few cores (Ice Lake with current microcode) do not rename away, and \
-                 that of mod has its addition: one cycle more. Elsewhere a value that is no whole number means a clock \
-                 that moved during the run, an SMT sibling at work, or a divider whose time depends on the operands.",
-            zh: "应为整数个核心周期，同一设计的机器都相同：bit 和 add 为 1，整数 mul 为 3（arm 为 2 到 4），Intel 从 Skylake 到 Ice Lake 的浮点 add 与 \
-                 mul 为 4，其他为 2 到 4；浮点 bit 为 1，arm 上为 2。浮点 div：Intel 与 AMD 上 f32 为 10 或 11、f64 为 13 到 15，arm 上为 7 到 10 \
-                 和 7 到 15。整数除法差别最大：Ice Lake 之前的 Intel，i32 为 26 或 27，i64 却要 40 到 95，且因微码而不是整数；之后的核心为 10 到 \
-                 18。Zen 3 以来的 AMD 为 7 到 20，arm 为 5 到 20，随商的位数增长，因此小操作数单列一个用例。x86 上 div 的链里有一次寄存器传送，少数\
-                 核心（使用现行微码的 Ice Lake）不能通过重命名消除它；mod 的链里有那次加法：多一个周期。除此之外若不是整数，说明运行中频率有变化、\
-                 SMT 兄弟线程在工作，或除法器耗时取决于操作数。",
+            en: "A whole number of core cycles, the same on every machine of one design. On x86 the chain of div has \
+                 a register move in it, which a few cores (Ice Lake with current microcode) do not rename away, and \
+                 that of mod has its addition: one cycle more. Integer division grows with the quotient's length on \
+                 AMD and Arm, which is why small operands are a case of their own.",
+            zh: "应为整数个核心周期，同一设计的机器都相同。x86 上 div 的链里有一次寄存器传送，少数核心（使用现行微码的 Ice Lake）不能通过重命名消除它；mod 的链里有那\
+                 次加法：多一个周期。AMD 与 Arm 的整数除法随商的位数增长，因此小操作数单列一个用例。",
+        },
+        typical: Text {
+            en: "From uops.info, Agner Fog's tables and Arm's optimisation guides: bit and add 1; integer mul 3 (Arm \
+                 2 to 4); floating-point add and mul 4 on Intel from Skylake to Ice Lake, 2 to 4 elsewhere; div 10 or \
+                 11 (f32) and 13 to 15 (f64) on Intel and AMD, 7 to 10 and 7 to 15 on Neoverse N1. Integer div: Intel \
+                 before Ice Lake 26 (i32) and 40 to 95 (i64), later 10 to 18; AMD since Zen 3 7 to 20, Arm 5 to 20. \
+                 Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1, 3, 4, 11, 14; 27 for i32 \
+                 div and 42.7 for i64 div.",
+            zh: "据 uops.info、Agner Fog 指令表与 Arm 优化指南：bit 和 add 为 1；整数 mul 为 3（Arm 为 2 到 4）；浮点 add 与 mul 在 \
+                 Intel 从 Skylake 到 Ice Lake 为 4，其他为 2 到 4；浮点 div 在 Intel 与 AMD 上 f32 为 10 或 11、f64 为 13 到 15，\
+                 Neoverse N1 为 7 到 10 和 7 到 15。整数 div：Ice Lake 之前的 Intel 为 26（i32）和 40 到 95（i64），之后 10 到 18；Zen \
+                 3 以来的 AMD 为 7 到 20，Arm 为 5 到 20。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1、3、4、\
+                 11、14；i32 div 27，i64 div 42.7。",
+        },
+        causes: Text {
+            en: "A value that is no whole number: a clock that moved during the run, an SMT sibling at work, or a \
+                 divider whose time depends on its operands (i64 of Intel before Ice Lake is microcode). All \
+                 operations slow by one factor: look at cpu.frequency, not here.",
+            zh: "不是整数：运行中频率有变化、SMT 兄弟线程在工作，或除法器的耗时取决于操作数（Ice Lake 之前 Intel 的 i64 由微码实现）。若所有运算都慢同一倍数，应看 \
+                 cpu.frequency。",
         },
     },
+    related: &["cpu.throughput", "cpu.parallelism", "cpu.frequency", "cpu.bogoflops"],
+    differs: Some(Text {
+        en: "lat_ops is C: the compiler folds its adds, whose column reads 0.00, and its bit comes out under one \
+             cycle; its loops of mul and div carry 1 to 3 per cent of loop. Here each chain is written instructions, \
+             and a slope takes the loop away. lmbench's 64-bit table never prints, as its summary looks for another \
+             word.",
+        zh: "lat_ops 是 C 程序：编译器把加法折叠掉，该列显示 0.00，bit 不足一个周期；mul 与 div 的循环带有 1 到 3 % 的循环开销。这里每条链都由指令写成，并用斜\
+             率去掉循环。lmbench 的 64 位表从不打印，因为其汇总脚本查找的是另一个词。",
+    }),
     axes: &[TYPE, OP],
     cross: &[Cross { from: Profile::Quick, axes: &["type", "op"] }],
     limit: Limit::CyclesPerOp,

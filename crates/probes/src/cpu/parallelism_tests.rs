@@ -16,6 +16,8 @@ pub fn record(probe: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseReco
             cpus: vec![0],
             iterations: 1,
             settled: true,
+            steal_ns: None,
+            throttled: None,
         };
         measured.rounds = medians.iter().enumerate().map(round).collect();
     }

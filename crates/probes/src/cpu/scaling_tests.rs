@@ -1,5 +1,6 @@
 //! Speed-ups of made-up cases, exactly.
 
+use super::sources::is_rate;
 use super::*;
 
 /// A case of a probe with these round medians.
@@ -95,6 +96,13 @@ fn what_is_missing_is_said() {
     let mut two = call("2", &[100.0; 3]);
     two.outcome = Outcome::Skipped { reason: "time budget".into() };
     assert_eq!(reason(&[call("1", &[100.0; 3]), two]), "syscall.null: time budget");
-    assert_eq!(reason(&[call("1", &[100.0; 3])]), "syscall.null was not measured with two copies");
+    assert_eq!(reason(&[call("1", &[100.0; 3])]), "syscall.null needs two CPUs for two copies");
+    let two = HostFacts {
+        cpus: (0..2).map(|id| CpuFact { id, online: true, allowed: true, ..CpuFact::default() }).collect(),
+        ..HostFacts::default()
+    };
+    let records = derive(&[call("1", &[100.0; 3])], &two);
+    let expected = Outcome::Skipped { reason: "syscall.null was not measured with two copies".into() };
+    assert_eq!(records[0].outcome, expected);
     assert_eq!(derived(&[]).len(), 1);
 }

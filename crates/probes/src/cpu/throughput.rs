@@ -25,17 +25,36 @@ pub static PROBE: Probe = Probe {
             zh: "只要有足够多的独立工作（多数数组循环如此），代码就以这个速率运行。它反映核心中该运算的单元数；若前端更窄，则反映前端宽度。",
         },
         reading: Text {
-            en: "Operations a cycle: integer add and bit 4 on Intel to Comet Lake and on AMD to Zen 4, 5 or 6 on later cores, \
-                 3 to 8 on arm servers; integer mul 1 on Intel and AMD before the newest, 1 to 2 on arm; floating-point add and mul 2, \
-                 4 on the widest arm cores. Dividers are hardly pipelined: one result in 3 to 5 cycles for floating-point \
-                 values, in 4 to 20 for integers, over 20 for i64 on Intel before Ice Lake. Half of what the design gives \
-                 means an SMT sibling at work.",
-            zh: "每周期运算数：整数 add 与 bit 在 Comet Lake 及以前的 Intel、Zen 4 及以前的 AMD 上为 4，之后的核心为 5 或 6，arm 服务器为 3 到 8；\
-                 整数 mul 在除最新者外的 Intel 和 AMD 上为 1，arm 为 1 到 2；浮点 add 与 mul 为 2，最宽的 arm 核心为 4。除法器几乎不能流水：浮点\
-                 每 3 到 5 个周期一个结果，整数每 4 到 20 个周期，Ice Lake 以前的 Intel 做 i64 要超过 20 个。若只有设计值的一半，说明 SMT \
-                 兄弟线程在工作。",
+            en: "Operations a core cycle count the units for an operation, or the width of the front end where that \
+                 is narrower. Dividers are hardly pipelined, so that theirs is a fraction.",
+            zh: "每核心周期的运算数就是该运算的执行单元数；若前端更窄，则为前端宽度。除法器几乎不能流水，因此只是几分之一。",
+        },
+        typical: Text {
+            en: "From uops.info and Agner Fog's tables: integer add and bit 4 a cycle on Intel to Comet Lake and AMD \
+                 to Zen 4, 5 or 6 on later cores, 3 to 8 on Arm servers; integer mul 1 (Arm 1 to 2); floating-point \
+                 add and mul 2, 4 on the widest Arm cores; a floating-point div in 3 to 5 cycles, an integer one in 4 \
+                 to 20, over 20 for i64 on Intel before Ice Lake. Measured with hostmark on a 2-CPU KVM guest \
+                 (Cascade Lake, Linux 6.18): 4.0 adds, 1.0 mul, 2.0 f64 adds a cycle, an i64 div in 24 cycles.",
+            zh: "据 uops.info 与 Agner Fog 指令表：整数 add 与 bit 在 Comet Lake 及以前的 Intel、Zen 4 及以前的 AMD 上每周期 4 次，之后的核\
+                 心 5 或 6 次，Arm 服务器 3 到 8 次；整数 mul 1 次（Arm 1 到 2）；浮点 add 与 mul 2 次，最宽的 Arm 核心 4 次；浮点 div 每 3 到 \
+                 5 个周期一次，整数每 4 到 20 个周期一次，Ice Lake 以前 Intel 的 i64 超过 20 个。用 hostmark 在双 CPU 的 KVM 虚拟机\
+                 （Cascade Lake，Linux 6.18）上实测：每周期 4.0 次加法、1.0 次 mul、2.0 次 f64 加法，i64 div 24 个周期一次。",
+        },
+        causes: Text {
+            en: "Half of what the design gives: an SMT sibling at work on the same units, in a guest one that is not \
+                 shown. A few per cent less: timer interrupts and steal. A lower rate at the same operations a cycle \
+                 is the clock: cpu.frequency.",
+            zh: "只有设计值的一半：SMT 兄弟线程在使用同样的单元，在虚拟机里可能看不见它。少几个百分点：定时器中断与 steal。若每周期运算数不变而速率较低，是频率的原因：见 \
+                 cpu.frequency。",
         },
     },
+    related: &["cpu.latency", "cpu.parallelism", "cpu.flops"],
+    differs: Some(Text {
+        en: "par_ops runs 1 to 16 dependent chains of C and prints the best ratio to one chain, the parallelism; the \
+             rate itself is not told. Here independent instructions are timed directly, and cpu.parallelism has the \
+             ratio.",
+        zh: "par_ops 运行 1 到 16 条 C 写成的依赖链，打印对单链的最好比值，即并行度，不给出速率本身。这里直接测互不依赖的指令，比值由 cpu.parallelism 给出。",
+    }),
     axes: &[super::TYPE, super::OP],
     cross: &[Cross { from: Profile::Standard, axes: &["type", "op"] }],
     limit: Limit::None,

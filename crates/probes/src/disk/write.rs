@@ -23,13 +23,33 @@ pub static PROBE: Probe = Probe {
             zh: "日志、检查点和虚拟机镜像都这样写。用缓冲应答的设备在缓冲写满之前看起来很快；长时间负载得到的是其稳态，短时间的测量只能看到开头。",
         },
         reading: Text {
-            en: "4 KiB at depth 1: 10 to 30 µs on NVMe with a write buffer, 0.2 to 2 ms on network volumes, 5 to 15 ms on disks without one. Random and \
-                 sequential differ little on flash at first, and several times once it must erase. \"not reached\" in the note steady says that the \
-                 rate still moved.",
-            zh: "4 KiB、深度 1：有写缓冲的 NVMe 为 10 到 30 µs，网络卷 0.2 到 2 ms，无写缓冲的机械盘 5 到 15 ms。闪存上随机与顺序起初相差不大，需要擦除后相差数倍。\
-                 steady 注记为 not reached 说明速率仍在变化。",
+            en: "A request is done when the device says so, which may hold it in a buffer (disk.fsync asks for more). \
+                 Random and in order differ little on flash at first, and several times once it must erase. \"not \
+                 reached\" in the note steady says that the rate still moved.",
+            zh: "设备说完成即为完成，数据可能还在其缓冲中（disk.fsync 的要求更高）。闪存上随机与顺序起初相差不大，需要擦除后相差数倍。steady 备注为 not reached \
+                 说明速率仍在变化。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), a virtual disk with a cache \
+                 beneath: 4 KiB at depth 1 27 to 33 µs, 17 000 to 25 000 a second; 35 000 to 50 000 at depth 32. By \
+                 their data sheets NVMe with a protected buffer takes 10 to 30 µs; disks without one as long as for \
+                 reading.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（下有缓存的虚拟磁盘）：4 KiB、深度 1 为 27 到 33 µs，即\
+                 每秒 17 000 到 25 000 次；深度 32 为 35 000 到 50 000 次。据数据手册：有掉电保护缓冲的 NVMe 为 10 到 30 µs；没有缓冲的机械盘与读取\
+                 相当。",
+        },
+        causes: Text {
+            en: "A full buffer (a longer run shows it), garbage collection of a full or untrimmed device, a quota, \
+                 write-through set on device or controller (hdparm, a failed battery), RAID 5 or 6, which read before \
+                 they write.",
+            zh: "缓冲已满（较长的运行才能看到）、写满或未 trim 的设备在做垃圾回收、配额、设备或控制器设为直写（hdparm、电池失效）、先读后写的 RAID 5 或 6。",
         },
     },
+    related: &["disk.read", "disk.fsync", "file.write"],
+    differs: Some(Text {
+        en: "As of disk.read: lmdd writes in order through the page cache, and without sync measures memory.",
+        zh: "同 disk.read：lmdd 经页缓存顺序写，不同步时测的是内存。",
+    }),
     axes: &[
         super::PATTERN,
         super::BLOCK,

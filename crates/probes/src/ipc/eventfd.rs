@@ -8,14 +8,16 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two eventfd counters: this process adds one to the first and reads the second, which blocks \
                  until it is more than zero; its child does the opposite. Eight bytes are copied at each call, \
-                 and nothing is queued. The value is one round trip.",
+                 and nothing is queued. The value is one round trip. Percentiles as of \
+                 ipc.pipe.",
             zh: "两个 eventfd 计数器：本进程给第一个加一，然后读第二个，读会阻塞到其大于零；子进程相反。每次\
-                 调用复制八个字节，没有任何排队。数值是一次往返。",
+                 调用复制八个字节，没有任何排队。数值是一次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "The cheapest descriptor by which one process wakes another, and therefore what event loops, \
@@ -24,12 +26,19 @@ pub static PROBE: Probe = Probe {
                  和 io_uring 都用它唤醒。",
         },
         reading: Text {
-            en: "A little below ipc.pipe, since no buffer is filled; the switches are the same. The gap to \
-                 ipc.pipe is what a pipe's buffer costs, the gap to ipc.futex what a descriptor costs.",
-            zh: "略低于 ipc.pipe，因为不必填充缓冲区；切换则相同。与 ipc.pipe 的差是管道缓冲区的代价，与 ipc.futex \
-                 的差是描述符的代价。",
+            en: "A little below ipc.pipe, since no buffer is filled; the switches are the same. The gap to ipc.pipe \
+                 is what a pipe's buffer costs.",
+            zh: "略低于 ipc.pipe，因为不必填充缓冲区；切换则相同。与 ipc.pipe 的差就是管道缓冲区的代价。",
         },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.5 µs on one CPU, 9 to 10.5 \
+                 on two of one cache.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.5 µs，共享缓存的两个 CPU 9 到 10.5。",
+        },
+        causes: Text { en: "As of ipc.pipe.", zh: "同 ipc.pipe。" },
     },
+    related: &["ipc.pipe", "ipc.futex", "sched.wakeup"],
+    differs: None,
     axes: &[super::PLACEMENT],
     cross: &[],
     limit: Limit::None,

@@ -8,14 +8,16 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "Two words in memory that two processes share. This one sets the other's word, wakes it by \
                  FUTEX_WAKE and sleeps by FUTEX_WAIT until its own word is set; its child does the same. Nobody \
-                 spins. The value is one round trip.",
+                 spins. The value is one round trip. Percentiles as of \
+                 ipc.pipe.",
             zh: "两个进程共享内存中的两个字。本进程置位对方的字，用 FUTEX_WAKE 唤醒它，再用 FUTEX_WAIT 睡眠到\
-                 自己的字被置位；子进程也一样。双方都不自旋。数值是一次往返。",
+                 自己的字被置位；子进程也一样。双方都不自旋。数值是一次往返。分位数同\
+                 ipc.pipe。",
         },
         why: Text {
             en: "Under every mutex, condition variable and semaphore of the C library and of language runtimes \
@@ -23,14 +25,25 @@ pub static PROBE: Probe = Probe {
             zh: "C 库和各语言运行时的互斥锁、条件变量、信号量底下都是 futex：这就是线程必须为锁睡眠时的代价。",
         },
         reading: Text {
-            en: "The least that waking and sleeping cost: somewhat below ipc.eventfd on one CPU, since no \
-                 descriptor is looked up. What other ways of communication take beyond it is their own. The \
-                 processes have address spaces of their own, which threads of one process would not have to \
-                 switch.",
-            zh: "唤醒与睡眠的最低代价：同一个 CPU 上略低于 ipc.eventfd，因为不必查找描述符。其他通信方式超出\
-                 的部分是它们自己的开销。两个进程各有地址空间，同一进程的线程则不必切换它。",
+            en: "Four calls and two switches, as ipc.eventfd, and about as much: no descriptor is looked up, but the \
+                 page behind the shared word is (syscall.futex@way=wake_shared). Threads of one process would save \
+                 that and the change of address space.",
+            zh: "四次调用、两次切换，与 ipc.eventfd 相同，代价也相近：不必查找描述符，但要查找共享字背后的页（见 syscall.futex@way=wake_shared）。同一进\
+                 程的线程可省去后者以及地址空间切换。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.72 µs on one CPU, 10 to 16 \
+                 on two of one cache.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.72 µs，共享缓存的两个 CPU 10 到 16。",
+        },
+        causes: Text {
+            en: "As of ipc.pipe. A lock that spins for a while before it sleeps avoids this on two CPUs, and makes it \
+                 worse on one.",
+            zh: "同 ipc.pipe。睡眠之前先自旋一会儿的锁在两个 CPU 上可避免此代价，在一个 CPU 上则更糟。",
         },
     },
+    related: &["syscall.futex", "ipc.eventfd", "sched.context_switch", "cpu.core_to_core"],
+    differs: None,
     axes: &[super::PLACEMENT],
     cross: &[],
     limit: Limit::None,

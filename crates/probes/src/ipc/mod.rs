@@ -31,7 +31,7 @@ const PLACEMENT: Axis = Axis::placements(
     Points::Listed { quick: &["same_cpu"], standard: &["same_cache"], thorough: APART },
 );
 
-/// Axis cpus of the round trips that stand for all in the quick profile.
+/// Axis cpus of the round trip that stands for all in the quick profile.
 const PLACEMENT_TOLD: Axis = Axis::placements(
     "cpus",
     "same_cpu",
@@ -59,7 +59,7 @@ const BLOCK_BYTES: u64 = 64 << 10;
 const STEP_BYTES: u64 = 4096;
 
 /// The CPUs of the child; this process is on the first of the case's.
-fn other_party(case: &Case) -> Result<Vec<usize>> {
+pub(crate) fn other_party(case: &Case) -> Result<Vec<usize>> {
     let cpus = case.thread_cpus();
     let theirs = match case.param::<String>("cpus")?.as_str() {
         "free" => &cpus[..],
@@ -73,10 +73,13 @@ fn refused(error: io::Error) -> Stop {
     Stop::skipped(format!("two processes cannot be connected so: {error}"))
 }
 
+/// Further quantities of the round trips.
+const TAILS: &[Quantity] = &[Quantity::P50, Quantity::P99, Quantity::P999];
+
 /// Times an exchange there and back; one that cannot be made is the host's lack.
 fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
-    case.time(|| exchange.there_and_back())
+    case.time_and_tails(|| exchange.there_and_back())
 }
 
 /// Times one hand-over of an exchange: half of a round trip.

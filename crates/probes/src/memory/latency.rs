@@ -30,15 +30,40 @@ pub static PROBE: Probe = Probe {
             zh: "树、哈希表、链表和解释器都在追指针。决定它们速度的是延迟而不是带宽，而 L1 与 DRAM 之间的延迟相差上百倍。",
         },
         reading: Text {
-            en: "4 or 5 core cycles in L1d, 12 to 18 in L2, 40 to 80 in L3, 70 to 130 ns in DRAM of one socket. Steps stand \
-                 where a level ends. random above in_page is the price of TLB misses; base pages above pmd likewise. A \
-                 small stride looks faster than random beyond L2, because prefetchers guess it. In a guest the L3 is \
-                 shared with neighbours: a wide interval there is theirs.",
-            zh: "L1d 为 4 到 5 个核心周期，L2 12 到 18，L3 40 到 80，单路 DRAM 70 到 130 ns。台阶处即某一级的边界。random \
-                 高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页也是如此。小步长在 L2 之外看起来比 random 快，\
-                 因为预取器能猜中。虚拟机里 L3 与邻居共享：那里的宽区间来自邻居。",
+            en: "Steps stand where a level ends. random above in_page is the price of TLB misses; base pages above \
+                 pmd likewise. A small stride looks faster than random beyond L2, because prefetchers guess it. In a \
+                 guest the L3 is shared with neighbours: a wide interval there is theirs.",
+            zh: "台阶处即某一级的边界。random 高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页也是如此。小步长在 L2 之外看起来比 random 快，因\
+                 为预取器能猜中。虚拟机里 L3 与邻居共享：那里的宽区间来自邻居。",
+        },
+        typical: Text {
+            en: "In core cycles L1d 4 or 5 and L2 12 to 18 (Intel's and AMD's optimisation manuals), L3 40 to 80; in \
+                 DRAM 81 ns on a 2-socket Cascade Lake server (published run of Memory Latency Checker). A Core \
+                 i5-2520M of 2011: 1.34, 4.0 and 10 to 12 ns, DRAM 55. Measured with hostmark on a 2-CPU KVM guest \
+                 (Cascade Lake, Linux 6.18): 1.29 ns (4.0 cycles), 4.52 (14.0), 20 to 27, and 115 to 125 in DRAM, 161 \
+                 with base pages, 9 at stride 64.",
+            zh: "以核心周期计，L1d 为 4 或 5，L2 为 12 到 18（Intel 与 AMD 的优化手册），L3 为 40 到 80；双路 Cascade Lake 服务器的 DRAM 为 \
+                 81 ns（Memory Latency Checker 的公开结果）。2011 年的 Core i5-2520M：1.34、4.0、10 到 12 ns，DRAM 55。用 \
+                 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1.29 ns（4.0 个周期）、4.52（14.0）、20 到 27，DRAM \
+                 115 到 125，基本页 161，步长 64 时为 9。",
+        },
+        causes: Text {
+            en: "Base pages where huge ones would do (THP=madvise or never), also on the host below a guest; \
+                 neighbours in a shared L3; memory of the other node; a power-saving uncore or memory clock; sub-NUMA \
+                 modes set otherwise than assumed. L1d over 5 cycles: a disturbed core, or a chain that does not fit.",
+            zh: "本可用大页却用基本页（THP 为 madvise 或 never），也包括虚拟机之下的宿主机；共享 L3 中的邻居；内存位于另一节点；非核心或内存频率节能；sub-NUMA \
+                 模式与预期不同。L1d 超过 5 个周期：核心受扰，或链装不下。",
         },
     },
+    related: &["memory.hierarchy", "memory.tlb", "memory.parallelism", "memory.loaded_latency", "memory.numa_latency"],
+    differs: Some(Text {
+        en: "lat_mem_rd goes by a fixed stride, which prefetchers follow: its 128 bytes may show a tenth of DRAM's \
+             latency; its -t takes random order in base pages, as page=base here. It reports the smallest of its \
+             repetitions, hostmark the median of several processes. At the same pattern both agree within 3 % \
+             (docs/accuracy.md).",
+        zh: "lat_mem_rd 用固定步长，预取器跟得上：其 128 字节可能只显示 DRAM 延迟的十分之一；其 -t 在基本页中按随机顺序，相当于这里的 page=base。它报告各次重复\
+             的最小值，hostmark 报告多个进程的中位数。相同模式下两者相差 3 % 以内（见 docs/accuracy.md）。",
+    }),
     axes: &[
         Axis::size("size", "67108864", Points::OfHost(sizes)),
         Axis::choice(

@@ -24,7 +24,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::Refused;
 use crate::kernels::bandwidth::Reach;
-use crate::kernels::chase::Chain;
 
 /// Axis page: what backs the buffer.
 const PAGE: Axis =
@@ -37,6 +36,17 @@ const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
 /// Axis size of a bandwidth.
 const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes));
 
+/// Axis kernel of what stores: plain by width and order, past the caches, by one instruction, and the C library's.
+const STORE_KERNEL: Axis = Axis::choice(
+    "kernel",
+    "best",
+    Points::Listed {
+        quick: &["best", "scalar"],
+        standard: &["sse2", "avx2", "avx512", "avx2-prefetch", "avx2-streams", "neon", "sve", "nt", "rep", "libc"],
+        thorough: &[],
+    },
+);
+
 /// 1, 2, 4 … and all usable CPUs.
 fn threads(host: &HostFacts, _: Profile) -> Vec<u64> {
     let all = host.usable_cpus().len() as u64;
@@ -48,7 +58,7 @@ fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     const QUICK_KIB: [u64; 4] = [16, 256, 4096, 65536];
     const REFERENCE_KIB: [u64; 16] =
         [4, 8, 32, 48, 64, 128, 192, 512, 1024, 2048, 2560, 3072, 8192, 16384, 32768, 131_072];
-    const THOROUGH_KIB: [u64; 3] = [262_144, 524_288, 1_048_576];
+    const THOROUGH_KIB: [u64; 2] = [262_144, 1_048_576];
     let quarters: &[u64] = if profile == Profile::Quick { &[1, 2] } else { &[1, 2, 4, 8] };
     let of_cache = |cache: &CacheFact| quarters.iter().map(|quarters| cache.size_bytes * quarters / 4 / 1024).collect();
     let largest = largest(host, profile);
@@ -93,17 +103,6 @@ fn reach(case: &Case, bytes: u64) -> Reach {
         _ if bytes <= case.llc_bytes() => Reach::Caches,
         _ => Reach::Memory,
     }
-}
-
-/// Nanoseconds a load of the fastest of `times` walks of `loads` through the nodes at `offsets`, after one that is not
-/// timed: what disturbs only adds.
-fn fastest_ns(clock: &Clock, memory: &mut [u8], offsets: &[usize], loads: usize, times: usize) -> Result<f64> {
-    let chain = Chain::through(memory, offsets);
-    let mut chain = chain.map_err(|refused| Stop::failed(format!("cannot {refused}")))?;
-    let loads = loads as u64;
-    chain.walk(loads);
-    let walk = |_| clock.time(|| chain.walk(loads));
-    Ok((0..times).map(walk).fold(f64::INFINITY, f64::min) / loads as f64)
 }
 
 /// The kernel that the case's axis `kernel` names, or the best one; and its name, noted.

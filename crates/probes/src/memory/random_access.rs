@@ -27,13 +27,28 @@ pub static PROBE: Probe = Probe {
             zh: "哈希表、分散更新和图分析都只碰单个字。在虚拟机中该循环从不离开用户态：与本机值并列，即为嵌套分页给内存访问单独带来的开销。",
         },
         reading: Text {
-            en: "With 1 MiB and blocks of 1 KiB 1 to 2 ns on most cores: a block comes into L1 by its first misses. Blocks as large \
-                 as the memory show a level's own rate: in DRAM 5 to 15 ns, a latency shared by 10 or more outstanding misses. \
-                 Stores to lines that are not cached cost about twice as much there. base above pmd is the price of page walks.",
-            zh: "1 MiB、1 KiB 块时多数核心为 1 到 2 ns：块由最初几次缺失进入 L1。块与内存一样大时显示该级自身的速率：DRAM 中 5 到 15 ns，即一次\
-                 延迟由 10 个以上未完成缺失分摊。对未缓存行的存储在那里约贵一倍。base 高出 pmd 的部分是页表遍历的代价。",
+            en: "With small blocks the first misses bring a block into L1, and the rest hit. Blocks as large as the \
+                 memory (block=all) show a level's own rate: a latency shared by the outstanding misses. base above \
+                 pmd is the price of page walks.",
+            zh: "块小时，最初几次缺失把块带入 L1，其余都命中。块与内存一样大时（block=all）显示该级自身的速率：一次延迟由未完成的缺失分摊。base 高出 pmd 的部分是页表\
+                 遍历的代价。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): with 1 MiB and blocks of 1 \
+                 KiB 0.45 to 0.6 ns a read and 0.74 a write, 2 core cycles, which is the loop's own pace. 64 MiB with \
+                 block=all, in DRAM: 14 ns a read, near memory.latency over memory.parallelism.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1 MiB、1 KiB 块时每次读 0.45 到 0.6 ns，写 0.74 \
+                 ns，约 2 个核心周期，即循环自身的节奏。64 MiB、block=all（DRAM 中）：每次读 14 ns，接近 memory.latency 除以 \
+                 memory.parallelism。",
+        },
+        causes: Text {
+            en: "Base pages beyond the TLB's reach; in a guest nested page tables, which double the walk; stores to \
+                 lines that are not cached, which cost a read and a write back each; neighbours.",
+            zh: "超出 TLB 覆盖范围的基本页；虚拟机里的嵌套页表使遍历加倍；对未缓存行的存储各要一次读取和一次写回；邻居。",
         },
     },
+    related: &["memory.latency", "memory.parallelism", "memory.tlb"],
+    differs: None,
     axes: &[
         Axis::choice("op", "read", Points::Listed { quick: &["read", "write"], standard: &[], thorough: &[] }),
         Axis::size(

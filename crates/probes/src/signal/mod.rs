@@ -2,5 +2,6 @@
 
 mod handle;
 mod install;
+mod round_trip;
 
-crate::group!("signal": install handle);
+crate::group!("signal": install handle round_trip);

@@ -27,13 +27,27 @@ pub static PROBE: Probe = Probe {
             zh: "锁、条件变量和通道都建立在 futex 上。无竞争的锁只需两次原子操作；被认为有竞争的锁还要付唤醒的代价，不论是否真有人在等。",
         },
         reading: Text {
-            en: "lock: twice cpu.atomic, 5 to 20 ns. wake and wait: syscall.null and 15 to 60 ns more for the hash of the word and its bucket; \
-                 wake_shared another 20 to 60 ns, as the kernel has to find the page behind the address. Since Linux 3.14 a bucket without \
-                 waiters is not locked; a wake at several times syscall.null points to seccomp or auditing.",
-            zh: "lock：cpu.atomic 的两倍，5 到 20 ns。wake 与 wait：syscall.null 再加 15 到 60 ns，用于计算字的散列并找到桶；wake_shared 再加 20 到 60 ns，因为内核要找出地址背后的页。\
-                 没有等待者的桶不会被加锁；若 wake 是 syscall.null 的数倍，多与 seccomp 或审计有关。",
+            en: "lock is two atomic operations and no kernel. wake and wait are syscall.null, the hash of the word \
+                 and its bucket; wait also reads the word with the bucket locked, and wake_shared has to find the \
+                 page behind the address.",
+            zh: "lock 是两次原子操作，不进内核。wake 与 wait 是 syscall.null 加上字的散列及其桶；wait 还要在锁住桶的情况下读取该字，wake_shared 要找出\
+                 地址背后的页。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): lock 14 ns, twice cpu.atomic \
+                 and a little; wake 135 to 138 ns, wait 201, wake_shared 204.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：lock 14 ns，比两次 cpu.atomic 略多；wake 135 到 \
+                 138 ns，wait 201，wake_shared 204。",
+        },
+        causes: Text {
+            en: "seccomp or auditing; many processes whose words fall into few buckets (256 for each CPU; since Linux \
+                 6.16 a process may have its own). A lock far above twice cpu.atomic is a library's bookkeeping.",
+            zh: "seccomp 或审计；许多进程的字落入少数桶（每个 CPU 256 个，Linux 6.16 起进程可以有自己的桶）。若 lock 远高于 cpu.atomic 的两倍，是库自身\
+                 的记账。",
         },
     },
+    related: &["cpu.atomic", "ipc.futex", "syscall.null"],
+    differs: None,
     axes: &[Axis::choice(
         "way",
         "wake",

@@ -16,7 +16,7 @@ mod write_null;
 crate::group!("syscall": null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex);
 
 use hostmark_engine::prelude::*;
-use sys::lookup::{self, KernelPath};
+use sys::lookup::KernelPath;
 use sys::readiness::{self, Descriptors};
 
 /// Axis descriptors: how many are asked about at once.
@@ -26,14 +26,19 @@ const DESCRIPTORS: Axis = Axis::count(
     Points::Listed { quick: &["100"], standard: &["10", "250", "500"], thorough: &[] },
 );
 /// Axis kind: what they are descriptors of.
-const KIND: Axis = Axis::choice("kind", "tcp", Points::Listed { quick: &["tcp"], standard: &["file"], thorough: &[] });
+const KIND: Axis =
+    Axis::choice("kind", "tcp", Points::Listed { quick: &["tcp"], standard: &["file", "pipe"], thorough: &[] });
 
 /// The descriptors that the case's axes name.
-fn descriptors(case: &Case) -> Result<Descriptors> {
+fn descriptors(case: &mut Case) -> Result<Descriptors> {
     let count: usize = case.param("descriptors")?;
     let many = |error| Stop::skipped(format!("{count} descriptors cannot be had: {error}"));
     match case.param::<String>("kind")?.as_str() {
         "file" => {
+            let path = case.memory_dir()?.join("file");
+            Descriptors::of_file(&std::fs::File::create(path)?.into(), count).map_err(many)
+        }
+        "pipe" => {
             let (ready, _) = readiness::ready_pipe()?;
             Descriptors::of_file(&ready, count).map_err(many)
         }
@@ -41,16 +46,25 @@ fn descriptors(case: &Case) -> Result<Descriptors> {
     }
 }
 
-/// A file as many directories below the scratch directory as the axis `depth` says; its filesystem is noted.
-fn file_below(case: &mut Case) -> Result<KernelPath> {
+/// Axis depth: directories on the way, of which the round's own is the first.
+const DEPTH: Axis =
+    Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "16"], thorough: &["64"] });
+
+/// Files of one byte at the case's place, as many directories below it as the axis `depth` says.
+fn files_below(case: &mut Case, count: usize) -> Result<Vec<KernelPath>> {
     let depth: usize = case.param("depth")?;
-    let scratch = case.scratch_dir()?;
-    case.note("filesystem", lookup::filesystem(&scratch)?);
-    let mut path = scratch;
-    // The scratch directory is the first.
-    path.extend(std::iter::repeat_n("d", depth.saturating_sub(1)));
-    std::fs::create_dir_all(&path)?;
-    path.push("file");
-    std::fs::write(&path, "x")?;
-    Ok(KernelPath::new(&path)?)
+    let mut directory = crate::place::directory(case)?;
+    directory.extend(std::iter::repeat_n("d", depth.saturating_sub(1)));
+    std::fs::create_dir_all(&directory)?;
+    let made = |number: usize| {
+        let path = directory.join(format!("file{number}"));
+        std::fs::write(&path, "x")?;
+        Ok(KernelPath::new(&path)?)
+    };
+    (0..count).map(made).collect()
+}
+
+/// One of them.
+fn file_below(case: &mut Case) -> Result<KernelPath> {
+    files_below(case, 1)?.pop().ok_or_else(|| Stop::failed("one file was asked for, and none made"))
 }

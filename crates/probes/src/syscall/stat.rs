@@ -5,15 +5,17 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "stat", zh: "查询文件状态 stat" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "newfstatat by the system-call instruction, on a file `depth` directories below the scratch directory. All of \
-                 the path is cached, so that no device is asked; the filesystem is noted.",
-            zh: "用系统调用指令对临时目录下 `depth` 层目录中的文件执行 newfstatat。路径全部在缓存中，不访问设备；文件系统记录在备注中。",
+            en: "newfstatat by the system-call instruction, on a file `depth` directories deep in a directory on a tmpfs, or with \
+                 place=scratch in the one that --scratch names. All of the path is cached, so that no device is asked; the \
+                 filesystem is noted.",
+            zh: "用系统调用指令对 tmpfs 上一个目录下 `depth` 层深处的文件执行 newfstatat；place=scratch 时则在 --scratch 所指的目录中。\
+                 路径全部在缓存中，不访问设备；文件系统记录在备注中。",
         },
         why: Text {
             en: "Build systems, web servers and package managers ask for the status of thousands of files that they then do not \
@@ -21,13 +23,33 @@ pub static PROBE: Probe = Probe {
             zh: "构建系统、Web 服务器和包管理器会查询成千上万个并不打开的文件的状态。其代价在于路径查找：逐级目录，每级检查一次权限。",
         },
         reading: Text {
-            en: "3 to 6 times syscall.null with one directory, and 15 to 40 ns for each further one. Much more points to security \
-                 modules, auditing, or an overlay or network filesystem that has to ask others.",
-            zh: "一级目录时为 syscall.null 的 3 到 6 倍，每多一级再加 15 到 40 ns。明显更高则与安全模块、审计，或需要询问他方的 overlay、 \
-                 网络文件系统有关。",
+            en: "A fixed part for copying the path in and 144 bytes out, and one for each directory: a hash of its \
+                 name, a look into the directory cache and a permission check. syscall.fstat is the same without the \
+                 walk. A local filesystem costs nearly what a tmpfs does, since the kernel's cache of names answers \
+                 for both.",
+            zh: "固定部分是复制路径进来、复制 144 字节出去；另一部分按目录计：名字的散列、查目录项缓存和权限检查。syscall.fstat 是去掉路径查找后的同一件事。本地文件系\
+                 统与 tmpfs 相差无几，因为两者都由内核的名字缓存应答。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), ext4: 500 to 512 ns with one \
+                 directory, 5.5 times syscall.null, and 35 to 40 ns for each further one.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（ext4）：一级目录 500 到 512 ns，为 syscall.null \
+                 的 5.5 倍，每多一级再加 35 到 40 ns。",
+        },
+        causes: Text {
+            en: "Security modules and auditing, which look at every component; an overlay or network filesystem that \
+                 has to ask others; a path through many mount points or symbolic links; a directory cache that memory \
+                 pressure has emptied.",
+            zh: "逐级检查的安全模块与审计；需要询问他方的 overlay、网络文件系统；经过许多挂载点或符号链接的路径；因内存紧张而被清空的目录项缓存。",
         },
     },
-    axes: &[Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "16"], thorough: &[] })],
+    related: &["syscall.fstat", "syscall.open_close", "syscall.null"],
+    differs: Some(Text {
+        en: "lat_syscall stat takes a file in FSDIR, wherever that lies and however deep, and does not tell; here it \
+             lies on a tmpfs by default, depth and place are axes, and the filesystem is noted.",
+        zh: "lat_syscall stat 取 FSDIR 中的文件，位于何处、有多深都不说明；这里默认在 tmpfs 上，深度与位置都是轴，并注明文件系统。",
+    }),
+    axes: &[super::DEPTH, crate::place::PLACE],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,

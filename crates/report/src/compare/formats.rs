@@ -5,7 +5,8 @@ use hostmark_model::Text;
 use super::Comparison;
 use crate::RenderOptions;
 use crate::html;
-use crate::render::{console, markdown};
+use crate::render::comparison::markdown;
+use crate::render::console;
 
 /// A format of comparisons.
 #[derive(Debug)]

@@ -159,15 +159,16 @@ fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &
             say(format!("{key}: {before} → {after}"), format!("{key}：{before} → {after}"));
         }
     }
-    for (value, en, zh) in [(old_value, "on the base", "基准一方"), (new_value, "on the other side", "另一方")] {
-        let Some(value) = value else { continue };
-        let share = value.disturbed as f64 / value.samples.max(1) as f64;
-        if share >= DISTURBED_SHARE {
-            say(
-                format!("{} of its samples were disturbed {en}", percent(share)),
-                format!("{zh}有 {} 的样本受扰", percent(share)),
-            );
-        }
+    let share = |value: &Option<Value>| {
+        value.as_ref().map_or(0.0, |value| value.disturbed as f64 / value.samples.max(1) as f64)
+    };
+    let (before, after) = (share(old_value), share(new_value));
+    if before.max(after) >= DISTURBED_SHARE {
+        let (before, after) = (percent(before), percent(after));
+        say(
+            format!("disturbed samples: {before} on the base, {after} on the other side"),
+            format!("受扰样本：基准一方 {before}，另一方 {after}"),
+        );
     }
     let all = || old.iter().chain(new).filter_map(Found::measured);
     if all().any(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution)) {

@@ -3,12 +3,19 @@
 mod csv;
 mod html;
 mod json;
+mod jsonl;
 mod lmbench;
 mod lmbench_result;
-mod stream;
+mod markdown;
+mod openbenchmarking;
+mod overhead;
+mod prometheus;
+pub(crate) mod stream;
 mod table;
 
 use hostmark_model::{Run, Text};
+
+pub use overhead::over as overhead_over;
 
 use crate::RenderOptions;
 
@@ -23,7 +30,7 @@ pub struct Format {
     pub render: Render,
 }
 
-/// How a format is written; the text ends with a line break.
+/// How a format is written; the text ends with a line break, or is empty where there is no line.
 #[derive(Debug, Clone, Copy)]
 pub enum Render {
     /// One run.
@@ -53,8 +60,20 @@ impl Format {
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] =
-    &[table::FORMAT, html::FORMAT, json::FORMAT, csv::FORMAT, stream::FORMAT, lmbench::FORMAT, lmbench_result::FORMAT];
+pub static FORMATS: &[Format] = &[
+    table::FORMAT,
+    html::FORMAT,
+    json::FORMAT,
+    jsonl::FORMAT,
+    csv::FORMAT,
+    markdown::FORMAT,
+    prometheus::FORMAT,
+    openbenchmarking::FORMAT,
+    stream::FORMAT,
+    lmbench::FORMAT,
+    lmbench_result::FORMAT,
+    overhead::FORMAT,
+];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

@@ -1,4 +1,5 @@
-//! The table that STREAM 5.10 prints, from the passes of memory.stream: best rate, mean, least and greatest time.
+//! The table that STREAM 5.10 prints, from the passes of memory.stream or from what STREAM itself printed: best rate, mean,
+//! least and greatest time.
 
 use std::fmt::Write;
 
@@ -7,6 +8,7 @@ use hostmark_model::{CaseRecord, Measured, Outcome, Params, Run, Text};
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
+use crate::import::stream as imported;
 
 /// For scripts that read STREAM's output, and for eyes that know it.
 pub(super) const FORMAT: Format = Format {
@@ -21,16 +23,16 @@ pub(super) const FORMAT: Format = Format {
 /// The probe, its axis of kernels, and these in STREAM's order with the bytes that count for an element.
 const PROBE: &str = "memory.stream";
 const KERNEL: &str = "kernel";
-const KERNELS: [(&str, &str, f64); 4] =
+pub(crate) const KERNELS: [(&str, &str, f64); 4] =
     [("copy", "Copy:", 16.0), ("scale", "Scale:", 16.0), ("add", "Add:", 24.0), ("triad", "Triad:", 24.0)];
 
 const RULE: &str = "-------------------------------------------------------------\n";
 
 fn render(run: &Run, _: &RenderOptions) -> String {
     let mut tables: Vec<(Params, Vec<&CaseRecord>)> = Vec::new();
-    for case in run.cases.iter().filter(|case| case.probe == PROBE) {
+    for case in run.cases.iter().filter(|case| case.probe == PROBE || case.probe == imported::PROBE) {
         let rest = Params(case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect());
-        match tables.iter_mut().find(|(known, _)| *known == rest) {
+        match tables.iter_mut().find(|(known, cases)| *known == rest && cases[0].probe == case.probe) {
             Some((_, cases)) => cases.push(case),
             None => tables.push((rest, vec![case])),
         }
@@ -45,8 +47,13 @@ fn table(rest: &Params, cases: &[&CaseRecord]) -> String {
     let mut text = String::from(RULE);
     // Writing to a string cannot fail.
     let points: Vec<String> = rest.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    let _ = writeln!(text, "{PROBE}: {}", visible(&points.join(", ")));
-    let noted = |key: &str| cases.iter().find_map(|case| number(case.measured()?, key));
+    let probe = cases.first().map_or(PROBE, |case| case.probe.as_str());
+    let _ = writeln!(text, "{probe}: {}", visible(&points.join(", ")));
+    // What STREAM itself was told stands in the case's id.
+    let noted = |key: &str| {
+        let noted = cases.iter().find_map(|case| number(case.measured()?, key));
+        noted.or_else(|| rest.get(key)?.parse().ok())
+    };
     if let Some(elements) = noted("elements") {
         let mib = elements * 8.0 / f64::from(1 << 20);
         let _ = writeln!(text, "Array size = {elements} (elements), memory per array = {mib:.1} MiB");
@@ -89,6 +96,12 @@ struct Times {
 impl Times {
     /// Every sample is the rate of one pass; the first of each round is thrown away already, as STREAM's first is.
     fn of(measured: &Measured, bytes_per_element: f64) -> Option<Times> {
+        if let [Some(mean), Some(least), Some(greatest)] = imported::TIMES.map(|name| measured.also.get(name)) {
+            // Of several outputs of STREAM the best of each.
+            let (mean, least, greatest) = (mean.estimate.min, least.estimate.min, greatest.estimate.max);
+            let best = measured.estimate.max / 1e6;
+            return Some(Times { best, mean: mean / 1e9, least: least / 1e9, greatest: greatest / 1e9 });
+        }
         let bytes = number(measured, "elements")? * bytes_per_element;
         let rates: Vec<f64> = measured.samples.iter().flatten().copied().filter(|rate| *rate > 0.0).collect();
         let best = rates.iter().copied().reduce(f64::max)?;
@@ -101,6 +114,12 @@ impl Times {
 
 fn number(measured: &Measured, key: &str) -> Option<f64> {
     measured.notes.get(key)?.parse().ok()
+}
+
+/// The best rate, units of 10^6 bytes a second, and the mean time of a pass, s, of a case of one kernel.
+pub(crate) fn best_rate_and_mean_time(case: &CaseRecord) -> Option<(f64, f64)> {
+    let (_, _, bytes) = KERNELS.iter().find(|(kernel, ..)| case.params.get(KERNEL) == Some(*kernel))?;
+    Times::of(case.measured()?, *bytes).map(|times| (times.best, times.mean))
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn conclusion(run: &Run, operation: &Operation) -> Option<Conclusion> {
             operation.remark.zh
         ),
     };
-    Some(Conclusion { text, cases })
+    Some(Conclusion { text, cases, cost: 0.0 })
 }
 
 /// The point that stands for a level: of those well inside it, over the level before, the one in the middle; in memory

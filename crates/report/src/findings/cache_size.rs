@@ -48,5 +48,5 @@ fn conclusion(run: &Run, level: Level) -> Option<Conclusion> {
             zh: format!("{name} 标称 {says}，但延迟直到 {holds} 才上升：虚拟机监控程序所描述的缓存与实际硬件不符。"),
         }
     };
-    Some(Conclusion { text, cases: level.case(run).map(|case| case.id.clone()).into_iter().collect() })
+    Some(Conclusion { text, cases: level.case(run).map(|case| case.id.clone()).into_iter().collect(), cost: 0.0 })
 }

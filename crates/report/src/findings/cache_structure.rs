@@ -26,7 +26,7 @@ fn conclusions(run: &Run, level: &Level) -> Vec<Conclusion> {
     let Some(reported) = level.reported(run) else { return Vec::new() };
     let cases: Vec<String> = level.case(run).map(|case| case.id.clone()).into_iter().collect();
     let texts = [line(run, level, reported), ways(run, level, reported)];
-    texts.into_iter().flatten().map(|text| Conclusion { text, cases: cases.clone() }).collect()
+    texts.into_iter().flatten().map(|text| Conclusion { text, cases: cases.clone(), cost: 0.0 }).collect()
 }
 
 fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> {

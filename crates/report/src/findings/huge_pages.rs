@@ -2,6 +2,7 @@
 
 use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
 
+use super::evidence::lost;
 use super::{Conclusion, Rule};
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
@@ -31,9 +32,9 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let Some((base, huge)) = largest_pair(run) else { return Vec::new() };
     let (Some(slow), Some(fast)) = (estimate(base), estimate(huge)) else { return Vec::new() };
     let slower = slow.median / fast.median - 1.0;
-    // Intervals that overlap prove nothing; a run without intervals is taken at its word.
-    let overlap = matches!((slow.ci_low, fast.ci_high), (Some(low), Some(high)) if low <= high);
-    if slower.is_nan() || slower <= WORTH_SAYING || overlap {
+    // Intervals that overlap prove nothing, nor do values without one.
+    let is_apart = matches!((slow.ci_low, fast.ci_high), (Some(low), Some(high)) if low > high);
+    if slower.is_nan() || slower <= WORTH_SAYING || !is_apart {
         return Vec::new();
     }
     let (times, base_ns, huge_ns) = (
@@ -51,7 +52,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
              内存占用大且未主动申请大页的程序要为页表遍历付出这一代价。"
         ),
     };
-    vec![Conclusion { text, cases: vec![base.id.clone(), huge.id.clone()] }]
+    vec![Conclusion { text, cases: vec![base.id.clone(), huge.id.clone()], cost: lost(slow.median, fast.median) }]
 }
 
 fn estimate(case: &CaseRecord) -> Option<&Estimate> {

@@ -3,11 +3,25 @@
 mod bandwidth_steps;
 mod cache_size;
 mod cache_structure;
+mod clock_read;
+mod copies;
+mod disk_cache;
+mod evidence;
+mod governor;
 pub mod host;
 mod huge_pages;
+mod memory_modules;
+mod mitigations;
 mod neighbours;
+mod noise;
 mod pipe_capacity;
+mod quota;
+mod scaling;
+mod shared_cores;
+mod steal;
+mod swap;
 mod sync_latency;
+mod timers;
 mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
@@ -17,8 +31,11 @@ use hostmark_model::{Finding, Run, Text};
 pub struct Conclusion {
     /// What was seen and what probably causes it.
     pub text: Text<String>,
-    /// The cases it stands on.
+    /// The cases it stands on; none where it stands on the host's facts alone.
     pub cases: Vec<String>,
+    /// What it costs: the share of its time that a program loses which does what the cases do; 0 where nothing is lost and
+    /// only a shape is explained.
+    pub cost: f64,
 }
 
 /// A rule that draws conclusions from a run.
@@ -26,7 +43,7 @@ pub struct Conclusion {
 pub struct Rule {
     /// Its stable name.
     pub id: &'static str,
-    /// The probes that it reads; the CLI's tests hold them against the catalogue.
+    /// The probes that it reads, none where it reads the host or every case; the CLI's tests hold them against the catalogue.
     pub probes: &'static [&'static str],
     /// What to do about it, where something can be done.
     pub cure: Option<Text>,
@@ -34,11 +51,24 @@ pub struct Rule {
     pub draw: fn(&Run) -> Vec<Conclusion>,
 }
 
-/// Every rule: first what can be changed, what costs most before the rest; then what explains the shape of the curves.
+/// Every rule. Findings are ordered by what they cost; this is the order of those that cost the same: first what can be
+/// changed, then what explains the shape of the curves.
 pub static RULES: &[&Rule] = &[
+    &quota::RULE,
+    &steal::RULE,
     &huge_pages::RULE,
     &neighbours::RULE,
+    &governor::RULE,
+    &mitigations::RULE,
+    &clock_read::RULE,
+    &timers::RULE,
+    &noise::RULE,
+    &shared_cores::RULE,
+    &scaling::RULE,
+    &memory_modules::RULE,
     &sync_latency::RULE,
+    &swap::RULE,
+    &disk_cache::RULE,
     &cache_size::RULE,
     &cache_structure::RULE,
     &bandwidth_steps::RULE,
@@ -46,7 +76,7 @@ pub static RULES: &[&Rule] = &[
     &pipe_capacity::RULE,
 ];
 
-/// What follows from a run, in the order of [`RULES`].
+/// What follows from a run, what costs most first.
 pub fn findings(run: &Run) -> Vec<Finding> {
     let of_rule = |rule: &&'static Rule| {
         let rule = *rule;
@@ -55,14 +85,22 @@ pub fn findings(run: &Run) -> Vec<Finding> {
             text: conclusion.text,
             cure: rule.cure.map(|cure| cure.to_owned_text()),
             cases: conclusion.cases,
+            // A quotient of two values that are above zero; nothing can cost less than nothing, or more than all.
+            cost: if conclusion.cost.is_nan() { 0.0 } else { conclusion.cost.clamp(0.0, 1.0) },
         })
     };
-    RULES.iter().flat_map(of_rule).collect()
+    dearest_first(RULES.iter().flat_map(of_rule).collect())
+}
+
+/// By cost, and those that cost the same in their order.
+fn dearest_first(mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.sort_by(|one, other| other.cost.total_cmp(&one.cost));
+    findings
 }
 
 /// What follows from a run as this version sees it, and what the run carries from rules that this version lacks.
 pub fn findings_and_kept(run: &Run) -> Vec<Finding> {
     let mut all = findings(run);
     all.extend(run.findings.iter().filter(|kept| RULES.iter().all(|rule| rule.id != kept.id)).cloned());
-    all
+    dearest_first(all)
 }

@@ -22,6 +22,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn draw(run: &Run) -> Vec<Conclusion> {
     let (mut en, mut zh, mut cases) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cost = 0.0_f64;
     for level in LEVELS {
         let Some(case) = level.case(run) else { continue };
         let Some(measured) = case.measured() else { continue };
@@ -32,6 +33,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         if best > 0.0 && behind > 0.0 && (behind > WORTH_SAYING || is_flagged) {
             let name = level.name;
             let [best, median] = [best, median].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+            cost = cost.max(behind);
             let behind = percent(behind);
             en.push(format!("{name} {best} in the best round against {median} in the median ({behind})"));
             zh.push(format!("{name} 最佳一轮 {best}，中位数 {median}（差 {behind}）"));
@@ -46,5 +48,5 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         en: format!("Rounds of the same case differ by more than the hardware does: {en}. Neighbours, most likely."),
         zh: format!("同一用例各轮之间的差异超出硬件本身：{zh}。很可能是邻居造成的。"),
     };
-    vec![Conclusion { text, cases }]
+    vec![Conclusion { text, cases, cost }]
 }

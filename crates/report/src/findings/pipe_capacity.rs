@@ -2,6 +2,7 @@
 
 use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
+use super::evidence::lost;
 use super::{Conclusion, Rule};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
@@ -62,5 +63,6 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
              在中途阻塞：每装满一次管道，双方都要睡眠、唤醒并切换；此外每个字节还要复制两次，进内核一次，出内核一次。{rest_zh}"
         ),
     };
-    Some(Conclusion { text, cases: vec![best.case.id.clone(), first.case.id.clone()] })
+    let cost = lost(median(&best), median(&first));
+    Some(Conclusion { text, cases: vec![best.case.id.clone(), first.case.id.clone()], cost })
 }

@@ -2,12 +2,14 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
+use super::evidence::lost;
 use super::{Conclusion, Rule};
 use crate::format::value;
 
 const SYNC: &str = "disk.fsync";
-/// The case of etcd's own record size.
+/// The case of etcd's own record size, in a file that is made ready as etcd does it.
 const BLOCK: (&str, &str) = ("block", "2300");
+const SPACE: (&str, &str) = ("space", "preallocated");
 /// What etcd's hardware guide asks the 99th percentile of fdatasync to stay under, ns.
 const MOST_NS: f64 = 10e6;
 
@@ -23,7 +25,10 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn draw(run: &Run) -> Vec<Conclusion> {
-    let is_asked = |case: &&hostmark_model::CaseRecord| case.probe == SYNC && case.params.get(BLOCK.0) == Some(BLOCK.1);
+    let is_asked = |case: &&hostmark_model::CaseRecord| {
+        let is_at = |(axis, value): (&str, &str)| case.params.get(axis) == Some(value);
+        case.probe == SYNC && is_at(BLOCK) && is_at(SPACE)
+    };
     let Some(case) = run.cases.iter().find(is_asked) else { return Vec::new() };
     let Some(p99) = case.measured().and_then(|measured| measured.also.get("p99")) else { return Vec::new() };
     let estimate = &p99.estimate;
@@ -46,5 +51,6 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             "该文件系统{verdict_zh} etcd 等共识存储的要求：追加并 fdatasync 每一百次有一次达到 {took} 或更长，而它们要求低于 10 ms。"
         ),
     };
-    vec![Conclusion { text, cases: vec![case.id.clone()] }]
+    let cost = lost(estimate.median, MOST_NS);
+    vec![Conclusion { text, cases: vec![case.id.clone()], cost }]
 }

@@ -2,6 +2,7 @@
 
 use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
+use super::evidence::lost;
 use super::{Conclusion, Rule};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
@@ -65,18 +66,22 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             &format!("复制为 {copies}，比两者都低：源要读入，目的要读入并写回，每复制一个字节搬三个字节，合计 {bus}。");
         cases.push(copied.case.id.clone());
     }
+    // Plain stores lose what other stores are proven to save; where none is measured, nothing is known to be lost.
+    let mut cost = 0.0_f64;
     for (kernel, name) in [("nt", NON_TEMPORAL), ("rep", STRING)] {
         let other = curve(run, WRITE, "size", &[("kernel", kernel)]);
-        add_other_stores(&mut text, &mut cases, name, &write, &other, beyond);
+        let ahead = add_other_stores(&mut text, &mut cases, name, &write, &other, beyond);
+        cost = cost.max(ahead.unwrap_or(0.0));
     }
-    vec![Conclusion { text, cases }]
+    vec![Conclusion { text, cases, cost }]
 }
 
 const NON_TEMPORAL: Text =
     Text { en: "Non-temporal stores, which skip that read,", zh: "省去这次读取的非临时存储" };
 const STRING: Text = Text { en: "String stores (rep stosb)", zh: "字符串存储（rep stosb）" };
 
-/// What stores of another kind give in memory, beside plain ones of the same size, and where the two cross.
+/// What stores of another kind give in memory, beside plain ones of the same size, and where the two cross; the share that
+/// plain stores lose against them there, where that is proven.
 fn add_other_stores(
     text: &mut Text<String>,
     cases: &mut Vec<String>,
@@ -84,10 +89,10 @@ fn add_other_stores(
     plain: &[Point],
     other: &[Point],
     beyond: f64,
-) {
+) -> Option<f64> {
     let pairs: Vec<(&Point, &Point)> =
         other.iter().filter_map(|other| Some((plain.iter().find(|plain| plain.at == other.at)?, other))).collect();
-    let Some((stored, others)) = pairs.last().filter(|(plain, _)| plain.at as f64 >= beyond) else { return };
+    let (stored, others) = pairs.last().filter(|(plain, _)| plain.at as f64 >= beyond)?;
     let [median, ratio] = [rate(others.estimate.median), number(others.estimate.median / stored.estimate.median)];
     let size = size_text(others.at);
     text.en += &format!(" {} get {median} at {size}, {ratio} × plain", name.en);
@@ -107,6 +112,7 @@ fn add_other_stores(
     }
     text.en.push('.');
     text.zh.push('。');
+    others.is_above(stored, 1.0).then(|| lost(others.estimate.median, stored.estimate.median))
 }
 
 fn at<'a>(points: &'a [Point<'a>], size: u64) -> Option<&'a Point<'a>> {

@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
 use super::gather::Runs;
+use crate::duration::duration_s;
 use crate::findings::host::host_findings;
 use crate::format::{unit_name, value};
-use crate::render::console::header::{duration_s, warnings, whole_seconds};
+use crate::render::console::header::{warnings, whole_seconds};
 use crate::render::console::words;
 use crate::render::host::blocks;
 

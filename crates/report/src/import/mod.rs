@@ -1,6 +1,15 @@
 //! Runs made of what other tools wrote, by format; a new one is a file here and one name in [`FORMATS`].
 
+mod fio;
+mod foreign;
+mod iperf3;
+mod json;
+mod lines;
 mod lmbench;
+mod perf;
+pub(crate) mod stream;
+mod stress_ng;
+mod sysbench;
 
 use std::io::BufRead;
 
@@ -19,7 +28,8 @@ pub struct Format {
 }
 
 /// Every format.
-pub static FORMATS: &[Format] = &[lmbench::FORMAT];
+pub static FORMATS: &[Format] =
+    &[lmbench::FORMAT, stream::FORMAT, fio::FORMAT, iperf3::FORMAT, sysbench::FORMAT, stress_ng::FORMAT, perf::FORMAT];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {

@@ -136,7 +136,12 @@ pub(crate) static PROCESSES: &[Column] = &[
         case("signal.install", &[]),
         case("lmbench.lat_sig", &[("op", "install")]),
     ),
-    column(t("sig\nhndl", "信号\n处理"), US, case("signal.handle", &[]), case("lmbench.lat_sig", &[("op", "catch")])),
+    column(
+        t("sig\nhndl", "信号\n处理"),
+        US,
+        also("signal.handle", &[], "handling"),
+        case("lmbench.lat_sig", &[("op", "catch")]),
+    ),
     column(
         t("fork\nproc", "fork\n进程"),
         US,

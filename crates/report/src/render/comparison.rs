@@ -1,5 +1,7 @@
 //! What the table and the markdown of a comparison have in common: words, signs and groups.
 
+pub(crate) mod markdown;
+
 use hostmark_model::{Lang, Text, Unit};
 
 use crate::compare::{Against, CaseComparison, FloorSource, Level, Side, Value, Verdict};

@@ -1,4 +1,4 @@
-//! The pages of the handbook: the list of probes, and the page that teaches one.
+//! The handbook: its table of contents, and the page that teaches a probe.
 
 use hostmark_model::{Lang, ProbeInfo, Text};
 use unicode_width::UnicodeWidthStr;
@@ -6,67 +6,123 @@ use unicode_width::UnicodeWidthStr;
 use super::RenderOptions;
 use super::wrap::wrap;
 use crate::format::unit_name;
+use crate::lmbench::TABLES;
 
-/// Columns of a probe's id, title and unit in the list, where nothing in them is longer.
+/// Columns of a probe's id, title and unit in the contents, where nothing in them is longer.
 const COLUMNS: [usize; 3] = [22, 24, 8];
 
-/// One line a probe: id, title, unit, axes, needs.
-pub fn list(probes: &[ProbeInfo], options: &RenderOptions) -> String {
+/// The table of contents: the probes by section, a line each with id, title, unit, axes and needs.
+pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
+    let lang = options.lang;
     let cells = |probe: &ProbeInfo| {
-        [probe.id.clone(), probe.title.get(options.lang).to_owned(), unit_name(probe.unit, options.lang).to_owned()]
+        [probe.id.clone(), probe.title.get(lang).to_owned(), unit_name(probe.unit, lang).to_owned()]
     };
     let rows: Vec<[String; 3]> = probes.iter().map(cells).collect();
     let columns: [usize; 3] = std::array::from_fn(|index| {
         rows.iter().map(|row| row[index].width()).chain([COLUMNS[index]]).max().unwrap_or_default()
     });
-    let line = |(row, probe): (&[String; 3], &ProbeInfo)| {
+    let line = |row: &[String; 3], probe: &ProbeInfo| {
         let axes: Vec<&str> = probe.axes.iter().map(|axis| axis.name.as_str()).collect();
         let mut line: String = row.iter().zip(columns).map(|(cell, columns)| padded(cell, columns) + " ").collect();
         line += &axes.join(" ");
         if !probe.needs.is_empty() {
             let gap = if axes.is_empty() { "" } else { "   " };
-            line += &format!("{gap}{} {}", NEEDED.get(options.lang), probe.needs.join(" "));
+            line += &format!("{gap}{} {}", NEEDED.get(lang), probe.needs.join(" "));
         }
-        line.trim_end().to_owned() + "\n"
+        format!("  {}\n", line.trim_end())
     };
-    rows.iter().zip(probes).map(line).collect()
+    let mut sections: Vec<&str> = Vec::new();
+    for probe in probes {
+        let section = probe.section.get(lang);
+        if !sections.contains(&section) {
+            sections.push(section);
+        }
+    }
+    let mut text = String::new();
+    for section in sections {
+        text += &format!("{}\n", section.to_uppercase());
+        let of_section = rows.iter().zip(probes).filter(|(_, probe)| probe.section.get(lang) == section);
+        text.extend(of_section.map(|(row, probe)| line(row, probe)));
+        text += "\n";
+    }
+    text + PAGES.get(lang)
 }
 
 fn padded(text: &str, columns: usize) -> String {
     text.to_owned() + &" ".repeat(columns.saturating_sub(text.width()))
 }
 
+const PAGES: Text = Text {
+    en: "hostmark explain PROBE prints its page, and explain GROUP those of a group.\n",
+    zh: "hostmark explain 探针名 打印其手册页，explain 组名 打印整组的各页。\n",
+};
 const WHAT: Text = Text { en: "What is executed", zh: "执行什么" };
 const WHY: Text = Text { en: "Why it matters", zh: "为什么重要" };
 const READING: Text = Text { en: "How to read it", zh: "如何解读" };
+const TYPICAL: Text = Text { en: "Typical figures, and their source", zh: "典型数值及其出处" };
+const CAUSES: Text = Text { en: "Usual causes of a bad value", zh: "数值不佳的常见原因" };
 const AXES: Text = Text { en: "Axes, and their defaults", zh: "轴及其默认值" };
 const ALSO: Text = Text { en: "Also yields", zh: "同时给出" };
 const NEEDED: Text = Text { en: "needs", zh: "需要" };
 const NEEDS: Text = Text { en: "Needs", zh: "需要" };
 const REPLACES: Text = Text { en: "Takes the place of lmbench's", zh: "取代 lmbench 的" };
+const COLUMN: Text = Text { en: "in its summary: ", zh: "在其汇总表中：" };
+const DIFFERS: Text = Text { en: "How the method differs from lmbench's", zh: "与 lmbench 的方法有何不同" };
+const RELATED: Text = Text { en: "Related probes", zh: "相关探针" };
 
 /// The page of one probe.
 pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let lang = options.lang;
+    let comma = if lang == Lang::Zh { "、" } else { ", " };
+    let explain = &probe.explain;
+    let axes: Vec<String> = probe.axes.iter().map(|axis| format!("{} = {}", axis.name, axis.default)).collect();
+    let also: Vec<&str> = probe.also.iter().map(|quantity| quantity.title.get(lang)).collect();
+    let mut replaces = probe.replaces.join(comma);
+    let columns = columns(&probe.id, lang);
+    if !columns.is_empty() {
+        replaces += &format!("   {}{}", COLUMN.get(lang), columns.join(comma));
+    }
+    let sections = [
+        (WHAT, explain.what.get(lang)),
+        (WHY, explain.why.get(lang)),
+        (READING, explain.reading.get(lang)),
+        (TYPICAL, explain.typical.get(lang)),
+        (CAUSES, explain.causes.get(lang)),
+        (AXES, &axes.join(comma)),
+        (ALSO, &also.join(comma)),
+        (NEEDS, &probe.needs.join(comma)),
+        (REPLACES, &replaces),
+        (DIFFERS, probe.differs.as_ref().map_or("", |text| text.get(lang))),
+        (RELATED, &probe.related.join(comma)),
+    ];
     let mut page = format!("{}   {}   [{}]\n", probe.id, probe.title.get(lang), unit_name(probe.unit, lang));
-    let mut section = |title: Text, text: &str| {
+    for (title, text) in sections.into_iter().filter(|(_, text)| !text.is_empty()) {
         page += &format!("\n{}\n", title.get(lang));
         for line in wrap(text, options.width.saturating_sub(2)) {
             page += &format!("  {line}\n");
         }
-    };
-    section(WHAT, probe.explain.what.get(lang));
-    section(WHY, probe.explain.why.get(lang));
-    section(READING, probe.explain.reading.get(lang));
-    let axes: Vec<String> = probe.axes.iter().map(|axis| format!("{} = {}", axis.name, axis.default)).collect();
-    let also: Vec<String> = probe.also.iter().map(|quantity| quantity.title.get(lang).to_owned()).collect();
-    let comma = if lang == Lang::Zh { "、" } else { ", " };
-    for (title, parts) in [(AXES, &axes), (ALSO, &also), (NEEDS, &probe.needs), (REPLACES, &probe.replaces)] {
-        if !parts.is_empty() {
-            section(title, &parts.join(comma));
-        }
     }
     page
+}
+
+/// The columns of lmbench's summary that the probe has values for, in its order.
+fn columns(id: &str, lang: Lang) -> Vec<String> {
+    let mut heads: Vec<String> = Vec::new();
+    for column in TABLES.iter().flat_map(|table| table.columns) {
+        if column.ours.points().iter().any(|point| point.probe == id) {
+            let head = column.head.get(lang).replace("/\n", "/").replace('\n', " ");
+            if !heads.contains(&head) {
+                heads.push(head);
+            }
+        }
+    }
+    heads
+}
+
+/// The pages of several probes, with a rule between them.
+pub fn pages(probes: &[ProbeInfo], options: &RenderOptions) -> String {
+    let rule = format!("\n{}\n", "─".repeat(options.width));
+    probes.iter().map(|probe| page(probe, options)).collect::<Vec<String>>().join(&rule)
 }
 
 #[cfg(test)]
@@ -84,11 +140,14 @@ mod tests {
             better: Better::Lower,
             also: Vec::new(),
             revision: 1,
-            explain: Explain { what: long(), why: long(), reading: long() },
+            explain: Explain { what: long(), why: long(), reading: long(), typical: long(), causes: long() },
             section: text("Memory", "内存"),
+            related: vec!["memory.tlb".into(), "memory.read".into()],
             replaces: vec!["lat_mem_rd".into()],
+            differs: Some(long()),
             axes: vec![AxisInfo { name: "size".into(), kind: AxisKind::Size, default: "4096".into() }],
             needs: vec!["cpus>=2".into(), "root".into()],
+            brought_by: Vec::new(),
         }
     }
 
@@ -98,7 +157,7 @@ mod tests {
             for width in [80, 100] {
                 let text = page(&probe(), &RenderOptions { lang, width, ..RenderOptions::default() });
                 assert!(text.lines().all(|line| line.width() <= width), "{text}");
-                assert!(["lat_mem_rd", "size = 4096", "cpus>=2"].iter().all(|part| text.contains(part)));
+                assert!(["lat_mem_rd", "size = 4096", "cpus>=2", "memory.tlb"].iter().all(|part| text.contains(part)));
             }
         }
     }
@@ -107,28 +166,71 @@ mod tests {
     fn a_title_longer_than_its_column_moves_the_column_for_all() {
         let mut long = probe();
         long.title.en = "A title of more than twenty-four columns".into();
-        let text = list(&[probe(), long], &RenderOptions::default());
-        let units: Vec<_> = text.lines().map(|line| line.find(" ns ").unwrap()).collect();
-        assert!(units[0] == units[1] && units[0] > COLUMNS[0] + COLUMNS[1] + 2, "{text}");
+        let text = contents(&[probe(), long], &RenderOptions::default());
+        let units: Vec<_> = text.lines().filter_map(|line| line.find(" ns ")).collect();
+        assert!(units.len() == 2 && units[0] == units[1] && units[0] > COLUMNS[0] + COLUMNS[1] + 4, "{text}");
     }
 
     #[test]
     fn the_list_names_axes_and_needs() {
         for (lang, end) in [(Lang::En, " size   needs cpus>=2 root\n"), (Lang::Zh, " size   需要 cpus>=2 root\n")] {
-            let text = list(&[probe()], &RenderOptions { lang, ..RenderOptions::default() });
-            assert!(text.ends_with(end), "{text}");
+            let text = contents(&[probe()], &RenderOptions { lang, ..RenderOptions::default() });
+            assert!(text.contains(end), "{text}");
             let plain = ProbeInfo { needs: Vec::new(), ..probe() };
-            assert!(list(&[plain], &RenderOptions { lang, ..RenderOptions::default() }).ends_with(" size\n"));
+            assert!(contents(&[plain], &RenderOptions { lang, ..RenderOptions::default() }).contains(" size\n"));
         }
     }
 
     #[test]
     fn the_list_aligns_in_both_languages() {
         for (lang, title) in [(Lang::En, "Memory latency"), (Lang::Zh, "内存延迟")] {
-            let text = list(&[probe()], &RenderOptions { lang, ..RenderOptions::default() });
-            let before_unit = text.split(" ns ").next().unwrap();
+            let text = contents(&[probe()], &RenderOptions { lang, ..RenderOptions::default() });
+            let before_unit = text.lines().nth(1).unwrap().split(" ns ").next().unwrap();
             assert!(before_unit.contains(title));
-            assert_eq!(before_unit.width(), COLUMNS[0] + 1 + COLUMNS[1]);
+            assert_eq!(before_unit.width(), 2 + COLUMNS[0] + 1 + COLUMNS[1]);
         }
+    }
+
+    #[test]
+    fn the_contents_have_each_section_once_and_a_line_for_each_probe() {
+        let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+        let of = |id: &str, section: Text<String>| ProbeInfo { id: id.into(), section, ..probe() };
+        let core = || text("Core", "核心");
+        let probes = [of("memory.latency", text("Memory", "内存")), of("cpu.a", core()), of("cpu.b", core())];
+        let english = contents(&probes, &RenderOptions::default());
+        let starts: Vec<&str> = english.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(starts, ["MEMORY", "memory.latency", "CORE", "cpu.a", "cpu.b", "hostmark"], "{english}");
+        let chinese = contents(&probes, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
+        assert!(chinese.contains("核心\n  cpu.a") && !chinese.contains("CORE"), "{chinese}");
+    }
+
+    #[test]
+    fn a_page_has_every_section_that_it_has_a_text_for_and_no_other() {
+        let titles = [TYPICAL, CAUSES, DIFFERS, RELATED, NEEDS];
+        for lang in [Lang::En, Lang::Zh] {
+            let options = RenderOptions { lang, ..RenderOptions::default() };
+            let full = page(&probe(), &options);
+            assert!(titles.iter().all(|title| full.contains(&format!("\n{}\n  ", title.get(lang)))), "{full}");
+            // As a run file tells of a probe that was written before these were recorded.
+            let explain = Explain { typical: Text::default(), causes: Text::default(), ..probe().explain };
+            let old = ProbeInfo { explain, related: Vec::new(), differs: None, needs: Vec::new(), ..probe() };
+            let old = page(&old, &options);
+            assert!(!titles.iter().any(|title| old.contains(title.get(lang))), "{old}");
+            assert!(old.contains(READING.get(lang)), "{old}");
+        }
+    }
+
+    #[test]
+    fn a_page_names_the_columns_of_the_summary() {
+        let text = page(&probe(), &RenderOptions::default());
+        assert!(text.contains("lat_mem_rd   in its summary: Rand mem\n"), "{text}");
+        let other = ProbeInfo { id: "memory.unknown".into(), ..probe() };
+        assert!(!page(&other, &RenderOptions::default()).contains(COLUMN.en));
+    }
+
+    #[test]
+    fn pages_are_told_apart_by_a_rule() {
+        let text = pages(&[probe(), probe()], &RenderOptions { width: 80, ..RenderOptions::default() });
+        assert_eq!(text.lines().filter(|line| *line == "─".repeat(80)).count(), 1);
     }
 }

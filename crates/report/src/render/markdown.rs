@@ -1,171 +1,172 @@
-//! Comparisons as markdown, for a report or a pull request.
+//! A run as markdown: the machine, the findings, and a table for each section with intervals and remarks.
 
-use hostmark_model::Lang;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
 
 use super::RenderOptions;
-use super::comparison as words;
-use crate::compare::{Against, CaseComparison, Comparison, Side};
-use crate::escape::visible;
+use crate::escape::markdown as safe;
+use crate::findings::findings_and_kept;
+use crate::format::{low_high, rounds_and_samples, value};
 
-/// A comparison; it ends with a line break.
-pub(crate) fn comparison(comparison: &Comparison, options: &RenderOptions) -> String {
-    let mut out = String::new();
-    for against in &comparison.new {
-        if !out.is_empty() {
-            out.push('\n');
+const CASE: Text = Text { en: "case", zh: "用例" };
+const MEDIAN: Text = Text { en: "median", zh: "中位数" };
+const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
+const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
+const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
+const OTHER: Text = Text { en: "Other", zh: "其他" };
+const SKIPPED: Text = Text { en: "skipped: ", zh: "略过：" };
+const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
+const NO_CASES: Text = Text { en: "No case was measured.", zh: "没有测得任何用例。" };
+const NO_INTERVAL: Text = Text { en: "none", zh: "无" };
+
+fn say(text: Text, lang: Lang) -> &'static str {
+    match lang {
+        Lang::En => text.en,
+        Lang::Zh => text.zh,
+    }
+}
+
+/// The whole document; it ends with a line break, and nothing of the run's own texts is taken for markup.
+pub fn markdown(run: &Run, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let mut out = format!("# {}\n\n", safe(&run.name));
+    head(run, lang, &mut out);
+    for text in &run.disturbances {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
+    }
+    findings(run, lang, &mut out);
+    if run.cases.is_empty() {
+        let _ = writeln!(out, "{}", say(NO_CASES, lang));
+    }
+    let probe = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe);
+    let section = |case: &CaseRecord| probe(case).map_or(say(OTHER, lang), |probe| probe.section.get(lang));
+    let mut sections: Vec<(&str, Vec<&CaseRecord>)> = Vec::new();
+    for case in &run.cases {
+        let name = section(case);
+        match sections.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cases)) => cases.push(case),
+            None => sections.push((name, vec![case])),
         }
-        one(&comparison.base, against, options, &mut out);
+    }
+    let varied = varied(run);
+    for (name, cases) in sections {
+        let _ = writeln!(out, "\n## {}\n", safe(name));
+        let heads = [CASE, MEDIAN, INTERVAL, SAMPLES, REMARKS].map(|head| say(head, lang));
+        let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
+        for case in cases {
+            row(&varied, probe(case), case, options, &mut out);
+        }
     }
     out
 }
 
-fn one(base: &Side, against: &Against, options: &RenderOptions, out: &mut String) {
-    let lang = options.lang;
-    let say = |text| words::say(text, lang);
-    let colon = if lang == Lang::Zh { "：" } else { ": " };
-    let title = match lang {
-        Lang::En => format!("## {} against {}", plain(&against.side.name), plain(&base.name)),
-        Lang::Zh => format!("## {} 与 {} 相比", plain(&against.side.name), plain(&base.name)),
-    };
-    line(out, &title);
-    line(out, "");
-    line(out, &format!("**{}**", words::summary(against, lang)));
-    line(out, "");
-    for (role, side) in [(words::BASE, base), (words::NEW, &against.side)] {
-        let facts = words::of_side(side, lang).join(" · ");
-        line(out, &format!("- {}{colon}**{}** · {}", say(role), plain(&side.name), plain(&facts)));
-        for disturbance in &side.disturbances {
-            line(out, &format!("  - {}{colon}{}", say(words::DISTURBED), plain(disturbance.get(lang))));
-        }
+fn head(run: &Run, lang: Lang, out: &mut String) {
+    let host = &run.host;
+    let tool = if run.imported.is_some() { run.tool.version.clone() } else { format!("hostmark {}", run.tool.version) };
+    let mut facts = vec![tool, host.hostname.clone()];
+    facts.extend(host.cpu.model.clone());
+    if !host.cpus.is_empty() {
+        let count = host.cpus.len();
+        facts.push(match lang {
+            Lang::En => format!("{count} CPUs"),
+            Lang::Zh => format!("{count} 个 CPU"),
+        });
     }
-    differs(against, options, out);
-    cases(against, options, out);
-    not_comparable(against, options, out);
-    line(out, "");
-    for sentence in words::method(against, lang) {
-        line(out, &format!("- {}", plain(&sentence)));
+    if host.memory.total_bytes > 0 {
+        facts.push(size_text(host.memory.total_bytes));
     }
+    if !host.kernel.release.is_empty() {
+        facts.push(format!("Linux {}", host.kernel.release));
+    }
+    facts.extend(host.virtualization.hypervisor.clone());
+    facts.push(run.started.clone());
+    let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| safe(fact)).collect();
+    let _ = writeln!(out, "{}\n", facts.join(" · "));
 }
 
-fn differs(against: &Against, options: &RenderOptions, out: &mut String) {
-    let lang = options.lang;
-    let say = |text| words::say(text, lang);
-    line(out, "");
-    let same = against.same;
-    let remark = match lang {
-        Lang::En => format!("### {} (same: {same} other facts)", say(words::DIFFERS)),
-        Lang::Zh => format!("### {}（相同：其余 {same} 项）", say(words::DIFFERS)),
-    };
-    line(out, &remark);
-    if !against.differs.is_empty() {
-        line(out, "");
-        line(out, &format!("| | {} | {} |", say(words::BASE), say(words::NEW)));
-        line(out, "|---|---|---|");
-    }
-    for one in &against.differs {
-        let known = |value: &Option<String>| value.clone().unwrap_or_else(|| say(words::UNKNOWN).to_owned());
-        let cells = [one.label.get(lang).to_owned(), known(&one.base), known(&one.new)].map(|text| plain(&text));
-        line(out, &format!("| {} |", cells.join(" | ")));
-    }
-    if !against.warnings.is_empty() {
-        line(out, "");
-    }
-    for warning in &against.warnings {
-        line(out, &format!("- {}", plain(warning.get(lang))));
-    }
-}
-
-fn cases(against: &Against, options: &RenderOptions, out: &mut String) {
-    let lang = options.lang;
-    let (shown, left_out) = words::shown(against, options.verbose);
-    line(out, "");
-    line(out, &format!("### {}", words::say(words::CASES, lang)));
-    if !shown.is_empty() {
-        line(out, "");
-        let headers = [words::CASE, words::BASE, words::NEW, words::CHANGE, words::INTERVAL, words::VERDICT];
-        let headers = headers.map(|text| words::say(text, lang));
-        line(out, &format!("| {} |", headers.join(" | ")));
-        line(out, "|---|--:|--:|--:|--:|---|");
-    }
-    for case in shown {
-        line(out, &row(case, options));
-    }
-    if left_out > 0 {
-        line(out, "");
-        line(
-            out,
-            &match lang {
-                Lang::En => format!("{left_out} without a difference are not shown."),
-                Lang::Zh => format!("另有 {left_out} 个无差异的用例未列出。"),
-            },
-        );
-    }
-}
-
-fn row(case: &CaseComparison, options: &RenderOptions) -> String {
-    let lang = options.lang;
-    let [base, new] = words::values(case, lang);
-    let [change, interval] = words::change(case);
-    let mut verdict = words::say(words::verdict_word(case.verdict), lang).to_owned();
-    let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
-    let grounds = words::grounds(case, lang).filter(|_| options.verbose);
-    for remark in remarks.chain(grounds) {
-        verdict = format!("{verdict}; {remark}");
-    }
-    let label = if options.verbose { &case.id } else { case.label.get(lang) };
-    let cells = [label, &base, &new, &change, &interval, &verdict].map(plain);
-    format!("| {} |", cells.join(" | "))
-}
-
-fn not_comparable(against: &Against, options: &RenderOptions, out: &mut String) {
-    let lang = options.lang;
-    let groups = words::reasons(against, lang);
-    if groups.is_empty() {
+fn findings(run: &Run, lang: Lang, out: &mut String) {
+    let findings = findings_and_kept(run);
+    if findings.is_empty() {
         return;
     }
-    line(out, "");
-    line(out, &format!("### {}", words::say(words::NOT_COMPARABLE, lang)));
-    line(out, "");
-    let colon = if lang == Lang::Zh { "：" } else { ": " };
-    for (reason, cases) in groups {
-        line(out, &format!("- {}{colon}{}", cases.len(), plain(reason)));
-        for case in cases.iter().filter(|case| options.verbose || case.effect.is_some()) {
-            let ([base, new], [change, _]) = (words::values(case, lang), words::change(case));
-            line(out, &format!("  - {} {} → {} {}", plain(&case.id), plain(&base), plain(&new), plain(&change)));
+    let _ = writeln!(out, "## {}\n", say(FINDINGS, lang));
+    for (index, finding) in findings.iter().enumerate() {
+        let _ = writeln!(out, "{}. {}", index + 1, safe(finding.text.get(lang)));
+        if let Some(cure) = &finding.cure {
+            let _ = writeln!(out, "   *{}*", safe(cure.get(lang)));
         }
     }
 }
 
-fn line(out: &mut String, text: &str) {
-    out.push_str(text);
-    out.push('\n');
-}
+/// The axes, by probe, along which the cases of a run differ.
+type Varied<'a> = HashSet<(&'a str, &'a str)>;
 
-/// `text` as markdown shows it: nothing in it is markup, a table's bar, HTML or a line break.
-fn plain(text: impl AsRef<str>) -> String {
-    let mut out = String::new();
-    for c in visible(text.as_ref()).chars() {
-        match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$' => {
-                out.push('\\');
-                out.push(c);
+fn varied(run: &Run) -> Varied<'_> {
+    let mut first: HashMap<(&str, &str), &str> = HashMap::new();
+    let mut varied = HashSet::new();
+    for case in &run.cases {
+        for (axis, value) in &case.params.0 {
+            let place = (case.probe.as_str(), axis.as_str());
+            if *first.entry(place).or_insert(value) != value.as_str() {
+                varied.insert(place);
             }
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '@' => out.push_str("&#64;"),
-            c => out.push(c),
         }
     }
-    out
+    varied
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_from_a_file_is_markup() {
-        assert_eq!(plain("a|b <img src=x> *c* _d_\n@e"), "a\\|b &lt;img src=x&gt; \\*c\\* \\_d\\_\\\\n&#64;e");
+fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &RenderOptions, out: &mut String) {
+    let lang = options.lang;
+    let label = safe(&label(varied, probe, case, lang));
+    let measured = match &case.outcome {
+        Outcome::Measured(measured) => measured,
+        Outcome::Skipped { reason } => {
+            let _ = writeln!(out, "| {label} | {}{} | | | |", say(SKIPPED, lang), safe(reason));
+            return;
+        }
+        Outcome::Failed { reason } => {
+            let _ = writeln!(out, "| {label} | {}{} | | | |", say(FAILED, lang), safe(reason));
+            return;
+        }
+    };
+    let (unit, estimate) = (probe.map_or(Unit::Ratio, |probe| probe.unit), &measured.estimate);
+    let interval = low_high(estimate, unit).unwrap_or_else(|| say(NO_INTERVAL, lang).to_owned());
+    let mut remarks: Vec<String> = Vec::new();
+    for also in probe.into_iter().flat_map(|probe| &probe.also) {
+        if let Some(known) = measured.also.get(&also.name) {
+            let shown = value(known.estimate.median, also.unit, lang);
+            remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
+        }
     }
+    // Details are in English: they stand in the run file as they were found.
+    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&flag.detail))));
+    if options.verbose {
+        remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
+    }
+    let (median, samples) = (value(estimate.median, unit, lang), rounds_and_samples(estimate));
+    let _ = writeln!(out, "| {label} | {median} | {interval} | {samples} | {} |", remarks.join("; "));
+}
+
+/// The probe's title, and where the case stands on axes along which the run's cases differ.
+fn label(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, lang: Lang) -> String {
+    let title = probe.map_or(case.probe.as_str(), |probe| probe.title.get(lang));
+    let kind = |axis: &str| probe?.axes.iter().find(|known| known.name == axis).map(|axis| axis.kind);
+    let mut label = title.to_owned();
+    for (axis, value) in case.params.0.iter().filter(|(axis, _)| varied.contains(&(case.probe.as_str(), axis.as_str())))
+    {
+        let shown = match value.parse() {
+            Ok(bytes) if kind(axis) == Some(AxisKind::Size) => size_text(bytes),
+            _ => value.clone(),
+        };
+        label += match lang {
+            Lang::En => ", ",
+            Lang::Zh => "，",
+        };
+        label += &format!("{axis} {shown}");
+    }
+    label
 }

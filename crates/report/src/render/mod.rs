@@ -1,10 +1,10 @@
-//! A run for the eye: the console's tables.
+//! A run for the eye: the console's tables, and markdown.
 
 pub(crate) mod comparison;
 pub mod console;
 pub mod handbook;
 pub mod host;
-pub(crate) mod markdown;
+pub mod markdown;
 pub(crate) mod wrap;
 
 use hostmark_model::Lang;

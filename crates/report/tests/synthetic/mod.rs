@@ -40,6 +40,8 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 cpus: vec![0],
                 iterations: 1024,
                 settled: true,
+                steal_ns: None,
+                throttled: None,
             })
             .collect(),
         noise: Noise::default(),
@@ -87,11 +89,14 @@ pub fn probe(
         better: if rate { Better::Higher } else { Better::Lower },
         also: Vec::new(),
         revision: 1,
-        explain: Explain { what: text("", ""), why: text("", ""), reading: text("", "") },
+        explain: Explain::default(),
         section: text(section.0, section.1),
+        related: Vec::new(),
         replaces: Vec::new(),
+        differs: None,
         axes: axes.iter().map(|(n, k, d)| AxisInfo { name: (*n).into(), kind: *k, default: (*d).into() }).collect(),
         needs: Vec::new(),
+        brought_by: Vec::new(),
     }
 }
 

@@ -4,10 +4,13 @@
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod machine;
 
+mod fastest;
 #[cfg(test)]
 mod tests;
 
 use std::marker::PhantomData;
+
+pub use fastest::fastest_ns;
 
 use super::Refused;
 use super::random::{Random, one_cycle};

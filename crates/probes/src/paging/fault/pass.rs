@@ -3,7 +3,13 @@
 use hostmark_engine::prelude::*;
 use sys::counters::thread_faults;
 
-use super::PER_PAGE;
+/// What a fault that maps several pages comes to for each.
+pub(super) const PER_PAGE: Quantity = Quantity {
+    name: "per_page",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "a page", zh: "每页" },
+};
 
 /// Passes until the time is over. Where a fault maps several pages, `pages` of a pass tells the time of each.
 pub(super) fn passes(

@@ -5,7 +5,7 @@ use hostmark_model::{HostWeight, Text};
 use super::{HostRule, text};
 
 /// Governors under which the clock follows the load.
-const FOLLOWING: [&str; 4] = ["powersave", "ondemand", "conservative", "schedutil"];
+pub(in crate::findings) const FOLLOWING: [&str; 4] = ["powersave", "ondemand", "conservative", "schedutil"];
 
 pub(super) static GOVERNOR: HostRule = HostRule {
     id: "host.governor",

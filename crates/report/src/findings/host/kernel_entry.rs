@@ -36,6 +36,11 @@ fn costly(host: &HostFacts) -> Vec<(&'static str, &'static str)> {
     found
 }
 
+/// What is in force on the way into the kernel and out of it, as `MDS (VERW)`, the dearest first.
+pub(in crate::findings) fn named_mitigations(host: &HostFacts) -> Vec<String> {
+    costly(host).into_iter().map(|(name, how)| format!("{} ({how})", short(name))).collect()
+}
+
 pub(super) static MITIGATIONS: HostRule = HostRule {
     id: "host.mitigations",
     weight: HostWeight::Shifts,

@@ -12,7 +12,7 @@ const CACHES: u64 = 4;
 /// Less than one part in so many of the whole: page cache and file cases are short of memory too.
 const LITTLE_PARTS: u64 = 20;
 /// Every system that has been up for weeks has put some pages away that nobody wants back.
-const SWAP_BYTES: u64 = 64 << 20;
+pub(in crate::findings) const SWAP_BYTES: u64 = 64 << 20;
 
 fn bytes(count: u64) -> String {
     value(count as f64, Unit::Bytes, Lang::En)

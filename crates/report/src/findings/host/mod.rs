@@ -11,6 +11,10 @@ mod permissions;
 mod place;
 mod virtualization;
 
+pub(super) use frequency::FOLLOWING as FOLLOWING_GOVERNORS;
+pub(super) use kernel_entry::named_mitigations;
+pub(super) use memory::SWAP_BYTES;
+
 use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, Text};
 
 /// A rule over a host. Effect and cure are one line each, also on a terminal of 80 columns.

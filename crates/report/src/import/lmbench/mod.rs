@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
 use hostmark_model::{
-    CaseId, CaseRecord, ClockFacts, CpuFact, Estimate, HostFacts, Imported, IntervalMethod, Measured, Noise, Outcome,
-    Params, Profile, Run, SCHEMA, Settings, Text, Tool,
+    CaseId, CaseRecord, CpuFact, HostFacts, Imported, Measured, Noise, Outcome, Params, Run, SCHEMA, Text, Tool,
 };
-use hostmark_stats::order as stats;
 
+use super::foreign::{estimate, no_settings};
+use super::lines::{LARGEST, each_line};
 use super::{Format, ImportError};
 use lines::{Block, Value};
 
@@ -23,10 +23,6 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// Longest line, bytes. A command line of mount options is the longest that occurs.
-const LONGEST_LINE: usize = 64 << 10;
-/// Most lines: a whole result file has under two thousand.
-const MOST_LINES: u64 = 200_000;
 /// Most values. A file has about a thousand; each costs under a KiB in a run.
 const MOST_VALUES: usize = 20_000;
 /// Most CPUs that a file may claim.
@@ -36,28 +32,11 @@ const KEPT: [&str; 6] = ["MB", "ENOUGH", "FASTMEM", "SYNC_MAX", "LMBENCH_SCHED",
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut reader = Reader::default();
-    let mut line = Vec::new();
-    loop {
-        let at = reader.line + 1;
-        let error = |what: String| ImportError { line: at, what };
-        line.clear();
-        // One byte more than may be, so that a longer line is noticed and never held.
-        let mut limited = std::io::Read::take(&mut *input, LONGEST_LINE as u64 + 1);
-        let read = limited.read_until(b'\n', &mut line);
-        match read {
-            Err(failure) => return Err(error(format!("it cannot be read ({failure}); try again"))),
-            Ok(0) => return reader.finish(),
-            Ok(length) if length > LONGEST_LINE => {
-                return Err(error(format!("it is longer than {LONGEST_LINE} bytes; give a result file of lmbench")));
-            }
-            Ok(_) if at > MOST_LINES => {
-                return Err(error(format!("there are more than {MOST_LINES} lines; give a result file of lmbench")));
-            }
-            Ok(_) => {}
-        }
+    each_line(input, "a result file of lmbench", |at, line| {
         reader.line = at;
-        reader.take(String::from_utf8_lossy(&line).trim())?;
-    }
+        reader.take(line.trim())
+    })?;
+    reader.finish()
 }
 
 /// What has been read so far.
@@ -200,16 +179,7 @@ impl Reader {
                 libc: String::new(),
                 is_static: false,
             },
-            settings: Settings {
-                profile: Profile::Quick,
-                seed: 0,
-                filters: Vec::new(),
-                rounds: 1,
-                limit_s: 0.0,
-                clock: ClockFacts { source: String::new(), hz: 0.0, reason: None, drift: None },
-                cpu: 0,
-                set: BTreeMap::from_iter(set),
-            },
+            settings: no_settings(BTreeMap::from_iter(set)),
             host: self.host,
             disturbances: Vec::new(),
             probes: programs,
@@ -238,7 +208,7 @@ impl Reader {
     fn header_values(&mut self) {
         let number = |name: &str| {
             let first = self.header.get(name)?.split_whitespace().next()?;
-            first.parse::<f64>().ok().filter(|number| number.is_finite())
+            first.parse::<f64>().ok().filter(|number| number.abs() < LARGEST)
         };
         for (name, probe, scale) in [("MHZ", "lmbench.mhz", 1e6), ("LINE_SIZE", "lmbench.line", 1.0)] {
             if let Some(value) = number(name) {
@@ -271,8 +241,7 @@ fn timestamp(date: &str) -> Option<String> {
 
 /// The case: a value that lmbench printed once, or several of one name as samples.
 fn record(id: &CaseId, values: Vec<f64>) -> CaseRecord {
-    let good: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
-    let outcome = match stats::median(&good) {
+    let outcome = match estimate(&values) {
         None => {
             let shown = values.first().copied().unwrap_or_default();
             let reason = match shown {
@@ -281,24 +250,10 @@ fn record(id: &CaseId, values: Vec<f64>) -> CaseRecord {
             };
             Outcome::Skipped { reason: reason.into() }
         }
-        Some(median) => Outcome::Measured(Box::new(Measured {
-            estimate: Estimate {
-                median,
-                ci_low: None,
-                ci_high: None,
-                confidence: 0.95,
-                method: IntervalMethod::None,
-                min: stats::min(&good).unwrap_or(median),
-                max: stats::max(&good).unwrap_or(median),
-                mean: stats::mean(&good).unwrap_or(median),
-                stddev: stats::stddev(&good).unwrap_or(0.0),
-                mad: stats::mad(&good).unwrap_or(0.0),
-                best_round: median,
-                n: good.len() as u64,
-                rounds: 1,
-            },
+        Some(estimate) => Outcome::Measured(Box::new(Measured {
+            estimate,
             also: BTreeMap::new(),
-            samples: vec![good],
+            samples: vec![values.into_iter().filter(|value| *value > 0.0).collect()],
             histogram: None,
             rounds: Vec::new(),
             noise: Noise::default(),

@@ -132,14 +132,18 @@ fn info(program: &Program) -> ProbeInfo {
                 zh: "lmbench 只给出一个值，不给离散程度，其方法也与本程序不同：差异见 docs/coming-from-lmbench.md。"
                     .into(),
             },
+            ..Explain::default()
         },
         section: program.section.to_owned_text(),
+        related: Vec::new(),
         replaces: Vec::new(),
+        differs: None,
         axes: program
             .axes
             .iter()
             .map(|(name, kind)| AxisInfo { name: (*name).into(), kind: *kind, default: String::new() })
             .collect(),
         needs: Vec::new(),
+        brought_by: Vec::new(),
     }
 }

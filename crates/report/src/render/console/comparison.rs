@@ -11,7 +11,7 @@ use crate::render::comparison as words;
 
 /// Columns that a difference's values may take, unless everything is asked for: the flags of a CPU fill a page.
 const LONGEST_VALUE: usize = 160;
-/// Cases named behind a reason, unless everything is asked for.
+/// Cases named behind a reason, and disturbances of a side, unless everything is asked for.
 const FEW_NAMES: usize = 3;
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
@@ -41,8 +41,12 @@ fn side(page: &mut Page, role: &str, side: &Side) {
     let mut facts = vec![Piece::new(format!("{role} {}", side.name), Style::Heading)];
     facts.extend(words::of_side(side, lang).into_iter().map(Piece::plain));
     page.flow(0, &facts);
-    for disturbance in &side.disturbances {
+    let most = if page.options.verbose { side.disturbances.len() } else { FEW_NAMES };
+    for disturbance in side.disturbances.iter().take(most) {
         page.paragraph("! ", disturbance.get(lang), Style::Warning);
+    }
+    if side.disturbances.len() > most {
+        page.paragraph("! ", "…", Style::Warning);
     }
 }
 

@@ -5,6 +5,7 @@ use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Text, U
 use super::page::{Page, Piece, Style};
 use super::view::View;
 use super::words;
+use crate::duration::duration_s;
 use crate::escape::visible;
 use crate::format::{percent, value};
 
@@ -19,6 +20,9 @@ pub(super) fn write(view: &View, page: &mut Page) {
     let facts = machine(view);
     page.flow(0, &facts);
     page.flow(0, &settings(view));
+    for line in brought_along(view) {
+        page.paragraph("  ", &line, Style::Dim);
+    }
     let mut ends = Vec::new();
     let mut disturbances = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
@@ -126,10 +130,13 @@ fn settings(view: &View) -> Vec<Piece> {
     let (cases, rounds, limit) = (run.cases.len(), settings.rounds, settings.limit_s);
     let profile = view.say(words::profile(settings.profile));
     let limit = value(if limit.is_finite() { limit * 1e9 } else { limit }, Unit::Nanoseconds, view.lang);
+    let limit = whole_seconds(settings.limit_s).unwrap_or(limit);
     let mut facts = vec![
-        match view.lang {
-            Lang::En => format!("{profile}, at most {}", whole_seconds(settings.limit_s).unwrap_or(limit)),
-            Lang::Zh => format!("{profile}，最长 {}", whole_seconds(settings.limit_s).unwrap_or(limit)),
+        match (view.lang, settings.limit_s == 0.0) {
+            (Lang::En, true) => format!("{profile}, no limit of time"),
+            (Lang::Zh, true) => format!("{profile}，不限时"),
+            (Lang::En, false) => format!("{profile}, at most {limit}"),
+            (Lang::Zh, false) => format!("{profile}，最长 {limit}"),
         },
         match view.lang {
             Lang::En => format!("{cases} cases × {rounds} rounds"),
@@ -169,20 +176,29 @@ fn settings(view: &View) -> Vec<Piece> {
     facts.into_iter().map(Piece::plain).collect()
 }
 
+/// Probes that nobody asked for, by those that are computed from them.
+fn brought_along(view: &View) -> Vec<String> {
+    let mut by: Vec<(String, Vec<&str>)> = Vec::new();
+    for probe in view.run.probes.iter().filter(|probe| !probe.brought_by.is_empty()) {
+        let for_whom = probe.brought_by.join(", ");
+        match by.iter_mut().find(|(known, _)| *known == for_whom) {
+            Some((_, probes)) => probes.push(&probe.id),
+            None => by.push((for_whom, vec![&probe.id])),
+        }
+    }
+    let line = |(for_whom, probes): (String, Vec<&str>)| match view.lang {
+        Lang::En => format!("for {for_whom} also measured, as far as needed: {}", probes.join(", ")),
+        Lang::Zh => format!("为 {for_whom} 附带测量（仅所需部分）：{}", probes.join("、")),
+    };
+    by.into_iter().map(line).collect()
+}
+
 pub(crate) fn whole_seconds(seconds: f64) -> Option<String> {
     match seconds {
         s if !(0.0..1e9).contains(&s) => None,
         s if s >= 120.0 => Some(format!("{:.0} min", s / 60.0)),
         s => Some(format!("{s:.0} s")),
     }
-}
-
-/// Seconds from start to end, where the file tells both.
-pub(crate) fn duration_s(run: &Run) -> Option<f64> {
-    let parse = |text: &str| text.parse::<jiff::Timestamp>().ok();
-    let (start, end) = (parse(&run.started)?, parse(run.finished.as_deref()?)?);
-    let seconds = end.duration_since(start).as_secs_f64();
-    (seconds >= 0.0).then_some(seconds)
 }
 
 /// Whether all was measured that was to be; a sentence, in both languages, for what was not.

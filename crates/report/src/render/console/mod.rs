@@ -54,7 +54,8 @@ fn findings(run: &Run, page: &mut Page) {
         page.heading(title, none);
         return;
     }
-    page.heading(title, "");
+    let order = if findings.iter().any(|finding| finding.cost > 0.0) { page.say(words::DEAREST_FIRST) } else { "" };
+    page.heading(title, order);
     let lang = page.options.lang;
     for (index, finding) in findings.iter().enumerate() {
         page.paragraph(&format!("{:>3}  ", index + 1), finding.text.get(lang), Style::Plain);

@@ -43,6 +43,7 @@ words! {
     LINE: "line", "缓存行";
     CACHE_LINE: "cache line", "缓存行";
     PAGES: "pages", "页";
+    DEAREST_FIRST: "what costs most first", "按代价从高到低";
     ALL_WELL: "none: no rule finds anything to say about this run", "无：没有规则对本次运行提出结论";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
         "≈ 本机标称的拓扑无法证实的数值";
@@ -73,6 +74,7 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::Unsettled => Text { en: "the clock never settled", zh: "频率未稳定" },
         FlagKind::RoundsLost => Text { en: "rounds lost", zh: "缺少若干轮" },
         FlagKind::BestRoundGap => Text { en: "best round over 10 % better", zh: "最佳一轮好 10 % 以上" },
+        FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "被 CPU 配额暂停" },
         FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
     }
 }

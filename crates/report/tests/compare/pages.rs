@@ -1,16 +1,14 @@
 //! A comparison as people and programs read it: its very text, its width, its safety, and JSON that reads back.
 
-#[path = "compare/made.rs"]
-mod made;
-mod synthetic;
-
 use std::path::Path;
 
+use crate::made::{Random, Scatter, rounds, run, scattered};
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, FORMATS, History, Pool, SCHEMA, format_named};
-use made::{Random, Scatter, rounds, run, scattered};
 use unicode_width::UnicodeWidthStr;
+
+use crate::synthetic;
 
 /// Compares with a file; `HOSTMARK_BLESS=1` writes it anew, for a look at the difference in review.
 fn golden(name: &str, text: &str) {

@@ -1,0 +1,77 @@
+//! Splits a command into words as a shell does it, without a shell: nothing is expanded and nothing is run.
+
+/// The words of a command: separated by blanks, which quotes and backslashes make part of a word.
+pub fn split(command: &str) -> Result<Vec<String>, &'static str> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            c if c.is_whitespace() => words.extend(word.take()),
+            '\'' => quoted(&mut chars, word.get_or_insert_default())?,
+            '"' => double_quoted(&mut chars, word.get_or_insert_default())?,
+            '\\' => word.get_or_insert_default().push(chars.next().ok_or("it ends with a backslash")?),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Up to the next single quote, everything is as it stands.
+fn quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &'static str> {
+    for c in chars.by_ref() {
+        match c {
+            '\'' => return Ok(()),
+            c => word.push(c),
+        }
+    }
+    Err("a single quote is not closed")
+}
+
+/// Up to the next double quote; a backslash stands for itself but before another, a double quote, `$` and a backtick.
+fn double_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &'static str> {
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => return Ok(()),
+            '\\' => match chars.next() {
+                Some(c @ ('"' | '\\' | '$' | '`')) => word.push(c),
+                Some(c) => word.extend(['\\', c]),
+                None => break,
+            },
+            c => word.push(c),
+        }
+    }
+    Err("a double quote is not closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn words(command: &str, expected: &[&str]) {
+        assert_eq!(split(command).unwrap(), expected);
+    }
+
+    #[test]
+    fn words_are_those_of_a_shell() {
+        words("taskset -c 0  ./old/hostmark ", &["taskset", "-c", "0", "./old/hostmark"]);
+        words("'/srv/my tools/hostmark'", &["/srv/my tools/hostmark"]);
+        words(r#"env A="x y" B=\"z hostmark"#, &["env", "A=x y", "B=\"z", "hostmark"]);
+        words(r#"a"b"'c'd "" '\' "\n\\""#, &["abcd", "", "\\", "\\n\\"]);
+        words("", &[]);
+    }
+
+    #[test]
+    fn nothing_is_expanded() {
+        words("a $HOME `b` *.json ; c | d ~", &["a", "$HOME", "`b`", "*.json", ";", "c", "|", "d", "~"]);
+    }
+
+    #[test]
+    fn what_has_no_end_is_refused() {
+        for open in ["'a", "\"a", "a\\", "\"a\\"] {
+            assert!(split(open).is_err(), "{open}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What asks the operating system for something, where the system refuses much of it: an unprivileged user in a container with
+//! a read-only root, little memory for files, no io_uring, and low limits. Everything is measured, or says why not.
+
+#[path = "support/skip.rs"]
+mod skip;
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
+
+use hostmark_model::{CaseRecord, Outcome, Run, load_run};
+use skip::skipped;
+use support::{Home, PROGRAM, ended, files};
+
+/// Runs are timed: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Of these no probe asks the system for more than memory and CPUs.
+const MADE_OF_INSTRUCTIONS: [&str; 3] = ["clock", "cpu", "memory"];
+
+/// Has the kernel answer io_uring_setup(2) with "not permitted", and becomes what its arguments say: a filter of system calls
+/// of four instructions (load the number; is it this one; EPERM; allow).
+const WITHOUT_IO_URING: &str = r#"
+    my $code = pack("SCCL" x 4, 0x20, 0, 0, 0, 0x15, 0, 1, 425, 0x06, 0, 0, 0x50001, 0x06, 0, 0, 0x7fff0000);
+    my $filter = pack("S x6 P", 4, $code);
+    syscall(shift(@ARGV) + 0, 1, 0, $filter) == 0 or die "no filter: $!";
+    exec @ARGV or die "no program: $!";
+"#;
+
+/// The number of seccomp(2).
+const SECCOMP: &str = if cfg!(target_arch = "aarch64") { "277" } else { "317" };
+
+/// A container's view of this machine: what is mounted in it, and what limits are on it.
+struct Confined {
+    home: Home,
+    mounts: String,
+    limits: &'static [&'static str],
+}
+
+impl Confined {
+    /// A read-only root, but for `writable`.
+    fn new(home: Home, writable: &[&Path], memory: &str, limits: &'static [&'static str]) -> Confined {
+        let path = |path: &&Path| format!("mount --bind '{0}' '{0}'", path.display());
+        // What is bound onto itself is a mount of its own, which the root's flag leaves alone.
+        let bound: Vec<String> = writable.iter().map(path).collect();
+        let own = |path: &Path| format!("mount --bind '{0}' '{0}' && mount -o remount,bind,ro '{0}'", path.display());
+        // The places of a test may lie on a file system of their own.
+        let places = [home.data.path(), home.scratch.path()];
+        let others: Vec<String> =
+            places.iter().filter(|place| !writable.contains(place)).map(|place| own(place)).collect();
+        let memory = format!("mount -t tmpfs -o {memory} hostmark-test /dev/shm");
+        let root = "mount -o remount,bind,ro /".to_owned();
+        let mounts = [vec![memory], bound, others, vec![root]].concat().join(" && ");
+        for place in places {
+            fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        Confined { home, mounts, limits }
+    }
+
+    /// A command inside, by a user that is nobody.
+    fn start(&self, what: &[&str]) -> Command {
+        let mut command = self.home.start("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", &format!("{} && exec \"$@\"", self.mounts)]);
+        command.args(["sh", "prlimit"]).args(self.limits);
+        command.args(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]);
+        command.args(["perl", "-e", WITHOUT_IO_URING, SECCOMP]).args(what);
+        command
+    }
+
+    fn can_be_had(&self) -> bool {
+        self.start(&[PROGRAM, "--version"]).output().is_ok_and(|output| output.status.success())
+    }
+
+    /// A run that ended well, in which everything has a value or a reason why it has none; its complaints.
+    fn run(&self, filters: &[String]) -> (Run, String) {
+        let (code, json, errors) = ended(self.start(&[PROGRAM, "run", "--format", "json"]).args(filters));
+        assert_eq!(code, 0, "{errors}");
+        let run = load_run(&json).unwrap();
+        for case in &run.cases {
+            match &case.outcome {
+                Outcome::Measured(_) => {}
+                Outcome::Skipped { reason } => assert!(reason.len() > 10, "{}: {reason}", case.id),
+                Outcome::Failed { reason } => panic!("{}: {reason}", case.id),
+            }
+        }
+        assert!(files(self.home.scratch.path()).is_empty(), "{:?}", files(self.home.scratch.path()));
+        (run, errors)
+    }
+}
+
+/// The default case of every probe that asks the system for something, as a filter.
+fn defaults() -> Vec<String> {
+    let (code, list, _) = ended(&mut Home::new().hostmark(&["list", "--format", "json"]));
+    assert_eq!(code, 0);
+    let probes: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let filter = |probe: &serde_json::Value| {
+        let id = text(&probe["id"]);
+        let axes = probe["axes"].as_array().unwrap().iter();
+        let values: Vec<String> =
+            axes.map(|axis| format!("{}={}", text(&axis["name"]), text(&axis["default"]))).collect();
+        if values.is_empty() { id } else { format!("{id}@{}", values.join(",")) }
+    };
+    let asks = |filter: &String| !MADE_OF_INSTRUCTIONS.contains(&filter.split('.').next().unwrap());
+    probes.iter().map(filter).filter(asks).collect()
+}
+
+fn of_probe<'a>(run: &'a Run, probe: &str) -> &'a CaseRecord {
+    run.cases.iter().find(|case| case.probe == probe).unwrap_or_else(|| panic!("{probe} is absent"))
+}
+
+fn reason<'a>(run: &'a Run, probe: &str) -> &'a str {
+    match &of_probe(run, probe).outcome {
+        Outcome::Skipped { reason } => reason,
+        _ => "",
+    }
+}
+
+#[test]
+fn in_a_container_that_allows_little_every_group_is_measured() {
+    let _alone = alone();
+    let home = Home::new();
+    // On a disk, as far as the build is: direct reads and writes need one.
+    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::set_permissions(disk.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let data = home.data.path().to_owned();
+    let inside = Confined::new(home, &[&data, disk.path()], "size=1m", &[]);
+    if !inside.can_be_had() {
+        return skipped("a mount namespace, another user or a filter of system calls cannot be had here");
+    }
+    let filters = [defaults(), vec!["--scratch".into(), disk.path().display().to_string()]].concat();
+    let (run, errors) = inside.run(&filters);
+    assert_eq!(errors, "");
+    for case in &run.cases {
+        let group = case.probe.split('.').next().unwrap();
+        let of_group = |other: &&CaseRecord| other.probe.split('.').next() == Some(group);
+        assert!(run.cases.iter().filter(of_group).any(|case| case.measured().is_some()), "nothing of {group}");
+    }
+    assert_eq!(reason(&run, "syscall.io_uring"), "io_uring cannot be had: Operation not permitted (os error 1)");
+    for probe in ["disk.read", "disk.write"] {
+        match of_probe(&run, probe).measured() {
+            Some(measured) => assert_eq!(measured.notes["interface"], "pread and pwrite", "{probe}"),
+            // A build that lies on no disk.
+            None => {
+                assert!(reason(&run, probe).contains("in memory") || reason(&run, probe).contains("direct"), "{probe}")
+            }
+        }
+    }
+    assert_eq!(reason(&run, "file.reread"), "needs a file of 64 MiB where there is room for 1 MiB");
+    assert!(of_probe(&run, "file.create").measured().is_some());
+}
+
+#[test]
+fn where_nothing_can_be_written_and_little_be_opened_what_needs_it_says_so() {
+    let _alone = alone();
+    let limits = &["--nofile=64:64", "--msgqueue=0:0", "--memlock=0:0", "--stack=1048576:1048576"];
+    let inside = Confined::new(Home::new(), &[], "size=1m,ro", limits);
+    if !inside.can_be_had() {
+        return skipped("a mount namespace, another user or a filter of system calls cannot be had here");
+    }
+    let groups = ["disk.", "file.", "ipc.", "paging.", "process.", "syscall.", "sched.messaging"];
+    let filters = defaults().into_iter().filter(|filter| groups.iter().any(|group| filter.starts_with(group)));
+    let (run, errors) = inside.run(&filters.collect::<Vec<_>>());
+    assert!(errors.starts_with("hostmark: the run cannot be kept (") && errors.lines().count() == 1, "{errors}");
+    for probe in ["disk.fsync", "ipc.fifo", "ipc.unix_stream", "process.fork_exec"] {
+        assert!(reason(&run, probe).starts_with("no scratch directory "), "{probe}: {}", reason(&run, probe));
+    }
+    assert!(reason(&run, "file.create").starts_with("no tmpfs may be written to"), "{}", reason(&run, "file.create"));
+    assert!(reason(&run, "ipc.message_queue").contains("Too many open files"), "{}", reason(&run, "ipc.message_queue"));
+    for probe in ["ipc.pipe", "ipc.eventfd", "ipc.sysv_semaphore", "paging.fault", "process.fork_exit", "syscall.null"]
+    {
+        assert!(of_probe(&run, probe).measured().is_some(), "{probe}: {}", reason(&run, probe));
+    }
+}

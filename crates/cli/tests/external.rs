@@ -1,0 +1,113 @@
+//! Any command as a load: its time, CPU time and memory; how it fails, and that it ends with the run.
+
+#[path = "support/processes.rs"]
+mod processes;
+mod support;
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Stdio;
+use std::time::Duration;
+
+use hostmark_model::{Measured, Outcome, Run, load_run};
+use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
+use support::{Home, ended, files};
+
+/// Long enough for a loaded machine to do what is done at once.
+const SOON: Duration = Duration::from_secs(20);
+
+fn run_of(home: &Home, command: &str) -> (i32, Run) {
+    let (code, json, errors) =
+        ended(&mut home.hostmark(&["run", "external", "--command", command, "--format", "json"]));
+    (code, load_run(&json).unwrap_or_else(|error| panic!("{error}\n{json}\n{errors}")))
+}
+
+fn measured(run: &Run) -> &Measured {
+    run.cases[0].measured().unwrap_or_else(|| panic!("{:?}", run.cases))
+}
+
+#[test]
+fn a_command_is_run_once_a_round_with_what_it_used() {
+    let home = Home::new();
+    let scratch = home.scratch.path().display();
+    // Each execution leaves a line, and burns some CPU time.
+    let script =
+        format!("echo x >> {scratch}/lines; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo out; echo err >&2");
+    let (code, run) = run_of(&home, &format!("sh -c '{script}'"));
+    assert_eq!((code, run.cases.len(), run.cases[0].id.as_str()), (0, 1, "external.command@cpus=all"));
+    let measured = measured(&run);
+    assert_eq!((measured.estimate.rounds, measured.estimate.n), (3, 3));
+    assert_eq!(std::fs::read_to_string(home.scratch.path().join("lines")).unwrap(), "x\n".repeat(3));
+    let user = measured.also["user"].estimate.median;
+    assert!(user > 0.0 && user < 2.0 * measured.estimate.max, "{measured:?}");
+    assert!(measured.also["system"].estimate.median >= 0.0);
+    assert!(measured.estimate.ci_low.is_some());
+    assert_eq!((run.settings.limit_s, run.settings.set["command"].starts_with("sh -c")), (0.0, true));
+    // What it wrote went with the scratch directory.
+    assert_eq!(files(home.scratch.path()).len(), 1);
+}
+
+#[test]
+fn a_long_command_is_told_apart_from_a_short_one_and_from_a_hungry_one() {
+    let home = Home::new();
+    let wall = |command: &str| measured(&run_of(&home, command).1).estimate.median;
+    let (short, long) = (wall("sleep 0.05"), wall("sleep 0.4"));
+    assert!(short >= 50e6 && long >= 400e6 && long - short >= 250e6, "{short} {long}");
+    // 64 MiB in one shell variable, which is more than the worker itself ever had.
+    let hungry = r#"sh -c 'x=$(head -c 67108864 /dev/zero | tr "\\0" a); : "$x"'"#;
+    let (_, run) = run_of(&home, hungry);
+    let peak = measured(&run).also["peak_memory"].estimate.median;
+    assert!(peak >= f64::from(64 << 20), "{peak}");
+}
+
+#[test]
+fn one_that_fails_says_how_with_its_last_line() {
+    let home = Home::new();
+    for (command, words) in [
+        ("sh -c 'echo first; echo the disk is on fire >&2; exit 3'", &["status 3", "the disk is on fire"][..]),
+        ("sh -c 'kill -9 $$'", &["signal 9"]),
+        ("/no/such/program", &["/no/such/program", "cannot be started"]),
+    ] {
+        let (code, run) = run_of(&home, command);
+        let Outcome::Failed { reason } = &run.cases[0].outcome else { panic!("{:?}", run.cases) };
+        assert!(code == 3 && words.iter().all(|word| reason.contains(word)), "{code} {reason}");
+    }
+}
+
+#[test]
+fn without_a_command_it_is_measured_only_by_name_and_then_skipped() {
+    let home = Home::new();
+    let (code, plan, _) = ended(&mut home.hostmark(&["run", "--dry-run", "--format", "json"]));
+    assert!(code == 0 && !plan.contains("external.command"));
+    let (code, json, _) = ended(&mut home.hostmark(&["run", "external", "--format", "json"]));
+    let run = load_run(&json).unwrap();
+    assert!(code == 0 && matches!(&run.cases[0].outcome, Outcome::Skipped { reason } if reason.contains("--command")));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_in_a_sentence() {
+    let home = Home::new();
+    for (arguments, word) in [
+        (&["run", "--command", "a 'b"][..], "quote"),
+        (&["run", "--command", "  "], "word"),
+        (&["run", "syscall", "--command", "true"], "--command"),
+    ] {
+        let (code, out, errors) = ended(&mut home.hostmark(arguments));
+        assert!(code == 2 && out.is_empty() && errors.contains(word), "{code} {errors}");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_command_too() {
+    let home = Home::new();
+    let mut command = home.start("env");
+    command.args(["--default-signal=INT", support::PROGRAM, "run", "--command", "sleep 1000"]);
+    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let sleeps = || processes(&home).iter().any(|(_, word)| word == "1000");
+    let begun = within(SOON, sleeps);
+    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::INT).unwrap();
+    let status = run.wait().unwrap();
+    assert!(begun && (status.code() == Some(130) || status.signal() == Some(2)), "{begun} {status:?}");
+    assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+}

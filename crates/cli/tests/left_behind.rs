@@ -1,0 +1,319 @@
+//! Every group that makes something of the operating system's, ended in every way: nothing is left but what was measured.
+
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "support/skip.rs"]
+mod skip;
+mod support;
+#[path = "support/traces.rs"]
+mod traces;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use hostmark_model::{Outcome, Run, load_run};
+use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
+use skip::skipped;
+use support::{Home, ended, files};
+use tempfile::TempDir;
+use traces::{Queues, adopt_orphans, names, objects, orphans};
+
+/// Runs are timed, and what is left of one must not be taken for another's: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Long enough for a loaded machine to do what is done at once.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Something that a run has made, and that it must not leave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Trace {
+    /// A System V object of this kind.
+    Object(&'static str),
+    /// Its scratch directory, in which files need have no names.
+    Scratch,
+    /// A file in its scratch directory.
+    File,
+    /// A file in its directory in memory.
+    Memory,
+    /// So many processes.
+    Crowd(usize),
+}
+
+/// What is run, and what of it has to be there when it is ended.
+type Load = (&'static [&'static str], Trace);
+
+const LOADS: &[Load] = &[
+    (&["ipc.sysv_semaphore"], Trace::Object("sem")),
+    (&["ipc.message_queue@kind=sysv"], Trace::Object("msg")),
+    (&["ipc.unix_stream", "ipc.unix_dgram", "ipc.unix_connect", "ipc.fifo"], Trace::File),
+    (&["sched.messaging", "sched.context_switch"], Trace::Crowd(12)),
+    (&["file"], Trace::Memory),
+    (&["disk"], Trace::Scratch),
+    (&["process.fork_exec", "process.spawn", "process.shell"], Trace::File),
+    (&["paging.fault@kind=file"], Trace::Memory),
+    (&["net.http"], Trace::File),
+    (&["syscall.stat", "syscall.open_close", "signal"], Trace::File),
+];
+/// The loads that more rare endings are tried with: an object, a socket file, a crowd.
+const HARDEST: [usize; 3] = [0, 2, 3];
+
+/// A run under way in a home of its own.
+struct UnderWay<'a> {
+    home: Home,
+    /// What `--scratch` names: on a disk, where the build has one.
+    disk: TempDir,
+    child: Child,
+    queues: &'a Queues,
+    before: BTreeSet<String>,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl UnderWay<'_> {
+    fn start<'a>(filters: &[&str], queues: &'a Queues) -> UnderWay<'a> {
+        let home = Home::new();
+        let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let before = objects(queues);
+        let mut command = home.hostmark(&["run", "--scratch"]);
+        command.arg(disk.path()).args(filters).process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
+        UnderWay { child: command.spawn().unwrap(), home, disk, queues, before }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Sends a signal to every process of the run that has this name, as the kernel tells it.
+    fn signal_all(&self, name: &str, signal: Signal) {
+        for (pid, _) in processes(&self.home) {
+            let is_it = fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == name);
+            if is_it && let Some(pid) = Pid::from_raw(pid) {
+                // It may have ended since.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+
+    /// Lines of the journal: its header, and a line for each round.
+    fn journalled(&self) -> String {
+        let left = files(self.home.data.path());
+        let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
+        journal.and_then(|journal| fs::read_to_string(journal).ok()).unwrap_or_default()
+    }
+
+    /// Directories of this run in memory.
+    fn in_memory(&self) -> Vec<PathBuf> {
+        let ours = format!("hostmark-{}-", self.child.id());
+        let shm = Path::new("/dev/shm");
+        names(shm).into_iter().filter(|name| name.starts_with(&ours)).map(|name| shm.join(name)).collect()
+    }
+
+    fn has(&self, trace: Trace) -> bool {
+        let holds_something = |directory: PathBuf| !names(&directory).is_empty();
+        match trace {
+            Trace::Object(kind) => objects(self.queues).difference(&self.before).any(|one| one.starts_with(kind)),
+            Trace::Scratch => !names(self.disk.path()).is_empty(),
+            Trace::File => names(self.disk.path()).iter().any(|name| holds_something(self.disk.path().join(name))),
+            Trace::Memory => !self.in_memory().is_empty(),
+            Trace::Crowd(least) => processes(&self.home).len() >= least,
+        }
+    }
+
+    /// Waits until a round is journalled and the trace is there.
+    fn until_there_is(&mut self, trace: Trace) {
+        let mut has_ended = false;
+        let seen = within(SOON, || {
+            has_ended = self.child.try_wait().unwrap().is_some();
+            has_ended || (self.journalled().lines().count() > 1 && self.has(trace))
+        });
+        assert!(seen && !has_ended, "never seen: {trace:?}; {}", self.journalled());
+    }
+
+    /// Waits for the end, and looks for what is left: nothing but what is in the data directory.
+    fn left(&mut self, limit: Duration) -> (ExitStatus, Vec<PathBuf>) {
+        assert!(within(limit, || self.child.try_wait().unwrap().is_some()), "the run goes on");
+        let status = self.child.wait().unwrap();
+        assert!(within(SOON, || orphans(&[]).is_empty()), "left alive: {:?}", orphans(&[]));
+        for scratch in [self.disk.path(), self.home.scratch.path()] {
+            assert!(within(SOON, || names(scratch).is_empty()), "left: {:?} of {:?}", files(scratch), names(scratch));
+        }
+        assert!(within(SOON, || self.in_memory().is_empty()), "left: {:?}", self.in_memory());
+        // Other programs may have made objects too: but what they made at this moment they will remove as well.
+        let new: BTreeSet<String> = objects(self.queues).difference(&self.before).cloned().collect();
+        let still = || objects(self.queues).intersection(&new).cloned().collect::<Vec<_>>();
+        assert!(within(SOON, || still().is_empty()), "left: {:?}", still());
+        (status, files(self.home.data.path()))
+    }
+}
+
+/// The run in the one file that is left.
+fn kept(left: &[PathBuf]) -> Run {
+    assert!(left.len() == 1 && left[0].extension().is_some_and(|extension| extension == "json"), "{left:?}");
+    load_run(&fs::read_to_string(&left[0]).unwrap()).unwrap()
+}
+
+fn assert_is_a_journal(left: &[PathBuf]) {
+    assert!(left.len() == 1 && left[0].display().to_string().ends_with(".partial.jsonl"), "{left:?}");
+}
+
+/// Runs a load until what it could leave is there, ends it, and looks.
+fn ended_amid<'a>((filters, trace): Load, queues: &'a Queues, end: impl FnOnce(&mut UnderWay)) -> Ended<'a> {
+    let mut run = UnderWay::start(filters, queues);
+    run.until_there_is(trace);
+    end(&mut run);
+    let (status, left) = run.left(SOON);
+    Ended { _run: run, status, left }
+}
+
+/// A run that has ended, of which no more is left than this; its home goes with it.
+struct Ended<'a> {
+    _run: UnderWay<'a>,
+    status: ExitStatus,
+    left: Vec<PathBuf>,
+}
+
+/// Where this machine has System V objects, and this test sees POSIX queues; else it says what it passes over.
+fn seen() -> (Queues, Vec<Load>) {
+    adopt_orphans();
+    let queues = Queues::seen();
+    if matches!(queues, Queues::Unseen) {
+        skipped("the names of POSIX queues cannot be seen here");
+    }
+    let is_there = |(_, trace): &&Load| match trace {
+        Trace::Object(kind) => Path::new("/proc/sysvipc").join(kind).exists(),
+        _ => true,
+    };
+    (queues, LOADS.iter().filter(is_there).copied().collect())
+}
+
+#[test]
+fn every_group_that_asks_the_system_for_something_is_run() {
+    let (code, list, _) = ended(&mut Home::new().hostmark(&["list", "--format", "json"]));
+    assert_eq!(code, 0);
+    let probes: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let all = probes.iter().map(|probe| probe["id"].as_str().unwrap().split('.').next().unwrap());
+    let made_of_instructions = ["clock", "cpu", "memory"];
+    let wanted: BTreeSet<&str> = all.filter(|group| !made_of_instructions.contains(group)).collect();
+    let run = LOADS.iter().flat_map(|(filters, _)| filters.iter().map(|filter| filter.split('.').next().unwrap()));
+    assert_eq!(run.collect::<BTreeSet<_>>(), wanted);
+}
+
+#[test]
+fn a_run_that_ends_by_itself_leaves_its_file_alone() {
+    let _alone = alone();
+    let (queues, _) = seen();
+    let filters = [
+        "ipc.sysv_semaphore@cpus=same_cpu",
+        "ipc.message_queue@kind=sysv",
+        "ipc.message_queue@kind=posix",
+        "ipc.unix_connect@cpus=same_cpu",
+        "ipc.fifo@cpus=same_cpu",
+        "net.tcp_connect@copies=1",
+        "file.create@size=0",
+        "disk.fsync@block=2300",
+        "process.fork_exec@child=static",
+        "sched.wakeup@cpus=same_cpu",
+        "signal.handle",
+        "paging.fault@kind=file",
+        "syscall.stat",
+    ];
+    let mut run = UnderWay::start(&filters, &queues);
+    let (status, left) = run.left(Duration::from_secs(60));
+    let kept = kept(&left);
+    assert_eq!(status.code(), Some(0), "{:?}", kept.cases);
+    for filter in filters {
+        let id = filter.split('@').next().unwrap();
+        assert!(kept.cases.iter().any(|case| case.probe == id && case.measured().is_some()), "{id} was not measured");
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_its_file_alone() {
+    let _alone = alone();
+    let (queues, loads) = seen();
+    for load in &loads {
+        let ended = ended_amid(*load, &queues, |run| run.signal(Signal::INT));
+        let is_interrupted = kept(&ended.left).interrupted.is_some();
+        assert_eq!((ended.status.code(), is_interrupted), (Some(130), true), "{load:?}");
+    }
+}
+
+#[test]
+fn a_terminated_run_leaves_its_file_alone() {
+    let _alone = alone();
+    let (queues, _) = seen();
+    for load in HARDEST.map(|load| LOADS[load]) {
+        let ended = ended_amid(load, &queues, |run| run.signal(Signal::TERM));
+        let is_interrupted = kept(&ended.left).interrupted.is_some();
+        assert_eq!((ended.status.code(), is_interrupted), (Some(143), true), "{load:?}");
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_its_journal_alone() {
+    let _alone = alone();
+    let (queues, loads) = seen();
+    for load in &loads {
+        let ended = ended_amid(*load, &queues, |run| {
+            // Who is stopped does not end by itself when it has nobody left to answer.
+            run.signal_all("hostmark\n", Signal::STOP);
+            run.signal(Signal::KILL);
+        });
+        assert_eq!(ended.status.signal(), Some(9), "{load:?}");
+        assert_is_a_journal(&ended.left);
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_by_its_name_leaves_its_journal_alone() {
+    let _alone = alone();
+    let (queues, _) = seen();
+    for load in HARDEST.map(|load| LOADS[load]) {
+        let ended = ended_amid(load, &queues, |run| {
+            run.signal_all("hostmark\n", Signal::KILL);
+        });
+        assert_eq!(ended.status.signal(), Some(9), "{load:?}");
+        assert_is_a_journal(&ended.left);
+    }
+}
+
+#[test]
+fn a_killed_worker_costs_its_case_and_leaves_nothing() {
+    let _alone = alone();
+    let (queues, loads) = seen();
+    for load in &loads {
+        let ended = ended_amid(*load, &queues, |run| {
+            let worker = processes(&run.home).into_iter().find(|(_, word)| word == "worker");
+            let Some(worker) = worker.and_then(|(pid, _)| Pid::from_raw(pid)) else { panic!("no worker") };
+            let _ = kill_process(worker, Signal::KILL);
+            // The run goes on, unless the worker had already done its work.
+            let rounds = run.journalled().lines().count();
+            let goes_on =
+                within(SOON, || run.journalled().lines().count() > rounds || run.child.try_wait().unwrap().is_some());
+            assert!(goes_on);
+            let _ = kill_process(Pid::from_child(&run.child), Signal::INT);
+        });
+        let kept = kept(&ended.left);
+        assert!(matches!(ended.status.code(), Some(130 | 3)), "{load:?} {}", ended.status);
+        for case in &kept.cases {
+            if let Outcome::Failed { reason } = &case.outcome {
+                assert_eq!(reason, "the worker was ended by signal 9", "{}", case.id);
+            }
+        }
+    }
+}

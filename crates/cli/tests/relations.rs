@@ -1,0 +1,76 @@
+//! Relations that hold on every machine: what must cost more is measured as more. The least disturbed rounds are compared,
+//! since whoever shares the machine only adds.
+
+mod support;
+
+use std::sync::{Mutex, MutexGuard};
+
+use hostmark_model::{Measured, Run, load_run};
+use support::{Home, ended, files};
+
+/// Runs are timed: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A run of one probe at the points that are set.
+fn run(probe: &str, sets: &[&str]) -> Run {
+    let home = Home::new();
+    let mut arguments = vec!["run", probe, "--format", "json"];
+    arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
+    let (code, json, errors) = ended(&mut home.hostmark(&arguments));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(files(home.scratch.path()).is_empty());
+    load_run(&json).unwrap()
+}
+
+/// The case at these points; none where this machine cannot measure it.
+fn at<'a>(run: &'a Run, points: &[(&str, &str)]) -> Option<&'a Measured> {
+    let is_at = |case: &&hostmark_model::CaseRecord| points.iter().all(|&(axis, at)| case.params.get(axis) == Some(at));
+    run.cases.iter().find(is_at).expect("a case for each point that was set").measured()
+}
+
+fn best(measured: &Measured) -> f64 {
+    measured.estimate.best_round
+}
+
+#[test]
+fn a_fork_copies_page_tables_and_huge_pages_have_few() {
+    let _alone = alone();
+    let run = run("process.fork_resident", &["resident=4M,256M", "page=base,pmd"]);
+    let time = |resident, page| at(&run, &[("resident", resident), ("page", page)]);
+    let (Some(small), Some(large)) = (time("4194304", "base"), time("268435456", "base")) else { return };
+    assert!(best(large) > 3.0 * best(small), "{} and {} ns", best(small), best(large));
+    if let Some(huge) = time("268435456", "pmd") {
+        assert!(best(huge) < 0.5 * best(large), "{} and {} ns", best(huge), best(large));
+    }
+}
+
+#[test]
+fn a_switch_on_one_cpu_is_none_between_two() {
+    let _alone = alone();
+    let run = run("sched.context_switch", &["cpus=same_cpu,same_cache", "processes=2", "footprint=0"]);
+    let one = at(&run, &[("cpus", "same_cpu")]).expect("every machine has one CPU");
+    let Some(two) = at(&run, &[("cpus", "same_cache")]) else { return };
+    assert!(best(two) > 1.3 * best(one), "{} ns on one, {} ns between two", best(one), best(two));
+}
+
+#[test]
+fn faults_cost_what_the_kernel_has_to_do_in_them() {
+    let _alone = alone();
+    let run = run("paging.fault", &["kind=anonymous,anonymous_pmd,file,file_major"]);
+    let kind = |kind| at(&run, &[("kind", kind)]);
+    let (Some(base), Some(file)) = (kind("anonymous"), kind("file")) else { return };
+    // Sixteen pages that are there already against one that has to be cleared.
+    let per_page = file.also["per_page"].estimate.best_round;
+    assert!(1.5 * per_page < best(base), "{per_page} ns a page of a file, {} ns a new one", best(base));
+    if let Some(pmd) = kind("anonymous_pmd") {
+        // 512 times the bytes to clear. (How much cheaper a byte is depends on where the cleared memory lay before.)
+        assert!(best(pmd) > 10.0 * best(base), "{} ns a huge page, {} ns a base page", best(pmd), best(base));
+    }
+    if let Some(major) = kind("file_major") {
+        assert!(best(major) > 5.0 * best(file), "{} ns from the device, {} ns from the cache", best(major), best(file));
+    }
+}

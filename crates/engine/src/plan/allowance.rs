@@ -1,0 +1,71 @@
+//! What a profile allows a run, and what a command is allowed.
+
+use std::time::Duration;
+
+use hostmark_model::Profile;
+
+use super::Plan;
+
+impl Plan {
+    /// What this plan is allowed: what its profile allows, and for a command no end.
+    pub fn allowance(&self) -> Allowance {
+        let allowance = allowance(self.request.profile);
+        if self.request.command.is_empty() { allowance } else { of_a_command(allowance) }
+    }
+}
+
+/// How long the rounds of a command may take in all: a week stands for no limit, as no wait can be endless.
+const OF_A_COMMAND: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The allowance of a command: the profile's rounds, each of one execution however long it takes, and never one more.
+fn of_a_command(profile: Allowance) -> Allowance {
+    Allowance { limit: OF_A_COMMAND, narrow: f64::INFINITY, ..profile }
+}
+
+/// What a profile allows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Allowance {
+    /// Rounds a case: fixed, never decided by looking at the result.
+    pub rounds: u32,
+    /// The hard wall limit of the run.
+    pub limit: Duration,
+    /// Time for samples of one case, over all its rounds.
+    pub case: Duration,
+    /// Cases at most.
+    pub cases: usize,
+    /// Half of an interval over its value that is narrow enough: wider ones get the time that is left over.
+    pub narrow: f64,
+}
+
+/// The allowance of a profile.
+pub const fn allowance(profile: Profile) -> Allowance {
+    match profile {
+        Profile::Quick => allow(3, 60, 500, 240, 0.02),
+        Profile::Standard => allow(5, 300, 3_000, 900, 0.01),
+        Profile::Thorough => allow(10, 1_800, 20_000, 3_000, 0.005),
+    }
+}
+
+const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize, narrow: f64) -> Allowance {
+    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases, narrow }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::fixture::{CATALOGUE, planned};
+
+    #[test]
+    fn a_command_has_the_profiles_rounds_and_neither_its_limit_nor_one_round_more() {
+        let mut plan = planned(CATALOGUE, &["net"], Profile::Quick);
+        let (limit, patience) = (Budget::hard_limit(&plan), Budget::patience(&plan));
+        assert!(limit < Duration::from_secs(60) && patience <= Duration::from_secs(20));
+        plan.request.command = vec!["make".into()];
+        assert_eq!(Budget::rounds(&plan), 3);
+        assert!(Budget::hard_limit(&plan) > Duration::from_secs(6 * 24 * 3600));
+        assert_eq!(Budget::patience(&plan), OF_A_COMMAND);
+        // No interval is so wide that time left over would be spent on it.
+        assert!(plan.allowance().narrow >= f64::INFINITY);
+    }
+}

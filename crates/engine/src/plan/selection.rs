@@ -1,0 +1,124 @@
+//! What a person asked for, and what derived probes need of others.
+
+use hostmark_model::{CaseIdError, Params};
+
+use super::refused::PlanError;
+use super::{checked_value, nearest};
+use crate::probe::{Catalogue, Entry, Measure, Source, entries};
+
+/// A filter: which probes, and which of their points.
+pub(super) struct Filter {
+    /// Ids of the probes it picks.
+    pub probes: Vec<String>,
+    /// Axis values that a case must have.
+    pairs: Vec<(String, String)>,
+}
+
+impl Filter {
+    pub fn parse(catalogue: Catalogue, text: &str) -> Result<Filter, PlanError> {
+        let (name, axes) = text.split_once('@').map_or((text, None), |(name, axes)| (name, Some(axes)));
+        let matching: Vec<Entry> = entries(catalogue)
+            .filter(|entry| entry.group == name || entry.id() == name || entry.probe.replaces.contains(&name))
+            .collect();
+        if matching.is_empty() {
+            return Err(PlanError::UnknownProbe { name: name.into(), suggestion: nearest(catalogue, name) });
+        }
+        let probes = matching.iter().map(Entry::id).collect();
+        let Some(axes) = axes else { return Ok(Filter { probes, pairs: Vec::new() }) };
+        let mut pairs = Vec::new();
+        for part in axes.split(',') {
+            let Some((axis, value)) = part.split_once('=') else {
+                return Err(CaseIdError::Axis(part.to_owned()).into());
+            };
+            for entry in &matching {
+                let value = checked_value(entry, axis, value)?;
+                match pairs.iter().find(|(known, _): &&(String, String)| known == axis) {
+                    Some((_, known)) if *known == value => {}
+                    Some((_, known)) => {
+                        let (one, other) = (known.clone(), value);
+                        return Err(PlanError::TwoValues { probe: entry.id(), axis: axis.into(), one, other });
+                    }
+                    None => pairs.push((axis.to_owned(), value)),
+                }
+            }
+        }
+        Ok(Filter { probes, pairs })
+    }
+
+    pub fn picks(&self, entry: &Entry) -> bool {
+        self.probes.contains(&entry.id())
+    }
+
+    /// The cases of the star that have the filter's values; where there is none, the default point with those values.
+    pub fn points(&self, star: &[Params]) -> Vec<Params> {
+        let has_all = |params: &&Params| self.pairs.iter().all(|(axis, value)| params.get(axis) == Some(value));
+        let of_star: Vec<Params> = star.iter().filter(has_all).cloned().collect();
+        if !of_star.is_empty() {
+            return of_star;
+        }
+        vec![self.pairs.iter().fold(star[0].clone(), |params, (axis, value)| params.with(axis, value))]
+    }
+}
+
+/// Which cases of which probes a run has.
+pub(super) struct Selection {
+    filters: Vec<Filter>,
+    /// What the picked probes that are computed need, each with its probe's id.
+    sources: Vec<(String, Source)>,
+}
+
+impl Selection {
+    pub fn parse(catalogue: Catalogue, filters: &[String]) -> Result<Selection, PlanError> {
+        let filters = filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+        let mut selection = Selection { filters, sources: Vec::new() };
+        for entry in entries(catalogue).filter(|entry| selection.picks(entry)).collect::<Vec<_>>() {
+            if let Measure::Derive { from, .. } = entry.probe.measure {
+                selection.sources.extend(from.iter().map(|source| (entry.id(), *source)));
+            }
+        }
+        Ok(selection)
+    }
+
+    /// Whether the person asked for the probe; without filters, for all of them.
+    pub fn picks(&self, entry: &Entry) -> bool {
+        self.filters.is_empty() || self.filters.iter().any(|filter| filter.picks(entry))
+    }
+
+    /// Whether the probe is picked, or one that is picked is computed from it.
+    pub fn has(&self, entry: &Entry) -> bool {
+        self.picks(entry) || !self.needed(entry).is_empty()
+    }
+
+    /// What is computed from the probe, and what each needs of it.
+    fn needed(&self, entry: &Entry) -> Vec<&(String, Source)> {
+        let id = entry.id();
+        self.sources.iter().filter(|(_, source)| source.probe == id).collect()
+    }
+
+    /// The probes for whose sake alone this one is there; none where the person asked for it.
+    pub fn brought_by(&self, entry: &Entry) -> Vec<String> {
+        match self.picks(entry) {
+            true => Vec::new(),
+            false => self.needed(entry).into_iter().map(|(id, _)| id.clone()).collect(),
+        }
+    }
+
+    /// The cases of the star that are asked for or needed, in its order, and then what was asked for beyond them.
+    pub fn points(&self, entry: &Entry, star: &[Params]) -> Vec<Params> {
+        if self.filters.is_empty() {
+            return star.to_vec();
+        }
+        let needed = self.needed(entry);
+        let is_needed = |params: &&Params| needed.iter().any(|(_, source)| source.needs(params, &star[0]));
+        let mut points: Vec<Params> = star.iter().filter(is_needed).cloned().collect();
+        for filter in self.filters.iter().filter(|filter| filter.picks(entry)) {
+            points.extend(filter.points(star));
+        }
+        points.sort_by_key(|params| star.iter().position(|point| point == params).unwrap_or(star.len()));
+        points
+    }
+}
+
+#[cfg(test)]
+#[path = "selection_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+//! A whole program as an operation: started, waited for, with what it and its descendants used.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command as Program, Stdio};
+
+use super::affinity;
+use super::process::die_with_parent;
+
+/// How much of the end of a program's output is looked at for its last line, bytes.
+const LAST_BYTES: u64 = 4096;
+/// Longest last line that is told, characters.
+const LONGEST_LINE: usize = 200;
+
+/// A program with its arguments, made ready before anything is timed.
+#[derive(Debug)]
+pub struct Command {
+    program: Program,
+    output: File,
+}
+
+/// What a program used that has ended well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Used {
+    /// CPU time in user space, of it and of all descendants that were waited for, ns.
+    pub user_ns: f64,
+    /// The same in the kernel.
+    pub system_ns: f64,
+    /// The largest resident memory of one of these processes, bytes. The kernel carries the peak of the process that started
+    /// a program over to it: what is not above [`own_peak_bytes`] tells nothing.
+    pub peak_bytes: u64,
+}
+
+impl Command {
+    /// The program and its arguments, on these CPUs. It reads nothing, and what it writes goes to the end of the file
+    /// `output`. It is killed when the calling thread ends.
+    pub fn new(words: &[String], cpus: &[usize], output: &Path) -> io::Result<Command> {
+        let (name, arguments) =
+            words.split_first().ok_or_else(|| io::Error::other("a command has at least one word"))?;
+        let written = File::options().create(true).read(true).append(true).open(output)?;
+        let (cpus, parent) = (cpus.to_vec(), std::process::id());
+        let mut program = Program::new(name);
+        program.args(arguments).stdin(Stdio::null()).stdout(written.try_clone()?).stderr(written.try_clone()?);
+        let prepare = move || match die_with_parent(parent) {
+            true => affinity::bind(&cpus),
+            false => Err(io::Error::other("whoever asked for it is gone")),
+        };
+        // SAFETY: between fork and exec it makes system calls, and allocates for the mask of CPUs, in a child of a worker that
+        // has one thread, so that no lock of the allocator can be held by another.
+        unsafe { program.pre_exec(prepare) };
+        Ok(Command { program, output: written })
+    }
+
+    /// Starts it.
+    pub fn start(&mut self) -> io::Result<Running> {
+        Ok(Running { child: self.program.spawn()? })
+    }
+
+    /// The last line that it wrote with anything on it.
+    pub fn last_line(&mut self) -> Option<String> {
+        let length = self.output.metadata().ok()?.len();
+        self.output.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES))).ok()?;
+        let mut end = Vec::new();
+        Read::by_ref(&mut self.output).take(LAST_BYTES).read_to_end(&mut end).ok()?;
+        let end = String::from_utf8_lossy(&end).into_owned();
+        let line = end.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().take(LONGEST_LINE).collect())
+    }
+}
+
+/// A program under way.
+#[derive(Debug)]
+#[must_use = "a program that nobody waits for stays until this process ends"]
+pub struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// Waits for its end: what it used, or how it ended when that was not with status 0.
+    pub fn wait(self) -> io::Result<Result<Used, String>> {
+        let child = self.child.id() as libc::pid_t;
+        let mut status: libc::c_int = 0;
+        // SAFETY: a structure of integers, for which zero is a value.
+        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+        loop {
+            // SAFETY: wait4 writes an int and a rusage through the pointers given.
+            let waited = unsafe { libc::wait4(child, &raw mut status, 0, &raw mut used) };
+            if waited == child {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        if libc::WIFSIGNALED(status) {
+            return Ok(Err(format!("was ended by signal {}", libc::WTERMSIG(status))));
+        }
+        let code = libc::WEXITSTATUS(status);
+        if code != 0 {
+            return Ok(Err(format!("ended with status {code}")));
+        }
+        Ok(Ok(Used { user_ns: ns(used.ru_utime), system_ns: ns(used.ru_stime), peak_bytes: bytes(used.ru_maxrss) }))
+    }
+}
+
+/// The largest resident memory that this process had, bytes: the floor of what is told of a program it starts.
+pub fn own_peak_bytes() -> u64 {
+    // SAFETY: a structure of integers, for which zero is a value; the kernel fills it.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to that structure.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut used) };
+    if result == 0 { bytes(used.ru_maxrss) } else { 0 }
+}
+
+fn ns(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3
+}
+
+/// Of KiB, as Linux counts it.
+fn bytes(kib: libc::c_long) -> u64 {
+    u64::try_from(kib).unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::process::in_a_child;
+
+    /// Runs a script in the forked process of one thread.
+    fn shell(script: &str) -> io::Result<(Result<Used, String>, Option<String>)> {
+        let directory = tempfile::tempdir()?;
+        let words = ["sh", "-c", script].map(str::to_owned);
+        let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"))?;
+        let how = command.start()?.wait()?;
+        Ok((how, command.last_line()))
+    }
+
+    #[test]
+    fn what_it_used_is_told_and_what_it_wrote_is_kept_away() {
+        in_a_child(|| {
+            let (how, line) =
+                shell("i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo one; echo two >&2; echo")?;
+            let used = how.unwrap();
+            assert!(used.user_ns > 0.0 && used.peak_bytes > 0, "{used:?}");
+            assert_eq!(line.as_deref(), Some("two"));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn one_that_ends_badly_says_how() {
+        in_a_child(|| {
+            let (how, line) = shell("echo it broke; exit 3")?;
+            assert_eq!((how.unwrap_err().as_str(), line.as_deref()), ("ended with status 3", Some("it broke")));
+            assert_eq!(shell("kill -9 $$")?.0.unwrap_err(), "was ended by signal 9");
+            let mut none =
+                Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"))?;
+            assert_eq!(none.start().unwrap_err().kind(), io::ErrorKind::NotFound);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn it_runs_on_the_cpus_given() {
+        in_a_child(|| {
+            let last = *affinity::allowed()?.last().unwrap();
+            let directory = tempfile::tempdir()?;
+            let words = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"].map(str::to_owned);
+            let mut command = Command::new(&words, &[last], &directory.path().join("output"))?;
+            command.start()?.wait()?.unwrap();
+            let line = command.last_line().unwrap();
+            assert_eq!(line.split_whitespace().last(), Some(last.to_string().as_str()));
+            Ok(())
+        });
+    }
+}

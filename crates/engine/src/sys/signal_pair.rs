@@ -1,0 +1,122 @@
+//! Two processes that send each other a signal in turn, each handled before the next is sent.
+
+use std::io;
+
+use super::peer::Peer;
+use super::signal::Handled;
+use super::{arch, checked, process};
+
+/// Bytes of the kernel's signal mask.
+const MASK_BYTES: usize = 8;
+/// SIGUSR1 in the kernel's signal mask.
+const THE_SIGNAL: u64 = 1 << (libc::SIGUSR1 - 1);
+
+/// Another process and this one: each runs its handler when the other's signal has come, and signals back.
+#[derive(Debug)]
+pub struct SignalPair {
+    peer: Peer,
+    handler: Handled,
+    _blocked: Blocked,
+}
+
+impl SignalPair {
+    /// Starts a child bound to `cpus` that answers every SIGUSR1 by one.
+    pub fn start(cpus: &[usize]) -> io::Result<SignalPair> {
+        // Blocked but for the time of waiting, so that none can come before it is waited for.
+        let blocked = Blocked::block()?;
+        let handler = Handled::install()?;
+        let parent = std::process::id();
+        let peer = Peer::spawn(cpus, move || {
+            loop {
+                wait()?;
+                send(parent)?;
+            }
+        })?;
+        Ok(SignalPair { peer, handler, _blocked: blocked })
+    }
+
+    /// Signals the other process by kill(2) and waits in rt_sigsuspend(2) until its own signal has been handled.
+    #[inline(always)]
+    pub fn there_and_back(&self) -> io::Result<()> {
+        send(self.peer.pid())?;
+        wait()
+    }
+
+    /// Signals handled so far by this process.
+    pub fn handled(&self) -> u64 {
+        self.handler.handled()
+    }
+}
+
+#[inline(always)]
+fn send(process: u32) -> io::Result<()> {
+    // SAFETY: the process is this one's parent or its own child, which is not waited for before it is dropped; both
+    // have a handler.
+    checked(unsafe { arch::call(libc::SYS_kill, [process as usize, libc::SIGUSR1 as usize, 0, 0, 0, 0]) }).map(drop)
+}
+
+/// Waits until a signal has been handled: the call always ends by "interrupted".
+#[inline(always)]
+fn wait() -> io::Result<()> {
+    let none_blocked = 0_u64;
+    // SAFETY: a mask of the kernel's size, which is only read.
+    let ended =
+        unsafe { arch::call(libc::SYS_rt_sigsuspend, [(&raw const none_blocked) as usize, MASK_BYTES, 0, 0, 0, 0]) };
+    match checked(ended) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => Err(io::Error::other("the wait for a signal ended without one")),
+    }
+}
+
+/// SIGUSR1 held back from this thread until dropped.
+#[derive(Debug)]
+struct Blocked {
+    former: u64,
+}
+
+impl Blocked {
+    fn block() -> io::Result<Blocked> {
+        process::only_one_thread()?;
+        Ok(Blocked { former: mask(libc::SIG_BLOCK, THE_SIGNAL)? })
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // It was the mask before.
+        let _ = mask(libc::SIG_SETMASK, self.former);
+    }
+}
+
+/// Changes the calling thread's mask, and is told the former one.
+fn mask(how: i32, signals: u64) -> io::Result<u64> {
+    let mut former = 0_u64;
+    let arguments = [how as usize, (&raw const signals) as usize, (&raw mut former) as usize, MASK_BYTES, 0, 0];
+    // SAFETY: both masks have the kernel's size.
+    checked(unsafe { arch::call(libc::SYS_rt_sigprocmask, arguments) }).map(|_| former)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::affinity;
+    use crate::sys::process::in_a_child;
+
+    #[test]
+    fn each_signal_is_answered_by_one() {
+        in_a_child(|| {
+            let former = mask(libc::SIG_BLOCK, 0)?;
+            let cpus = affinity::allowed()?;
+            let pair = SignalPair::start(&cpus[..1])?;
+            let before = pair.handled();
+            for turn in 1..=100 {
+                pair.there_and_back()?;
+                assert_eq!(pair.handled() - before, turn);
+            }
+            drop(pair);
+            assert_eq!(mask(libc::SIG_BLOCK, 0)?, former);
+            Ok(())
+        });
+    }
+}

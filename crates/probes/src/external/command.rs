@@ -1,0 +1,96 @@
+//! Probe external.command: the time, CPU time and memory of any command.
+
+use hostmark_engine::prelude::*;
+use sys::command::{Command, own_peak_bytes};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Command", zh: "命令" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[
+        Quantity {
+            name: "user",
+            unit: Unit::Nanoseconds,
+            better: Better::Lower,
+            title: Text { en: "user", zh: "用户态" },
+        },
+        Quantity {
+            name: "system",
+            unit: Unit::Nanoseconds,
+            better: Better::Lower,
+            title: Text { en: "system", zh: "内核态" },
+        },
+        Quantity {
+            name: "peak_memory",
+            unit: Unit::Bytes,
+            better: Better::Lower,
+            title: Text { en: "peak memory", zh: "内存峰值" },
+        },
+    ],
+    explain: Explain {
+        what: Text {
+            en: "The command that --command names, split into words as a shell splits them, and no shell around it: for pipes and \
+                 variables say sh -c '…' yourself. Each round executes it once, from its start until it was waited for; the first \
+                 counts like the others. It reads nothing; what it writes goes to a file in the scratch directory. user and system \
+                 are of it and of all descendants that were waited for; peak memory is of the largest single process. It may use \
+                 `cpus` CPUs. A status other than 0 fails the case with the last line that it wrote.",
+            zh: "--command 指定的命令，按 shell 的规则拆分为单词，但不经过 shell：需要管道或变量时请自行写 sh -c '…'。每轮执行一次，从启动到回收为止；\
+                 第一次与其他各次同样计入。标准输入为空；其输出写入临时目录中的文件。用户态与内核态时间包括它和全部已回收的后代进程；内存峰值取其中\
+                 最大的单个进程。可使用 `cpus` 个 CPU。退出状态非 0 则用例失败，并给出其最后一行输出。",
+        },
+        why: Text {
+            en: "The load that one really has (a kernel build, a data base's own benchmark, SPECjbb) decides; the other probes tell why \
+                 it is as it is. Here it gets rounds, an interval and the host's facts as they do.",
+            zh: "起决定作用的是自己真正的负载（编译内核、数据库自带的基准、SPECjbb），其他探针解释它为何如此。在这里它同样有多轮、区间和主机信息。",
+        },
+        reading: Text {
+            en: "user + system over the wall time is the number of CPUs that were busy on average; far under `cpus` the command waits, \
+                 for a disk, a lock or its own serial part. Much system time points to page faults, forks or small files. A first round \
+                 that is much slower than the others found its files uncached. A build must clean up by itself: \
+                 --command 'sh -c \"make clean && make -j4\"'.",
+            zh: "（用户态 + 内核态）除以挂钟时间，就是平均忙碌的 CPU 数；远低于 `cpus` 说明命令在等待磁盘、锁或自身的串行部分。内核态时间多，指向缺页、\
+                 fork 或小文件。第一轮明显慢于其余各轮，说明文件当时不在缓存中。编译必须自行清理：--command 'sh -c \"make clean && make -j4\"'。",
+        },
+    },
+    axes: &[Axis::all_threads("cpus", Points::Listed { quick: &["all"], standard: &[], thorough: &[] })],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[Need::Command],
+    replaces: &[],
+    section: crate::section::EXTERNAL,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let words = case.command()?;
+    let output = case.scratch_dir()?.join("output");
+    let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
+    let mut command = Command::new(&words, &cpus, &output)?;
+    let (floor_bytes, mut how) = (own_peak_bytes(), None);
+    case.once(|clock| {
+        let start = clock.start();
+        let running =
+            command.start().map_err(|error| Stop::failed(format!("{} cannot be started: {error}", words[0])))?;
+        how = Some(running.wait()?);
+        Ok(clock.end().since(start))
+    })?;
+    let used = match how {
+        Some(Ok(used)) => used,
+        Some(Err(how)) => {
+            let line = command.last_line().map(|line| format!(": {line}")).unwrap_or_default();
+            return Err(Stop::failed(format!("{} {how}{line}", words[0])));
+        }
+        None => return Err(Stop::failed("it was not run")),
+    };
+    case.also("user", [used.user_ns])?;
+    case.also("system", [used.system_ns])?;
+    match used.peak_bytes > floor_bytes {
+        true => case.also("peak_memory", [used.peak_bytes as f64])?,
+        // The kernel hands down the peak of the process that starts a program.
+        false => case.note("peak_memory", format!("at most {floor_bytes} bytes")),
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Faults that wait for a device: random reads of a file whose pages were dropped from the cache.
+
+use hostmark_engine::prelude::*;
+use sys::counters::thread_faults;
+use sys::mapping::{Mapping, Sharing};
+
+use super::pass::{Pass, passes};
+use crate::kernels::random::Random;
+
+/// Bytes of a pass.
+const MAJOR_BYTES: usize = 1 << 20;
+
+/// Measures them.
+pub(super) fn major(case: &mut Case) -> Result<()> {
+    let page = Pages::Base.bytes();
+    let file = crate::place::on_device(case, MAJOR_BYTES as u64)?;
+    let mut offsets: Vec<usize> = (0..MAJOR_BYTES / page).map(|number| number * page).collect();
+    Random::new(case.seed()).shuffle(&mut offsets);
+    passes(case, None, |clock| {
+        sys::files::drop_cache(&file)?;
+        let mapping = Mapping::file(&file, MAJOR_BYTES, Sharing::Shared, false)?;
+        mapping.expect_random()?;
+        let before = thread_faults();
+        let pass = Pass::of(clock, || mapping.read_at(&offsets));
+        match thread_faults().major - before.major {
+            0 => Err(Stop::skipped("the filesystem keeps its pages, though asked to drop them")),
+            major => Ok(Pass { faults: major, ..pass }),
+        }
+    })
+}

@@ -1,0 +1,89 @@
+//! One line of JSON for each case, whole in itself: for jq, data frames and databases.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::{CaseRecord, Estimate, Outcome, Run, Text, Unit};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Format, Render};
+use crate::RenderOptions;
+
+/// For pipelines.
+pub(super) const FORMAT: Format = Format {
+    name: "jsonl",
+    description: Text {
+        en: "a line of JSON for each case, in base units", zh: "每个用例一行 JSON，基本单位"
+    },
+    render: Render::One(render),
+};
+
+/// A case with what a line needs of its run.
+#[derive(Serialize)]
+struct Line<'a> {
+    run: &'a str,
+    host: &'a str,
+    started: &'a str,
+    tool: &'a str,
+    case: &'a str,
+    probe: &'a str,
+    revision: Option<u32>,
+    params: &'a hostmark_model::Params,
+    unit: Option<Unit>,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<&'a Estimate>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    also: BTreeMap<&'a str, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<&'a [Vec<f64>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flags: Option<&'a [hostmark_model::Flag]>,
+}
+
+fn render(run: &Run, _: &RenderOptions) -> String {
+    // A line has no key but texts, so that there is nothing that could fail.
+    run.cases.iter().map(|case| serde_json::to_string(&line(run, case)).unwrap_or_default() + "\n").collect()
+}
+
+fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> Line<'a> {
+    let probe = run.probes.iter().find(|probe| probe.id == case.probe);
+    let mut line = Line {
+        run: &run.name,
+        host: &run.host.hostname,
+        started: &run.started,
+        tool: &run.tool.version,
+        case: &case.id,
+        probe: &case.probe,
+        revision: probe.map(|probe| probe.revision),
+        params: &case.params,
+        unit: probe.map(|probe| probe.unit),
+        outcome: "measured",
+        reason: None,
+        estimate: None,
+        also: BTreeMap::new(),
+        samples: None,
+        notes: None,
+        flags: None,
+    };
+    match &case.outcome {
+        Outcome::Skipped { reason } => (line.outcome, line.reason) = ("skipped", Some(reason.as_str())),
+        Outcome::Failed { reason } => (line.outcome, line.reason) = ("failed", Some(reason.as_str())),
+        Outcome::Measured(measured) => {
+            let unit = |name: &str| probe?.also.iter().find(|also| also.name == name).map(|also| also.unit);
+            let also = measured.also.iter();
+            line.estimate = Some(&measured.estimate);
+            line.also = also
+                .map(|(name, also)| (name.as_str(), json!({ "unit": unit(name), "estimate": also.estimate })))
+                .collect();
+            line.samples = Some(&measured.samples);
+            line.notes = Some(&measured.notes);
+            line.flags = Some(&measured.flags);
+        }
+    }
+    line
+}

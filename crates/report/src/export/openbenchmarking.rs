@@ -1,0 +1,185 @@
+//! The result file of OpenBenchmarking and the Phoronix Test Suite (composite.xml): an entry for each case with a value.
+
+use std::fmt::Write;
+
+use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Lang, Measured, Run, Text, Unit, size_text};
+
+use super::{Format, Render};
+use crate::RenderOptions;
+use crate::escape::xml;
+use crate::format::unit_name;
+
+/// For viewers of such files.
+pub(super) const FORMAT: Format = Format {
+    name: "openbenchmarking",
+    description: Text {
+        en: "a composite.xml of OpenBenchmarking / Phoronix Test Suite",
+        zh: "OpenBenchmarking / Phoronix Test Suite 的 composite.xml",
+    },
+    render: Render::One(render),
+};
+
+/// What a file without a date says.
+const NO_DATE: &str = "1970-01-01 00:00:00";
+
+fn render(run: &Run, _: &RenderOptions) -> String {
+    let mut out = Xml { text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned(), depth: 0 };
+    out.group("PhoronixTestSuite", |out| {
+        let date = date(&run.started);
+        let tool =
+            if run.imported.is_some() { run.tool.version.clone() } else { format!("hostmark {}", run.tool.version) };
+        out.group("Generated", |out| {
+            out.leaf("Title", &run.name);
+            out.leaf("Description", &format!("{tool} on {}", run.host.hostname));
+            out.leaf("Notes", &notes(run));
+            out.leaf("LastModified", &date);
+            out.leaf("TestClient", &tool);
+            out.leaf("InternalTags", "");
+            out.leaf("ReferenceID", &run.id);
+            out.leaf("PreSetEnvironmentVariables", "");
+        });
+        out.group("System", |out| {
+            out.leaf("Identifier", identifier(run));
+            out.leaf("TestClientVersion", &tool);
+            out.leaf("Hardware", &hardware(&run.host));
+            out.leaf("Software", &software(&run.host));
+            out.leaf("User", "");
+            out.leaf("TimeStamp", &date);
+            out.leaf("Notes", "");
+        });
+        for case in &run.cases {
+            if let Some(measured) = case.measured() {
+                results(out, run, case, measured, &tool);
+            }
+        }
+    });
+    out.text
+}
+
+/// XML that is written from its root on.
+struct Xml {
+    text: String,
+    depth: usize,
+}
+
+impl Xml {
+    fn group(&mut self, name: &str, inside: impl FnOnce(&mut Xml)) {
+        let indent = "  ".repeat(self.depth);
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{indent}<{name}>");
+        self.depth += 1;
+        inside(self);
+        self.depth -= 1;
+        let _ = writeln!(self.text, "{indent}</{name}>");
+    }
+
+    fn leaf(&mut self, name: &str, value: &str) {
+        let _ = writeln!(self.text, "{}<{name}>{}</{name}>", "  ".repeat(self.depth), xml(value));
+    }
+}
+
+/// The value of a case, and each of its further quantities, as results of their own.
+fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, tool: &str) {
+    let Some(probe) = run.probes.iter().find(|probe| probe.id == case.probe) else { return };
+    let medians: Vec<f64> = match measured.rounds.len() {
+        0 => measured.samples.iter().flatten().copied().collect(),
+        _ => measured.rounds.iter().map(|round| round.median).collect(),
+    };
+    let mut all = vec![("", probe.unit, probe.better, &measured.estimate, medians)];
+    for also in &probe.also {
+        if let Some(value) = measured.also.get(&also.name) {
+            let estimate = &value.estimate;
+            all.push((also.title.en.as_str(), also.unit, also.better, estimate, vec![estimate.median]));
+        }
+    }
+    for (quantity, unit, better, estimate, raw) in all {
+        out.group("Result", |out| {
+            // The files of test profiles are named by group/name-version.
+            out.leaf("Identifier", &format!("local/hostmark-{}-{}.0.0", case.probe.replace('.', "-"), probe.revision));
+            out.leaf("ProfileVersion", &format!("{}.0.0", probe.revision));
+            out.leaf("Title", &probe.title.en);
+            out.leaf("AppVersion", tool);
+            out.leaf("Arguments", &case.id);
+            out.leaf("Description", &description(run, case, quantity));
+            out.leaf("Scale", scale(unit));
+            out.leaf("Proportion", if better == Better::Lower { "LIB" } else { "HIB" });
+            out.leaf("DisplayFormat", "BAR_GRAPH");
+            out.group("Data", |out| out.group("Entry", |out| entry(out, run, estimate, &raw)));
+        });
+    }
+}
+
+fn entry(out: &mut Xml, run: &Run, estimate: &Estimate, raw: &[f64]) {
+    let raw: Vec<String> = raw.iter().map(f64::to_string).collect();
+    out.leaf("Identifier", identifier(run));
+    out.leaf("Value", &estimate.median.to_string());
+    out.leaf("RawString", &raw.join(":"));
+}
+
+/// The system's name, which ties entries to it.
+fn identifier(run: &Run) -> &str {
+    if run.host.hostname.is_empty() { "unknown host" } else { &run.host.hostname }
+}
+
+/// `size: 32 KiB - threads: 1`, as these files write it.
+fn description(run: &Run, case: &CaseRecord, quantity: &str) -> String {
+    let probe = run.probes.iter().find(|probe| probe.id == case.probe);
+    let is_size = |axis: &str| {
+        let known = probe.and_then(|probe| probe.axes.iter().find(|known| known.name == axis));
+        known.is_some_and(|axis| axis.kind == hostmark_model::AxisKind::Size)
+    };
+    let point = |(axis, value): &(String, String)| match value.parse() {
+        Ok(bytes) if is_size(axis) => format!("{axis}: {}", size_text(bytes)),
+        _ => format!("{axis}: {value}"),
+    };
+    let points = case.params.0.iter().map(point).chain((!quantity.is_empty()).then(|| quantity.to_owned()));
+    points.collect::<Vec<_>>().join(" - ")
+}
+
+fn scale(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "Nanoseconds",
+        Unit::BytesPerSecond => "Bytes/s",
+        Unit::OperationsPerSecond => "Operations/s",
+        Unit::Bytes => "Bytes",
+        Unit::Hertz => "Hertz",
+        _ => unit_name(unit, Lang::En),
+    }
+}
+
+/// `2026-11-21T06:15:00Z` as these files write a time.
+fn date(time: &str) -> String {
+    let time = time.parse::<jiff::Timestamp>().ok();
+    time.map_or(NO_DATE.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+fn notes(run: &Run) -> String {
+    let without = run.cases.iter().filter(|case| case.measured().is_none()).count();
+    let values = "Values are medians of rounds in base units; raw values are those of the rounds.";
+    if without == 0 { values.to_owned() } else { format!("{values} {without} cases have no value and are not here.") }
+}
+
+fn hardware(host: &HostFacts) -> String {
+    let mut facts = Vec::new();
+    if let Some(model) = &host.cpu.model {
+        facts.push(format!("Processor: {model} ({} CPUs)", host.cpus.len()));
+    }
+    if host.memory.total_bytes > 0 {
+        facts.push(format!("Memory: {}", size_text(host.memory.total_bytes)));
+    }
+    if let Some(product) = &host.firmware.product {
+        facts.push(format!("Motherboard: {product}"));
+    }
+    facts.join(", ")
+}
+
+fn software(host: &HostFacts) -> String {
+    let mut facts = Vec::new();
+    if !host.kernel.release.is_empty() {
+        facts.push(format!("Kernel: {} ({})", host.kernel.release, host.cpu.architecture));
+    }
+    if let Some(hypervisor) = &host.virtualization.hypervisor {
+        facts.push(format!("System Layer: {hypervisor}"));
+    }
+    facts.join(", ")
+}

@@ -1,0 +1,71 @@
+//! What an environment costs over another: a guest over the bare machine, user space over the kernel.
+
+use hostmark_model::{Run, Text};
+use unicode_width::UnicodeWidthStr;
+
+use super::{Format, Render};
+use crate::RenderOptions;
+use crate::escape::visible;
+use crate::overhead::{Overhead, Table, overhead};
+use crate::render::wrap;
+
+/// For the question what a layer costs.
+pub(super) const FORMAT: Format = Format {
+    name: "overhead",
+    description: Text {
+        en: "what an environment costs over the first, in percent: native=RUN guest=RUN",
+        zh: "各环境相对第一个环境的开销百分比：native=RUN guest=RUN",
+    },
+    render: Render::Many(render),
+};
+
+const GAP: &str = "  ";
+
+fn render(runs: &[Run], options: &RenderOptions) -> String {
+    over(runs, None, options).unwrap_or_else(|why| format!("{why}\n"))
+}
+
+/// The same over the case `base` of the first run's environment; an error is one sentence.
+pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result<String, String> {
+    let view = overhead(runs, base, options.verbose)?;
+    if view.tables.is_empty() {
+        const NOTHING: Text = Text {
+            en: "There is nothing to hold against each other: give runs of two environments that have cases in common, as \
+                 native=RUN guest=RUN, or a case of the run as --base CASE.",
+            zh: "没有可以相互比较的内容：请给出两个环境中有共同用例的运行，写作 native=RUN guest=RUN，或用 --base CASE 指定运行中的一个用例。",
+        };
+        return Ok(lines(NOTHING.get(options.lang), options));
+    }
+    Ok(text(&view, options))
+}
+
+fn text(view: &Overhead, options: &RenderOptions) -> String {
+    let remarks = view.remarks.iter().map(|remark| lines(&format!("! {}", remark.get(options.lang)), options));
+    let tables = view.tables.iter().map(|table| write(table, options));
+    remarks.chain(tables).collect::<Vec<String>>().join("\n")
+}
+
+fn lines(text: &str, options: &RenderOptions) -> String {
+    wrap::wrap(&visible(text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn write(table: &Table, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let shown = |text: &Text<String>| visible(text.get(lang));
+    let heads: Vec<String> = std::iter::once(String::new()).chain(table.columns.iter().map(shown)).collect();
+    let mut rows = vec![heads];
+    rows.extend(table.rows.iter().map(|row| std::iter::once(&row.label).chain(&row.cells).map(shown).collect()));
+    let width = |index: usize| rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let mut text = lines(table.title.get(lang), options);
+    for row in &rows {
+        let mut line = String::from(GAP);
+        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
+            line += &if index == 0 { format!("{cell}{pad}") } else { format!("{GAP}{pad}{cell}") };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}

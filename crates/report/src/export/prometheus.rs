@@ -1,0 +1,184 @@
+//! Prometheus' text format as node_exporter's textfile collector takes it: gauges without timestamps, in base units.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use hostmark_model::{CaseRecord, Estimate, Outcome, Run, Text, Unit};
+
+use super::{Format, Render};
+use crate::RenderOptions;
+use crate::escape::visible;
+
+/// For a monitoring that keeps the values.
+pub(super) const FORMAT: Format = Format {
+    name: "prometheus",
+    description: Text {
+        en: "Prometheus text for node_exporter's textfile collector",
+        zh: "供 node_exporter 的 textfile 收集器读取的 Prometheus 文本",
+    },
+    render: Render::One(render),
+};
+
+/// Labels that Prometheus or its exporters give themselves.
+const TAKEN: [&str; 4] = ["job", "instance", "le", "quantile"];
+/// Ends of names that belong to other kinds of metric.
+const OF_OTHER_KINDS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
+
+/// The values of one name; all of them stand together.
+struct Family {
+    name: String,
+    help: String,
+    /// Labels in braces, and the value.
+    lines: Vec<(String, f64)>,
+}
+
+/// All families, in the order in which they first came.
+#[derive(Default)]
+struct Families {
+    all: Vec<Family>,
+    /// Where each name stands.
+    places: HashMap<String, usize>,
+    seen: HashSet<(String, String)>,
+}
+
+impl Families {
+    fn add(&mut self, name: &str, help: &str, labels: &str, value: f64) {
+        // The same labels twice would make the collector refuse the whole file.
+        if !value.is_finite() || !self.seen.insert((name.to_owned(), labels.to_owned())) {
+            return;
+        }
+        let line = (labels.to_owned(), value);
+        match self.places.get(name) {
+            Some(&place) => self.all[place].lines.push(line),
+            None => {
+                self.places.insert(name.to_owned(), self.all.len());
+                self.all.push(Family { name: name.to_owned(), help: help.to_owned(), lines: vec![line] });
+            }
+        }
+    }
+}
+
+fn render(run: &Run, _: &RenderOptions) -> String {
+    let mut families = Families::default();
+    about(run, &mut families);
+    for case in &run.cases {
+        of_case(run, case, &mut families);
+    }
+    let mut text = String::new();
+    for Family { name, help, lines } in families.all {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "# HELP {name} {}\n# TYPE {name} gauge", help_text(&help));
+        for (labels, value) in lines {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    }
+    text
+}
+
+fn about(run: &Run, families: &mut Families) {
+    let profile = serde_json::to_value(run.settings.profile).ok();
+    let profile = profile.as_ref().and_then(|profile| profile.as_str()).unwrap_or_default();
+    let info = [
+        ("run", run.name.as_str()),
+        ("host", &run.host.hostname),
+        ("kernel", &run.host.kernel.release),
+        ("version", &run.tool.version),
+        ("profile", if run.imported.is_some() { "" } else { profile }),
+    ];
+    families.add("hostmark_run_info", "The run that the values are of.", &labels(&info.map(own)), 1.0);
+    if let Some(time) = run.finished.as_deref().and_then(|time| time.parse::<jiff::Timestamp>().ok()) {
+        let name = "hostmark_run_finished_timestamp_seconds";
+        families.add(name, "When the run had finished.", "", time.as_second() as f64);
+    }
+    for outcome in ["measured", "skipped", "failed"] {
+        let is_it = |case: &&CaseRecord| word(&case.outcome) == outcome;
+        let count = run.cases.iter().filter(is_it).count();
+        let help = "Cases of the run by how they ended.";
+        families.add("hostmark_run_cases", help, &labels(&[own(("outcome", outcome))]), count as f64);
+    }
+}
+
+fn own((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Measured(_) => "measured",
+        Outcome::Skipped { .. } => "skipped",
+        Outcome::Failed { .. } => "failed",
+    }
+}
+
+fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
+    let (Some(measured), Some(probe)) = (case.measured(), run.probes.iter().find(|probe| probe.id == case.probe))
+    else {
+        return;
+    };
+    let points: Vec<(String, String)> =
+        case.params.0.iter().map(|(axis, value)| (axis.clone(), value.clone())).collect();
+    let labels = labels(&points);
+    let mut all = vec![(String::new(), probe.unit, probe.title.en.clone(), &measured.estimate)];
+    for also in &probe.also {
+        if let Some(value) = measured.also.get(&also.name) {
+            let title = format!("{}: {}", probe.title.en, also.title.en);
+            all.push((format!("_{}", also.name), also.unit, title, &value.estimate));
+        }
+    }
+    for (quantity, unit, title, estimate) in all {
+        let Estimate { median, ci_low, ci_high, .. } = *estimate;
+        let (suffix, scale) = base(unit);
+        let mut add = |part: &str, of: &str, value: f64| {
+            let name = name(&format!("hostmark_{}{quantity}{part}{suffix}", case.probe));
+            families.add(&name, &format!("{title}{of}."), &labels, value * scale);
+        };
+        add("", "", median);
+        if let (Some(low), Some(high)) = (ci_low, ci_high) {
+            add("_interval_low", ", lower end of the 95 % interval", low);
+            add("_interval_high", ", upper end of the 95 % interval", high);
+        }
+    }
+}
+
+/// How a name ends, and what one of the stored unit is in Prometheus' base unit.
+fn base(unit: Unit) -> (&'static str, f64) {
+    match unit {
+        Unit::Nanoseconds => ("_seconds", 1e-9),
+        Unit::CoreCycles => ("_core_cycles", 1.0),
+        Unit::ReferenceCycles => ("_reference_cycles", 1.0),
+        Unit::BytesPerSecond => ("_bytes_per_second", 1.0),
+        Unit::OperationsPerSecond => ("_operations_per_second", 1.0),
+        Unit::Bytes => ("_bytes", 1.0),
+        Unit::Hertz => ("_hertz", 1.0),
+        Unit::Count => ("", 1.0),
+        Unit::Ratio => ("_ratio", 1.0),
+    }
+}
+
+/// A metric's name: letters, digits and underscores, with an end that no other kind of metric claims.
+fn name(text: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    let mut name: String = text.chars().map(fits).collect();
+    if OF_OTHER_KINDS.iter().any(|end| name.ends_with(end)) {
+        name.push_str("_value");
+    }
+    name
+}
+
+fn labels(points: &[(String, String)]) -> String {
+    let mut seen = HashSet::new();
+    let one = |(axis, value): &(String, String)| {
+        let mut label = name(axis);
+        if TAKEN.contains(&label.as_str()) || !label.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            label = format!("axis_{label}");
+        }
+        let value = visible(value).replace('\\', "\\\\").replace('"', "\\\"");
+        seen.insert(label.clone()).then(|| format!("{label}=\"{value}\""))
+    };
+    let all: Vec<String> = points.iter().filter_map(one).collect();
+    if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
+}
+
+fn help_text(text: &str) -> String {
+    visible(text).replace('\\', "\\\\")
+}

@@ -1,0 +1,57 @@
+//! How several copies at once do beside one alone, by the source of the work: what the rules on scaling share.
+
+use hostmark_model::{CaseRecord, HostFacts, Run};
+
+use super::evidence::Proven;
+
+/// The derived probe.
+pub(super) const SCALING: &str = "cpu.scaling";
+/// The source that needs nothing but a core.
+pub(super) const PURE: &str = "cpu.sieve";
+/// A copy must lose more than this share to be worth a word.
+pub(super) const WORTH_SAYING: f64 = 0.10;
+
+/// The most copies of a source that were measured at once.
+pub(super) struct Together<'a> {
+    pub(super) case: &'a CaseRecord,
+    pub(super) source: &'a str,
+    pub(super) copies: f64,
+    /// What they get done together, in times of one alone.
+    pub(super) times: Proven,
+}
+
+/// Of each source its most copies, in the order of the run.
+pub(super) fn most_copies(run: &Run) -> Vec<Together<'_>> {
+    let mut most: Vec<Together> = Vec::new();
+    for case in run.cases.iter().filter(|case| case.probe == SCALING) {
+        let Some(together) = together(case) else { continue };
+        match most.iter_mut().find(|known| known.source == together.source) {
+            Some(known) if known.copies < together.copies => *known = together,
+            Some(_) => {}
+            None => most.push(together),
+        }
+    }
+    most
+}
+
+fn together(case: &CaseRecord) -> Option<Together<'_>> {
+    let copies: f64 = case.params.get("copies")?.parse().ok()?;
+    let source = case.params.get("source")?;
+    (copies > 1.0).then_some(Together { case, source, copies, times: Proven::of_case(case)? })
+}
+
+/// Whether a quota, which has a rule of its own, stops so many copies.
+pub(super) fn is_stopped_by_quota(host: &HostFacts, copies: f64) -> bool {
+    host.limits.cpu_quota.is_some_and(|quota| quota < copies)
+}
+
+/// The cores among the usable CPUs, as the host tells its siblings; none where it has no CPU.
+pub(super) fn usable_cores(host: &HostFacts) -> Option<usize> {
+    let usable = host.usable_cpus();
+    let is_first = |id: &&usize| {
+        let cpu = host.cpus.iter().find(|cpu| cpu.id == **id);
+        cpu.is_none_or(|cpu| cpu.siblings.iter().all(|other| other >= *id || !usable.contains(other)))
+    };
+    let cores = usable.iter().filter(is_first).count();
+    (cores > 0).then_some(cores)
+}

@@ -1,0 +1,55 @@
+//! What a rule may stand on: cases at a point, values that are believed, and what the ends of their intervals prove.
+
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Run};
+
+/// The first case of `probe` that has these values of its axes; on the others it stands as a run file orders them, at the
+/// default.
+pub(super) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
+    let is_there = |case: &&CaseRecord| at.iter().all(|(axis, value)| case.params.get(axis) == Some(value));
+    run.cases.iter().filter(|case| case.probe == probe).find(is_there)
+}
+
+/// A measurement that nothing speaks against.
+pub(super) fn believed(case: &CaseRecord) -> Option<&Measured> {
+    let is_doubted = |kind: FlagKind| matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution);
+    case.measured().filter(|measured| measured.flags.iter().all(|flag| !is_doubted(flag.kind)))
+}
+
+/// A value above zero with both ends of its interval: without them nothing is proven.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Proven {
+    /// The lower end.
+    pub(super) low: f64,
+    /// The value.
+    pub(super) median: f64,
+    /// The upper end.
+    pub(super) high: f64,
+}
+
+impl Proven {
+    /// What an estimate proves.
+    pub(super) fn of(estimate: &Estimate) -> Option<Proven> {
+        let (low, median, high) = (estimate.ci_low?, estimate.median, estimate.ci_high?);
+        (low > 0.0 && median >= low && high >= median && high.is_finite()).then_some(Proven { low, median, high })
+    }
+
+    /// The value of a case.
+    pub(super) fn of_case(case: &CaseRecord) -> Option<Proven> {
+        Proven::of(&believed(case)?.estimate)
+    }
+
+    /// A further quantity of a case.
+    pub(super) fn also(case: &CaseRecord, name: &str) -> Option<Proven> {
+        Proven::of(&believed(case)?.also.get(name)?.estimate)
+    }
+
+    /// The value of the first case at a point.
+    pub(super) fn at(run: &Run, probe: &str, at: &[(&str, &str)]) -> Option<Proven> {
+        Proven::of_case(case_at(run, probe, at)?)
+    }
+}
+
+/// The share of its time that something loses which takes `actual` and would take `possible`.
+pub(super) fn lost(actual: f64, possible: f64) -> f64 {
+    1.0 - possible / actual
+}

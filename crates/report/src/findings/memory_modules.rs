@@ -1,0 +1,127 @@
+//! Memory bandwidth far below what the modules allow.
+
+use std::collections::HashSet;
+
+use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Run, Text, Unit};
+
+use super::evidence::{Proven, lost};
+use super::{Conclusion, Rule};
+use crate::curve::curve;
+use crate::format::{percent, value};
+use crate::levels::last_cache_size;
+
+const STREAM: &str = "memory.stream";
+const READ: &str = "memory.read";
+/// A channel is eight bytes wide (two halves of four with DDR5).
+const CHANNEL_BYTES: f64 = 8.0;
+/// Server processors reach 70 to 90 % of the nominal rate; less than half of it has another cause.
+const FAR_UNDER: f64 = 0.5;
+const USUAL: f64 = 0.75;
+/// Reading buffers of this multiple of the last cache lies in memory for the most part.
+const IN_MEMORY: f64 = 2.0;
+/// Bytes that the bus moves for each that STREAM counts, by kernel, where plain stores read their line first.
+const MOVED: [(&str, f64); 4] = [("copy", 1.5), ("scale", 1.5), ("add", 4.0 / 3.0), ("triad", 4.0 / 3.0)];
+
+pub(super) static RULE: Rule = Rule {
+    id: "memory.below_modules",
+    probes: &[STREAM, READ],
+    cure: Some(Text {
+        en: "Populate every channel with equal modules, one for each first (dmidecode -t memory, the board's manual); look whether \
+             the firmware runs them at their rate and interleaves channels. With several nodes, memory must lie where its threads \
+             run (numactl).",
+        zh: "为每个通道装上相同的内存条，先每通道一条（dmidecode -t memory，主板手册）；检查固件是否让它们按标称速率运行并启用通道交错。\
+             多节点时，内存应位于线程所在的节点（numactl）。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    conclusion(run).into_iter().collect()
+}
+
+fn conclusion(run: &Run) -> Option<Conclusion> {
+    if !has_whole_machine(&run.host) {
+        return None;
+    }
+    let modules = &run.host.firmware.memory_modules;
+    let (channels, rate) = (least_channels(modules)?, slowest(modules)?);
+    let allowed = channels as f64 * CHANNEL_BYTES * rate;
+    let moved = most_moved(run);
+    // The fastest of all must be far under it, by the upper end of its interval.
+    let (case, fastest) = moved.iter().max_by(|one, other| one.1.median.total_cmp(&other.1.median))?;
+    if moved.iter().any(|(_, moved)| moved.high >= FAR_UNDER * allowed) {
+        return None;
+    }
+    let cost = lost(USUAL * allowed, fastest.median);
+    let count = modules.len();
+    let [got, nominal] = [fastest.median, allowed].map(|rate| value(rate, Unit::BytesPerSecond, Lang::En));
+    let (share, millions) = (percent(fastest.median / allowed), rate / 1e6);
+    let text = Text {
+        en: format!(
+            "All CPUs together move {got} to and from memory, {share} of the {nominal} that {count} modules at {millions:.0} MT/s \
+             allow on {channels} channels at least; 70 to 90 % are usual."
+        ),
+        zh: format!(
+            "全部 CPU 合计与内存交换 {got}，只有 {count} 条 {millions:.0} MT/s 内存条（至少 {channels} 个通道）所允许的 {nominal} 的 {share}；\
+             通常可达 70 % 到 90 %。"
+        ),
+    };
+    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+}
+
+/// Whether the run could use all of a machine whose firmware tells of real modules: a hypervisor makes them up.
+fn has_whole_machine(host: &HostFacts) -> bool {
+    let is_all = host.cpus.iter().all(|cpu| !cpu.online || cpu.allowed);
+    host.virtualization.hypervisor.is_none() && is_all && !host.cpus.is_empty() && host.limits.cpu_quota.is_none()
+}
+
+/// The number of channels that these modules take at least. DDR5 has room for two modules on a channel, DDR4 for three;
+/// slots whose names end in a letter and a number (DIMM_A1) tell the channel by the letter. Of other kinds nothing is known.
+fn least_channels(modules: &[MemoryModule]) -> Option<usize> {
+    let is_kind = |kind: &str| !modules.is_empty() && modules.iter().all(|module| module.kind.as_deref() == Some(kind));
+    let most_on_one = if is_kind("DDR5") {
+        2
+    } else if is_kind("DDR4") {
+        3
+    } else {
+        return None;
+    };
+    let named: Option<HashSet<&str>> = modules.iter().map(|module| channel_name(module.slot.as_deref()?)).collect();
+    Some(modules.len().div_ceil(most_on_one).max(named.map_or(0, |named| named.len())))
+}
+
+fn channel_name(slot: &str) -> Option<&str> {
+    let name = slot.trim_end_matches(|c: char| c.is_ascii_digit());
+    (name.len() < slot.len() && name.ends_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
+}
+
+/// Transfers a second of the slowest module, whose rate all run at; none where one does not tell.
+fn slowest(modules: &[MemoryModule]) -> Option<f64> {
+    let rates: Option<Vec<u64>> = modules.iter().map(|module| module.transfers_per_s).collect();
+    rates?.into_iter().min().filter(|rate| *rate > 0).map(|rate| rate as f64)
+}
+
+/// What every case of all CPUs moved to and from memory.
+fn most_moved(run: &Run) -> Vec<(&CaseRecord, Proven)> {
+    let all = run.host.usable_cpus().len();
+    let scaled =
+        |proven: Proven, by: f64| Proven { low: proven.low * by, median: proven.median * by, high: proven.high * by };
+    let streams = run.cases.iter().filter(|case| case.probe == STREAM && case.params.get("threads") == Some("all"));
+    let mut moved: Vec<(&CaseRecord, Proven)> = streams
+        .filter_map(|case| {
+            let kernel = case.params.get("kernel")?;
+            let by = MOVED.iter().find(|(name, _)| *name == kernel)?.1;
+            Some((case, scaled(Proven::of_case(case)?, by)))
+        })
+        .collect();
+    let beyond = last_cache_size(run).map_or(f64::INFINITY, |size| IN_MEMORY * size * all as f64);
+    for point in curve(run, READ, "size", &[("threads", &all.to_string())]) {
+        if point.at as f64 >= beyond
+            && let Some(proven) = Proven::of_case(point.case)
+        {
+            moved.push((point.case, proven));
+        }
+    }
+    // Without STREAM on all CPUs, the threads of a read may be too few to fill the channels.
+    if moved.iter().any(|(case, _)| case.probe == STREAM) { moved } else { Vec::new() }
+}

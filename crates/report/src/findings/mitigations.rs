@@ -1,0 +1,70 @@
+//! What every system call pays for guarding against speculation attacks.
+
+use hostmark_model::{Lang, Run, Text, Unit};
+
+use super::evidence::{Proven, case_at, lost};
+use super::host::named_mitigations;
+use super::{Conclusion, Rule};
+use crate::format::{percent, value};
+
+const NULL: &str = "syscall.null";
+/// With nothing in force a null call takes 100 to 200 core cycles on x86 cores since 2015: both mode switches, and the
+/// kernel's own path between them. What is above the upper end is not the hardware's.
+const HARDWARE_CYCLES: f64 = 200.0;
+/// More would be a list that nobody reads.
+const MOST_NAMED: usize = 4;
+
+pub(super) static RULE: Rule = Rule {
+    id: "syscall.mitigations",
+    probes: &[NULL],
+    cure: Some(Text {
+        en: "Batch calls (io_uring, sendmmsg, larger reads and writes). Newer processors need fewer mitigations. mitigations=off \
+             on the kernel's command line only where all code that runs is trusted.",
+        zh: "合并系统调用（io_uring、sendmmsg、更大的读写）。较新的处理器所需的缓解措施较少。只有在运行的代码全部可信时，才可在内核命令行使用 \
+             mitigations=off。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    conclusion(run).into_iter().collect()
+}
+
+fn conclusion(run: &Run) -> Option<Conclusion> {
+    // What the instruction needs is known of this architecture alone.
+    if run.host.cpu.architecture != "x86_64" {
+        return None;
+    }
+    let mut named = named_mitigations(&run.host);
+    if named.is_empty() {
+        return None;
+    }
+    let case = case_at(run, NULL, &[("copies", "1")])?;
+    let (cycles, took) = (Proven::also(case, "cycles")?, Proven::of_case(case)?);
+    if cycles.low <= HARDWARE_CYCLES {
+        return None;
+    }
+    let cost = lost(cycles.median, HARDWARE_CYCLES);
+    if named.len() > MOST_NAMED {
+        named.truncate(MOST_NAMED);
+        named.push("…".to_owned());
+    }
+    let is_filtered = run.host.limits.seccomp.as_deref() == Some("filter");
+    let [filter_en, filter_zh] =
+        if is_filtered { [", and a seccomp filter", "，以及 seccomp 过滤器"] } else { [""; 2] };
+    let [took, more] = [took.median, took.median * cost].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+    let (share, spent) = (percent(cost), format!("{:.0}", cycles.median));
+    let text = Text {
+        en: format!(
+            "A null system call takes {took} ({spent} core cycles), at least {more} ({share}) more than hardware and kernel need \
+             when nothing guards the way in and out. In force on that way: {}{filter_en}.",
+            named.join(", ")
+        ),
+        zh: format!(
+            "一次空系统调用需 {took}（{spent} 个核心周期）；若进出内核时不加防护，硬件与内核所需要比这至少少 {more}（{share}）。\
+             这条路径上生效的缓解措施：{}{filter_zh}。",
+            named.join("，")
+        ),
+    };
+    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+}

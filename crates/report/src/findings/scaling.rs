@@ -1,0 +1,76 @@
+//! Work of which several copies hinder each other by more than the cores that they share.
+
+use hostmark_model::{Run, Text};
+
+use super::copies::{PURE, SCALING, Together, WORTH_SAYING, is_stopped_by_quota, most_copies};
+use super::evidence::lost;
+use super::{Conclusion, Rule};
+use crate::format::number;
+
+pub(super) static RULE: Rule = Rule {
+    id: "cpu.scaling_falls",
+    probes: &[SCALING],
+    cure: Some(Text {
+        en: "Find the lock or the cache that is met: perf lock, perf c2c, perf top. Fewer processes with more threads or \
+             coroutines each fork less; data that each CPU keeps to itself needs no lock.",
+        zh: "找出相争的锁或缓存：perf lock、perf c2c、perf top。减少进程、每个进程用更多线程或协程，可减少 fork；每个 CPU 各自保有的数据不需要锁。",
+    }),
+    draw,
+};
+
+/// What the copies of a source share.
+const SHARED: &[(&str, Text)] = &[
+    ("syscall.null", Text { en: "little but the cores' clock", zh: "除核心频率外几乎不共用什么" }),
+    ("memory.latency", Text { en: "the last-level cache and the memory channels", zh: "末级缓存与内存通道" }),
+    ("process.fork_exit", Text { en: "the kernel's locks of memory and processes", zh: "内核的内存锁与进程锁" }),
+    ("ipc.pipe_bandwidth", Text { en: "caches and memory", zh: "缓存与内存" }),
+    ("net.tcp", Text { en: "the loopback device and its soft interrupts", zh: "回环设备及其软中断" }),
+    ("net.udp", Text { en: "the loopback device and its soft interrupts", zh: "回环设备及其软中断" }),
+    ("net.tcp_connect", Text { en: "the tables of sockets and ports", zh: "套接字表与端口表" }),
+];
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let all = most_copies(run);
+    let pure = all.iter().find(|together| together.source == PURE);
+    let mut found: Vec<(f64, &Together)> = all
+        .iter()
+        .filter(|together| together.source != PURE && !is_stopped_by_quota(&run.host, together.copies))
+        .filter_map(|together| Some((hindered(together, pure)?, together)))
+        .collect();
+    found.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let Some((cost, _)) = found.first() else { return Vec::new() };
+    let part = |together: &Together, is_zh: bool| {
+        let (source, times, copies) = (together.source, number(together.times.median), together.copies);
+        let shared = SHARED.iter().find(|(name, _)| *name == source).map(|(_, shared)| *shared);
+        match (shared, is_zh) {
+            (Some(shared), false) => format!("{source} {times} of {copies} ({})", shared.en),
+            (Some(shared), true) => format!("{source} 为 {times}（共 {copies} 份；{}）", shared.zh),
+            (None, false) => format!("{source} {times} of {copies}"),
+            (None, true) => format!("{source} 为 {times}（共 {copies} 份）"),
+        }
+    };
+    let parts = |is_zh: bool| found.iter().map(|(_, together)| part(together, is_zh)).collect::<Vec<String>>();
+    let text = Text {
+        en: format!(
+            "Copies at once hinder each other by more than the cores that they share; in times of one alone, and what they \
+             share: {}.",
+            parts(false).join(", ")
+        ),
+        zh: format!(
+            "多份同时运行时，相互妨碍超出共用核心所致；合计为单独一份的倍数及其共用之物：{}。",
+            parts(true).join("，")
+        ),
+    };
+    vec![Conclusion { text, cases: found.iter().map(|(_, together)| together.case.id.clone()).collect(), cost: *cost }]
+}
+
+/// The share that each copy loses beyond what pure computation loses with as many; none where that is not proven. Without
+/// a figure of pure computation on as many CPUs, nothing is known of the cores.
+fn hindered(together: &Together, pure: Option<&Together>) -> Option<f64> {
+    let pure = pure.filter(|pure| pure.copies >= together.copies)?;
+    // Of fewer copies than the sieve's each has no less of a core.
+    let share = |times: f64, copies: f64| (times / copies).min(1.0);
+    let expected = share(pure.times.low, pure.copies);
+    let is_proven = together.times.high / together.copies < expected * (1.0 - WORTH_SAYING);
+    is_proven.then(|| lost(share(pure.times.median, pure.copies), together.times.median / together.copies))
+}

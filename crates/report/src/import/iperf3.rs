@@ -1,0 +1,361 @@
+//! Reads iperf3's JSON (`iperf3 --json`) and its JSON stream (`--json-stream`, one event a line): the rate that arrived,
+//! what had to be sent again, what it cost both CPUs.
+
+use std::io::BufRead;
+
+use hostmark_model::{AxisKind, Run, Text, Unit};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+
+use super::foreign::{Foreign, Further, Program, Source, Value, t};
+use super::json::{Amount, AtMost, Short, each_document, or_default};
+use super::{Format, ImportError};
+
+/// iperf3's JSON.
+pub(super) const FORMAT: Format = Format {
+    name: "iperf3",
+    description: Text {
+        en: "the JSON of iperf3 (--json or --json-stream)",
+        zh: "iperf3 的 JSON（--json 或 --json-stream）",
+    },
+    read,
+};
+
+const WHAT: &str = "what iperf3 wrote with --json or --json-stream";
+
+const AXES: &[(&str, AxisKind)] = &[
+    ("direction", AxisKind::Choice),
+    ("streams", AxisKind::Count),
+    ("message", AxisKind::Size),
+    ("target", AxisKind::Choice),
+];
+const CPU_HERE: Further = Further("cpu_here", Unit::Ratio, t("CPUs used here", "本端占用 CPU 数"));
+const CPU_THERE: Further = Further("cpu_there", Unit::Ratio, t("CPUs used there", "对端占用 CPU 数"));
+const RETRANSMITS: Further = Further("retransmits", Unit::Count, t("segments sent again", "重传报文段"));
+
+static SOURCE: Source = Source {
+    format: "iperf3",
+    tool: "iperf3",
+    section: t("Measured by iperf3", "iperf3 测得"),
+    reading: t(
+        "Bytes that arrived over the whole time, without headers. A target other than none is a rate that was asked for, not one \
+         that the network gave. iperf3 before 3.16 drives all streams by one thread, so that several streams show one CPU's limit.",
+        "整个时段内到达的字节数，不含报头。target 不为 none 时是所要求的速率，而不是网络能给出的速率。3.16 之前的 iperf3 用一个线程驱动所有流，\
+         多流时看到的是单个 CPU 的上限。",
+    ),
+    programs: &[
+        Program {
+            id: "iperf3.tcp",
+            title: t("iperf3: TCP bandwidth", "iperf3：TCP 带宽"),
+            unit: Unit::BytesPerSecond,
+            axes: AXES,
+            also: &[RETRANSMITS, CPU_HERE, CPU_THERE],
+            what: t(
+                "Bytes of all TCP streams that the receiver counted, a second. forward: client to server; both_…: at once.",
+                "接收端每秒收到的全部 TCP 流字节数。forward：客户端到服务端；both_…：双向同时。",
+            ),
+        },
+        Program {
+            id: "iperf3.udp",
+            title: t("iperf3: UDP bandwidth", "iperf3：UDP 带宽"),
+            unit: Unit::BytesPerSecond,
+            axes: AXES,
+            also: &[
+                Further("lost", Unit::Ratio, t("share lost", "丢失比例")),
+                Further("jitter", Unit::Nanoseconds, t("jitter", "抖动")),
+                CPU_HERE,
+                CPU_THERE,
+            ],
+            what: t(
+                "Bytes of all UDP streams that the receiver counted, a second.",
+                "接收端每秒收到的全部 UDP 流字节数。",
+            ),
+        },
+        Program {
+            id: "iperf3.stream",
+            title: t("iperf3: one of several streams", "iperf3：多流中的一条"),
+            unit: Unit::BytesPerSecond,
+            axes: &[
+                ("direction", AxisKind::Choice),
+                ("streams", AxisKind::Count),
+                ("message", AxisKind::Size),
+                ("target", AxisKind::Choice),
+                ("number", AxisKind::Count),
+            ],
+            also: &[RETRANSMITS, Further("round_trip", Unit::Nanoseconds, t("mean round trip", "平均往返时间"))],
+            what: t(
+                "What one of several TCP streams brought to the receiver, a second.",
+                "多条 TCP 流中的一条每秒到达接收端的字节数。",
+            ),
+        },
+    ],
+};
+
+const MOST_STREAMS: usize = 1000;
+/// Longest text of an error that is told, characters.
+const LONGEST_ERROR: usize = 200;
+
+/// A document, or an event of a stream.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Document {
+    event: Option<Short>,
+    data: Data,
+    #[serde(deserialize_with = "or_default")]
+    start: Part,
+    end: Option<Part>,
+    error: Option<Short>,
+}
+
+/// What an event carries: a part, or the text of an error.
+#[derive(Default)]
+struct Data(Part, Short);
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Data, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Data;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an object or a text")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Data, E> {
+                Ok(Data(Part::default(), Short(text.chars().take(LONGEST_ERROR).collect())))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Data, A::Error> {
+                let part = Part::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Data(part, Short::default()))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// The start or the end of a result: each has its own of these fields.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Part {
+    version: Short,
+    system_info: Short,
+    timestamp: Timestamp,
+    test_start: Option<TestStart>,
+    streams: AtMost<Stream, MOST_STREAMS>,
+    sum: Option<Sum>,
+    sum_sent: Option<Sum>,
+    sum_received: Option<Sum>,
+    sum_sent_bidir_reverse: Option<Sum>,
+    sum_received_bidir_reverse: Option<Sum>,
+    cpu_utilization_percent: Cpu,
+    sender_tcp_congestion: Short,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Timestamp {
+    time: Short,
+    timesecs: Amount,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct TestStart {
+    protocol: Short,
+    num_streams: Amount,
+    blksize: Amount,
+    duration: Amount,
+    omit: Amount,
+    reverse: Amount,
+    bidir: Amount,
+    target_bitrate: Amount,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Stream {
+    sender: End,
+    receiver: End,
+}
+
+/// One end's sum over the whole time; in an interval it is only said whether this end is the sender.
+#[derive(Default)]
+struct End(Option<Sum>);
+
+impl<'de> Deserialize<'de> for End {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<End, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = End;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an object or a truth")
+            }
+            fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<End, E> {
+                Ok(End(None))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<End, A::Error> {
+                Ok(End(Some(Sum::deserialize(MapAccessDeserializer::new(map))?)))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Sum {
+    bits_per_second: Option<Amount>,
+    retransmits: Option<Amount>,
+    jitter_ms: Option<Amount>,
+    /// iperf3 counts a datagram that came late as one less: the share can be below 0.
+    lost_percent: Option<f64>,
+    /// Microseconds.
+    mean_rtt: Option<Amount>,
+    sender: Option<bool>,
+}
+
+impl Sum {
+    fn rate(&self) -> Option<f64> {
+        self.bits_per_second.map(|bits| bits.0 / 8.0)
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Cpu {
+    host_total: Option<Amount>,
+    remote_total: Option<Amount>,
+}
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(&SOURCE);
+    let (mut start, mut is_read) = (Part::default(), false);
+    let line = each_document(input, WHAT, |document: Document| {
+        if is_read {
+            // The whole document again, which some versions write after their stream.
+            return if document.event.is_some() {
+                Err("a second result begins here; import each alone".into())
+            } else {
+                Ok(())
+            };
+        }
+        let (begin, end) = match document.event {
+            None => {
+                no_error(document.error.as_ref())?;
+                (document.start, document.end)
+            }
+            Some(event) => match event.0.as_str() {
+                "start" => {
+                    start = document.data.0;
+                    return Ok(());
+                }
+                "end" => (std::mem::take(&mut start), Some(document.data.0)),
+                "error" => return no_error(Some(&document.data.1)),
+                // Intervals, and what later versions add.
+                _ => return Ok(()),
+            },
+        };
+        is_read = true;
+        keep(&mut run, &begin, &end.unwrap_or_default())
+    })?;
+    match run.is_empty() {
+        true => {
+            let what = format!("the file ends here without iperf3's end, so it is truncated; give {WHAT}");
+            Err(ImportError { line, what })
+        }
+        false => Ok(run.into_run()),
+    }
+}
+
+fn no_error(error: Option<&Short>) -> Result<(), String> {
+    match error {
+        Some(error) => Err(format!("iperf3 ended with an error ({}); measure again", error.0)),
+        None => Ok(()),
+    }
+}
+
+fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
+    let asked = start.test_start.as_ref().ok_or_else(|| format!("it tells nothing of the test; give {WHAT}"))?;
+    // "iperf 3.12"
+    run.version = format!("iperf3 {}", start.version.0.trim_start_matches("iperf").trim()).trim_end().to_owned();
+    let system: Vec<&str> = start.system_info.0.split_whitespace().collect();
+    if let ["Linux", host, release, .., machine] = system[..] {
+        run.host.hostname = host.to_owned();
+        run.host.kernel.release = release.to_owned();
+        run.host.cpu.architecture = machine.to_owned();
+    }
+    if start.timestamp.timesecs.0 > 0.0 {
+        run.begun_at(start.timestamp.timesecs.0);
+    }
+    run.date = Some(start.timestamp.time.0.clone()).filter(|time| !time.is_empty());
+    let probe = match asked.protocol.0.as_str() {
+        "TCP" => "iperf3.tcp",
+        "UDP" => "iperf3.udp",
+        other => return Err(format!("its protocol is '{other}'; results of TCP and UDP can be imported")),
+    };
+    // A client that sends and receives at once has the other direction beside; before 3.13 the start does not say so.
+    let is_both = asked.bidir.0 > 0.0 || end.sum_received_bidir_reverse.is_some();
+    let (one, other) = match (is_both, asked.reverse.0 > 0.0) {
+        (true, _) => ("both_forward", "both_reverse"),
+        (false, true) => ("reverse", ""),
+        (false, false) => ("forward", ""),
+    };
+    let at = |value: Value, direction: &str| {
+        let target = asked.target_bitrate.0;
+        value
+            .at("direction", direction)
+            .at("streams", asked.num_streams.0)
+            .at("message", asked.blksize.0)
+            .at("target", if target > 0.0 { format!("{target}") } else { "none".into() })
+    };
+    let whole = |value: Value| {
+        value
+            .note("seconds", asked.duration.0)
+            .note("omitted_seconds", if asked.omit.0 > 0.0 { asked.omit.0.to_string() } else { String::new() })
+            .note("congestion", &end.sender_tcp_congestion.0)
+            .and("cpu_here", end.cpu_utilization_percent.host_total.map(|percent| percent.0 / 100.0))
+            .and("cpu_there", end.cpu_utilization_percent.remote_total.map(|percent| percent.0 / 100.0))
+    };
+    let directions = [
+        (one, &end.sum_sent, end.sum_received.as_ref().or(end.sum.as_ref())),
+        (other, &end.sum_sent_bidir_reverse, end.sum_received_bidir_reverse.as_ref()),
+    ];
+    for (direction, sent, received) in directions.into_iter().filter(|(direction, ..)| !direction.is_empty()) {
+        let received = received.ok_or_else(|| format!("the sum of what was received is missing; give {WHAT}"))?;
+        let rate = received.rate().ok_or_else(|| format!("the sum tells no bits_per_second; give {WHAT}"))?;
+        let value = whole(at(Value::new(probe, vec![rate]), direction));
+        let value = match probe {
+            "iperf3.udp" => value
+                .and("lost", received.lost_percent.filter(|percent| *percent >= 0.0).map(|percent| percent / 100.0))
+                .and("jitter", received.jitter_ms.map(|ms| ms.0 * 1e6)),
+            _ => value.and("retransmits", sent.as_ref().and_then(|sent| sent.retransmits).map(|count| count.0)),
+        };
+        run.keep(value)?;
+    }
+    if probe == "iperf3.tcp" && asked.num_streams.0 > 1.0 {
+        streams(run, &end.streams.0, &at, [one, other])?;
+    }
+    Ok(())
+}
+
+/// Each of several streams; of two directions those that this end sends come forward.
+fn streams(
+    run: &mut Foreign,
+    streams: &[Stream],
+    at: &dyn Fn(Value, &str) -> Value,
+    [one, other]: [&str; 2],
+) -> Result<(), String> {
+    let mut numbers = [0, 0];
+    for stream in streams {
+        let (End(Some(sender)), End(Some(receiver))) = (&stream.sender, &stream.receiver) else { continue };
+        let is_other = !other.is_empty() && sender.sender == Some(false);
+        let number = &mut numbers[usize::from(is_other)];
+        *number += 1;
+        let Some(rate) = receiver.rate() else { continue };
+        let value = at(Value::new("iperf3.stream", vec![rate]), if is_other { other } else { one })
+            .at("number", *number)
+            .and("retransmits", sender.retransmits.map(|count| count.0))
+            .and("round_trip", sender.mean_rtt.map(|us| us.0 * 1e3));
+        run.keep(value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Reads JSON of a known shape within bounds: what is not asked for is passed over and never held.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{BufRead, Read};
+
+use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, de};
+
+use super::ImportError;
+use super::lines::LARGEST;
+
+/// Longest text that is kept, characters.
+const LONGEST_TEXT: usize = 300;
+/// What may stand before the document, bytes: warnings of the tool.
+const MOST_BEFORE: usize = 1 << 20;
+
+/// The documents of a file, one after the other, each given to `each`; what stands before the first is passed over.
+/// Returns the line where the last ended. `what` is what the file should be, for errors.
+pub(super) fn each_document<T: DeserializeOwned>(
+    input: &mut dyn BufRead,
+    what: &str,
+    mut each: impl FnMut(T) -> Result<(), String>,
+) -> Result<u64, ImportError> {
+    let before = lines_before(input, what)?;
+    let lines = Cell::new(before);
+    let documents = serde_json::Deserializer::from_reader(Counted { input, lines: &lines }).into_iter::<T>();
+    let here = || lines.get() + 1;
+    for document in documents {
+        let document = document.map_err(|error| problem(&error, before, what))?;
+        each(document).map_err(|problem| ImportError { line: here(), what: problem })?;
+    }
+    Ok(here())
+}
+
+/// What is wrong with a document, and where.
+fn problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let place = format!("column {}", error.column());
+    let what = match error.classify() {
+        serde_json::error::Category::Eof => format!("{place}: the file ends here in the middle; give {what}"),
+        serde_json::error::Category::Io => format!("{place}: it cannot be read ({text}); try again"),
+        _ => {
+            let text: String = text.chars().take(LONGEST_TEXT).collect();
+            format!("{place}: {text}; give {what}")
+        }
+    };
+    ImportError { line: before + error.line() as u64, what }
+}
+
+/// Passes over lines until one begins with a brace; returns how many.
+fn lines_before(input: &mut dyn BufRead, what: &str) -> Result<u64, ImportError> {
+    let (mut lines, mut bytes, mut is_blank) = (0, 0, true);
+    loop {
+        let line = lines + 1;
+        let error = |problem: String| ImportError { line, what: problem };
+        let buffer = input.fill_buf().map_err(|failure| error(format!("it cannot be read ({failure}); try again")))?;
+        let Some(&byte) = buffer.first() else {
+            return Err(error(format!("the file ends here without a JSON object; give {what}")));
+        };
+        match byte {
+            b'{' if is_blank => return Ok(lines),
+            b'\n' => (lines, is_blank) = (lines + 1, true),
+            byte => is_blank &= byte.is_ascii_whitespace(),
+        }
+        bytes += 1;
+        if bytes > MOST_BEFORE {
+            return Err(error(format!("no JSON object begins in the first {MOST_BEFORE} bytes; give {what}")));
+        }
+        input.consume(1);
+    }
+}
+
+/// Counts the lines that were read.
+struct Counted<'a> {
+    input: &'a mut dyn BufRead,
+    lines: &'a Cell<u64>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        let more = buffer[..read].iter().filter(|byte| **byte == b'\n').count();
+        self.lines.set(self.lines.get() + more as u64);
+        Ok(read)
+    }
+}
+
+/// A number that is not negative and not absurd.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Amount(pub f64);
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        match (0.0..LARGEST).contains(&number) {
+            true => Ok(Amount(number)),
+            false => Err(D::Error::custom(format!("{number} is no amount"))),
+        }
+    }
+}
+
+/// A text, cut off where it is too long; a number or a truth is taken as its text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Short(pub String);
+
+impl<'de> Deserialize<'de> for Short {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Short, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Short;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a text")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Short, E> {
+                Ok(Short(text.chars().take(LONGEST_TEXT).collect()))
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Short, E> {
+                Ok(Short(number.to_string()))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Short, E> {
+                Ok(Short(number.to_string()))
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Short, E> {
+                Ok(Short(number.to_string()))
+            }
+            fn visit_bool<E: Error>(self, truth: bool) -> Result<Short, E> {
+                Ok(Short(truth.to_string()))
+            }
+            fn visit_unit<E: Error>(self) -> Result<Short, E> {
+                Ok(Short::default())
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A list that is refused when it is longer than `MOST`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AtMost<T, const MOST: usize>(pub Vec<T>);
+
+impl<T, const MOST: usize> Default for AtMost<T, MOST> {
+    fn default() -> Self {
+        AtMost(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List<T, const MOST: usize>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for List<T, MOST> {
+            type Value = AtMost<T, MOST>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    if values.len() == MOST {
+                        return Err(A::Error::custom(format!("there are more than {MOST}")));
+                    }
+                    values.push(value);
+                }
+                Ok(AtMost(values))
+            }
+        }
+        deserializer.deserialize_seq(List(std::marker::PhantomData))
+    }
+}
+
+/// An object of names and plain values, of which the first hundred are kept; what is no plain value is an error.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Names<T>(pub BTreeMap<String, T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Names<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Map<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
+            type Value = Names<T>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                const MOST: usize = 100;
+                let mut names = BTreeMap::new();
+                while names.len() < MOST {
+                    match map.next_entry::<Short, T>()? {
+                        Some((name, value)) => names.insert(name.0, value),
+                        None => return Ok(Names(names)),
+                    };
+                }
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_map(Map(std::marker::PhantomData))
+    }
+}
+
+/// For a field that may be null or absent.
+pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: de::Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}

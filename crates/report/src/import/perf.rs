@@ -1,0 +1,308 @@
+//! Reads the text of `perf bench` (sched, syscall, mem, futex, epoll), of its default format and, where that names what
+//! it is of, of its simple format. Several results of one benchmark are samples.
+
+mod programs;
+
+use std::io::BufRead;
+
+use hostmark_model::{Run, Text};
+
+use super::foreign::{Foreign, Value, shortest};
+use super::lines::{amount, each_line, shortened};
+use super::{Format, ImportError};
+use programs::{SOURCE, program};
+
+/// perf bench's text.
+pub(super) const FORMAT: Format = Format {
+    name: "perf-bench",
+    description: Text {
+        en: "the text of perf bench: sched, syscall, mem, futex, epoll",
+        zh: "perf bench 的文本：sched、syscall、mem、futex、epoll",
+    },
+    read,
+};
+
+const WHAT: &str = "the whole text of perf bench";
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut reader = Reader { run: Foreign::of(&SOURCE), now: None };
+    let lines =
+        each_line(input, WHAT, |at, line| reader.take(line.trim()).map_err(|what| ImportError { line: at, what }))?;
+    reader.end().map_err(|what| ImportError { line: lines, what })?;
+    match reader.run.is_empty() {
+        true => Err(ImportError { line: lines, what: format!("it has no result; give {WHAT}") }),
+        false => Ok(reader.run.into_run()),
+    }
+}
+
+struct Reader {
+    run: Foreign,
+    /// The benchmark whose lines are read.
+    now: Option<Benchmark>,
+}
+
+/// One benchmark, from its heading on.
+struct Benchmark {
+    /// `sched/pipe`.
+    name: String,
+    /// Whether it has given a value.
+    is_done: bool,
+    /// How many operations, groups or threads its lines told.
+    operations: Option<f64>,
+    groups: Option<f64>,
+    threads: Option<f64>,
+    /// For how many seconds it ran.
+    seconds: Option<f64>,
+    /// The function of the mem benchmarks, and the bytes it moves at a time.
+    function: Option<String>,
+    size: Option<f64>,
+    /// The total time, seconds.
+    total: Option<f64>,
+    /// Results of single runs, ns.
+    runs: Vec<f64>,
+}
+
+impl Benchmark {
+    fn named(name: &str) -> Benchmark {
+        Benchmark {
+            name: name.to_owned(),
+            is_done: false,
+            operations: None,
+            groups: None,
+            threads: None,
+            seconds: None,
+            function: None,
+            size: None,
+            total: None,
+            runs: Vec::new(),
+        }
+    }
+}
+
+/// How lines of benchmarks begin that have no heading in the simple format.
+const TOLD_BY_SUMMARY: &[(&str, &str)] = &[
+    ("each operating on", "futex/hash"),
+    ("waking up 1 at a time", "futex/wake"),
+    ("threads waking up", "futex/wake-parallel"),
+    ("Requeuing", "futex/requeue"),
+    ("doing pi lock/unlock", "futex/lock-pi"),
+    ("threads monitoring on", "epoll/wait"),
+    ("doing epoll_ctl ops", "epoll/ctl"),
+];
+
+impl Reader {
+    fn take(&mut self, line: &str) -> Result<(), String> {
+        if let Some(name) = heading(line) {
+            self.end()?;
+            self.now = Some(Benchmark::named(name));
+            return Ok(());
+        }
+        if line.starts_with("Run summary [PID ") {
+            return self.summary(line);
+        }
+        if let Some((function, rest)) = line.strip_prefix("# function '").and_then(|rest| rest.split_once('\'')) {
+            return self.function(function, rest);
+        }
+        let is_number = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+        let Some(now) = &mut self.now else {
+            // Of the simple format a bare number is all there is.
+            return match !line.is_empty() && line.chars().all(is_number) {
+                true => Err(format!(
+                    "a number without a heading: the simple format does not tell which benchmark it is of; give {WHAT}"
+                )),
+                false => Ok(()),
+            };
+        };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["#", "Executed", count, ..] => now.operations = Some(amount(count, "the number of operations")?),
+            ["#", groups, "groups", "==", ..] => now.groups = Some(amount(groups, "the number of groups")?),
+            ["#", "Copying", size, ..] => now.size = Some(bytes(size)?),
+            ["Total", "time:", seconds, "[sec]"] => {
+                now.total = Some(amount(seconds, "the total time")?);
+                return if now.name == "sched/messaging" { self.total_time() } else { Ok(()) };
+            }
+            [time, "usecs/op"] => return self.per_operation(time),
+            [rate, unit @ ("bytes/sec" | "KB/sec" | "MB/sec" | "GB/sec")] => return self.bandwidth(rate, unit),
+            ["[Run", _, ref rest @ ..] => {
+                if let Some(at) = rest.iter().position(|word| *word == "in") {
+                    let word = rest.get(at + 1).copied().unwrap_or_default();
+                    now.runs.push(amount(word, "the time of a run")? * 1e6);
+                }
+            }
+            ["Averaged", rate, "operations/sec", ..] => return self.averaged(rate),
+            ["Averaged", count, op @ ("ADD" | "MOD" | "DEL"), "operations", ..] => return self.controlled(count, op),
+            ["Wokeup" | "Requeued" | "Avg", .., "ms", _] => return self.of_runs(),
+            [number] if !number.is_empty() && number.chars().all(is_number) => return self.bare(number),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A benchmark whose heading the simple format leaves out is known by its summary.
+    fn summary(&mut self, line: &str) -> Result<(), String> {
+        let Some((_, name)) = TOLD_BY_SUMMARY.iter().find(|(part, _)| line.contains(part)) else { return Ok(()) };
+        // What the parallel waking says contains what the plain one says.
+        let name = if line.contains("threads waking up") { "futex/wake-parallel" } else { name };
+        if self.now.as_ref().is_none_or(|now| now.is_done || now.name != *name) {
+            self.end()?;
+            self.now = Some(Benchmark::named(name));
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let before = |wanted: &[&str]| {
+            let at = words.iter().position(|word| wanted.contains(&word.trim_end_matches(['.', ','])))?;
+            words.get(at.checked_sub(1)?).copied()
+        };
+        if let Some(now) = &mut self.now {
+            now.threads = before(&["threads"]).map(|word| amount(word, "the number of threads")).transpose()?;
+            now.seconds = before(&["secs"]).map(|word| amount(word, "the seconds")).transpose()?;
+        }
+        Ok(())
+    }
+
+    /// `# function 'name' (Default memcpy() provided by glibc)`
+    fn function(&mut self, function: &str, rest: &str) -> Result<(), String> {
+        // Without a heading, what the function copies or sets by is told by what stands behind its name.
+        let known = ["memcpy", "memset"].into_iter().find(|name| rest.contains(&format!("{name}()")));
+        if self.now.as_ref().is_none_or(|now| !now.name.starts_with("mem/")) {
+            let Some(name) = known else {
+                return Err(format!("a function of no known benchmark; give {WHAT}"));
+            };
+            self.end()?;
+            self.now = Some(Benchmark::named(&format!("mem/{name}")));
+        } else if let (Some(now), Some(name)) = (&mut self.now, known) {
+            now.name = format!("mem/{name}");
+        }
+        if let Some(now) = &mut self.now {
+            if now.function.is_some() && !now.is_done {
+                return Err(format!("the rate of the function before this one is missing; give {WHAT}"));
+            }
+            now.function = Some(shortened(function));
+            now.is_done = false;
+        }
+        Ok(())
+    }
+
+    /// Keeps a value of the benchmark whose lines are read.
+    fn keep(
+        &mut self,
+        probe: Option<&'static str>,
+        samples: Vec<f64>,
+        at: &[(&'static str, String)],
+    ) -> Result<(), String> {
+        let Some(now) = &mut self.now else { return Ok(()) };
+        now.is_done = true;
+        let Some(probe) = probe else { return Ok(()) };
+        let value = at.iter().fold(Value::new(probe, samples), |value, (axis, point)| value.at(axis, point));
+        let value = value.note("operations", now.operations.map(shortest).unwrap_or_default());
+        let value = value.note("seconds", now.seconds.or(now.total).map(shortest).unwrap_or_default());
+        self.run.keep(value)
+    }
+
+    fn id(&self, suffix: &str) -> Option<&'static str> {
+        program(self.now.as_ref()?.name.as_str(), suffix)
+    }
+
+    fn per_operation(&mut self, time: &str) -> Result<(), String> {
+        let time = amount(time, "the time of an operation")? * 1e3;
+        self.keep(self.id(""), vec![time], &[])
+    }
+
+    fn total_time(&mut self) -> Result<(), String> {
+        let (Some(now), id) = (&self.now, self.id("")) else { return Ok(()) };
+        let groups = now.groups.map_or("untold".to_owned(), shortest);
+        let total = now.total.unwrap_or_default() * 1e9;
+        self.keep(id, vec![total], &[("groups", groups)])
+    }
+
+    fn bandwidth(&mut self, rate: &str, unit: &str) -> Result<(), String> {
+        // perf's K is 1024 here.
+        let scale = match unit {
+            "KB/sec" => 10,
+            "MB/sec" => 20,
+            "GB/sec" => 30,
+            _ => 0,
+        };
+        let rate = amount(rate, "the rate")? * f64::from(1u32 << scale);
+        let (Some(now), id) = (&self.now, self.id("")) else { return Ok(()) };
+        let function = now.function.clone().ok_or_else(|| format!("a rate without a function; give {WHAT}"))?;
+        let size = now.size.map_or("untold".to_owned(), shortest);
+        self.keep(id, vec![rate], &[("function", function), ("size", size)])
+    }
+
+    fn threads(&self) -> String {
+        self.now.as_ref().and_then(|now| now.threads).map_or("untold".to_owned(), shortest)
+    }
+
+    fn averaged(&mut self, rate: &str) -> Result<(), String> {
+        let rate = amount(rate, "the operations a second")?;
+        self.keep(self.id(""), vec![rate], &[("threads", self.threads())])
+    }
+
+    /// Operations over the whole time, of each thread.
+    fn controlled(&mut self, count: &str, op: &str) -> Result<(), String> {
+        let count = amount(count, "the number of operations")?;
+        let seconds = self.now.as_ref().and_then(|now| now.seconds).filter(|seconds| *seconds > 0.0);
+        let seconds = seconds.ok_or_else(|| format!("the seconds did not come before this line; give {WHAT}"))?;
+        let at = [("threads", self.threads()), ("op", op.to_ascii_lowercase())];
+        self.keep(self.id(""), vec![count / seconds], &at)
+    }
+
+    fn of_runs(&mut self) -> Result<(), String> {
+        let runs = self.now.as_mut().map(|now| std::mem::take(&mut now.runs)).unwrap_or_default();
+        if runs.is_empty() {
+            return Err(format!("no run came before this line; give {WHAT}"));
+        }
+        self.keep(self.id(""), runs, &[("threads", self.threads())])
+    }
+
+    /// A bare number below a heading, of the simple format: a rate of the mem benchmarks, the total time of others.
+    fn bare(&mut self, number: &str) -> Result<(), String> {
+        match self.now.as_ref().map(|now| now.name.starts_with("mem/")) {
+            Some(true) => self.bandwidth(number, "bytes/sec"),
+            _ => {
+                let total = amount(number, "the total time")?;
+                if let Some(now) = &mut self.now {
+                    now.total = Some(total);
+                }
+                match self.now.as_ref().is_some_and(|now| now.name == "sched/messaging") {
+                    true => self.total_time(),
+                    false => {
+                        let call = self.now.as_ref().and_then(|now| now.name.strip_prefix("syscall/"));
+                        let at: Vec<_> = call.map(|call| ("call", call.to_owned())).into_iter().collect();
+                        self.keep(self.id("total"), vec![total * 1e9], &at)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The benchmark whose lines were read is over: it must have given a value, when it is one that is known.
+    fn end(&mut self) -> Result<(), String> {
+        let Some(now) = self.now.take() else { return Ok(()) };
+        match now.is_done || program(&now.name, "").is_none() {
+            true => Ok(()),
+            false => Err(format!("the result of {} did not come before this line; give {WHAT}", shortened(&now.name))),
+        }
+    }
+}
+
+/// `# Running 'sched/pipe' benchmark:`, or `# Running sched/pipe benchmark...` where several are run.
+fn heading(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("# Running ")?;
+    let name = rest.split(" benchmark").next()?;
+    (name.len() < rest.len()).then(|| name.trim_matches('\''))
+}
+
+/// `1MB` as bytes.
+fn bytes(text: &str) -> Result<f64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" => 10,
+        "M" | "MB" => 20,
+        "G" | "GB" => 30,
+        _ => return Err(format!("'{}' is no size; give {WHAT}", shortened(text))),
+    };
+    Ok(amount(digits, "a size")? * f64::from(1u32 << scale))
+}

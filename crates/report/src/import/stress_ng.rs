@@ -1,0 +1,211 @@
+//! Reads the metrics that stress-ng writes as YAML (`--metrics --yaml FILE`): a regular text, read line by line.
+
+use std::io::BufRead;
+
+use hostmark_model::{AxisKind, Run, Text, Unit};
+
+use super::foreign::{Foreign, Further, Program, Source, Value, t};
+use super::lines::{amount, each_line, shortened};
+use super::{Format, ImportError};
+
+/// stress-ng's metrics.
+pub(super) const FORMAT: Format = Format {
+    name: "stress-ng",
+    description: Text {
+        en: "the metrics of stress-ng (--metrics --yaml FILE)",
+        zh: "stress-ng 的度量（--metrics --yaml FILE）",
+    },
+    read,
+};
+
+const WHAT: &str = "what stress-ng wrote with --metrics --yaml";
+
+const STRESSOR: (&str, AxisKind) = ("stressor", AxisKind::Choice);
+const RATE: &str = "bogo-ops-per-second-real-time";
+const CPU_RATE: &str = "bogo-ops-per-second-usr-sys-time";
+
+static SOURCE: Source = Source {
+    format: "stress-ng",
+    tool: "stress-ng",
+    section: t("Measured by stress-ng", "stress-ng 测得"),
+    reading: t(
+        "A bogo operation is whatever a round of the stressor's loop does: it changes with stress-ng's version and options. Only \
+         equal versions and equal command lines can be compared.",
+        "一次 bogo 操作就是压力程序循环一次所做的事：随 stress-ng 的版本和选项而变。只有版本和命令行都相同时才能比较。",
+    ),
+    programs: &[
+        Program {
+            id: "stress_ng.bogo_operations",
+            title: t("stress-ng: bogo operations", "stress-ng：bogo 操作"),
+            unit: Unit::OperationsPerSecond,
+            axes: &[STRESSOR],
+            also: &[
+                Further("of_cpu_time", Unit::OperationsPerSecond, t("a second of CPU time", "每秒 CPU 时间")),
+                Further("peak_memory", Unit::Bytes, t("peak memory of an instance", "单个实例内存峰值")),
+            ],
+            what: t(
+                "Bogo operations of all instances of a stressor a second of real time.",
+                "一种压力程序的全部实例每秒实际时间完成的 bogo 操作数。",
+            ),
+        },
+        Program {
+            id: "stress_ng.time",
+            title: t("stress-ng: time", "stress-ng：时间"),
+            unit: Unit::Nanoseconds,
+            axes: &[STRESSOR, ("metric", AxisKind::Choice)],
+            also: &[],
+            what: t(
+                "A stressor's own metric whose name begins with nanosecs, microsecs, millisecs or secs.",
+                "压力程序自身的度量，其名称以 nanosecs、microsecs、millisecs 或 secs 开头。",
+            ),
+        },
+        Program {
+            id: "stress_ng.metric",
+            title: t("stress-ng: metric", "stress-ng：度量"),
+            unit: Unit::Count,
+            axes: &[STRESSOR, ("metric", AxisKind::Choice)],
+            also: &[],
+            what: t(
+                "A stressor's own metric as stress-ng prints it, in the unit that its name tells.",
+                "压力程序自身的度量，按 stress-ng 所打印的数值，单位见其名称。",
+            ),
+        },
+    ],
+};
+
+/// Times by how a metric's name begins, ns.
+const TIMES: [(&str, f64); 4] = [("nanosecs", 1.0), ("microsecs", 1e3), ("millisecs", 1e6), ("secs", 1e9)];
+/// What every stressor tells besides, which is no metric of its own.
+const COMMON: &[&str] =
+    &["bogo-ops", RATE, CPU_RATE, "wall-clock-time", "user-time", "system-time", "cpu-usage-per-instance", "max-rss"];
+/// Most metrics of a stressor.
+const MOST_METRICS: usize = 100;
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut reader = Reader { run: Foreign::of(&SOURCE), section: String::new(), stressor: None, is_closed: false };
+    let lines = each_line(input, WHAT, |at, line| reader.take(line).map_err(|what| ImportError { line: at, what }))?;
+    let error = |what: String| Err(ImportError { line: lines, what });
+    if !reader.is_closed {
+        return error(format!("the file ends here without '...', so it is truncated; give {WHAT}"));
+    }
+    match reader.run.is_empty() {
+        true => error(format!("it has no metrics of a stressor; give {WHAT}")),
+        false => Ok(reader.run.into_run()),
+    }
+}
+
+struct Reader {
+    run: Foreign,
+    /// The key in the first column under which the lines stand.
+    section: String,
+    stressor: Option<Stressor>,
+    /// Whether the end of the document has come.
+    is_closed: bool,
+}
+
+/// What is told of one stressor, in the file's order.
+struct Stressor {
+    name: String,
+    told: Vec<(String, f64)>,
+}
+
+impl Reader {
+    fn take(&mut self, line: &str) -> Result<(), String> {
+        let inside = line.trim_start();
+        match inside {
+            "" => return Ok(()),
+            "---" => {
+                // Several documents follow each other.
+                self.is_closed = false;
+                self.section.clear();
+                return Ok(());
+            }
+            "..." => {
+                self.is_closed = true;
+                return self.end_stressor();
+            }
+            _ if inside.starts_with('#') => return Ok(()),
+            _ if self.is_closed => return Err(format!("there is more behind the end '...'; give {WHAT}")),
+            _ => {}
+        }
+        let is_item = inside.starts_with("- ");
+        let inside = inside.strip_prefix("- ").unwrap_or(inside);
+        let Some((key, value)) = inside.split_once(':') else {
+            return Err(format!("'{}' is not of the form key: value; give {WHAT}", shortened(inside)));
+        };
+        let value = unquoted(value.trim());
+        if inside.len() == line.len() {
+            self.end_stressor()?;
+            key.clone_into(&mut self.section);
+            return Ok(());
+        }
+        match self.section.as_str() {
+            "system-info" => self.system(key, value),
+            "metrics" if is_item && key == "stressor" => {
+                self.end_stressor()?;
+                self.stressor = Some(Stressor { name: value.to_owned(), told: Vec::new() });
+                Ok(())
+            }
+            "metrics" => {
+                let stressor =
+                    self.stressor.as_mut().ok_or_else(|| format!("a metric without a stressor; give {WHAT}"))?;
+                let number = amount(value, &format!("'{}' of {}", shortened(key), shortened(&stressor.name)))?;
+                if stressor.told.len() == MOST_METRICS {
+                    return Err(format!("a stressor has more than {MOST_METRICS} metrics; give {WHAT}"));
+                }
+                stressor.told.push((key.trim().to_owned(), number));
+                Ok(())
+            }
+            // Times, thermal zones, interrupts, and what later versions add.
+            _ => Ok(()),
+        }
+    }
+
+    fn system(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let (run, short) = (&mut self.run, || value.chars().take(200).collect::<String>());
+        match key {
+            "stress-ng-version" => run.version = format!("stress-ng {}", shortened(value)),
+            "hostname" => run.host.hostname = short(),
+            "release" => run.host.kernel.release = short(),
+            "version" => run.host.kernel.version = short(),
+            "machine" => run.host.cpu.architecture = short(),
+            "epoch-secs" => run.begun_at(amount(value, "epoch-secs")?),
+            "totalram" => run.host.memory.total_bytes = amount(value, "totalram")? as u64,
+            "date-yyyy-mm-dd" => run.date = Some(short()),
+            "time-hh-mm-ss" => {
+                let date = run.date.take().unwrap_or_default();
+                run.date = Some(format!("{date} {}", short()).trim_start().to_owned());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end_stressor(&mut self) -> Result<(), String> {
+        let Some(Stressor { name, told }) = self.stressor.take() else { return Ok(()) };
+        let told_of = |wanted: &str| told.iter().find(|(key, _)| key == wanted).map(|(_, number)| *number);
+        let rate =
+            told_of(RATE).ok_or_else(|| format!("{RATE} of {} did not come before this line", shortened(&name)))?;
+        let mut value = Value::new("stress_ng.bogo_operations", vec![rate])
+            .at("stressor", &name)
+            .and("of_cpu_time", told_of(CPU_RATE))
+            // The resident set in KiB; unknown where the kernel does not account it.
+            .and("peak_memory", told_of("max-rss").filter(|kib| *kib > 0.0).map(|kib| kib * 1024.0));
+        for key in ["bogo-ops", "wall-clock-time", "cpu-usage-per-instance"] {
+            value = value.note(key, told_of(key).map(|number| number.to_string()).unwrap_or_default());
+        }
+        self.run.keep(value)?;
+        for (key, number) in told.iter().filter(|(key, _)| !COMMON.contains(&key.as_str())) {
+            let time = TIMES.iter().find(|(start, _)| key.starts_with(start));
+            let (probe, scale) = time.map_or(("stress_ng.metric", 1.0), |(_, ns)| ("stress_ng.time", *ns));
+            self.run.keep(Value::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key))?;
+        }
+        Ok(())
+    }
+}
+
+/// A plain value, or what stands in quotes.
+fn unquoted(value: &str) -> &str {
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('\'').or_else(|| inside('"')).unwrap_or(value)
+}

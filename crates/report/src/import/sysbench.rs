@@ -1,0 +1,296 @@
+//! Reads the text of sysbench 1.0: cpu, memory, threads, mutex and fileio. Several outputs in one file are samples.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use hostmark_model::{AxisKind, Run, Text, Unit};
+
+use super::foreign::{Foreign, Further, Program, Source, Value, t};
+use super::lines::{amount, each_line};
+use super::{Format, ImportError};
+
+/// sysbench's text.
+pub(super) const FORMAT: Format = Format {
+    name: "sysbench",
+    description: Text {
+        en: "the text of sysbench 1.0: cpu, memory, threads, mutex, fileio",
+        zh: "sysbench 1.0 的文本：cpu、memory、threads、mutex、fileio",
+    },
+    read,
+};
+
+const WHAT: &str = "the whole text of sysbench 1.0";
+
+const MEAN: Further = Further("mean", Unit::Nanoseconds, t("mean of an event", "单个事件平均"));
+const LEAST: Further = Further("least", Unit::Nanoseconds, t("least of an event", "单个事件最短"));
+const GREATEST: Further = Further("greatest", Unit::Nanoseconds, t("greatest of an event", "单个事件最长"));
+const P95: Further = Further("p95", Unit::Nanoseconds, t("p95 of an event", "单个事件 95 % 分位数"));
+const EVENT: &[Further] = &[MEAN, LEAST, GREATEST, P95];
+const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
+const FILE_AXES: &[(&str, AxisKind)] = &[THREADS, ("mode", AxisKind::Choice), ("block", AxisKind::Size)];
+const OPERATIONS: &[Further] = &[Further("operations", Unit::OperationsPerSecond, t("operations", "操作"))];
+
+static SOURCE: Source = Source {
+    format: "sysbench",
+    tool: "sysbench",
+    section: t("Measured by sysbench", "sysbench 测得"),
+    reading: t(
+        "Mean rates of all threads over the whole run. sysbench prints times in hundredths of a millisecond: what it printed as \
+         0.00 is left out.",
+        "所有线程在整个运行期间的平均速率。sysbench 的时间只打印到百分之一毫秒：打印为 0.00 的时间不予收录。",
+    ),
+    programs: &[
+        Program {
+            id: "sysbench.cpu",
+            title: t("sysbench: cpu", "sysbench：cpu"),
+            unit: Unit::OperationsPerSecond,
+            axes: &[THREADS, ("limit", AxisKind::Count)],
+            also: EVENT,
+            what: t(
+                "Events a second; an event tries all numbers up to `limit` for primes by division.",
+                "每秒事件数；一个事件用除法检验 `limit` 以内的全部数是否为素数。",
+            ),
+        },
+        Program {
+            id: "sysbench.memory",
+            title: t("sysbench: memory", "sysbench：memory"),
+            unit: Unit::BytesPerSecond,
+            axes: &[THREADS, ("block", AxisKind::Size), ("operation", AxisKind::Choice), ("scope", AxisKind::Choice)],
+            also: EVENT,
+            what: t(
+                "Bytes read or written a second, block by block; small blocks show sysbench's own loop rather than memory.",
+                "按块读或写的每秒字节数；块很小时看到的是 sysbench 自身的循环，而不是内存。",
+            ),
+        },
+        Program {
+            id: "sysbench.threads",
+            title: t("sysbench: threads", "sysbench：threads"),
+            unit: Unit::OperationsPerSecond,
+            axes: &[THREADS],
+            also: EVENT,
+            what: t(
+                "Events a second, of the total number and the total time; an event takes a mutex, yields and releases it, many \
+                 times over.",
+                "每秒事件数，由总事件数与总时间得出；一个事件反复取得互斥锁、让出 CPU 再释放。",
+            ),
+        },
+        Program {
+            id: "sysbench.mutex",
+            title: t("sysbench: mutex", "sysbench：mutex"),
+            unit: Unit::Nanoseconds,
+            axes: &[THREADS],
+            also: EVENT,
+            what: t(
+                "The total time in which every thread took its mutexes as often as it was told.",
+                "每个线程按设定次数取得互斥锁的总时间。",
+            ),
+        },
+        Program {
+            id: "sysbench.file_read",
+            title: t("sysbench: file read", "sysbench：文件读"),
+            unit: Unit::BytesPerSecond,
+            axes: FILE_AXES,
+            also: OPERATIONS,
+            what: t("What sysbench's fileio read a second.", "sysbench fileio 每秒读取的字节数。"),
+        },
+        Program {
+            id: "sysbench.file_write",
+            title: t("sysbench: file write", "sysbench：文件写"),
+            unit: Unit::BytesPerSecond,
+            axes: FILE_AXES,
+            also: OPERATIONS,
+            what: t("What sysbench's fileio wrote a second.", "sysbench fileio 每秒写入的字节数。"),
+        },
+        Program {
+            id: "sysbench.file_sync",
+            title: t("sysbench: file sync", "sysbench：文件同步"),
+            unit: Unit::OperationsPerSecond,
+            axes: FILE_AXES,
+            also: &[],
+            what: t("How many fsync a second sysbench's fileio did.", "sysbench fileio 每秒执行的 fsync 次数。"),
+        },
+    ],
+};
+
+/// What a line may begin with, and under which name it is kept; of two the first that stands there counts.
+const KEYS: &[(&str, &str)] = &[
+    ("Number of threads:", "threads"),
+    ("Prime numbers limit:", "limit"),
+    ("block size:", "block"),
+    ("Block size ", "block"),
+    ("operation:", "operation"),
+    ("scope:", "scope"),
+    ("events per second:", "rate"),
+    ("reads/s:", "reads"),
+    ("writes/s:", "writes"),
+    ("fsyncs/s:", "syncs"),
+    ("read, MiB/s:", "read"),
+    ("written, MiB/s:", "written"),
+    ("total time:", "time"),
+    ("total number of events:", "events"),
+    ("min:", "least"),
+    ("avg:", "mean"),
+    ("max:", "greatest"),
+    ("95th percentile:", "p95"),
+    ("Doing ", "mode"),
+    ("Using ", "engine"),
+    ("Extra file open flags:", "flags"),
+];
+
+/// The end of an output.
+const LAST: &str = "execution time (avg/stddev):";
+/// The modes of fileio as they are printed, and as they are asked for.
+const MODES: &[(&str, &str)] = &[
+    ("sequential write (creation)", "seqwr"),
+    ("sequential rewrite", "seqrewr"),
+    ("sequential read", "seqrd"),
+    ("random read", "rndrd"),
+    ("random write", "rndwr"),
+    ("random r/w", "rndrw"),
+    ("combined random r/w", "rndrw"),
+];
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(&SOURCE);
+    let mut output: Option<Output> = None;
+    let lines = each_line(input, WHAT, |at, line| {
+        let error = |what: String| ImportError { line: at, what };
+        let line = line.trim_start();
+        if line.starts_with("sysbench ") && line.contains("(using ") {
+            if output.is_some() {
+                return Err(error(format!("another output begins here before the last is whole; give {WHAT}")));
+            }
+            run.version = line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+            output = Some(Output::default());
+        } else if line.starts_with(LAST) && output.is_some() {
+            return output.take().map_or(Ok(()), |output| output.keep(&mut run)).map_err(error);
+        } else if let Some(output) = &mut output {
+            output.take(line).map_err(error)?;
+        }
+        Ok(())
+    })?;
+    let what = match output {
+        None if !run.is_empty() => return Ok(run.into_run()),
+        None => format!("sysbench's first line is missing; give {WHAT}"),
+        Some(_) => format!("the file ends here before sysbench's last line, so it is truncated; give {WHAT}"),
+    };
+    Err(ImportError { line: lines, what })
+}
+
+/// One output.
+#[derive(Default)]
+struct Output {
+    told: HashMap<&'static str, String>,
+    /// Rates in parentheses: operations and MiB, of the memory test.
+    transferred: Option<f64>,
+    /// How many events each thread had, and how they varied.
+    share: String,
+}
+
+impl Output {
+    fn take(&mut self, line: &str) -> Result<(), String> {
+        if let Some((_, name)) = line.split_once("MiB transferred (") {
+            let word = name.split_whitespace().next().unwrap_or_default();
+            self.transferred = Some(amount(word, "the rate of MiB")? * f64::from(1 << 20));
+        } else if let Some(share) = line.strip_prefix("events (avg/stddev):") {
+            self.share = share.trim().to_owned();
+        } else if let Some((start, name)) = KEYS.iter().find(|(start, _)| line.starts_with(start)) {
+            self.told.entry(name).or_insert_with(|| line[start.len()..].trim().chars().take(100).collect());
+        }
+        Ok(())
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.told.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The number behind a name.
+    fn number(&self, name: &str) -> Result<f64, String> {
+        amount(self.text(name).trim_end_matches('s'), &format!("{name} of sysbench"))
+    }
+
+    /// A size behind a name, bytes.
+    fn size(&self, name: &str) -> Result<u64, String> {
+        let text = self.text(name);
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let shift = match &text[digits.len()..] {
+            "B" | "" => 0,
+            "KiB" => 10,
+            "MiB" => 20,
+            "GiB" => 30,
+            _ => return Err(format!("'{text}' is no size; give {WHAT}")),
+        };
+        let size = digits.parse::<u64>().ok().and_then(|size| size.checked_mul(1 << shift));
+        size.ok_or_else(|| format!("'{text}' is no size; give {WHAT}"))
+    }
+
+    fn keep(self, run: &mut Foreign) -> Result<(), String> {
+        let threads = self.number("threads")?;
+        let time = match self.number("time")? {
+            0.0 => return Err(format!("the total time is 0; give {WHAT}")),
+            time => time,
+        };
+        let case = |probe: &'static str, number: f64| {
+            Value::new(probe, vec![number]).at("threads", threads).note("seconds", time)
+        };
+        let events = |mut value: Value| -> Result<Value, String> {
+            for name in ["mean", "least", "greatest", "p95"].into_iter().filter(|name| self.told.contains_key(name)) {
+                value = value.and(name, Some(self.number(name)? * 1e6));
+            }
+            Ok(value)
+        };
+        if self.told.contains_key("limit") {
+            let value = case("sysbench.cpu", self.number("rate")?).at("limit", self.number("limit")?);
+            return run.keep(events(value)?);
+        }
+        if let Some(rate) = self.transferred {
+            let value = case("sysbench.memory", rate).at("block", self.size("block")?);
+            let value = value.at("operation", self.text("operation")).at("scope", self.text("scope"));
+            return run.keep(events(value)?);
+        }
+        if self.told.contains_key("mode") {
+            return self.keep_files(run, &case);
+        }
+        let count = self.number("events")?;
+        let unnamed = "sysbench's text does not name its test:";
+        // A thread of the mutex test does all it was told in one event.
+        let (mut value, why) = match self.share.starts_with("1.0000/0.00") {
+            true => {
+                (case("sysbench.mutex", time * 1e9), format!("{unnamed} one event for each thread is what mutex does"))
+            }
+            false => {
+                let why = format!("{unnamed} what is neither cpu, memory, fileio nor mutex is taken for threads");
+                (case("sysbench.threads", count / time), why)
+            }
+        };
+        value.unconfirmed = Some(why);
+        run.keep(events(value)?)
+    }
+
+    fn keep_files(&self, run: &mut Foreign, case: &dyn Fn(&'static str, f64) -> Value) -> Result<(), String> {
+        let printed = self.text("mode").trim_end_matches(" test");
+        let mode = MODES.iter().find(|(known, _)| *known == printed).map_or(printed, |(_, mode)| mode);
+        let block = self.size("block")?;
+        let at = |value: Value| {
+            let value = value.at("mode", mode).at("block", block);
+            value.note("engine", self.text("engine")).note("flags", self.text("flags"))
+        };
+        let mib = f64::from(1 << 20);
+        let both = [("sysbench.file_read", "read", "reads"), ("sysbench.file_write", "written", "writes")];
+        let mut did = false;
+        for (probe, bytes, operations) in both {
+            let (rate, operations) = (self.number(bytes)? * mib, self.number(operations)?);
+            // A mode that does not read has no rate of reading.
+            if operations > 0.0 {
+                run.keep(at(case(probe, rate)).and("operations", Some(operations)))?;
+                did = true;
+            }
+        }
+        let syncs = self.number("syncs")?;
+        if syncs > 0.0 {
+            run.keep(at(case("sysbench.file_sync", syncs)))?;
+            did = true;
+        }
+        if did { Ok(()) } else { Err(format!("it read, wrote and synced nothing; give {WHAT}")) }
+    }
+}

@@ -1,0 +1,141 @@
+//! What an environment costs over another, and one case over another: percent over a named base. Runs of one name are runs
+//! of one environment; the first environment is the base of the others.
+
+mod decomposition;
+mod pairs;
+mod stream;
+mod value;
+
+use hostmark_model::{HostFacts, Lang, Run, Text, Unit};
+
+use crate::format;
+use value::Value;
+
+/// An environment: a bare machine, a guest, a container.
+#[derive(Debug, Clone)]
+pub(crate) struct Environment<'a> {
+    /// The name that its runs have in common.
+    pub(crate) name: &'a str,
+    /// Its runs.
+    pub(crate) runs: Vec<&'a Run>,
+}
+
+/// A table of the view: a label and cells in each row, all of them text.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Table {
+    pub(crate) title: Text<String>,
+    pub(crate) columns: Vec<Text<String>>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// A row of a table; none of its cells is blank.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Row {
+    pub(crate) label: Text<String>,
+    pub(crate) cells: Vec<Text<String>>,
+}
+
+/// What the view shows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Overhead {
+    /// What a reader must know before the tables.
+    pub(crate) remarks: Vec<Text<String>>,
+    pub(crate) tables: Vec<Table>,
+}
+
+/// The environments of `runs`, in the order in which they first appear.
+pub(crate) fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
+    let mut all: Vec<Environment> = Vec::new();
+    for run in runs {
+        match all.iter_mut().find(|known| known.name == run.name) {
+            Some(known) => known.runs.push(run),
+            None => all.push(Environment { name: &run.name, runs: vec![run] }),
+        }
+    }
+    all
+}
+
+/// The view of `runs`. `base` names a case of the first environment that the others are held against; without it the
+/// decomposition of file access stands over the plain case inside the kernel, and every other case over itself in the first
+/// environment. `all` adds intervals. An error is one sentence.
+pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead, String> {
+    let environments = environments(runs);
+    let Some(first) = environments.first() else { return Ok(Overhead::default()) };
+    let base = base.map(|id| pairs::base(first, id)).transpose()?;
+    let mut view = Overhead { remarks: differences(&environments), tables: Vec::new() };
+    let parts = base.map(|case| (case.probe.as_str(), case));
+    match parts.filter(|(probe, _)| !decomposition::is_part(probe)) {
+        Some((_, case)) => view.tables.extend(pairs::over(&environments, case, all)),
+        None => {
+            view.tables.extend(decomposition::tables(&environments, base, all));
+            view.tables.extend(stream::tables(&environments));
+            view.tables.extend(pairs::tables(&environments, all));
+        }
+    }
+    Ok(view)
+}
+
+/// A remark for each environment that is not held to the CPUs and the memory of the first.
+fn differences(environments: &[Environment]) -> Vec<Text<String>> {
+    let size = |environment: &Environment| environment.runs.first().map(|run| size(&run.host)).unwrap_or_default();
+    let Some(first) = environments.first() else { return Vec::new() };
+    let (cpus, bytes) = size(first);
+    let text = |cpus: usize, bytes: u64| match (cpus, bytes) {
+        (0, 0) => None,
+        _ => Some(format!("{cpus} CPU, {}", format::value(bytes as f64, Unit::Bytes, Lang::En))),
+    };
+    let remark = |other: &Environment| {
+        let (others, their_bytes) = size(other);
+        let (ours, theirs) = (text(cpus, bytes)?, text(others, their_bytes)?);
+        // Guests have a little less memory than they were given.
+        let is_alike = others == cpus && their_bytes.abs_diff(bytes) as f64 <= 0.1 * bytes as f64;
+        let (one, two) = (first.name, other.name);
+        (!is_alike).then(|| Text {
+            en: format!(
+                "{one} has {ours}, {two} {theirs}: hold the first to the size of the second (--cpu, a memory limit) before \
+                 cases of many threads or large buffers are compared"
+            ),
+            zh: format!("{one} 为 {ours}，{two} 为 {theirs}：比较多线程或大缓冲区的用例之前，应把前者限制到后者的规模（--cpu、内存限额）"),
+        })
+    };
+    environments[1..].iter().filter_map(remark).collect()
+}
+
+/// CPUs and memory that may be used.
+fn size(host: &HostFacts) -> (usize, u64) {
+    (host.usable_cpus().len(), host.memory.total_bytes.min(host.limits.memory_limit_bytes.unwrap_or(u64::MAX)))
+}
+
+/// A fraction as the percentage that something lies over its base: `+15.64 %`, `−4.07 %`.
+fn over(fraction: f64) -> String {
+    let text = format!("{:+.2} %", fraction * 100.0);
+    match text.as_str() {
+        "+0.00 %" | "-0.00 %" => "0.00 %".to_owned(),
+        _ => text.replacen('-', "−", 1),
+    }
+}
+
+/// A ratio as a percentage of something: `95.93 %`.
+fn of(ratio: f64) -> String {
+    format!("{:.2} %", ratio * 100.0)
+}
+
+/// A text that is the same in both languages.
+fn both(text: impl Into<String>) -> Text<String> {
+    let text = text.into();
+    Text { en: text.clone(), zh: text }
+}
+
+/// The cell of a value that stands over another; why not, where it cannot.
+fn cell_over(value: &Result<Value, Text<String>>, base: &Value, all: bool) -> Text<String> {
+    match value {
+        Err(why) => why.clone(),
+        Ok(value) => match value.over(base) {
+            Err(why) => why,
+            Ok((fraction, interval)) => match interval.filter(|_| all) {
+                Some((low, high)) => both(format!("{} ({} … {})", over(fraction), over(low), over(high))),
+                None => both(over(fraction)),
+            },
+        },
+    }
+}

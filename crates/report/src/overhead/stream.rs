@@ -1,0 +1,161 @@
+//! STREAM in several environments as it is usually told: of each kernel the best rate of all runs and the smallest mean time
+//! of a run, in percent of the first environment.
+
+use hostmark_model::{CaseRecord, Measured, Outcome, Text};
+
+use super::{Environment, Row, Table, both, of};
+use crate::export::stream::{KERNELS, best_rate_and_mean_time};
+
+/// Our own probe, and what STREAM itself printed.
+const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
+const KERNEL: &str = "kernel";
+/// What both sides must have alike, as a note or in the case's id.
+const ALIKE: [(&str, Text); 2] =
+    [("threads", Text { en: "threads", zh: "线程" }), ("elements", Text { en: "elements", zh: "元素" })];
+
+/// Whether `probe` is shown here.
+pub(super) fn is_part(probe: &str) -> bool {
+    PROBES.contains(&probe)
+}
+
+/// What an environment's runs of one case came to.
+struct Best {
+    /// Units of 10^6 bytes a second.
+    rate: f64,
+    /// Seconds.
+    mean_time_s: f64,
+    alike: [Option<String>; 2],
+}
+
+/// Two tables for each set of axes but the kernel: rates and times.
+pub(super) fn tables(environments: &[Environment]) -> Vec<Table> {
+    let Some((first, others)) = environments.split_first() else { return Vec::new() };
+    let mut groups: Vec<(&str, Vec<(String, String)>)> = Vec::new();
+    for case in cases(first) {
+        let rest: Vec<_> = case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect();
+        if !groups.iter().any(|(probe, known)| *probe == case.probe && *known == rest) {
+            groups.push((&case.probe, rest));
+        }
+    }
+    let is_elsewhere = |probe: &str| others.iter().any(|other| cases(other).any(|case| case.probe == probe));
+    groups.retain(|(probe, _)| is_elsewhere(probe));
+    groups.iter().flat_map(|(probe, rest)| of_group(environments, probe, rest)).collect()
+}
+
+fn cases<'a>(environment: &Environment<'a>) -> impl Iterator<Item = &'a CaseRecord> {
+    let runs: Vec<_> = environment.runs.clone();
+    runs.into_iter().flat_map(|run| &run.cases).filter(|case| is_part(&case.probe))
+}
+
+fn of_group(environments: &[Environment], probe: &str, rest: &[(String, String)]) -> Vec<Table> {
+    let points: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    let (points, first) = (points.join(" "), environments[0].name);
+    let counts: Vec<String> = environments.iter().map(|one| format!("{} × {}", one.runs.len(), one.name)).collect();
+    let columns: Vec<Text<String>> = environments
+        .iter()
+        .enumerate()
+        .flat_map(|(index, environment)| {
+            let share = Text { en: format!("of {first}"), zh: format!("占 {first}") };
+            std::iter::once(both(environment.name)).chain((index > 0).then_some(share))
+        })
+        .collect();
+    let rows = |shown: fn(&Best) -> (f64, String)| -> Vec<Row> {
+        let row = |(kernel, label, _): &(&str, &'static str, f64)| {
+            let best: Vec<_> = environments.iter().map(|one| best(one, probe, kernel, rest)).collect();
+            best.iter()
+                .any(Result::is_ok)
+                .then(|| Row { label: both(label.trim_end_matches(':')), cells: cells(&best, shown) })
+        };
+        KERNELS.iter().filter_map(row).collect()
+    };
+    let title = |en: &str, zh: &str| Text {
+        en: format!("{en}, {} runs: {probe} {points}", counts.join(", ")),
+        zh: format!("{zh}，运行次数 {}：{probe} {points}", counts.join("，")),
+    };
+    vec![
+        Table {
+            title: title("STREAM, best rate of all runs, MB/s", "STREAM，全部运行中的最高速率，MB/s"),
+            columns: columns.clone(),
+            rows: rows(|best| (best.rate, format!("{:.1}", best.rate))),
+        },
+        Table {
+            title: title("STREAM, smallest average time of a run, s", "STREAM，各次运行平均时间中的最小值，s"),
+            columns,
+            rows: rows(|best| (best.mean_time_s, format!("{:.6}", best.mean_time_s))),
+        },
+    ]
+}
+
+/// A value for each environment, and behind all but the first its share of the first.
+fn cells(best: &[Result<Best, Text<String>>], shown: fn(&Best) -> (f64, String)) -> Vec<Text<String>> {
+    let mut cells = Vec::new();
+    for (index, value) in best.iter().enumerate() {
+        cells.push(value.as_ref().map_or_else(Clone::clone, |value| both(shown(value).1)));
+        if index == 0 {
+            continue;
+        }
+        cells.push(match (&best[0], value) {
+            (Ok(base), Ok(value)) => unlike(base, value).unwrap_or_else(|| both(of(shown(value).0 / shown(base).0))),
+            _ => both("–"),
+        });
+    }
+    cells
+}
+
+/// Why two environments' values say nothing of each other.
+fn unlike(base: &Best, value: &Best) -> Option<Text<String>> {
+    let mut pairs = ALIKE.iter().zip(base.alike.iter().zip(&value.alike));
+    let ((_, name), (one, other)) = pairs.find(|(_, (one, other))| one.is_some() && other.is_some() && one != other)?;
+    let (one, other) = (one.as_deref().unwrap_or_default(), other.as_deref().unwrap_or_default());
+    Some(Text {
+        en: format!("not comparable: {one} and {other} {}", name.en),
+        zh: format!("不可比：{}为 {one} 与 {other}", name.zh),
+    })
+}
+
+/// The best that an environment's runs of a case came to; where it has the kernel at another number of threads or elements
+/// only, that.
+fn best(environment: &Environment, probe: &str, kernel: &str, rest: &[(String, String)]) -> Result<Best, Text<String>> {
+    let of_kernel = |case: &&CaseRecord| case.probe == probe && case.params.get(KERNEL) == Some(kernel);
+    let is_free = |axis: &str| ALIKE.iter().any(|(name, _)| *name == axis);
+    let has = |case: &CaseRecord, but_free: bool| {
+        let mut rest = rest.iter().filter(|(axis, _)| !(but_free && is_free(axis)));
+        rest.all(|(axis, value)| case.params.get(axis) == Some(value))
+    };
+    let pick = |but_free: bool| -> Vec<&CaseRecord> {
+        cases(environment).filter(of_kernel).filter(|case| has(case, but_free)).collect()
+    };
+    let mut picked = pick(false);
+    if picked.is_empty() {
+        picked = pick(true);
+        // Of one other size, not a mixture of several.
+        let id = picked.first().map(|case| case.id.clone());
+        picked.retain(|case| Some(&case.id) == id.as_ref());
+    }
+    let found: Vec<(f64, f64)> = picked.iter().filter_map(|case| best_rate_and_mean_time(case)).collect();
+    let rate = found.iter().map(|(rate, _)| *rate).reduce(f64::max);
+    let mean_time_s = found.iter().map(|(_, time)| *time).reduce(f64::min);
+    let (Some(rate), Some(mean_time_s)) = (rate, mean_time_s) else { return Err(reason(&picked)) };
+    let alike = ALIKE.map(|(name, _)| picked.iter().find_map(|case| noted(case, name)));
+    Ok(Best { rate, mean_time_s, alike })
+}
+
+/// A number that a case notes, or has in its id.
+fn noted(case: &CaseRecord, name: &str) -> Option<String> {
+    let is_number = |text: &&str| text.parse::<f64>().is_ok();
+    let in_notes = case.measured().and_then(|measured: &Measured| measured.notes.get(name)).map(String::as_str);
+    in_notes.or_else(|| case.params.get(name)).filter(is_number).map(str::to_owned)
+}
+
+fn reason(picked: &[&CaseRecord]) -> Text<String> {
+    match picked.first().map(|case| &case.outcome) {
+        None => Text { en: "not measured".into(), zh: "未测量".into() },
+        Some(Outcome::Skipped { reason }) => {
+            Text { en: format!("skipped: {reason}"), zh: format!("略过：{reason}") }
+        }
+        Some(Outcome::Failed { reason }) => Text { en: format!("failed: {reason}"), zh: format!("失败：{reason}") },
+        Some(Outcome::Measured(_)) => {
+            Text { en: "no time: elements are unknown".into(), zh: "没有时间：元素个数未知".into() }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A case's value in an environment, from all of the environment's runs.
+
+use hostmark_model::{CaseRecord, Lang, Outcome, ProbeInfo, Text, Unit};
+
+use super::Environment;
+use crate::format;
+
+/// A value with what it takes to hold it against another.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Value {
+    /// The median of the runs' medians.
+    pub(super) median: f64,
+    /// From the lowest end of the runs' intervals to the highest; none where a run has none.
+    pub(super) interval: Option<(f64, f64)>,
+    /// Standard deviation of all samples over their mean; the median of the runs.
+    pub(super) deviation: Option<f64>,
+    /// Its unit, where the run tells it.
+    pub(super) unit: Option<Unit>,
+    /// The revision of its probe.
+    revision: Option<u32>,
+    /// How many CPUs it kept busy; 0 where the run does not tell.
+    cpus: usize,
+}
+
+impl Value {
+    /// The value of the case `id`, or why there is none.
+    pub(super) fn of(environment: &Environment, id: &str) -> Result<Value, Text<String>> {
+        let mut reason = Text { en: "not measured".to_owned(), zh: "未测量".to_owned() };
+        let mut cases: Vec<&CaseRecord> = Vec::new();
+        let mut probe: Option<&ProbeInfo> = None;
+        for run in &environment.runs {
+            let Some(case) = run.cases.iter().find(|case| case.id == id) else { continue };
+            match &case.outcome {
+                Outcome::Measured(_) => cases.push(case),
+                Outcome::Skipped { reason: why } => {
+                    reason = Text { en: format!("skipped: {why}"), zh: format!("略过：{why}") };
+                }
+                Outcome::Failed { reason: why } => {
+                    reason = Text { en: format!("failed: {why}"), zh: format!("失败：{why}") };
+                }
+            }
+            probe = probe.or_else(|| run.probes.iter().find(|probe| probe.id == case.probe));
+        }
+        let measured: Vec<_> = cases.iter().filter_map(|case| case.measured()).collect();
+        let estimates = || measured.iter().map(|measured| &measured.estimate);
+        let Some(median) = middle(estimates().map(|estimate| estimate.median)) else { return Err(reason) };
+        let low = estimates().map(|estimate| estimate.ci_low).reduce(|one, other| Some(one?.min(other?))).flatten();
+        let high = estimates().map(|estimate| estimate.ci_high).reduce(|one, other| Some(one?.max(other?))).flatten();
+        let deviations = estimates().filter(|estimate| estimate.mean != 0.0);
+        Ok(Value {
+            median,
+            interval: low.zip(high),
+            deviation: middle(deviations.map(|estimate| estimate.stddev / estimate.mean)),
+            unit: probe.map(|probe| probe.unit),
+            revision: probe.map(|probe| probe.revision),
+            cpus: measured.iter().flat_map(|m| &m.rounds).map(|round| round.cpus.len()).max().unwrap_or(0),
+        })
+    }
+
+    /// By what fraction it lies over `base`, with the widest that both intervals allow; or why that would say nothing.
+    #[expect(clippy::type_complexity, reason = "a fraction and the ends of its interval")]
+    pub(super) fn over(&self, base: &Value) -> Result<(f64, Option<(f64, f64)>), Text<String>> {
+        let not =
+            |en: String, zh: String| Err(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") });
+        if self.unit != base.unit {
+            return not("another unit".to_owned(), "单位不同".to_owned());
+        }
+        if let (Some(one), Some(other)) = (base.revision, self.revision)
+            && one != other
+        {
+            return not(format!("revisions {one} and {other}"), format!("探针修订为 {one} 与 {other}"));
+        }
+        if base.median <= 0.0 || !base.median.is_finite() || !self.median.is_finite() {
+            return not("the base is not above zero".to_owned(), "基准不大于零".to_owned());
+        }
+        let ends = |(low, high): (f64, f64), (least, most): (f64, f64)| {
+            (least > 0.0).then(|| (low / most - 1.0, high / least - 1.0))
+        };
+        let interval = self.interval.zip(base.interval).and_then(|(ours, theirs)| ends(ours, theirs));
+        Ok((self.median / base.median - 1.0, interval))
+    }
+
+    /// The same between two environments, which must have had as many CPUs for it.
+    pub(super) fn over_alike(&self, base: &Value) -> Result<(), Text<String>> {
+        let (one, other) = (base.cpus, self.cpus);
+        if one == 0 || other == 0 || one == other {
+            return Ok(());
+        }
+        Err(Text {
+            en: format!("not comparable: {one} and {other} CPUs"),
+            zh: format!("不可比：{one} 个与 {other} 个 CPU"),
+        })
+    }
+
+    /// The value for people.
+    pub(super) fn shown(&self, lang: Lang) -> String {
+        match self.unit {
+            Some(unit) => format::value(self.median, unit, lang),
+            None => format::number(self.median),
+        }
+    }
+
+    /// The value in both languages.
+    pub(super) fn text(&self) -> Text<String> {
+        Text { en: self.shown(Lang::En), zh: self.shown(Lang::Zh) }
+    }
+}
+
+/// The median of finite values; none of none.
+pub(super) fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => None,
+        count if count % 2 == 1 => Some(values[half]),
+        _ => Some((values[half - 1] + values[half]) / 2.0),
+    }
+}

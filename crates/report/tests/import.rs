@@ -1,0 +1,306 @@
+//! What other tools wrote, as real outputs of them: every value in its base unit, and what is wrong told with its line.
+
+use std::io::Cursor;
+
+use hostmark_model::*;
+use hostmark_report::RenderOptions;
+use hostmark_report::export;
+use hostmark_report::import::{self, ImportError};
+
+const STREAM: &str = include_str!("fixtures/import/stream.txt");
+const FIO: &str = include_str!("fixtures/import/fio.json");
+const IPERF_TCP: &str = include_str!("fixtures/import/iperf3-tcp.json");
+const IPERF_UDP: &str = include_str!("fixtures/import/iperf3-udp.json");
+const IPERF_BOTH: &str = include_str!("fixtures/import/iperf3-bidir.json");
+const IPERF_STREAM: &str = include_str!("fixtures/import/iperf3-stream.json");
+const SYSBENCH: &str = include_str!("fixtures/import/sysbench.txt");
+const STRESS_NG: &str = include_str!("fixtures/import/stress-ng.yaml");
+const PERF: &str = include_str!("fixtures/import/perf-bench.txt");
+const PERF_SIMPLE: &str = include_str!("fixtures/import/perf-simple.txt");
+
+fn read(format: &str, text: impl AsRef<[u8]>) -> Result<Run, ImportError> {
+    (import::format_named(format).unwrap().read)(&mut Cursor::new(text))
+}
+
+fn case<'a>(run: &'a Run, id: &str) -> &'a CaseRecord {
+    let ids = || run.cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>();
+    run.cases.iter().find(|case| case.id == id).unwrap_or_else(|| panic!("no {id} in {:#?}", ids()))
+}
+
+fn measured<'a>(run: &'a Run, id: &str) -> &'a Measured {
+    case(run, id).measured().unwrap_or_else(|| panic!("{id} has no value"))
+}
+
+/// Values and further quantities (`id/name`) as they should be.
+fn check(run: &Run, wanted: &[(&str, f64)]) {
+    for (place, wanted) in wanted {
+        let (id, also) = place.split_once('/').map_or((*place, None), |(id, also)| (id, Some(also)));
+        let measured = measured(run, id);
+        let found = match also {
+            None => measured.estimate.median,
+            Some(name) => measured.also.get(name).unwrap_or_else(|| panic!("{id} has no {name}")).estimate.median,
+        };
+        assert!((found - wanted).abs() <= wanted.abs() * 1e-9, "{place}: {found}, not {wanted}");
+    }
+    assert!(run.cases.iter().all(|case| case.id.parse::<CaseId>().is_ok()));
+    for case in &run.cases {
+        let probe = run.probes.iter().find(|probe| probe.id == case.probe).expect("a case has its probe");
+        let axes = |names: Vec<&str>| names.join(",");
+        let own = axes(case.params.0.iter().map(|(axis, _)| axis.as_str()).collect());
+        assert_eq!(own, axes(probe.axes.iter().map(|axis| axis.name.as_str()).collect()), "{}", case.id);
+        let also = case.measured().into_iter().flat_map(|measured| measured.also.keys());
+        for name in also {
+            assert!(probe.also.iter().any(|also| also.name == *name), "{}: {name}", case.id);
+        }
+    }
+}
+
+#[test]
+fn stream_gives_its_best_rates_and_its_times() {
+    let run = read("stream", STREAM).unwrap();
+    let at = |kernel: &str, rest: &str| format!("stream.best_rate@kernel={kernel},{rest}");
+    let (one, two) = ("threads=1,elements=30000000", "threads=2,elements=2000000");
+    check(
+        &run,
+        &[
+            (&at("copy", one), 10026.5e6),
+            (&at("triad", one), 11652.0e6),
+            (&(at("scale", one) + "/mean_time"), 48.040e6),
+            (&(at("scale", one) + "/least_time"), 43.701e6),
+            (&(at("add", two) + "/greatest_time"), 7.714e6),
+            (&at("add", two), 20108.5e6),
+        ],
+    );
+    assert_eq!(run.tool.version, "STREAM 5.10");
+    assert_eq!(run.cases.len(), 8);
+    // The same once more is a second sample of each.
+    let twice = read("stream", format!("{STREAM}{}", STREAM.replace("10026.5", "11026.5"))).unwrap();
+    let copy = &measured(&twice, &at("copy", one)).estimate;
+    assert_eq!((copy.n, copy.min, copy.max), (2, 10026.5e6, 11026.5e6));
+}
+
+#[test]
+fn what_stream_printed_is_shown_again_as_its_table() {
+    let run = read("stream", STREAM).unwrap();
+    let text = export::format_named("stream").unwrap().render_one(&run, &RenderOptions::default());
+    for line in STREAM.lines().filter(|line| line.contains(": ") && line.contains("0.0")) {
+        let numbers: Vec<&str> = line.split_whitespace().collect();
+        let is_row = |row: &str| row.split_whitespace().collect::<Vec<_>>() == numbers;
+        assert!(text.lines().any(is_row), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn a_solution_that_stream_did_not_validate_is_failed() {
+    let wrong =
+        "Failed Validation on array a[], AvgRelAbsErr > epsilon (1.0e-13)\nResults Validation Verbose Results: \n";
+    let start = STREAM.split("Solution Validates").next().unwrap();
+    let run = read("stream", format!("{start}{wrong}")).unwrap();
+    assert_eq!(run.cases.len(), 4);
+    assert!(run.cases.iter().all(|case| matches!(case.outcome, Outcome::Failed { .. })));
+}
+
+#[test]
+fn fio_gives_rates_operations_and_percentiles_of_each_job() {
+    let run = read("fio", FIO).unwrap();
+    let random = "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1";
+    let second = "job=mixed,number=2,pattern=randrw,block=16384,depth=1";
+    let last = "job=seqwrite,number=1,pattern=write,block=131072,depth=1";
+    check(
+        &run,
+        &[
+            (random, 81_576_965.0),
+            (&format!("{random}/operations"), 19_916.251_246),
+            (&format!("{random}/mean"), 48_881.274_079),
+            (&format!("{random}/p50"), 37_120.0),
+            (&format!("{random}/p99"), 113_152.0),
+            (&format!("{random}/p999"), 4_014_080.0),
+            (&format!("fio.write@{second}"), 154_101_258.0),
+            (&format!("fio.read@{second}"), 152_022_569.0),
+            (&format!("fio.write@{last}"), 320_311_275.0),
+            (&format!("fio.sync@{last}"), 2_849_824.589_577),
+            (&format!("fio.sync@{last}/p99"), 7_962_624.0),
+        ],
+    );
+    // What a job did not do is no case.
+    assert_eq!(run.cases.len(), 7);
+    assert_eq!((run.tool.version.as_str(), run.started.as_str()), ("fio-3.33", "2026-11-21T17:09:54Z"));
+    assert_eq!(measured(&run, random).notes["engine"], "psync");
+}
+
+#[test]
+fn a_job_that_fio_ended_with_an_error_is_failed() {
+    let run = read("fio", FIO.replacen("\"error\": 0", "\"error\": 28", 1)).unwrap();
+    let failed = case(&run, "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1");
+    assert!(matches!(&failed.outcome, Outcome::Failed { reason } if reason.contains("28")), "{failed:?}");
+}
+
+#[test]
+fn iperf3_gives_what_arrived_and_what_it_cost() {
+    let run = read("iperf3", IPERF_TCP).unwrap();
+    let tcp = "direction=forward,streams=2,message=131072,target=none";
+    check(
+        &run,
+        &[
+            (&format!("iperf3.tcp@{tcp}"), 17_095_972_075.421_934 / 8.0),
+            (&format!("iperf3.tcp@{tcp}/retransmits"), 13.0),
+            (&format!("iperf3.tcp@{tcp}/cpu_here"), 0.313_770_253_635_672_94),
+            (&format!("iperf3.stream@{tcp},number=2"), 8_817_729_469.660_793 / 8.0),
+            (&format!("iperf3.stream@{tcp},number=1/round_trip"), 160e3),
+        ],
+    );
+    assert_eq!((run.host.hostname.as_str(), run.host.kernel.release.as_str()), ("db-1", "6.12.0"));
+    let run = read("iperf3", IPERF_UDP).unwrap();
+    let udp = "iperf3.udp@direction=forward,streams=1,message=32768,target=100000000";
+    check(&run, &[(udp, 99_986_438.915_633_13 / 8.0), (&format!("{udp}/lost"), 0.0)]);
+    let run = read("iperf3", IPERF_BOTH).unwrap();
+    let both = |direction: &str| format!("iperf3.tcp@direction={direction},streams=1,message=131072,target=none");
+    check(
+        &run,
+        &[(&both("both_forward"), 7_196_166_248.546_228 / 8.0), (&both("both_reverse"), 7_369_933_591.226_957 / 8.0)],
+    );
+}
+
+#[test]
+fn the_stream_of_iperf3_is_read_as_well_and_one_that_is_cut_off_is_not() {
+    let run = read("iperf3", IPERF_STREAM).unwrap();
+    assert!(run.tool.version.starts_with("iperf3 3.") && run.cases.len() == 3, "{:?}", run.tool);
+    check(&run, &[]);
+    let lines: Vec<&str> = IPERF_STREAM.lines().collect();
+    let error = read("iperf3", lines[..lines.len() - 1].join("\n")).unwrap_err();
+    assert!(error.what.contains("truncated") && error.line == lines.len() as u64 - 1, "{error}");
+    let failed = format!("{}\n{{\"event\":\"error\",\"data\":\"the server has terminated\"}}\n", lines[0]);
+    let error = read("iperf3", failed).unwrap_err();
+    assert!(error.what.contains("the server has terminated") && error.line == 2, "{error}");
+}
+
+#[test]
+fn sysbench_gives_the_value_of_each_of_its_tests() {
+    let run = read("sysbench", SYSBENCH).unwrap();
+    let memory = "sysbench.memory@threads=2,block=1024,operation=write,scope=global";
+    let file = "threads=1,mode=rndrw,block=16384";
+    check(
+        &run,
+        &[
+            ("sysbench.cpu@threads=2,limit=10000", 756.86),
+            ("sysbench.cpu@threads=2,limit=10000/p95", 9.06e6),
+            (memory, 2792.56 * 1_048_576.0),
+            ("sysbench.threads@threads=2", 2623.0 / 2.0006),
+            ("sysbench.mutex@threads=2", 0.6434e9),
+            (&format!("sysbench.file_read@{file}"), 74.58 * 1_048_576.0),
+            (&format!("sysbench.file_write@{file}/operations"), 3182.03),
+            (&format!("sysbench.file_sync@{file}"), 319.79),
+        ],
+    );
+    // Printed as 0.00: no time.
+    assert!(!measured(&run, memory).also.contains_key("mean"));
+    assert!(measured(&run, memory).also.contains_key("greatest"));
+    // The text does not name these two.
+    for id in ["sysbench.threads@threads=2", "sysbench.mutex@threads=2"] {
+        assert_eq!(measured(&run, id).flags[0].kind, FlagKind::Unconfirmed);
+    }
+    assert_eq!((run.tool.version.as_str(), run.cases.len()), ("sysbench 1.0.20", 7));
+}
+
+#[test]
+fn stress_ng_gives_bogo_operations_and_each_stressors_own_metrics() {
+    let run = read("stress-ng", STRESS_NG).unwrap();
+    check(
+        &run,
+        &[
+            ("stress_ng.bogo_operations@stressor=cpu", 339.995_799),
+            ("stress_ng.bogo_operations@stressor=vm/peak_memory", 34_828.0 * 1024.0),
+            ("stress_ng.bogo_operations@stressor=pipe/of_cpu_time", 431_567.915_363),
+            ("stress_ng.time@stressor=switch,metric=nanosecs-per-context-switch-pipe-method", 10_241.895_037),
+            ("stress_ng.metric@stressor=pipe,metric=mb-per-sec-pipe-write-rate", 108.483_553),
+        ],
+    );
+    assert_eq!((run.host.hostname.as_str(), run.started.as_str()), ("db-1", "2026-11-21T17:10:06Z"));
+    assert_eq!((run.tool.version.as_str(), run.cases.len()), ("stress-ng 0.15.06", 6));
+}
+
+#[test]
+fn perf_bench_gives_each_of_its_benchmarks_in_both_formats() {
+    let run = read("perf-bench", PERF).unwrap();
+    check(
+        &run,
+        &[
+            ("perf.sched_pipe", 7189.95),
+            ("perf.sched_messaging@groups=2", 0.129e9),
+            ("perf.syscall_basic", 135.68),
+            // perf's GB is 2^30.
+            ("perf.memcpy@function=default,size=1048576", 12.207_031 * 1_073_741_824.0),
+            ("perf.futex_hash@threads=2", 1_430_016.0),
+            ("perf.futex_lock_pi@threads=2", 6510.0),
+            ("perf.epoll_wait@threads=1", 161_730.0),
+            ("perf.epoll_ctl@threads=2,op=mod", 141_760.0),
+            ("perf.futex_wake_parallel@threads=2", 4750.0),
+            ("perf.futex_requeue@threads=2", 4500.0),
+        ],
+    );
+    let wake = &measured(&run, "perf.futex_wake@threads=2").estimate;
+    assert_eq!((wake.n, wake.min, wake.max), (10, 8e3, 65e3));
+    let run = read("perf-bench", PERF_SIMPLE).unwrap();
+    check(
+        &run,
+        &[
+            ("perf.sched_pipe_total", 6.298e9),
+            ("perf.sched_messaging@groups=untold", 1.448e9),
+            ("perf.syscall_total@call=basic", 1.962e9),
+            ("perf.memset@function=x86-64-stosb,size=untold", 45_590_260_869.565_216),
+        ],
+    );
+    assert_eq!(measured(&run, "perf.futex_wake@threads=2").estimate.max, 10.1e6);
+    let error = read("perf-bench", "0.129\n").unwrap_err();
+    assert!(error.line == 1 && error.what.contains("heading"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let whole: &[(&str, &str)] =
+        &[("stream", STREAM), ("sysbench", SYSBENCH), ("stress-ng", STRESS_NG), ("perf-bench", PERF)];
+    for (format, from, to) in [
+        ("stream", "Copy:           10026.5", "Copy:           -5"),
+        ("stream", "Scale:          10983.7", "Scale:          NaN"),
+        ("stream", "Triad:          11652.0     0.069630", "Triad:          11652.0     0.999"),
+        ("stream", "Array size = 30000000", "Array size = many"),
+        ("sysbench", "events per second:   756.86", "events per second:   -1"),
+        ("sysbench", "(2792.56 MiB/sec)", "(inf MiB/sec)"),
+        ("stress-ng", "bogo-ops-per-second-real-time: 339.995799", "bogo-ops-per-second-real-time: x"),
+        ("stress-ng", "max-rss: 6380", "max-rss"),
+        ("perf-bench", "7.189950 usecs/op", "1e400 usecs/op"),
+        ("perf-bench", "12.207031 GB/sec", "-12.207031 GB/sec"),
+    ] {
+        let text = whole.iter().find(|(name, _)| *name == format).unwrap().1;
+        assert!(text.contains(from), "{from}");
+        let error = read(format, text.replacen(from, to, 1)).expect_err(to);
+        let at = text[..text.find(from).unwrap()].lines().count().max(1) as u64;
+        // Some are seen at the end of their block.
+        assert!(error.line >= at && error.line <= at + 40, "{format} {to}: {error}, not about line {at}");
+    }
+    for (format, text, from, to) in [
+        ("fio", FIO, "\"bw_bytes\": 81576965", "\"bw_bytes\": -81576965"),
+        ("fio", FIO, "\"iops\": 19916.251246", "\"iops\": \"fast\""),
+        ("iperf3", IPERF_TCP, "\"bits_per_second\": 17095972075.421934", "\"bits_per_second\": 1e300"),
+    ] {
+        let error = read(format, text.replacen(from, to, 1)).expect_err(to);
+        let at = text[..text.find(from).unwrap()].lines().count() as u64;
+        assert!(error.line.abs_diff(at) <= 1 && error.what.contains("column"), "{format} {to}: {error}, not line {at}");
+    }
+}
+
+#[test]
+fn a_value_of_0_is_skipped_and_says_so() {
+    let run = read("stress-ng", STRESS_NG.replace("339.995799", "0.000000")).unwrap();
+    let zero = case(&run, "stress_ng.bogo_operations@stressor=cpu");
+    assert!(matches!(&zero.outcome, Outcome::Skipped { reason } if reason.contains('0')), "{zero:?}");
+}
+
+#[test]
+fn a_document_behind_the_stream_is_the_same_result_and_a_second_one_is_refused() {
+    assert!(read("iperf3", format!("{IPERF_STREAM}{IPERF_TCP}")).is_ok());
+    let error = read("iperf3", format!("{IPERF_STREAM}{IPERF_STREAM}")).unwrap_err();
+    assert!(error.what.contains("second") && error.line >= 4, "{error}");
+    let (_, json) = FIO.split_once('\n').unwrap();
+    assert!(read("fio", format!("{FIO}{json}")).unwrap_err().what.contains("second"));
+}

@@ -1,0 +1,318 @@
+//! The formats for other programs: each is read here by its own rules, of a plausible run and of one with hostile texts.
+
+mod synthetic;
+
+use std::collections::{HashMap, HashSet};
+
+use hostmark_model::*;
+use hostmark_report::RenderOptions;
+use hostmark_report::export::format_named;
+
+fn render(format: &str, run: &Run) -> String {
+    format_named(format).unwrap().render_one(run, &RenderOptions::default())
+}
+
+const HOSTILE: &str = "a\"b\\c\n# TYPE x y\r\u{1b}[31m<script>|]]> &amp; `*_~ \u{202e}\0{}=,'";
+
+/// A run all of whose texts are hostile.
+fn hostile() -> Run {
+    let mut run = synthetic::plausible();
+    let text = || Text { en: HOSTILE.to_owned(), zh: HOSTILE.to_owned() };
+    run.name = HOSTILE.into();
+    run.started = HOSTILE.into();
+    run.host.hostname = HOSTILE.into();
+    run.host.cpu.model = Some(HOSTILE.into());
+    run.tool.version = HOSTILE.into();
+    run.disturbances = vec![text()];
+    run.findings = vec![Finding { id: HOSTILE.into(), text: text(), cure: Some(text()), cases: vec![], cost: 0.0 }];
+    for probe in &mut run.probes {
+        (probe.title, probe.section) = (text(), text());
+    }
+    for (number, case) in run.cases.iter_mut().enumerate() {
+        case.params.0.push((format!("{HOSTILE}{number}"), HOSTILE.into()));
+        match &mut case.outcome {
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => *reason = HOSTILE.into(),
+            Outcome::Measured(measured) => {
+                measured.flags.push(Flag { kind: FlagKind::Unconfirmed, detail: HOSTILE.into() });
+                measured.notes.insert(HOSTILE.into(), HOSTILE.into());
+            }
+        }
+    }
+    run
+}
+
+fn runs() -> [Run; 3] {
+    [synthetic::plausible(), synthetic::empty(), hostile()]
+}
+
+/// A sample of the text format: its name, its labels, its value.
+type Sample = (String, Vec<(String, String)>, f64);
+
+/// Reads the text format by its rules, and holds it to those of the textfile collector and of promtool's check.
+fn prometheus(text: &str) -> Vec<Sample> {
+    let (mut samples, mut kinds, mut seen) = (Vec::new(), HashMap::new(), HashSet::new());
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let mut family = String::new();
+    let mut closed = HashSet::new();
+    for line in text.lines() {
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap();
+            assert!(is_name(name) && !help.is_empty() && closed.insert(name.to_owned()), "{line}");
+            family = name.to_owned();
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert_eq!((name, kind), (family.as_str(), "gauge"));
+            assert!(kinds.insert(name.to_owned(), kind.to_owned()).is_none(), "{line}");
+            continue;
+        }
+        let end = line.find(['{', ' ']).unwrap();
+        let (name, mut rest) = line.split_at(end);
+        // All samples of a family stand below its TYPE.
+        assert_eq!(name, family, "{line}");
+        let mut labels = Vec::new();
+        if let Some(inside) = rest.strip_prefix('{') {
+            rest = inside;
+            loop {
+                let (label, value) = rest.split_once("=\"").unwrap();
+                assert!(is_name(label) && !label.starts_with("__"), "{line}");
+                let (mut text, mut chars, mut length) = (String::new(), value.chars(), 0);
+                loop {
+                    let c = chars.next().expect("a label's value ends");
+                    length += c.len_utf8();
+                    match c {
+                        '"' => break,
+                        '\\' => {
+                            let escaped = chars.next().unwrap();
+                            assert!(matches!(escaped, '\\' | '"' | 'n'), "{line}");
+                            length += escaped.len_utf8();
+                            text.push(escaped);
+                        }
+                        c => text.push(c),
+                    }
+                }
+                assert!(!labels.iter().any(|(known, _)| known == label), "{line}");
+                labels.push((label.to_owned(), text));
+                rest = &value[length..];
+                match rest.strip_prefix(',') {
+                    Some(more) => rest = more,
+                    None => break,
+                }
+            }
+            rest = rest.strip_prefix('}').unwrap();
+        }
+        let number = rest.strip_prefix(' ').unwrap();
+        assert!(!number.contains(' '), "a timestamp: {line}");
+        let number: f64 = number.parse().unwrap();
+        assert!(number.is_finite(), "{line}");
+        assert!(seen.insert((name.to_owned(), labels.clone())), "twice: {line}");
+        assert!(!["_total", "_count", "_sum", "_bucket"].iter().any(|end| name.ends_with(end)), "{line}");
+        samples.push((name.to_owned(), labels, number));
+    }
+    samples
+}
+
+#[test]
+fn prometheus_text_is_read_by_its_rules_whatever_the_names_are() {
+    for run in runs() {
+        let samples = prometheus(&render("prometheus", &run));
+        let info = samples.iter().find(|(name, ..)| name == "hostmark_run_info").unwrap();
+        assert_eq!(info.2, 1.0);
+        let counts: f64 = samples.iter().filter(|(name, ..)| name == "hostmark_run_cases").map(|sample| sample.2).sum();
+        assert_eq!(counts as usize, run.cases.len());
+    }
+}
+
+#[test]
+fn prometheus_values_are_in_base_units_with_the_unit_in_the_name() {
+    let run = synthetic::plausible();
+    let samples = prometheus(&render("prometheus", &run));
+    let find = |name: &str| samples.iter().find(|sample| sample.0 == name).unwrap_or_else(|| panic!("no {name}"));
+    let case = |probe: &str| run.cases.iter().find(|case| case.probe == probe).unwrap();
+    let call = case("syscall.null").measured().unwrap();
+    assert!((find("hostmark_syscall_null_seconds").2 / (call.estimate.median * 1e-9) - 1.0).abs() < 1e-12);
+    let (low, high) =
+        (find("hostmark_syscall_null_interval_low_seconds").2, find("hostmark_syscall_null_interval_high_seconds").2);
+    assert!(low < high && low <= call.estimate.median * 1e-9);
+    let read = case("memory.read");
+    let sample = find("hostmark_memory_read_bytes_per_second");
+    assert_eq!(sample.2, read.measured().unwrap().estimate.median);
+    assert_eq!(sample.1, read.params.0);
+}
+
+#[test]
+fn a_label_that_prometheus_takes_itself_gets_another_name() {
+    let mut run = synthetic::empty();
+    run.probes.push(synthetic::probe("fio.read", ("a", "b"), Unit::BytesPerSecond, ("c", "d"), &[]));
+    run.cases.push(synthetic::value("fio.read@job=x,number=1", 5.0));
+    let samples = prometheus(&render("prometheus", &run));
+    let read = samples.iter().find(|sample| sample.0 == "hostmark_fio_read_bytes_per_second").unwrap();
+    assert_eq!(read.1[0], ("axis_job".to_owned(), "x".to_owned()));
+}
+
+/// Elements of a document that is well-formed: path and text of each that has no children.
+fn xml(text: &str) -> Vec<(String, String)> {
+    let mut rest = text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
+    let (mut open, mut leaves, mut last) = (Vec::<&str>::new(), Vec::new(), "");
+    while let Some(start) = rest.find('<') {
+        let content = &rest[..start];
+        assert!(!content.contains('>'), "{content}");
+        let end = start + rest[start..].find('>').unwrap();
+        let tag = &rest[start + 1..end];
+        match tag.strip_prefix('/') {
+            Some(name) => {
+                assert_eq!(open.last(), Some(&name));
+                if last == name {
+                    leaves.push((open.join("/"), unescaped(content)));
+                }
+                open.pop();
+                last = "";
+            }
+            None => {
+                assert!(content.trim().is_empty() && tag.chars().all(char::is_alphanumeric), "{tag}");
+                open.push(tag);
+                last = tag;
+            }
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && rest.trim().is_empty());
+    leaves
+}
+
+fn unescaped(text: &str) -> String {
+    assert!(!text.chars().any(char::is_control), "{text:?}");
+    for (at, _) in text.match_indices('&') {
+        let known = ["&lt;", "&gt;", "&amp;", "&quot;", "&apos;"];
+        assert!(known.iter().any(|entity| text[at..].starts_with(entity)), "{text}");
+    }
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
+}
+
+#[test]
+fn the_openbenchmarking_file_has_the_elements_of_its_schema_in_their_order() {
+    const GENERATED: [&str; 8] = [
+        "Title",
+        "Description",
+        "Notes",
+        "LastModified",
+        "TestClient",
+        "InternalTags",
+        "ReferenceID",
+        "PreSetEnvironmentVariables",
+    ];
+    const SYSTEM: [&str; 7] = ["Identifier", "TestClientVersion", "Hardware", "Software", "User", "TimeStamp", "Notes"];
+    const RESULT: [&str; 12] = [
+        "Identifier",
+        "ProfileVersion",
+        "Title",
+        "AppVersion",
+        "Arguments",
+        "Description",
+        "Scale",
+        "Proportion",
+        "DisplayFormat",
+        "Data/Entry/Identifier",
+        "Data/Entry/Value",
+        "Data/Entry/RawString",
+    ];
+    for run in runs() {
+        let leaves = xml(&render("openbenchmarking", &run));
+        let paths: Vec<&str> =
+            leaves.iter().map(|(path, _)| path.strip_prefix("PhoronixTestSuite/").unwrap()).collect();
+        let within =
+            |name: &str, leaves: &[&str]| leaves.iter().map(|leaf| format!("{name}/{leaf}")).collect::<Vec<_>>();
+        let head = [within("Generated", &GENERATED), within("System", &SYSTEM)].concat();
+        assert_eq!(&paths[..head.len()], &head[..]);
+        let results = &paths[head.len()..];
+        assert_eq!(results.len() % RESULT.len(), 0);
+        assert!(results.len() / RESULT.len() >= run.cases.iter().filter(|case| case.measured().is_some()).count());
+        for result in results.chunks(RESULT.len()) {
+            assert_eq!(result, within("Result", &RESULT));
+        }
+        for (path, text) in &leaves {
+            if path.ends_with("Value") {
+                assert!(text.parse::<f64>().unwrap().is_finite());
+            }
+            if path.ends_with("LastModified") || path.ends_with("TimeStamp") {
+                assert_eq!((text.len(), text.matches(['-', ':', ' ']).count()), (19, 5), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn openbenchmarking_values_and_directions_are_the_runs() {
+    let run = synthetic::plausible();
+    let leaves = xml(&render("openbenchmarking", &run));
+    let at = leaves.iter().position(|(_, text)| text == "syscall.null@copies=1").unwrap();
+    let of = |name: &str| &leaves[at..].iter().find(|(path, _)| path.ends_with(name)).unwrap().1;
+    let call = run.cases.iter().find(|case| case.id == "syscall.null@copies=1").unwrap().measured().unwrap();
+    assert_eq!((of("Proportion").as_str(), of("Scale").as_str()), ("LIB", "Nanoseconds"));
+    assert_eq!(of("Value").parse::<f64>().unwrap(), call.estimate.median);
+    assert_eq!(of("RawString").split(':').count(), call.rounds.len());
+}
+
+#[test]
+fn every_line_of_jsonl_is_one_case_whole_in_itself() {
+    for run in runs() {
+        let text = render("jsonl", &run);
+        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), run.cases.len());
+        for (line, case) in lines.iter().zip(&run.cases) {
+            assert_eq!((line["case"].as_str(), line["run"].as_str()), (Some(&*case.id), Some(&*run.name)));
+            match &case.outcome {
+                Outcome::Measured(measured) => {
+                    assert_eq!(line["estimate"]["median"].as_f64(), Some(measured.estimate.median));
+                    assert_eq!(line["samples"].as_array().unwrap().len(), measured.samples.len());
+                }
+                Outcome::Skipped { reason } | Outcome::Failed { reason } => {
+                    assert_eq!(line["reason"].as_str(), Some(reason.as_str()));
+                }
+            }
+        }
+    }
+}
+
+/// A markdown row's cells: parted by bars that no backslash precedes.
+fn cells(row: &str) -> Vec<String> {
+    let (mut cells, mut cell, mut is_escaped) = (Vec::new(), String::new(), false);
+    for c in row.chars() {
+        match c {
+            '|' if !is_escaped => cells.push(std::mem::take(&mut cell)),
+            c => cell.push(c),
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    cells.split_off(1)
+}
+
+#[test]
+fn markdown_has_a_row_for_each_case_and_no_text_becomes_markup() {
+    for run in runs() {
+        for lang in [Lang::En, Lang::Zh] {
+            let options = RenderOptions { lang, verbose: true, ..RenderOptions::default() };
+            let text = format_named("markdown").unwrap().render_one(&run, &options);
+            let rows: Vec<Vec<String>> = text.lines().filter(|line| line.starts_with('|')).map(cells).collect();
+            assert!(rows.iter().all(|row| row.len() == 5), "{text}");
+            let heads = text.lines().filter(|line| line.starts_with("|---")).count();
+            assert_eq!(rows.len(), run.cases.len() + 2 * heads);
+            // Nothing of a text begins a line, opens a tag or steers.
+            assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text}");
+            assert!(!text.contains("<script") && !text.contains("\n# TYPE"), "{text}");
+            assert!(rows.iter().all(|row| !row[1].trim().is_empty()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn markdown_tells_the_interval_and_the_reason() {
+    let text = render("markdown", &synthetic::plausible());
+    assert!(text.contains("## ") && text.contains(" … "), "{text}");
+    assert!(text.contains("skipped: ") && text.contains("**FAILED**: "), "{text}");
+}

@@ -1,0 +1,242 @@
+//! The overhead view: from the cycle counts of a published decomposition it gives back every percentage, and from runs of
+//! STREAM the percent of native.
+
+mod synthetic;
+
+use hostmark_model::*;
+use hostmark_report::RenderOptions;
+use hostmark_report::export::{format_named, overhead_over};
+use synthetic::{case, estimate, measured, probe};
+
+const FILE: (&str, &str) = ("Files", "文件");
+
+fn cycles(id: &str, cycles: f64) -> CaseRecord {
+    let mut measured = measured(cycles, 0.0);
+    measured.estimate = estimate(cycles, 0.0);
+    measured.estimate.mean = cycles;
+    measured.estimate.stddev = cycles * 0.0198;
+    case(id, Outcome::Measured(Box::new(measured)))
+}
+
+/// The four probes of a file access, whose values are cycles.
+fn file_probes() -> Vec<ProbeInfo> {
+    let axes: &[_] = &[("bind", AxisKind::Choice, "none")];
+    let names = ["file.overwrite", "file.read_start", "file.kernel_read", "file.kernel_write"];
+    names.map(|id| probe(id, (id, id), Unit::ReferenceCycles, FILE, axes)).into()
+}
+
+fn named(name: &str, probes: Vec<ProbeInfo>, cases: Vec<CaseRecord>) -> Run {
+    Run { name: name.into(), probes, cases, ..synthetic::empty() }
+}
+
+/// Inside the kernel: not bound, bound. From user space: bound to CPU 3, to CPU 0, not bound.
+fn file_run(name: &str, kernel: [[f64; 2]; 2], user: [[f64; 3]; 2]) -> Run {
+    let mut cases = Vec::new();
+    for (probe, values) in ["file.kernel_read", "file.kernel_write"].iter().zip(kernel) {
+        cases
+            .extend(["none", "cpu"].iter().zip(values).map(|(at, value)| cycles(&format!("{probe}@bind={at}"), value)));
+    }
+    for (probe, values) in ["file.read_start", "file.overwrite"].iter().zip(user) {
+        cases.extend(
+            ["3", "0", "none"].iter().zip(values).map(|(at, value)| cycles(&format!("{probe}@bind={at}"), value)),
+        );
+    }
+    named(name, file_probes(), cases)
+}
+
+/// The cycle counts of the reference: Ubuntu 18.04 on an i7-6500U, and the same in a guest of QEMU 2.11.
+fn reference() -> [Run; 2] {
+    [
+        file_run(
+            "native",
+            [[7_010_696.0, 8_107_065.0], [23_594_149.0, 24_710_759.0]],
+            [[22_085_129.6, 21_950_394.2, 21_326_624.6], [41_937_019.4, 41_857_672.2, 40_444_060.8]],
+        ),
+        file_run(
+            "guest",
+            [[7_966_626.0, 8_451_120.8], [25_567_929.0, 26_936_275.6]],
+            [[25_472_281.6, 25_027_264.2, 23_469_545.4], [49_939_502.8, 45_046_073.0, 44_842_156.0]],
+        ),
+    ]
+}
+
+fn view(runs: &[Run]) -> String {
+    overhead_over(runs, None, &RenderOptions::default()).unwrap()
+}
+
+/// The lines of the table whose title begins so, without its title and head.
+fn rows<'a>(view: &'a str, title: &str) -> Vec<&'a str> {
+    let mut lines = view.lines().skip_while(|line| !line.starts_with(title));
+    assert!(lines.next().is_some(), "no table {title} in\n{view}");
+    lines.skip_while(|line| !line.contains(['%', '.'])).take_while(|line| !line.is_empty()).collect()
+}
+
+/// The percentages of a line.
+fn percentages(line: &str) -> Vec<f64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let number = |pair: &[&str]| (pair[1] == "%").then(|| pair[0].replace('−', "-").parse().unwrap());
+    words.windows(2).filter_map(number).collect()
+}
+
+#[test]
+fn every_percentage_of_the_reference_is_given_back_to_a_hundredth() {
+    let view = view(&reference());
+    let printed: [(&str, [&[f64]; 2]); 4] = [
+        ("Kernel overhead: native", [&[0.0, 15.639_121_44], &[0.0, 4.732_570_774]]),
+        (
+            "OS overhead: native",
+            [&[215.022_126_7, 213.100_262, 204.202_817], &[77.743_301_53, 77.407_001_2, 71.415_636_99]],
+        ),
+        ("Hypervisor + kernel overhead: guest", [&[13.635_894_87, 20.546_725_15], &[8.365_548_594, 14.165_065_25]]),
+        (
+            "Hypervisor + guest OS overhead: guest",
+            [&[263.336_438, 256.988_713_1, 234.769_423_6], &[111.660_538_4, 90.920_524_41, 90.056_255_05]],
+        ),
+    ];
+    for (title, operations) in printed {
+        let rows = rows(&view, title);
+        assert_eq!(rows.len(), 2, "{title}: {rows:?}");
+        for ((row, name), expected) in rows.iter().zip(["READ", "WRITE"]).zip(operations) {
+            assert!(row.trim_start().starts_with(name), "{row}");
+            let found = percentages(row);
+            assert_eq!(found.len(), expected.len(), "{row}");
+            for (found, expected) in found.iter().zip(expected) {
+                // Two digits are shown, of a base that the reference rounded.
+                assert!((found - expected).abs() < 0.01, "{title}, {name}: {found} is not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ratio_of_writing_and_the_deviation_are_told_of_every_side() {
+    let view = view(&reference());
+    let ratio = rows(&view, "Write/read ratio");
+    assert_eq!(ratio.len(), 5, "{ratio:?}");
+    // The reference: writing takes about 2.55 times the cycles of reading.
+    assert!(ratio[4].trim_start().starts_with("mean of these") && ratio[4].contains("2.55"), "{}", ratio[4]);
+    assert!(ratio[0].contains("3.21") && ratio[0].contains("bind=none 3.37") && ratio[0].contains("bind=cpu 3.05"));
+    let deviation = rows(&view, "Deviation/mean");
+    assert_eq!(deviation.len(), 8);
+    assert!(deviation.iter().all(|row| percentages(row) == [2.0, 2.0, 2.0]), "{deviation:?}");
+}
+
+#[test]
+fn another_base_may_be_named_and_one_that_is_not_there_is_an_error() {
+    let runs = reference();
+    let over = |base: &str| overhead_over(&runs, Some(base), &RenderOptions::default());
+    let user = over("file.read_start@bind=none").unwrap();
+    assert_eq!(percentages(rows(&user, "OS overhead: native")[1])[2], 0.0);
+    let kernel = 100.0 * (7_010_696.0 / 21_326_624.6 - 1.0);
+    assert!((percentages(rows(&user, "Kernel overhead: native")[0])[0] - kernel).abs() < 0.01);
+    let error = over("file.kernel_read@bind=7").unwrap_err();
+    assert!(error.starts_with("--base file.kernel_read@bind=7: native has no such case"), "{error}");
+}
+
+#[test]
+fn a_side_that_was_not_measured_is_told_and_not_guessed() {
+    let [mut native, guest] = reference();
+    native.cases.retain(|case| !case.probe.starts_with("file.kernel_write"));
+    let view = view(&[native, guest]);
+    assert!(rows(&view, "OS overhead: native")[1].contains("no base: not measured"));
+    assert!(rows(&view, "Kernel overhead: native")[0].contains("+15.64 %"));
+}
+
+/// A run of STREAM whose passes had these mean rates, bytes a second, and a best one above by a twentieth.
+fn stream_run(name: &str, rates: [f64; 4], threads: &str) -> Run {
+    let axes: &[_] = &[("kernel", AxisKind::Choice, "copy"), ("threads", AxisKind::Threads, "all")];
+    let mut cases = Vec::new();
+    for (kernel, rate) in ["copy", "scale", "add", "triad"].iter().zip(rates) {
+        let mut measured = measured(rate, 0.01);
+        measured.samples = vec![vec![rate * 1.05, rate / 1.05], vec![rate]];
+        measured.notes =
+            [("elements", "30000000"), ("threads", threads)].map(|(key, value)| (key.into(), value.into())).into();
+        cases.push(case(&format!("memory.stream@kernel={kernel},threads=all"), Outcome::Measured(Box::new(measured))));
+    }
+    let probes = vec![probe("memory.stream", ("STREAM", "STREAM 内存带宽"), Unit::BytesPerSecond, FILE, axes)];
+    named(name, probes, cases)
+}
+
+/// Best rates of the reference's native STREAM, bytes a second, and what its guest gets of them.
+const NATIVE: [f64; 4] = [46_185.4e6, 31_227.9e6, 32_065.5e6, 33_538.0e6];
+const GUEST: [f64; 4] = [1.001, 0.9593, 0.9472, 0.9652];
+
+/// Five runs of an environment: the third is the best one.
+fn five(name: &str, best: [f64; 4], threads: &str) -> Vec<Run> {
+    let worse = [0.97, 0.99, 1.0, 0.98, 0.95];
+    worse.map(|factor| stream_run(name, best.map(|rate| rate * factor / 1.05), threads)).into()
+}
+
+#[test]
+fn stream_is_held_against_native_by_best_rate_and_smallest_average_time() {
+    let mut runs = five("native", NATIVE, "4");
+    runs.extend(five("guest", std::array::from_fn(|at| NATIVE[at] * GUEST[at]), "4"));
+    let view = view(&runs);
+    let rates = rows(&view, "STREAM, best rate of all runs, MB/s, 5 × native, 5 × guest");
+    let times = rows(&view, "STREAM, smallest average time of a run, s");
+    let labels = ["Copy", "Scale", "Add", "Triad"];
+    for (index, label) in labels.iter().enumerate() {
+        assert!(rates[index].trim_start().starts_with(label), "{rates:?}");
+        assert!(rates[index].contains(&format!("{:.1}", NATIVE[index] / 1e6)), "{}", rates[index]);
+        assert_eq!(percentages(rates[index]), [(GUEST[index] * 1e4).round() / 100.0]);
+        // Times are the other way round.
+        assert_eq!(percentages(times[index]), [(1e4 / GUEST[index]).round() / 100.0]);
+    }
+    // Bytes over the mean time: 480 MB; the mean of the passes' times, not of their rates.
+    let pass = 16.0 * 30e6 / (NATIVE[0] / 1.05);
+    let mean = pass * (1.0 / 1.05 + 1.05 + 1.0) / 3.0;
+    assert!(times[0].contains(&format!("{mean:.6}")), "{} is not in {}", mean, times[0]);
+}
+
+#[test]
+fn stream_of_another_number_of_threads_is_not_comparable() {
+    let mut runs = five("native", NATIVE, "8");
+    runs.extend(five("guest", NATIVE, "4"));
+    let view = view(&runs);
+    assert!(rows(&view, "STREAM, best rate")[0].ends_with("not comparable: 8 and 4 threads"), "{view}");
+}
+
+#[test]
+fn every_case_in_common_stands_over_itself_in_the_first_environment() {
+    let native = Run { name: "native".into(), ..synthetic::plausible() };
+    let mut guest = Run { name: "guest".into(), ..synthetic::plausible() };
+    for case in &mut guest.cases {
+        if let Outcome::Measured(measured) = &mut case.outcome
+            && case.id == "syscall.null@copies=1"
+        {
+            measured.estimate = estimate(88.1 * 1.25, 0.01);
+        }
+    }
+    guest.probes.iter_mut().find(|probe| probe.id == "ipc.pipe").unwrap().revision = 2;
+    guest.cases.retain(|case| case.id != "syscall.null@copies=2");
+    let runs = [native, guest];
+    let view = view(&runs);
+    let line = |id: &str| view.lines().find(|line| line.trim_start().starts_with(id)).unwrap_or_default().to_owned();
+    assert_eq!(percentages(&line("syscall.null@copies=1")), [25.0]);
+    assert_eq!(percentages(&line("memory.read@size=4096")), [0.0]);
+    assert!(line("ipc.pipe@cpus=same_cpu").contains("not comparable: revisions 1 and 2"));
+    assert_eq!(line("syscall.null@copies=2"), "");
+    let verbose = RenderOptions { verbose: true, ..RenderOptions::default() };
+    let with_intervals = format_named("overhead").unwrap().render(&runs, &verbose).unwrap();
+    assert!(with_intervals.contains("+25.00 % (+23.2"), "{with_intervals}");
+    // A named base: the other calls over the null call.
+    let over = overhead_over(&runs[..1], Some("syscall.null"), &RenderOptions::default()).unwrap();
+    let select = over.lines().find(|line| line.contains("syscall.select@descriptors=10,kind=file")).unwrap();
+    let expected = 100.0 * (310.0 / 88.1 - 1.0);
+    assert!((percentages(select)[0] - expected).abs() < 0.01, "{select}");
+    assert!(!over.contains("memory.read"));
+}
+
+#[test]
+fn environments_of_other_sizes_are_told_and_runs_without_a_pair_say_what_to_do() {
+    let native = Run { name: "native".into(), ..synthetic::plausible() };
+    let mut guest = Run { name: "guest".into(), ..synthetic::plausible() };
+    guest.host.cpus.truncate(1);
+    for lang in [Lang::En, Lang::Zh] {
+        let options = RenderOptions { lang, ..RenderOptions::default() };
+        let text = overhead_over(&[native.clone(), guest.clone()], None, &options).unwrap();
+        assert!(text.starts_with("! native") && text.contains("1 CPU"), "{text}");
+        let alone = overhead_over(std::slice::from_ref(&native), None, &options).unwrap();
+        assert!(alone.contains("native=RUN guest=RUN"), "{alone}");
+    }
+}
