@@ -72,7 +72,13 @@ fn differs(page: &mut Page, against: &Against) {
         if !page.options.verbose {
             text = super::page::cut(&crate::escape::visible(&text), LONGEST_VALUE);
         }
-        page.paragraph(&format!("  {label}{pad}  "), &text, Style::Plain);
+        let lead = format!("  {label}{pad}  ");
+        if lead.width() > page.width / 2 {
+            page.paragraph("  ", &label, Style::Plain);
+            page.paragraph("      ", &text, Style::Plain);
+        } else {
+            page.paragraph(&lead, &text, Style::Plain);
+        }
     }
     for warning in &against.warnings {
         page.paragraph("! ", warning.get(lang), Style::Warning);
