@@ -33,6 +33,8 @@ struct Explained {
     what: Words,
     why: Words,
     reading: Words,
+    typical: Words,
+    causes: Words,
     replaces: String,
 }
 
@@ -148,6 +150,8 @@ fn explained(info: &ProbeInfo) -> Explained {
         what: info.explain.what.clone(),
         why: info.explain.why.clone(),
         reading: info.explain.reading.clone(),
+        typical: info.explain.typical.clone(),
+        causes: info.explain.causes.clone(),
         replaces: info.replaces.join(", "),
     }
 }

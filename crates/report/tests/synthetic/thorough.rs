@@ -38,6 +38,8 @@ fn full(median: f64, seed: usize) -> Measured {
             cpus: vec![0],
             iterations: 1024,
             settled: true,
+            steal_ns: None,
+            throttled: None,
         })
         .collect();
     full.estimate.rounds = ROUNDS as u32;
@@ -142,7 +144,13 @@ pub fn thorough() -> Run {
             &axes,
         );
         let prose = Text { en: PROSE.to_owned(), zh: PROSE_ZH.to_owned() };
-        info.explain = Explain { what: prose.clone(), why: prose.clone(), reading: prose };
+        info.explain = Explain {
+            what: prose.clone(),
+            why: prose.clone(),
+            reading: prose,
+            typical: Text::default(),
+            causes: Text::default(),
+        };
         run.probes.push(info);
     }
     let mut number = 0;
@@ -184,11 +192,11 @@ pub fn hostile() -> Run {
     run.settings.clock.source = text();
     run.tool.version = text();
     run.disturbances = vec![both()];
-    run.findings = vec![Finding { id: text(), text: both(), cure: Some(both()), cases: vec![text()] }];
+    run.findings = vec![Finding { id: text(), text: both(), cure: Some(both()), cases: vec![text()], cost: 0.0 }];
     for info in &mut run.probes {
         info.title = both();
         info.section = both();
-        info.explain = Explain { what: both(), why: both(), reading: both() };
+        info.explain = Explain { what: both(), why: both(), reading: both(), typical: both(), causes: both() };
         info.replaces = vec![text()];
         info.also.iter_mut().for_each(|also| also.title = both());
     }
