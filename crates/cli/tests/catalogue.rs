@@ -12,6 +12,7 @@ use hostmark_model::{
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
 use hostmark_report::format::unit_name;
+use hostmark_report::html::FIGURES;
 use hostmark_report::lmbench::PROGRAMS;
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
@@ -300,6 +301,15 @@ fn every_probe_that_a_finding_reads_exists() {
     for rule in RULES {
         for id in rule.probes {
             assert!(find(CATALOGUE, id).is_some(), "{}: there is no {id}", rule.id);
+        }
+    }
+}
+
+#[test]
+fn every_probe_that_a_chart_shows_exists() {
+    for figure in FIGURES {
+        for id in figure.probes {
+            assert!(find(CATALOGUE, id).is_some(), "{}: there is no {id}", figure.id);
         }
     }
 }

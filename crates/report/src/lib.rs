@@ -8,6 +8,7 @@ pub mod escape;
 pub mod export;
 pub mod findings;
 pub mod format;
+pub mod html;
 pub mod import;
 mod levels;
 pub mod lmbench;

@@ -4,6 +4,7 @@ use hostmark_model::Text;
 
 use super::Comparison;
 use crate::RenderOptions;
+use crate::html;
 use crate::render::comparison::markdown;
 use crate::render::console;
 
@@ -29,6 +30,11 @@ pub static FORMATS: &[Format] = &[
         name: "markdown",
         description: Text { en: "for a report or a pull request", zh: "供报告或合并请求使用" },
         render: markdown::comparison,
+    },
+    Format {
+        name: "html",
+        description: Text { en: "a page with charts that stands alone", zh: "可独立打开、带图表的网页" },
+        render: html::comparison,
     },
     Format {
         name: "json",

@@ -1,6 +1,7 @@
 //! The formats in which runs can be had, by name; a new one is a file here and one name in [`FORMATS`].
 
 mod csv;
+mod html;
 mod json;
 mod jsonl;
 mod lmbench;
@@ -61,6 +62,7 @@ impl Format {
 /// Every format; the first is the default.
 pub static FORMATS: &[Format] = &[
     table::FORMAT,
+    html::FORMAT,
     json::FORMAT,
     jsonl::FORMAT,
     csv::FORMAT,

@@ -10,27 +10,27 @@ use crate::format::{in_scale, percent, scale_for};
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
 
-pub(in crate::render) const BASE: Text = Text { en: "base", zh: "基准" };
-pub(in crate::render) const NEW: Text = Text { en: "new", zh: "对比" };
-pub(in crate::render) const CHANGE: Text = Text { en: "change", zh: "变化" };
-pub(in crate::render) const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
-pub(in crate::render) const VERDICT: Text = Text { en: "verdict", zh: "判定" };
-pub(in crate::render) const CASE: Text = Text { en: "case", zh: "用例" };
-pub(in crate::render) const DIFFERS: Text = Text { en: "DIFFERS", zh: "差异" };
-pub(in crate::render) const CASES: Text = Text { en: "CASES", zh: "用例" };
-pub(in crate::render) const NOT_COMPARABLE: Text = Text { en: "NOT COMPARABLE", zh: "不可比较" };
-pub(in crate::render) const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
-pub(in crate::render) const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
+pub(crate) const BASE: Text = Text { en: "base", zh: "基准" };
+pub(crate) const NEW: Text = Text { en: "new", zh: "对比" };
+pub(crate) const CHANGE: Text = Text { en: "change", zh: "变化" };
+pub(crate) const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+pub(crate) const VERDICT: Text = Text { en: "verdict", zh: "判定" };
+pub(crate) const CASE: Text = Text { en: "case", zh: "用例" };
+pub(crate) const DIFFERS: Text = Text { en: "DIFFERS", zh: "差异" };
+pub(crate) const CASES: Text = Text { en: "CASES", zh: "用例" };
+pub(crate) const NOT_COMPARABLE: Text = Text { en: "NOT COMPARABLE", zh: "不可比较" };
+pub(crate) const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
+pub(crate) const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
 
 /// The text in one of the languages.
-pub(in crate::render) fn say(text: Text, lang: Lang) -> &'static str {
+pub(crate) fn say(text: Text, lang: Lang) -> &'static str {
     match lang {
         Lang::En => text.en,
         Lang::Zh => text.zh,
     }
 }
 
-pub(in crate::render) const fn verdict_word(verdict: Verdict) -> Text {
+pub(crate) const fn verdict_word(verdict: Verdict) -> Text {
     match verdict {
         Verdict::Slower => Text { en: "slower", zh: "变慢" },
         Verdict::Faster => Text { en: "faster", zh: "变快" },
@@ -41,7 +41,7 @@ pub(in crate::render) const fn verdict_word(verdict: Verdict) -> Text {
 }
 
 /// What is known of a side, one fact each, behind its name.
-pub(in crate::render) fn of_side(side: &Side, lang: Lang) -> Vec<String> {
+pub(crate) fn of_side(side: &Side, lang: Lang) -> Vec<String> {
     let mut facts = Vec::new();
     let mut distinct = |all: Vec<String>| {
         let mut seen: Vec<String> = Vec::new();
@@ -83,7 +83,7 @@ fn profile(profile: hostmark_model::Profile, lang: Lang) -> String {
 }
 
 /// The cases of a table, the greatest changes first; how many without a difference are left out.
-pub(in crate::render) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseComparison>, usize) {
+pub(crate) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseComparison>, usize) {
     let judged: Vec<&CaseComparison> =
         against.cases.iter().filter(|case| case.verdict != Verdict::NotComparable).collect();
     let is_all = verbose || judged.len() <= FEW_CASES;
@@ -100,7 +100,7 @@ pub(in crate::render) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseCo
 }
 
 /// The values of both sides in one scale, so that the eye can compare them.
-pub(in crate::render) fn values(case: &CaseComparison, lang: Lang) -> [String; 2] {
+pub(crate) fn values(case: &CaseComparison, lang: Lang) -> [String; 2] {
     let unit = case.unit.unwrap_or(Unit::Count);
     let known = case.base.as_ref().or(case.new.as_ref()).map_or(0.0, |value| value.median);
     let scale = scale_for(known, unit);
@@ -112,7 +112,7 @@ pub(in crate::render) fn values(case: &CaseComparison, lang: Lang) -> [String; 2
 }
 
 /// `+37.8`, `−1.1`: a fraction as percent without the sign of percent.
-pub(in crate::render) fn signed(fraction: f64) -> String {
+pub(crate) fn signed(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let digits = if percent.abs() < 99.95 { 1 } else { 0 };
     let sign = if percent < 0.0 { '−' } else { '+' };
@@ -120,7 +120,7 @@ pub(in crate::render) fn signed(fraction: f64) -> String {
 }
 
 /// The change of a case, and its interval.
-pub(in crate::render) fn change(case: &CaseComparison) -> [String; 2] {
+pub(crate) fn change(case: &CaseComparison) -> [String; 2] {
     let change = case.change().map_or_else(|| "–".to_owned(), |change| format!("{} %", signed(change)));
     let test = case.effect.as_ref().and_then(|effect| effect.test.as_ref());
     let interval = test.map(|test| format!("{} … {}", signed(test.low - 1.0), signed(test.high - 1.0)));
@@ -128,7 +128,7 @@ pub(in crate::render) fn change(case: &CaseComparison) -> [String; 2] {
 }
 
 /// What a verdict stands on: the adjusted p value and the noise floor.
-pub(in crate::render) fn grounds(case: &CaseComparison, lang: Lang) -> Option<String> {
+pub(crate) fn grounds(case: &CaseComparison, lang: Lang) -> Option<String> {
     let test = case.effect.as_ref()?.test.as_ref()?;
     let p = match test.adjusted_p_value {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
@@ -149,7 +149,7 @@ pub(in crate::render) fn grounds(case: &CaseComparison, lang: Lang) -> Option<St
 }
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
-pub(in crate::render) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComparison>)> {
+pub(crate) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComparison>)> {
     let mut groups: Vec<(&str, Vec<&CaseComparison>)> = Vec::new();
     for case in &against.cases {
         let Some(reason) = &case.reason else { continue };
@@ -164,7 +164,7 @@ pub(in crate::render) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Ve
 }
 
 /// `2 slower, 0 faster, 309 no difference, 1 not comparable`.
-pub(in crate::render) fn summary(against: &Against, lang: Lang) -> String {
+pub(crate) fn summary(against: &Against, lang: Lang) -> String {
     let counts = against.counts;
     let all = [
         (counts.slower, Verdict::Slower),
@@ -179,7 +179,7 @@ pub(in crate::render) fn summary(against: &Against, lang: Lang) -> String {
 }
 
 /// What the verdicts stand on, in sentences: what an observation was, and where the noise floor comes from.
-pub(in crate::render) fn method(against: &Against, lang: Lang) -> Vec<String> {
+pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
     let of = |wanted: FloorSource| tests().filter(|test| test.floor.source == wanted).count();
     let by_runs = tests().filter(|test| test.level == Level::Run).count();

@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Text, Unit};
 
 use super::page::{Page, Piece, Style};
 use super::view::View;
@@ -34,6 +34,14 @@ pub(super) fn write(view: &View, page: &mut Page) {
         let advice = page.say(words::WHAT_TO_DO);
         page.paragraph("  ", advice, Style::Dim);
     }
+}
+
+/// What a reader must know of the run before its values: how it ended, and what disturbed it; a sentence each.
+pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
+    let mut all = Vec::new();
+    how_it_ended(view, &mut |en, zh| all.push(Text { en, zh }));
+    disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
+    all
 }
 
 /// What was measured.
@@ -185,7 +193,7 @@ fn brought_along(view: &View) -> Vec<String> {
     by.into_iter().map(line).collect()
 }
 
-fn whole_seconds(seconds: f64) -> Option<String> {
+pub(crate) fn whole_seconds(seconds: f64) -> Option<String> {
     match seconds {
         s if !(0.0..1e9).contains(&s) => None,
         s if s >= 120.0 => Some(format!("{:.0} min", s / 60.0)),

@@ -2,7 +2,7 @@
 
 mod comparison;
 mod grid;
-mod header;
+pub(crate) mod header;
 mod hierarchy;
 mod matrix;
 mod memory;
@@ -10,8 +10,8 @@ pub(in crate::render) mod page;
 mod remarks;
 mod sections;
 mod sweep;
-mod view;
-mod words;
+pub(crate) mod view;
+pub(crate) mod words;
 
 use hostmark_model::{CaseRecord, Lang, Run, Text};
 

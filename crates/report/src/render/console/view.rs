@@ -10,19 +10,19 @@ use crate::format::interval_target;
 use crate::render::RenderOptions;
 
 /// Ids of the cases that a block has shown; the rest goes to the sections, so that nothing is silently absent.
-pub(super) type Shown<'a> = HashSet<&'a str>;
+pub(crate) type Shown<'a> = HashSet<&'a str>;
 
 /// A run, with what all blocks need to know of it.
-pub(super) struct View<'a> {
-    pub(super) run: &'a Run,
-    pub(super) lang: Lang,
-    pub(super) verbose: bool,
+pub(crate) struct View<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) lang: Lang,
+    pub(crate) verbose: bool,
     /// Half-width above which an interval is shown everywhere.
-    pub(super) target: f64,
+    pub(crate) target: f64,
     /// How many measured cases carry each flag.
-    pub(super) flags: BTreeMap<FlagKind, usize>,
+    pub(crate) flags: BTreeMap<FlagKind, usize>,
     /// Cases with a value.
-    pub(super) measured: usize,
+    pub(crate) measured: usize,
     probes: HashMap<&'a str, &'a ProbeInfo>,
 }
 
@@ -32,7 +32,7 @@ const COMMON_CASES: usize = 8;
 const COMMON_SHARE: usize = 5;
 
 impl<'a> View<'a> {
-    pub(super) fn new(run: &'a Run, options: &RenderOptions) -> View<'a> {
+    pub(crate) fn new(run: &'a Run, options: &RenderOptions) -> View<'a> {
         let mut flags = BTreeMap::new();
         let mut measured = 0;
         for values in run.cases.iter().filter_map(CaseRecord::measured) {
@@ -51,7 +51,7 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(super) fn say(&self, text: Text) -> &'static str {
+    pub(crate) fn say(&self, text: Text) -> &'static str {
         match self.lang {
             Lang::En => text.en,
             Lang::Zh => text.zh,
@@ -59,32 +59,32 @@ impl<'a> View<'a> {
     }
 
     /// Whether a flag is on so many cases that it says something about the run and nothing about a case.
-    pub(super) fn is_common(&self, kind: FlagKind) -> bool {
+    pub(crate) fn is_common(&self, kind: FlagKind) -> bool {
         let of_the_value = matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::Unconfirmed);
         let count = self.flags.get(&kind).copied().unwrap_or(0);
         !of_the_value && count >= COMMON_CASES && count * COMMON_SHARE >= self.measured
     }
 
-    pub(super) fn probe(&self, id: &str) -> Option<&'a ProbeInfo> {
+    pub(crate) fn probe(&self, id: &str) -> Option<&'a ProbeInfo> {
         self.probes.get(id).copied()
     }
 
-    pub(super) fn cases_of(&self, probe: &str) -> Vec<&'a CaseRecord> {
+    pub(crate) fn cases_of(&self, probe: &str) -> Vec<&'a CaseRecord> {
         self.run.cases.iter().filter(|case| case.probe == probe).collect()
     }
 
     /// The unit of a probe, `otherwise` when the run does not describe it.
-    pub(super) fn unit_or(&self, probe: &str, otherwise: Unit) -> Unit {
+    pub(crate) fn unit_or(&self, probe: &str, otherwise: Unit) -> Unit {
         self.probe(probe).map_or(otherwise, |info| info.unit)
     }
 
     /// Whether a probe watches the tails of its values.
-    pub(super) fn has_percentiles(&self, id: &str) -> bool {
+    pub(crate) fn has_percentiles(&self, id: &str) -> bool {
         self.probe(id).is_some_and(|info| info.also.iter().any(|also| Percentile::of_name(&also.name).is_some()))
     }
 
     /// The title of a probe, with its points behind it: `memory read, kernel nt`.
-    pub(super) fn title(&self, probe: &str, points: &[(&str, &str)]) -> String {
+    pub(crate) fn title(&self, probe: &str, points: &[(&str, &str)]) -> String {
         let title = self.probe(probe).map_or(probe, |info| info.title.get(self.lang));
         match points {
             [] => title.to_owned(),
@@ -93,30 +93,30 @@ impl<'a> View<'a> {
     }
 
     /// The value that an axis has while another is swept: what the probe says, else that of its first case.
-    pub(super) fn default_of(&self, probe: &str, axis: &str) -> Option<&'a str> {
+    pub(crate) fn default_of(&self, probe: &str, axis: &str) -> Option<&'a str> {
         let said = self.probe(probe).and_then(|info| info.axes.iter().find(|known| known.name == axis));
         let first = || self.run.cases.iter().find(|case| case.probe == probe)?.params.get(axis);
         said.map(|known| known.default.as_str()).filter(|default| !default.is_empty()).or_else(first)
     }
 
-    pub(super) fn kind_of(&self, probe: &str, axis: &str) -> AxisKind {
+    pub(crate) fn kind_of(&self, probe: &str, axis: &str) -> AxisKind {
         let known = self.probe(probe).and_then(|info| info.axes.iter().find(|known| known.name == axis));
         known.map_or(AxisKind::Choice, |axis| axis.kind)
     }
 
     /// Whether the values of an axis are numbers, and so have an order of their own.
-    pub(super) fn is_numeric(&self, probe: &str, axis: &str) -> bool {
+    pub(crate) fn is_numeric(&self, probe: &str, axis: &str) -> bool {
         matches!(self.kind_of(probe, axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
     }
 
     /// The axes of a case that are not at their default.
-    pub(super) fn off_default<'b>(&self, probe: &str, params: &'b Params) -> Vec<(&'b str, &'b str)> {
+    pub(crate) fn off_default<'b>(&self, probe: &str, params: &'b Params) -> Vec<(&'b str, &'b str)> {
         let pairs = params.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str()));
         pairs.filter(|(axis, value)| self.default_of(probe, axis) != Some(value)).collect()
     }
 
     /// A value of an axis, without the axis' name.
-    pub(super) fn value_label(&self, probe: &str, axis: &str, value: &str) -> String {
+    pub(crate) fn value_label(&self, probe: &str, axis: &str, value: &str) -> String {
         match self.kind_of(probe, axis) {
             AxisKind::Size => value.parse().map_or_else(|_| value.to_owned(), size_text),
             AxisKind::Placement => {
@@ -129,7 +129,7 @@ impl<'a> View<'a> {
     }
 
     /// A point of an axis: `size 64 KiB`, `copies 4`, `same CPU`.
-    pub(super) fn point_label(&self, probe: &str, axis: &str, value: &str) -> String {
+    pub(crate) fn point_label(&self, probe: &str, axis: &str, value: &str) -> String {
         let label = self.value_label(probe, axis, value);
         match self.kind_of(probe, axis) {
             AxisKind::Placement => label,
@@ -138,7 +138,7 @@ impl<'a> View<'a> {
     }
 
     /// Several points: `kernel nt, page pmd`.
-    pub(super) fn points_label(&self, probe: &str, points: &[(&str, &str)]) -> String {
+    pub(crate) fn points_label(&self, probe: &str, points: &[(&str, &str)]) -> String {
         points
             .iter()
             .map(|(axis, value)| self.point_label(probe, axis, value))
@@ -148,7 +148,7 @@ impl<'a> View<'a> {
 }
 
 /// `4K`, `1.5M`, `1G`: a size where the columns are narrow, in the letters that `--set` takes (2^10 …).
-pub(super) fn short_size(value: &str) -> String {
+pub(crate) fn short_size(value: &str) -> String {
     let Ok(bytes) = value.parse::<u64>() else { return value.to_owned() };
     for (size, letter) in [(1u64 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')] {
         if bytes >= size {
@@ -164,7 +164,7 @@ pub(super) fn short_size(value: &str) -> String {
 }
 
 /// The reason of a case that has no value, and whether it went wrong.
-pub(super) fn reason(case: &CaseRecord) -> Option<(bool, &str)> {
+pub(crate) fn reason(case: &CaseRecord) -> Option<(bool, &str)> {
     match &case.outcome {
         Outcome::Measured(_) => None,
         Outcome::Skipped { reason } => Some((false, reason)),

@@ -5,7 +5,7 @@ use hostmark_model::{FlagKind, Profile, Text};
 /// Declares a word in both languages.
 macro_rules! words {
     ($($name:ident: $en:literal, $zh:literal;)*) => {
-        $(pub(super) const $name: Text = Text { en: $en, zh: $zh };)*
+        $(pub(crate) const $name: Text = Text { en: $en, zh: $zh };)*
     };
 }
 
@@ -54,7 +54,7 @@ words! {
 }
 
 /// The word for a profile.
-pub(super) const fn profile(profile: Profile) -> Text {
+pub(crate) const fn profile(profile: Profile) -> Text {
     match profile {
         Profile::Quick => Text { en: "quick profile", zh: "快速档" },
         Profile::Standard => Text { en: "standard profile", zh: "标准档" },
@@ -63,7 +63,7 @@ pub(super) const fn profile(profile: Profile) -> Text {
 }
 
 /// What a flag says, in a few words.
-pub(super) const fn flag(kind: FlagKind) -> Text {
+pub(crate) const fn flag(kind: FlagKind) -> Text {
     match kind {
         FlagKind::FewRounds => Text { en: "fewer than three rounds: no interval", zh: "不足三轮：无区间" },
         FlagKind::UnderResolution => {
@@ -80,7 +80,7 @@ pub(super) const fn flag(kind: FlagKind) -> Text {
 }
 
 /// The words for values of a placement axis.
-pub(super) fn placement(value: &str) -> Option<Text> {
+pub(crate) fn placement(value: &str) -> Option<Text> {
     Some(match value {
         "same_cpu" => Text { en: "same CPU", zh: "同一 CPU" },
         "smt_sibling" => Text { en: "SMT sibling", zh: "SMT 兄弟线程" },

@@ -23,11 +23,7 @@ const NO_NOISE: Text = Text { en: "no noise: the same every time", zh: "不是�
 /// The whole page; it ends with a line break and holds nothing that steers a terminal but its own colours.
 pub fn host(report: &HostReport, options: &RenderOptions) -> String {
     let mut page = Page::new(options);
-    hardware::cpu(report, &mut Block::new(&mut page));
-    hardware::memory(report, &mut Block::new(&mut page));
-    system::kernel(report, &mut Block::new(&mut page));
-    system::limits(report, &mut Block::new(&mut page));
-    hardware::devices(report, &mut Block::new(&mut page));
+    blocks(report, options.lang).iter().for_each(|block| block.write(&mut page));
     let (disturbing, others): (Vec<&HostFinding>, Vec<&HostFinding>) =
         report.findings.iter().partition(|finding| finding.weight == HostWeight::Disturbs);
     let title = page.say(DISTURBS);
@@ -50,21 +46,31 @@ fn findings(page: &mut Page, first: &str, finding: &HostFinding, style: Style) {
     page.paragraph("   → ", finding.cure.get(lang), Style::Dim);
 }
 
-/// A block of facts: a heading, then a label and its facts a row. What nobody tells has no row.
-struct Block<'a> {
-    page: &'a mut Page,
-    lang: Lang,
+/// The facts of a host, block by block.
+pub(crate) fn blocks(report: &HostReport, lang: Lang) -> Vec<Block> {
+    let parts = [hardware::cpu, hardware::memory, system::kernel, system::limits, hardware::devices];
+    let block = |fill: fn(&HostReport, &mut Block)| {
+        let mut block = Block { lang, title: "", remark: String::new(), rows: Vec::new() };
+        fill(report, &mut block);
+        block
+    };
+    parts.into_iter().map(block).collect()
 }
 
-impl<'a> Block<'a> {
-    fn new(page: &'a mut Page) -> Block<'a> {
-        let lang = page.options.lang;
-        Block { page, lang }
-    }
+/// A block of facts: a heading, then a label and its facts a row. What nobody tells has no facts.
+pub(crate) struct Block {
+    lang: Lang,
+    /// Its heading.
+    pub(crate) title: &'static str,
+    remark: String,
+    /// Labels with their facts, all of which may be empty; the text is as the host says it.
+    pub(crate) rows: Vec<(Text, Vec<String>)>,
+}
 
+impl Block {
     fn title(&mut self, en: &'static str, zh: &'static str, remark: &str) {
-        let title = self.page.say(Text { en, zh });
-        self.page.heading(title, remark);
+        self.title = self.say(en, zh);
+        remark.clone_into(&mut self.remark);
     }
 
     /// One of two words.
@@ -72,10 +78,20 @@ impl<'a> Block<'a> {
         if self.lang == Lang::Zh { zh } else { en }
     }
 
-    /// A label and its facts, three spaces apart, on as many lines as they need.
-    fn row(&mut self, en: &str, zh: &str, facts: &[String]) {
-        let label = self.say(en, zh).to_owned();
-        let room = self.page.width.saturating_sub(LABEL_COLUMNS);
+    fn row(&mut self, en: &'static str, zh: &'static str, facts: &[String]) {
+        self.rows.push((Text { en, zh }, facts.to_vec()));
+    }
+
+    /// The heading, then a label and its facts, three spaces apart, on as many lines as they need.
+    fn write(&self, page: &mut Page) {
+        page.heading(self.title, &self.remark);
+        for (label, facts) in &self.rows {
+            self.write_row(page, label.get(self.lang), facts);
+        }
+    }
+
+    fn write_row(&self, page: &mut Page, label: &str, facts: &[String]) {
+        let room = page.width.saturating_sub(LABEL_COLUMNS);
         let mut lines: Vec<String> = Vec::new();
         for fact in facts.iter().map(|fact| visible(fact)).filter(|fact| !fact.is_empty()) {
             match lines.last_mut() {
@@ -86,7 +102,7 @@ impl<'a> Block<'a> {
         for (index, line) in lines.into_iter().enumerate() {
             let lead = Piece::new(if index == 0 { format!("  {label}") } else { String::new() }, Style::Dim);
             let pad = gap(LABEL_COLUMNS.saturating_sub(lead.width()));
-            self.page.line(&[lead, pad, Piece { text: line, style: Style::Plain }]);
+            page.line(&[lead, pad, Piece { text: line, style: Style::Plain }]);
         }
     }
 }

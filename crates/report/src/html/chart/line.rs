@@ -1,0 +1,124 @@
+//! Lines: values over an axis of numbers, an interval beside each, with borders between regions where there are some.
+
+use std::fmt::Write;
+
+use super::scale::{Axis, Kind};
+use super::svg::{Anchor, Plot, Svg, num};
+use super::{Chart, Entry, MOST_SERIES, classes, shape, sign};
+use crate::html::bilingual::Words;
+
+/// A chart of lines.
+pub(in crate::html) struct Line {
+    /// What the axes are called; the names of their ticks have the unit.
+    pub(in crate::html) x_title: Words,
+    pub(in crate::html) y_title: Words,
+    pub(in crate::html) x: Kind,
+    pub(in crate::html) y: Kind,
+    /// Those beyond [`MOST_SERIES`] are left out; the legend says so.
+    pub(in crate::html) series: Vec<Series>,
+    /// Ascending.
+    pub(in crate::html) borders: Vec<Border>,
+    /// What lies behind the last border; before each lies what it ends.
+    pub(in crate::html) beyond: Option<Words>,
+}
+
+/// One line.
+pub(in crate::html) struct Series {
+    pub(in crate::html) label: Words,
+    /// In the order in which they are joined.
+    pub(in crate::html) points: Vec<Point>,
+}
+
+/// One value.
+pub(in crate::html) struct Point {
+    pub(in crate::html) x: f64,
+    pub(in crate::html) y: f64,
+    pub(in crate::html) interval: Option<(f64, f64)>,
+    /// What is said of it: where it stands, its value and its interval.
+    pub(in crate::html) reading: Words,
+}
+
+/// A line across, where one region ends.
+pub(in crate::html) struct Border {
+    pub(in crate::html) at: f64,
+    /// What ends here; none for a border that is only claimed.
+    pub(in crate::html) name: Option<Words>,
+    pub(in crate::html) reading: Words,
+}
+
+const WIDTH: f64 = 400.0;
+const HEIGHT: f64 = 250.0;
+
+impl Line {
+    /// The chart; none where no two points stand anywhere.
+    pub(in crate::html) fn draw(self) -> Option<Chart> {
+        let is_known = |point: &&Point| point.x.is_finite() && point.y.is_finite();
+        let left_out = self.series.len().saturating_sub(MOST_SERIES);
+        let series: Vec<(&Words, Vec<&Point>)> = (self.series.iter().take(MOST_SERIES))
+            .map(|series| (&series.label, series.points.iter().filter(is_known).collect()))
+            .collect();
+        let points = || series.iter().flat_map(|(_, points)| points.iter().copied());
+        if points().count() < 2 {
+            return None;
+        }
+        let x = Axis::over(self.x, &points().map(|point| point.x).collect::<Vec<_>>())?;
+        // Intervals are in view as long as they do not push the values together.
+        let (least, most) = points().fold((f64::INFINITY, 0.0f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
+        let ends = points().filter_map(|point| point.interval).flat_map(|(low, high)| [low, high]);
+        let ends = ends.filter(|end| *end >= least / 2.0 && *end <= most * 2.0);
+        let y = Axis::over(self.y, &points().map(|point| point.y).chain(ends).collect::<Vec<_>>())?;
+        let plot = Plot { left: 52.0, right: WIDTH - 12.0, top: 24.0, bottom: HEIGHT - 34.0, x: &x, y: &y };
+        let mut svg = Svg::new(WIDTH, HEIGHT);
+        plot.draw(&mut svg, &self.x_title, &self.y_title);
+        self.draw_borders(&mut svg, &plot);
+        for (index, (label, points)) in series.iter().enumerate() {
+            svg.open_series(&classes(index), label);
+            let mut whiskers = String::new();
+            let mut line = String::new();
+            for point in points {
+                let at = plot.x(point.x);
+                if let Some((low, high)) = point.interval {
+                    let _ = write!(whiskers, "M{} {}V{}", num(at), num(plot.y(low)), num(plot.y(high)));
+                }
+                let pen = if line.is_empty() { 'M' } else { 'L' };
+                let _ = write!(line, "{pen}{} {}", num(at), num(plot.y(point.y)));
+            }
+            svg.path("w", &whiskers);
+            svg.path("l", &line);
+            for point in points {
+                svg.mark(&shape(index), (plot.x(point.x), plot.y(point.y)), &point.reading);
+            }
+            svg.close();
+        }
+        let mut legend: Vec<Entry> =
+            series.iter().enumerate().map(|(i, (label, _))| Entry { sign: sign(i), label: (*label).clone() }).collect();
+        if legend.len() == 1 && legend[0].label.en.is_empty() {
+            legend.clear();
+        }
+        if left_out > 0 {
+            let label = Words {
+                en: format!("{left_out} more in the tables below"),
+                zh: format!("另有 {left_out} 条见下方表格"),
+            };
+            legend.push(Entry { sign: String::new(), label });
+        }
+        Some(Chart { svg: svg.finish("chart"), legend })
+    }
+
+    fn draw_borders(&self, svg: &mut Svg, plot: &Plot) {
+        let mut from = plot.left;
+        let inside = self.borders.iter().filter(|border| plot.x.place(border.at).is_some_and(|at| at < 1.0));
+        for border in inside {
+            let at = plot.x(border.at);
+            let class = if border.name.is_some() { "border" } else { "border claimed" };
+            svg.area(class, &format!("M{} {}V{}", num(at), num(plot.top - 8.0), num(plot.bottom)), &border.reading);
+            if let Some(name) = &border.name {
+                svg.text("region", ((from + at) / 2.0, plot.top - 1.0), Anchor::Middle, name);
+                from = at;
+            }
+        }
+        if let Some(name) = self.beyond.as_ref().filter(|_| plot.right - from > 24.0) {
+            svg.text("region", ((from + plot.right) / 2.0, plot.top - 1.0), Anchor::Middle, name);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Charts as SVG: the page's own, since all that it needs are lines, points, cells and rows.
+//!
+//! Each mark carries its reading as a `<title>`, so that it shows without a script, and class `m`, by which the page's
+//! script finds it. Series differ by colour, by the shape of their marks and by the dashes of their lines.
+
+mod heat;
+mod line;
+mod rows;
+pub(super) mod scale;
+mod strip;
+mod svg;
+
+pub(super) use heat::{Cell, Heat};
+pub(super) use line::{Border, Line, Point, Series};
+pub(super) use rows::{Row, Rows};
+pub(super) use strip::{Round, Strip};
+
+use super::bilingual::Words;
+
+/// A chart and what its series are called.
+#[derive(Debug, Clone)]
+pub(super) struct Chart {
+    /// The picture, as markup.
+    pub(super) svg: String,
+    /// What stands below it.
+    pub(super) legend: Vec<Entry>,
+}
+
+/// A line of a legend: a sign as markup, and what it stands for.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) sign: String,
+    pub(super) label: Words,
+}
+
+/// Series that a chart shows at most: as many colours, shapes and dashes together can be told apart.
+pub(super) const MOST_SERIES: usize = 10;
+/// Colours of the style sheet, shapes among the page's symbols, and dashes; their numbers differ so that pairs repeat late.
+const COLOURS: usize = 6;
+const SHAPES: usize = 5;
+const DASHES: usize = 4;
+
+/// The classes of a series: its colour and its dashes.
+fn classes(index: usize) -> String {
+    format!("c{} d{}", index % COLOURS, index % DASHES)
+}
+
+/// The symbol of a series.
+fn shape(index: usize) -> String {
+    format!("#k{}", index % SHAPES)
+}
+
+/// The sign of a series in a legend.
+fn sign(index: usize) -> String {
+    format!(
+        "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><g class=\"{}\"><path class=\"l\" d=\"M0 \
+         6h28\"/><use href=\"{}\" x=\"14\" y=\"6\"/></g></svg>",
+        classes(index),
+        shape(index)
+    )
+}

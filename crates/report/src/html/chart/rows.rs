@@ -1,0 +1,106 @@
+//! Rows: a value with its interval on each, one under the other on a common axis; a comparison's forest plot.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::scale::{Axis, Kind};
+use super::svg::{Anchor, Svg, num};
+use super::{Chart, Entry, classes, shape, sign};
+use crate::html::bilingual::Words;
+
+/// A chart of rows.
+pub(in crate::html) struct Rows {
+    pub(in crate::html) x_title: Words,
+    pub(in crate::html) x: Kind,
+    pub(in crate::html) rows: Vec<Row>,
+    /// What the marks stand for, in the order of [`Row::style`]; empty where there is nothing to tell apart.
+    pub(in crate::html) styles: Vec<Words>,
+}
+
+/// One value.
+pub(in crate::html) struct Row {
+    pub(in crate::html) label: Words,
+    /// Written at the row's end.
+    pub(in crate::html) remark: Words,
+    pub(in crate::html) value: f64,
+    pub(in crate::html) interval: Option<(f64, f64)>,
+    /// Which colour and shape.
+    pub(in crate::html) style: usize,
+    pub(in crate::html) reading: Words,
+}
+
+const WIDTH: f64 = 400.0;
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = WIDTH - 12.0;
+/// Room of a row: its label, and its mark below.
+const ROW: f64 = 27.0;
+
+/// Columns of text that fit into a row on a narrow screen, where letters are largest.
+const COLUMNS: usize = 62;
+
+/// A label as far as there is room for it before its remark.
+fn cut(label: &str, remark: &str) -> String {
+    let room = COLUMNS.saturating_sub(remark.width() + 2);
+    if label.width() <= room {
+        return label.to_owned();
+    }
+    let mut cut = String::new();
+    for c in label.chars() {
+        if cut.width() + c.width().unwrap_or(0) + 1 > room {
+            break;
+        }
+        cut.push(c);
+    }
+    cut + "…"
+}
+
+impl Rows {
+    /// The chart; none without rows.
+    pub(in crate::html) fn draw(self) -> Option<Chart> {
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.value.is_finite()).collect();
+        let (least, most) =
+            rows.iter().fold((f64::INFINITY, 0.0f64), |(a, b), row| (a.min(row.value), b.max(row.value)));
+        // An interval that reaches far beyond all values is cut: it would push them together.
+        let values = rows.iter().flat_map(|row| {
+            let (low, high) = row.interval.unwrap_or((row.value, row.value));
+            let ends = [low, high].into_iter().filter(|end| *end >= least / 2.0 && *end <= most * 2.0);
+            ends.chain([row.value]).filter(|end| self.x != Kind::Change || *end > 0.0)
+        });
+        let x = Axis::over(self.x, &values.collect::<Vec<_>>())?;
+        let bottom = 4.0 + ROW * rows.len() as f64;
+        let mut svg = Svg::new(WIDTH, bottom + 34.0);
+        let at = |value: f64| LEFT + x.place_within(value) * (RIGHT - LEFT);
+        let mut grid = String::new();
+        for (tick, name) in &x.ticks {
+            grid += &format!("M{} 2V{}", num(at(*tick)), num(bottom));
+            let anchor = match at(*tick) {
+                place if place < LEFT + 14.0 => Anchor::Start,
+                place if place > RIGHT - 14.0 => Anchor::End,
+                _ => Anchor::Middle,
+            };
+            svg.text("", (at(*tick), bottom + 14.0), anchor, name);
+        }
+        svg.path("grid", &grid);
+        if self.x == Kind::Change {
+            svg.path("axis", &format!("M{} 2V{}", num(at(1.0)), num(bottom)));
+        }
+        svg.text("title", (RIGHT, bottom + 29.0), Anchor::End, &self.x_title);
+        for (index, row) in rows.iter().enumerate() {
+            let top = 4.0 + ROW * index as f64;
+            let label = Words { en: cut(&row.label.en, &row.remark.en), zh: cut(&row.label.zh, &row.remark.zh) };
+            svg.text("label", (LEFT - 6.0, top + 10.0), Anchor::Start, &label);
+            svg.text("label", (WIDTH - 2.0, top + 10.0), Anchor::End, &row.remark);
+            svg.open_series(&classes(row.style), &row.label);
+            let y = top + 18.0;
+            if let Some((low, high)) = row.interval {
+                let (low, high) = (num(at(low)), num(at(high)));
+                let (up, middle) = (num(y - 3.0), num(y));
+                svg.path("w", &format!("M{low} {middle}H{high}M{low} {up}v6M{high} {up}v6"));
+            }
+            svg.mark(&shape(row.style), (at(row.value), y), &row.reading);
+            svg.close();
+        }
+        let legend =
+            self.styles.iter().enumerate().map(|(i, label)| Entry { sign: sign(i), label: label.clone() }).collect();
+        Some(Chart { svg: svg.finish("chart rows"), legend })
+    }
+}

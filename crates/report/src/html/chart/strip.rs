@@ -1,0 +1,105 @@
+//! Samples in the order in which they were taken, round beside round, the disturbed ones with a mark of their own.
+
+use std::fmt::Write;
+
+use super::scale::{Axis, Kind};
+use super::svg::{Anchor, Plot, Svg, num};
+use super::{Chart, Entry};
+use crate::html::bilingual::{Words, same};
+
+/// The samples of one case.
+pub(in crate::html) struct Strip {
+    pub(in crate::html) y_title: Words,
+    pub(in crate::html) y: Kind,
+    pub(in crate::html) rounds: Vec<Round>,
+}
+
+/// One round.
+pub(in crate::html) struct Round {
+    /// Its samples, in their order, and whether each was disturbed.
+    pub(in crate::html) samples: Vec<(f64, bool)>,
+    /// The middle of all its samples.
+    pub(in crate::html) median: f64,
+    pub(in crate::html) reading: Words,
+}
+
+const WIDTH: f64 = 400.0;
+const HEIGHT: f64 = 160.0;
+
+impl Strip {
+    /// The chart; none without samples.
+    pub(in crate::html) fn draw(self) -> Option<Chart> {
+        let all = || self.rounds.iter().flat_map(|round| round.samples.iter());
+        let values: Vec<f64> = all().map(|(value, _)| *value).filter(|value| value.is_finite()).collect();
+        let y = around(self.y, &values)?;
+        let mut x = Axis::linear(Kind::Count, 0.0, 1.0);
+        x.ticks.clear();
+        let plot = Plot { left: 52.0, right: WIDTH - 8.0, top: 20.0, bottom: HEIGHT - 30.0, x: &x, y: &y };
+        let mut svg = Svg::new(WIDTH, HEIGHT);
+        let title = Words {
+            en: "samples in order, by round".to_owned(), zh: "按轮排列的样本，依采集顺序".to_owned()
+        };
+        plot.draw(&mut svg, &title, &self.y_title);
+        let room = (plot.right - plot.left) / self.rounds.len().max(1) as f64;
+        let (mut good, mut disturbed, mut walls) = (String::new(), String::new(), String::new());
+        for (index, round) in self.rounds.iter().enumerate() {
+            let from = plot.left + room * index as f64;
+            if index > 0 {
+                let _ = write!(walls, "M{} {}V{}", num(from), num(plot.top), num(plot.bottom));
+            }
+            let step = (room - 6.0) / round.samples.len().max(1) as f64;
+            for (place, (value, is_disturbed)) in round.samples.iter().enumerate() {
+                // Whole units: there are many of these, and no eye tells less.
+                let (at, up) = ((from + 3.0 + step * (place as f64 + 0.5)).round(), plot.y(*value).round());
+                let _ = match is_disturbed {
+                    false => write!(good, "M{} {}h0", num(at), num(up)),
+                    true => write!(disturbed, "M{} {}l4 4m0-4l-4 4", num(at - 2.0), num(up - 2.0)),
+                };
+            }
+        }
+        svg.path("wall", &walls);
+        svg.path("dots", &good);
+        svg.path("crosses", &disturbed);
+        for (index, round) in self.rounds.iter().enumerate() {
+            let from = plot.left + room * index as f64;
+            let d = format!("M{} {}h{}", num(from + 2.0), num(plot.y(round.median)), num(room - 4.0));
+            svg.area("median", &d, &round.reading);
+            if self.rounds.len() <= 12 {
+                let name = same((index + 1).to_string());
+                svg.text("", (from + room / 2.0, plot.bottom + 12.0), Anchor::Middle, &name);
+            }
+        }
+        let sign = |class: &str, d: &str| {
+            format!(
+                "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"{class}\" d=\"{d}\"/></svg>"
+            )
+        };
+        let entry = |class: &str, d: &str, en: &str, zh: &str| Entry {
+            sign: sign(class, d),
+            label: Words { en: en.to_owned(), zh: zh.to_owned() },
+        };
+        let mut legend = vec![
+            entry("dots", "M7 4h0M14 7h0M21 5h0", "sample", "样本"),
+            entry("median", "M2 6h24", "median of the round", "本轮中位数"),
+        ];
+        if all().any(|(_, is_disturbed)| *is_disturbed) {
+            legend.push(entry(
+                "crosses",
+                "M12 4l4 4m0-4l-4 4",
+                "disturbed: moved or kept waiting",
+                "受扰：被迁移或等待 CPU",
+            ));
+        }
+        Some(Chart { svg: svg.finish("chart"), legend })
+    }
+}
+
+/// An axis around values, which need not begin at zero: here their scatter is looked at, and no lengths are compared.
+fn around(kind: Kind, values: &[f64]) -> Option<Axis> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    match low > 0.0 && high < 3.0 * low {
+        true => Some(Axis::between(kind, low, high)),
+        false => Axis::over(kind, values),
+    }
+}

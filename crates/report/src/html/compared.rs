@@ -1,0 +1,188 @@
+//! One side against another: what differs, a forest plot of the changes, and every case.
+
+use hostmark_model::Lang;
+use serde::Serialize;
+
+use super::bilingual::{Words, each, fixed, same};
+use super::chart::scale::{Kind, change};
+use super::chart::{Row, Rows};
+use super::figures::Figure;
+use crate::compare::{Against, CaseComparison, Side, Verdict};
+use crate::render::comparison as words;
+
+/// Rows of a forest plot: so many changes at most, and so many rows at least where there are cases without a change.
+const MOST_CHANGES: usize = 40;
+const LEAST_ROWS: usize = 12;
+
+/// A comparison of two sides as the page shows it.
+#[derive(Debug, Serialize)]
+pub(super) struct Compared {
+    base: Named,
+    new: Named,
+    summary: Words,
+    differs: Vec<Differs>,
+    same: usize,
+    warnings: Vec<Words>,
+    rows: Vec<Case>,
+    method: Vec<Words>,
+}
+
+#[derive(Debug, Serialize)]
+struct Named {
+    name: String,
+    facts: Words,
+    disturbances: Vec<Words>,
+}
+
+#[derive(Debug, Serialize)]
+struct Differs {
+    label: Words,
+    base: Words,
+    new: Words,
+}
+
+#[derive(Debug, Serialize)]
+struct Case {
+    /// The section's title where it begins.
+    section: Option<Words>,
+    id: String,
+    label: Words,
+    base: Words,
+    new: Words,
+    change: String,
+    interval: String,
+    verdict: Words,
+    sign: &'static str,
+    /// The class of the row: the verdict in one word.
+    kind: &'static str,
+    remarks: Words,
+}
+
+/// What the page says of `against`, apart from its picture.
+pub(super) fn compared(base: &Side, against: &Against) -> Compared {
+    let unknown = |value: &Option<String>| value.as_ref().map_or_else(|| fixed(words::UNKNOWN), same);
+    let differs = against.differs.iter().map(|difference| Differs {
+        label: difference.label.clone(),
+        base: unknown(&difference.base),
+        new: unknown(&difference.new),
+    });
+    let mut last: Option<&Words> = None;
+    let rows = against.cases.iter().map(|case| {
+        let section = (last != Some(&case.section)).then(|| case.section.clone());
+        last = Some(&case.section);
+        row(case, section)
+    });
+    Compared {
+        base: named(base),
+        new: named(&against.side),
+        summary: each(|lang| words::summary(against, lang)),
+        differs: differs.collect(),
+        same: against.same,
+        warnings: against.warnings.clone(),
+        rows: rows.collect(),
+        method: both(words::method(against, Lang::En), words::method(against, Lang::Zh)),
+    }
+}
+
+fn both(en: Vec<String>, zh: Vec<String>) -> Vec<Words> {
+    en.into_iter().zip(zh).map(|(en, zh)| Words { en, zh }).collect()
+}
+
+fn named(side: &Side) -> Named {
+    Named {
+        name: side.name.clone(),
+        facts: each(|lang| words::of_side(side, lang).join(" · ")),
+        disturbances: side.disturbances.clone(),
+    }
+}
+
+fn row(case: &CaseComparison, section: Option<Words>) -> Case {
+    let [base, new] = [0, 1].map(|side| each(|lang| words::values(case, lang)[side].clone()));
+    let [change, interval] = words::change(case);
+    let (sign, kind) = sign(case.verdict);
+    let remarks = each(|lang| {
+        let reason = case.reason.iter().map(|reason| reason.text.get(lang).to_owned());
+        let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
+        let grounds = words::grounds(case, lang).filter(|_| case.verdict != Verdict::NoDifference);
+        let all: Vec<String> = reason.chain(grounds).chain(remarks).collect();
+        all.join(if lang == Lang::Zh { "；" } else { "; " })
+    });
+    Case {
+        section,
+        id: case.id.clone(),
+        label: case.label.clone(),
+        base,
+        new,
+        change,
+        interval,
+        verdict: fixed(words::verdict_word(case.verdict)),
+        sign,
+        kind,
+        remarks,
+    }
+}
+
+/// The sign of a verdict, which tells it without colour, and its class.
+fn sign(verdict: Verdict) -> (&'static str, &'static str) {
+    match verdict {
+        Verdict::Slower => ("▼", "slower"),
+        Verdict::Faster => ("▲", "faster"),
+        Verdict::Changed => ("◆", "changed"),
+        Verdict::NoDifference => ("=", "equal"),
+        Verdict::NotComparable => ("–", "equal"),
+    }
+}
+
+/// Which colour and shape a verdict has in the plot; they are named below it in this order.
+fn style(verdict: Verdict) -> usize {
+    match verdict {
+        Verdict::Slower => 1,
+        Verdict::Faster => 2,
+        Verdict::Changed => 3,
+        Verdict::NoDifference | Verdict::NotComparable => 0,
+    }
+}
+
+/// The changes of all cases with an interval, the greatest first; none where there is no such case.
+pub(super) fn forest(against: &Against) -> Option<Figure> {
+    let known = |case: &&CaseComparison| case.effect.as_ref().is_some_and(|effect| effect.test.is_some());
+    let mut cases: Vec<&CaseComparison> = against.cases.iter().filter(known).collect();
+    let size = |case: &CaseComparison| case.effect.as_ref().map_or(0.0, |effect| effect.ratio.ln().abs());
+    cases.sort_by(|a, b| {
+        let is_equal = |case: &CaseComparison| case.verdict == Verdict::NoDifference;
+        is_equal(a).cmp(&is_equal(b)).then(size(b).total_cmp(&size(a)))
+    });
+    let changed = cases.iter().filter(|case| case.verdict != Verdict::NoDifference).count();
+    let (all, shown) = (cases.len(), changed.clamp(LEAST_ROWS, MOST_CHANGES).min(cases.len()));
+    cases.truncate(shown);
+    let row = |case: &&CaseComparison| {
+        let effect = case.effect.as_ref()?;
+        let test = effect.test.as_ref()?;
+        let verdict = words::verdict_word(case.verdict);
+        let (sign, _) = sign(case.verdict);
+        let told = change(effect.ratio);
+        let interval = format!("{} … {}", change(test.low), change(test.high));
+        Some(Row {
+            label: case.label.clone(),
+            remark: each(|lang| format!("{told} {sign} {}", verdict.get(lang))),
+            value: effect.ratio,
+            interval: Some((test.low, test.high)),
+            style: style(case.verdict),
+            reading: each(|lang| format!("{told} [95 %: {interval}] {}", verdict.get(lang))),
+        })
+    };
+    let styles = [Verdict::NoDifference, Verdict::Slower, Verdict::Faster, Verdict::Changed];
+    let chart = Rows {
+        x_title: Words { en: "new against base, %".to_owned(), zh: "相对基准的变化，%".to_owned() },
+        x: Kind::Change,
+        rows: cases.iter().filter_map(row).collect(),
+        styles: styles.into_iter().map(|verdict| fixed(words::verdict_word(verdict))).collect(),
+    };
+    let chart = chart.draw()?;
+    let note = (shown < all).then(|| Words {
+        en: format!("{shown} of {all} cases, the greatest changes first; all stand in the table below."),
+        zh: format!("显示 {all} 个用例中的 {shown} 个，变化最大者在前；全部见下表。"),
+    });
+    let title = Words { en: "Changes with their intervals".to_owned(), zh: "变化及其区间".to_owned() };
+    Some(Figure { title, note, chart, probes: Vec::new() })
+}

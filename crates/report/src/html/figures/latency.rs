@@ -1,0 +1,75 @@
+//! Latency over size, with the levels of the memory hierarchy marked.
+
+use hostmark_model::{Run, Unit};
+
+use super::{Figure, FigureKind, title};
+use crate::format::value;
+use crate::html::bilingual::{Words, each, same};
+use crate::html::chart::scale::Kind;
+use crate::html::chart::{Border, Line};
+use crate::html::figures::generic::{Along, series_along};
+use crate::html::gather::Runs;
+use crate::levels::{HIERARCHY, LEVELS, Level, sizes_differ};
+
+const LATENCY: &str = "memory.latency";
+
+pub(in crate::html) static KIND: FigureKind = FigureKind { id: "latency_by_size", probes: &[LATENCY, HIERARCHY], draw };
+
+fn draw(runs: &Runs) -> Vec<Figure> {
+    let Some(probe) = runs.probe(LATENCY) else { return Vec::new() };
+    let series = series_along(runs, probe, &Along { axis: "size", least: 3, but: &[] });
+    let (borders, beyond) = match runs.all {
+        [run] => borders(run),
+        _ => (Vec::new(), None),
+    };
+    let marks_levels = !borders.is_empty();
+    let line = Line {
+        x_title: title("size of the buffer", "缓冲区大小"),
+        y_title: title("latency of a load", "加载延迟"),
+        x: Kind::Size,
+        y: Kind::Value(Unit::Nanoseconds),
+        series,
+        borders,
+        beyond,
+    };
+    let Some(chart) = line.draw() else { return Vec::new() };
+    let note = marks_levels.then(|| {
+        title(
+            "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports.",
+            "竖实线：实测的各级边界；竖点线：主机标称的边界。",
+        )
+    });
+    let probes = vec![LATENCY.to_owned(), HIERARCHY.to_owned()];
+    vec![Figure { title: title("Memory latency by size", "各大小的内存延迟"), note, chart, probes }]
+}
+
+/// Where levels end, ascending, and what lies behind the last one.
+fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
+    let bytes = |size: f64| value(size, Unit::Bytes, hostmark_model::Lang::En);
+    let mut all = Vec::new();
+    for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
+        let measured = level.measured_size(run).map(|size| size.median);
+        let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
+        let reading = each(|lang| {
+            let (measured, reported) = (measured.map(bytes), reported.map(bytes));
+            let parts = match lang {
+                hostmark_model::Lang::En => [("measured", measured), ("reported", reported)],
+                hostmark_model::Lang::Zh => [("实测", measured), ("标称", reported)],
+            };
+            let told: Vec<String> =
+                parts.into_iter().filter_map(|(word, size)| Some(format!("{word} {}", size?))).collect();
+            format!("{}: {}", level.name, told.join(", "))
+        });
+        if let Some(at) = measured {
+            all.push(Border { at, name: Some(same(level.name)), reading: reading.clone() });
+        }
+        let differs = measured.is_none_or(|measured| reported.is_some_and(|reported| sizes_differ(measured, reported)));
+        if let Some(at) = reported.filter(|_| differs) {
+            all.push(Border { at, name: None, reading });
+        }
+    }
+    all.sort_by(|one, other| one.at.total_cmp(&other.at));
+    let last = LEVELS.last().filter(|level| level.case(run).and_then(|case| case.measured()).is_some());
+    let has_names = all.iter().any(|border| border.name.is_some());
+    (all, last.filter(|_| has_names).map(|level: &Level| same(level.name)))
+}

@@ -1,0 +1,62 @@
+//! The figures of a report: which values a person wants to see as a picture, and over what.
+//!
+//! Some are of probes known by name ([`FIGURES`]); every other probe gets what its axes suggest ([`of_probe`]).
+
+mod bandwidth;
+mod generic;
+mod latency;
+mod loaded;
+mod pairs;
+mod percentiles;
+mod samples;
+mod switch;
+
+use std::collections::HashSet;
+
+use hostmark_model::Text;
+
+use super::bilingual::Words;
+use super::chart::Chart;
+use super::gather::Runs;
+
+pub(super) use generic::of_probe;
+pub(super) use samples::{MOST_SAMPLES, of_samples};
+
+/// A picture with its title.
+pub(super) struct Figure {
+    /// What it shows.
+    pub(super) title: Words,
+    /// What else a reader must know of it.
+    pub(super) note: Option<Words>,
+    pub(super) chart: Chart,
+    /// The probes whose values it shows.
+    pub(super) probes: Vec<String>,
+}
+
+/// A kind of figure over probes that it knows by name.
+#[derive(Debug)]
+pub struct FigureKind {
+    /// A stable name.
+    pub id: &'static str,
+    /// The probes that it reads; the command line's tests hold them against the catalogue.
+    pub probes: &'static [&'static str],
+    /// Its figures; none where the runs have not enough of these probes.
+    pub(super) draw: fn(&Runs) -> Vec<Figure>,
+}
+
+/// Every kind, in the order of the page.
+pub static FIGURES: &[&FigureKind] =
+    &[&latency::KIND, &bandwidth::KIND, &pairs::CORES, &pairs::NODES, &loaded::KIND, &switch::KIND];
+
+/// The figures of all runs, and the probes that they show.
+pub(super) fn figures(runs: &Runs) -> (Vec<Figure>, HashSet<String>) {
+    let mut all: Vec<Figure> = FIGURES.iter().flat_map(|kind| (kind.draw)(runs)).collect();
+    let shown = all.iter().flat_map(|figure| figure.probes.iter().cloned()).collect();
+    all.extend(percentiles::figures(runs));
+    (all, shown)
+}
+
+/// A fixed title.
+fn title(en: &str, zh: &str) -> Words {
+    Text { en: en.to_owned(), zh: zh.to_owned() }
+}

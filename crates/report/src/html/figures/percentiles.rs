@@ -1,0 +1,84 @@
+//! Percentiles of single operations, over the number of nines: the default cases of a section's probes together.
+
+use hostmark_model::{Estimate, Measured, Unit};
+
+use super::{Figure, title};
+use crate::html::bilingual::{Words, each};
+use crate::html::chart::scale::Kind;
+use crate::html::chart::{Line, Point, Series};
+use crate::html::gather::{Case, Probe, Runs, interval, told};
+
+/// A figure for each section with such probes.
+pub(super) fn figures(runs: &Runs) -> Vec<Figure> {
+    let mut sections: Vec<(Words, Vec<&Probe>)> = Vec::new();
+    for probe in runs.probes.iter().filter(|probe| !probe.percentiles().is_empty()) {
+        let section = probe.section();
+        match sections.iter_mut().find(|(known, _)| *known == section) {
+            Some((_, probes)) => probes.push(probe),
+            None => sections.push((section, vec![probe])),
+        }
+    }
+    let figure = |(section, probes): (Words, Vec<&Probe>)| {
+        let mut series = Vec::new();
+        for probe in &probes {
+            let Some(case) = probe.cases.first() else { continue };
+            for run in 0..runs.all.len() {
+                series.extend(one(probe, case, run, runs.of_run(run, probe.title())));
+            }
+        }
+        let name = title(&format!("Percentiles: {}", section.en), &format!("分位数：{}", section.zh));
+        let probes = probes.iter().map(|probe| probe.id.to_owned()).collect();
+        Some(Figure { title: name, note: None, chart: chart(series)?, probes })
+    };
+    sections.into_iter().filter_map(figure).collect()
+}
+
+/// The percentiles of a probe's cases, where there are several to compare.
+pub(super) fn of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
+    let axes = probe.varying();
+    let mut series = Vec::new();
+    for case in &probe.cases {
+        for run in 0..runs.all.len() {
+            series.extend(one(probe, case, run, runs.of_run(run, probe.all_named(case.params, &axes))));
+        }
+    }
+    if series.len() < 2 {
+        return None;
+    }
+    Some(Figure { title: title("Percentiles", "分位数"), note: None, chart: chart(series)?, probes: Vec::new() })
+}
+
+fn chart(series: Vec<Series>) -> Option<super::Chart> {
+    let line = Line {
+        x_title: title("share of operations that are as fast, %", "不慢于此的操作占比，%"),
+        y_title: title("time of one operation", "单次操作用时"),
+        x: Kind::Share,
+        y: Kind::Value(Unit::Nanoseconds),
+        series,
+        borders: Vec::new(),
+        beyond: None,
+    };
+    line.draw()
+}
+
+/// The line of one case in one run; none where it has no percentiles.
+fn one(probe: &Probe, case: &Case, run: usize, label: Words) -> Option<Series> {
+    let measured: &Measured = case.record(run)?.measured()?;
+    let mut points: Vec<(f64, &Estimate)> = (probe.percentiles().into_iter())
+        .filter_map(|(share, name)| Some((share, &measured.also.get(name)?.estimate)))
+        .collect();
+    // The value is the middle itself where it is a time and no percentile says so.
+    if points.first().is_some_and(|(share, _)| *share > 0.5) && probe.unit() == Unit::Nanoseconds {
+        points.insert(0, (0.5, &measured.estimate));
+    }
+    if points.len() < 2 {
+        return None;
+    }
+    let point = |(share, estimate): (f64, &Estimate)| {
+        let told = told(estimate, Unit::Nanoseconds);
+        let percent = format!("{} %", (share * 1e6).round() / 1e4);
+        let reading = each(|lang| format!("{percent}: {}", told.get(lang)));
+        Point { x: share, y: estimate.median, interval: interval(estimate), reading }
+    };
+    Some(Series { label, points: points.into_iter().map(point).collect() })
+}

@@ -1,0 +1,84 @@
+//! The report as a page: one file that asks for nothing else, in both languages, read as tables without a script.
+//!
+//! What a page says is gathered into plain data ([`page`]); the template lays it out. Two things become markup in Rust:
+//! charts, and texts of two languages. The template engine writes every other string through [`bilingual::escaped`].
+
+mod bilingual;
+mod chart;
+mod compared;
+mod facts;
+mod figures;
+mod gather;
+mod page;
+mod table;
+
+use hostmark_model::{Run, Text};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Value, escape_formatter};
+
+pub use figures::{FIGURES, FigureKind};
+
+use crate::RenderOptions;
+use crate::compare::Comparison;
+use bilingual::{Words, escaped, markup};
+use page::Page;
+
+const TEMPLATE: &str = include_str!("templates/page.html");
+const PROBE: &str = include_str!("templates/probe.html");
+const COMPARED: &str = include_str!("templates/compared.html");
+const FIGURE: &str = include_str!("templates/figure.html");
+const STYLE: &str = include_str!("templates/style.css");
+const SCRIPT: &str = include_str!("templates/script.js");
+
+/// Several runs beside each other as a page that stands alone.
+pub fn page(runs: &[Run], options: &RenderOptions) -> String {
+    written(page::page(runs, options))
+}
+
+/// A comparison as a page that stands alone.
+pub fn comparison(comparison: &Comparison, options: &RenderOptions) -> String {
+    written(page::of_comparison(comparison, options))
+}
+
+fn written(page: Page) -> String {
+    // The templates are part of the program and the tests render them: an error here is one of ours, and no reader's.
+    let failed = |error: Error| format!("<!DOCTYPE html><title>hostmark</title>{}", escaped(&error.to_string()));
+    render(page).unwrap_or_else(failed) + "\n"
+}
+
+fn render(page: Page) -> Result<String, Error> {
+    let mut environment = Environment::empty();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(write_value);
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    environment.add_filter("say", |text: Value| said(&text));
+    environment.add_function("say", |en: String, zh: String| Value::from_safe_string(markup(&Words { en, zh })));
+    environment.add_filter("picture", |svg: String| Value::from_safe_string(svg));
+    environment.add_template("figure.html", FIGURE)?;
+    environment.add_template("probe.html", PROBE)?;
+    environment.add_template("compared.html", COMPARED)?;
+    environment.add_template("page.html", TEMPLATE)?;
+    let page = Value::from(Serde(page));
+    let style = Value::from_safe_string(STYLE.to_owned());
+    let script = Value::from_safe_string(SCRIPT.to_owned());
+    environment.get_template("page.html")?.render(minijinja::context! { page, style, script })
+}
+
+/// The markup of a text in both languages.
+fn said(text: &Value) -> Result<Value, Error> {
+    let part = |name: &str| text.get_attr(name)?.as_str().map(str::to_owned).ok_or_else(no_text);
+    Ok(Value::from_safe_string(markup(&Text { en: part("en")?, zh: part("zh")? })))
+}
+
+fn no_text() -> Error {
+    Error::new(ErrorKind::InvalidOperation, "this is no text in two languages")
+}
+
+/// Writes what is not markup already so that it cannot become any.
+fn write_value(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    match value.as_str() {
+        Some(text) if !value.is_safe() => Ok(out.write_str(&escaped(text))?),
+        _ => escape_formatter(out, state, value),
+    }
+}

@@ -1,0 +1,216 @@
+//! The page as data: what the template lays out.
+
+use std::collections::HashMap;
+
+use hostmark_model::{Lang, Run};
+use serde::Serialize;
+
+use super::bilingual::Words;
+use super::chart::Entry;
+use super::compared::{Compared, compared, forest};
+use super::facts::{Block, Head, heads, tables};
+use super::figures::{Figure, MOST_SAMPLES, figures, of_probe, of_samples};
+use super::gather::{Probe, Runs};
+use super::table::{Table, anchor, table};
+use crate::RenderOptions;
+use crate::compare::{Comparison, History, Pool};
+use crate::findings::findings_and_kept;
+
+/// Pictures of samples in a page at most. A probe's default case comes first, the case with its widest interval has what
+/// room is left.
+const MOST_STRIPS: usize = 120;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    lang: &'static str,
+    title: String,
+    version: &'static str,
+    many: bool,
+    /// Whether the runs themselves are shown, and not a comparison alone.
+    has_runs: bool,
+    heads: Vec<Head>,
+    facts: Vec<Block>,
+    findings: Vec<Found>,
+    comparisons: Vec<Beside>,
+    figures: Vec<Picture>,
+    sections: Vec<Section>,
+    cases: usize,
+    most_samples: usize,
+}
+
+/// One side against another.
+#[derive(Debug, Serialize)]
+struct Beside {
+    compared: Compared,
+    picture: Option<Picture>,
+}
+
+/// A finding of one run.
+#[derive(Debug, Serialize)]
+struct Found {
+    run: String,
+    text: Words,
+    cure: Option<Words>,
+    cases: Vec<Link>,
+}
+
+/// A case that a finding stands on.
+#[derive(Debug, Serialize)]
+struct Link {
+    id: String,
+    /// The row that shows it; empty where none does.
+    anchor: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Picture {
+    id: String,
+    title: Words,
+    note: Option<Words>,
+    svg: String,
+    legend: Vec<Sign>,
+}
+
+#[derive(Debug, Serialize)]
+struct Sign {
+    sign: String,
+    label: Words,
+}
+
+impl Picture {
+    fn of(figure: Figure, number: usize) -> Picture {
+        let sign = |entry: Entry| Sign { sign: entry.sign, label: entry.label };
+        Picture {
+            id: format!("f{number}"),
+            title: figure.title,
+            note: figure.note,
+            svg: figure.chart.svg,
+            legend: figure.chart.legend.into_iter().map(sign).collect(),
+        }
+    }
+}
+
+/// A section of the report with its probes.
+#[derive(Debug, Serialize)]
+struct Section {
+    id: String,
+    title: Words,
+    probes: Vec<Shown>,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    table: Table,
+    figures: Vec<Picture>,
+    samples: Vec<Picture>,
+}
+
+/// What the page of these runs says.
+pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
+    let runs = Runs::new(all, options);
+    let (first, shown) = figures(&runs);
+    let mut numbers = 0..;
+    let mut picture = |figure: Figure| Picture::of(figure, numbers.next().unwrap_or(0));
+    let first: Vec<Picture> = first.into_iter().map(&mut picture).collect();
+    let mut strips = 0;
+    let mut sections: Vec<Section> = Vec::new();
+    for (index, probe) in runs.probes.iter().enumerate() {
+        let figures = of_probe(&runs, probe, shown.contains(probe.id)).into_iter().map(&mut picture).collect();
+        let mut samples = of_samples(&runs, probe);
+        let to_come = runs.probes.len().saturating_sub(index + 1) * runs.all.len();
+        samples.truncate(MOST_STRIPS.saturating_sub(strips + to_come).max(runs.all.len()));
+        samples.truncate(MOST_STRIPS.saturating_sub(strips));
+        strips += samples.len();
+        let samples = samples.into_iter().map(&mut picture).collect();
+        let shown = Shown { table: table(&runs, probe), figures, samples };
+        let title = probe.section();
+        match sections.iter_mut().find(|section| section.title == title) {
+            Some(section) => section.probes.push(shown),
+            None => sections.push(Section { id: format!("s{}", sections.len()), title, probes: vec![shown] }),
+        }
+    }
+    Page {
+        lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
+        title: title(all),
+        version: env!("CARGO_PKG_VERSION"),
+        many: runs.are_many(),
+        heads: heads(&runs),
+        facts: tables(&runs),
+        has_runs: true,
+        findings: found(&runs),
+        comparisons: beside(all).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
+        figures: first,
+        cases: runs.probes.iter().map(|probe| probe.cases.len()).sum(),
+        sections,
+        most_samples: MOST_SAMPLES,
+    }
+}
+
+/// What the page of a comparison alone says.
+pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) -> Page {
+    let mut numbers = 0..;
+    let mut picture = |figure: Figure| Picture::of(figure, numbers.next().unwrap_or(0));
+    let names = std::iter::once(&comparison.base).chain(comparison.new.iter().map(|against| &against.side));
+    Page {
+        lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
+        title: names.map(|side| side.name.as_str()).collect::<Vec<_>>().join(" – "),
+        version: env!("CARGO_PKG_VERSION"),
+        many: true,
+        has_runs: false,
+        heads: Vec::new(),
+        facts: Vec::new(),
+        findings: Vec::new(),
+        comparisons: comparisons(comparison, &mut picture),
+        figures: Vec::new(),
+        cases: comparison.new.iter().map(|against| against.cases.len()).sum(),
+        sections: Vec::new(),
+        most_samples: MOST_SAMPLES,
+    }
+}
+
+fn comparisons(comparison: &Comparison, picture: &mut impl FnMut(Figure) -> Picture) -> Vec<Beside> {
+    let beside =
+        |against| Beside { compared: compared(&comparison.base, against), picture: forest(against).map(&mut *picture) };
+    comparison.new.iter().map(beside).collect()
+}
+
+/// The first run against each other one, where there are several.
+fn beside(all: &[Run]) -> Option<Comparison> {
+    let name = |(index, run): (usize, &Run)| format!("{} {}", Runs::letter(index), run.name);
+    let names: Vec<String> = all.iter().enumerate().map(name).collect();
+    let pool = |index: usize| Pool { name: &names[index], runs: &all[index..=index] };
+    let new: Vec<Pool> = (1..all.len()).map(pool).collect();
+    (!new.is_empty()).then(|| Comparison::of(pool(0), &new, &History::default()))
+}
+
+fn title(all: &[Run]) -> String {
+    let mut hosts: Vec<&str> =
+        all.iter().map(|run| run.host.hostname.as_str()).filter(|name| !name.is_empty()).collect();
+    hosts.dedup();
+    match hosts.as_slice() {
+        [] => "hostmark".to_owned(),
+        hosts => hosts.join(", "),
+    }
+}
+
+fn found(runs: &Runs) -> Vec<Found> {
+    let cases = runs.probes.iter().flat_map(|probe: &Probe| probe.cases.iter());
+    let anchors: HashMap<&str, String> = cases.map(|case| (case.id, case.anchor())).collect();
+    let probes: HashMap<&str, String> = runs.probes.iter().map(|probe| (probe.id, anchor(probe.id))).collect();
+    let link = |id: String| {
+        let anchor = anchors.get(id.as_str()).or_else(|| probes.get(id.as_str())).cloned().unwrap_or_default();
+        Link { anchor, id }
+    };
+    let mut all = Vec::new();
+    for (index, run) in runs.all.iter().enumerate() {
+        for finding in findings_and_kept(run) {
+            all.push(Found {
+                run: if runs.are_many() { Runs::letter(index) } else { String::new() },
+                text: finding.text,
+                cure: finding.cure,
+                cases: finding.cases.into_iter().map(link).collect(),
+            });
+        }
+    }
+    all
+}

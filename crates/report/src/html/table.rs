@@ -1,0 +1,228 @@
+//! A probe's table: a row for each case and run, with its value, interval and remarks, or why there is none.
+
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo};
+use hostmark_stats::histogram::Percentile;
+use serde::Serialize;
+
+use super::bilingual::{COMMA, Words, each, fixed, joined, same};
+use super::facts::unit;
+use super::gather::{Case, Probe, Runs, plus_minus};
+use crate::format::{low_high, rounds_and_samples, value};
+use crate::render::console::words;
+
+/// What the page says of a probe.
+#[derive(Debug, Serialize)]
+pub(super) struct Table {
+    id: String,
+    anchor: String,
+    title: Words,
+    unit: Words,
+    explained: Option<Explained>,
+    /// What all of its cases have in common.
+    fixed: Words,
+    revisions_differ: bool,
+    axes: Vec<String>,
+    quantities: Vec<Words>,
+    /// Columns that hold a value and what stands beside it.
+    columns: usize,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Explained {
+    what: Words,
+    why: Words,
+    reading: Words,
+    typical: Words,
+    causes: Words,
+    replaces: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    anchor: String,
+    /// Where it stands on the axes; empty for the further runs of a case.
+    points: Vec<Words>,
+    /// Rows that share the points.
+    span: usize,
+    run: String,
+    /// The value and what stands beside it; none where there is none.
+    cells: Option<Cells>,
+    /// In the place of a value: skipped, failed or not planned, and why.
+    instead: Option<Words>,
+    failed: bool,
+    remarks: Vec<Remark>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cells {
+    value: Words,
+    interval: Words,
+    half: String,
+    samples: String,
+    also: Vec<Words>,
+}
+
+#[derive(Debug, Serialize)]
+struct Remark {
+    text: Words,
+    warns: bool,
+}
+
+/// The table of a probe.
+pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
+    let axes = probe.varying();
+    let common: Vec<&str> = probe.axes().into_iter().filter(|axis| !axes.contains(axis)).collect();
+    let first = probe.cases.first();
+    // What nobody measured needs no column.
+    let has = |name: &str| {
+        let mut all = probe.cases.iter().flat_map(|case| case.records.iter().flatten());
+        all.any(|record| record.measured().is_some_and(|measured| measured.also.contains_key(name)))
+    };
+    let quantities: Vec<_> =
+        probe.info.into_iter().flat_map(|info| info.also.iter()).filter(|also| has(&also.name)).collect();
+    let notes = common_notes(probe);
+    let row = |case: &Case, run: usize| {
+        let record = case.record(run);
+        let measured = record.and_then(CaseRecord::measured);
+        let instead = instead(record);
+        let also = |measured: &Measured| {
+            let cell = |quantity: &&hostmark_model::QuantityInfo| match measured.also.get(&quantity.name) {
+                Some(also) => each(|lang| {
+                    let shown = value(also.estimate.median, quantity.unit, lang);
+                    format!("{shown} {}", plus_minus(&also.estimate)).trim_end().to_owned()
+                }),
+                None => same("–"),
+            };
+            quantities.iter().map(cell).collect()
+        };
+        let is_first = run == 0;
+        Row {
+            anchor: if is_first { case.anchor() } else { String::new() },
+            points: match is_first {
+                true => axes.iter().map(|axis| point(probe, case, axis)).collect(),
+                false => Vec::new(),
+            },
+            span: if is_first { runs.all.len() } else { 0 },
+            run: if runs.are_many() { Runs::letter(run) } else { String::new() },
+            cells: measured.map(|measured| cells(probe, &measured.estimate, also(measured))),
+            instead: instead.as_ref().map(|(text, _)| text.clone()),
+            failed: instead.is_some_and(|(_, failed)| failed),
+            remarks: measured.map(|measured| remarks(runs, run, measured, &notes)).unwrap_or_default(),
+        }
+    };
+    let mut fixed_parts: Vec<Words> = first.map(|case| probe.all_named(case.params, &common)).into_iter().collect();
+    fixed_parts.extend(notes.iter().map(|(key, note)| same(format!("{key}={note}"))));
+    Table {
+        id: probe.id.to_owned(),
+        anchor: anchor(probe.id),
+        title: probe.title(),
+        unit: unit(probe.unit()),
+        explained: probe.info.map(explained),
+        fixed: joined(&fixed_parts, COMMA),
+        revisions_differ: probe.revisions_differ,
+        axes: axes.iter().map(|axis| (*axis).to_owned()).collect(),
+        columns: quantities.len() + 5,
+        quantities: quantities.iter().map(|also| quantity_title(also)).collect(),
+        rows: probe
+            .cases
+            .iter()
+            .flat_map(|case| (0..runs.all.len()).map(move |run| (case, run)))
+            .map(|(c, r)| row(c, r))
+            .collect(),
+    }
+}
+
+/// Where the page shows a probe.
+pub(super) fn anchor(probe: &str) -> String {
+    format!("p-{probe}")
+}
+
+fn quantity_title(also: &hostmark_model::QuantityInfo) -> Words {
+    match Percentile::of_name(&also.name) {
+        Some(percentile) => same(format!("p{}", percentile.numerator as f64 / percentile.denominator as f64 * 100.0)),
+        None => also.title.clone(),
+    }
+}
+
+fn explained(info: &ProbeInfo) -> Explained {
+    Explained {
+        what: info.explain.what.clone(),
+        why: info.explain.why.clone(),
+        reading: info.explain.reading.clone(),
+        typical: info.explain.typical.clone(),
+        causes: info.explain.causes.clone(),
+        replaces: info.replaces.join(", "),
+    }
+}
+
+fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
+    case.params.get(axis).map_or_else(|| same("–"), |at| probe.point(axis, at))
+}
+
+fn cells(probe: &Probe, estimate: &Estimate, also: Vec<Words>) -> Cells {
+    let unit = probe.unit();
+    let none = fixed(words::NO_INTERVAL);
+    Cells {
+        value: each(|lang| value(estimate.median, unit, lang)),
+        interval: low_high(estimate, unit).map_or(none, same),
+        half: plus_minus(estimate),
+        samples: rounds_and_samples(estimate),
+        also,
+    }
+}
+
+/// Why there is no value, and whether something went wrong.
+fn instead(record: Option<&CaseRecord>) -> Option<(Words, bool)> {
+    let because = |word: hostmark_model::Text, why: &str| {
+        each(|lang| format!("{}{}{why}", word.get(lang), words::COLON.get(lang)))
+    };
+    match record.map(|record| &record.outcome) {
+        Some(Outcome::Measured(_)) => None,
+        Some(Outcome::Skipped { reason }) => Some((because(words::SKIPPED, reason), false)),
+        Some(Outcome::Failed { reason }) => Some((because(words::FAILED, reason), true)),
+        None => Some((Words { en: "not in this run's plan".to_owned(), zh: "不在该次运行的计划中".to_owned() }, false)),
+    }
+}
+
+/// Notes that all measured cases share, which are said once.
+fn common_notes<'a>(probe: &Probe<'a>) -> Vec<(&'a String, &'a String)> {
+    let records = probe.cases.iter().flat_map(|case| case.records.iter().copied().flatten());
+    let mut all = records.filter_map(CaseRecord::measured);
+    let mut common: Vec<(&String, &String)> = all.next().map(|first| first.notes.iter().collect()).unwrap_or_default();
+    for measured in all {
+        common.retain(|(key, note)| measured.notes.get(*key) == Some(*note));
+    }
+    common
+}
+
+/// Flags, disturbed samples, and what the probe says of how it measured.
+fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &String)]) -> Vec<Remark> {
+    let mut all = Vec::new();
+    for flag in &measured.flags {
+        // What most cases have is said once, at the top.
+        if runs.views[run][0].is_common(flag.kind) && flag.kind != FlagKind::Implausible {
+            continue;
+        }
+        let text = each(|lang| match flag.detail.as_str() {
+            "" => words::flag(flag.kind).get(lang).to_owned(),
+            detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
+        });
+        all.push(Remark { text, warns: true });
+    }
+    let noise = &measured.noise;
+    let samples = measured.estimate.n.saturating_add(noise.left_out);
+    if noise.tainted > 0 {
+        let text = each(|lang| match lang {
+            Lang::En => format!("{} of {samples} samples disturbed", noise.tainted),
+            Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.tainted),
+        });
+        all.push(Remark { text, warns: noise.tainted.saturating_mul(20) >= samples });
+    }
+    let own = measured.notes.iter().filter(|note| !common.contains(note));
+    let notes: Vec<String> = own.map(|(key, note)| format!("{key}={note}")).collect();
+    if !notes.is_empty() {
+        all.push(Remark { text: each(|lang| notes.join(COMMA.get(lang))), warns: false });
+    }
+    all
+}
