@@ -108,7 +108,7 @@ fn both_languages_stand_in_the_page_and_the_one_asked_for_is_shown() {
 #[test]
 fn every_case_has_a_row_with_its_value_or_the_reason_why_it_has_none() {
     let run = synthetic::plausible();
-    let page = page(&[run.clone()]);
+    let page = page(std::slice::from_ref(&run));
     let rows = (0..).take_while(|number| page.contains(&format!("<tr id=\"c{number}\""))).count();
     assert_eq!(rows, run.cases.len());
     for case in &run.cases {
