@@ -22,8 +22,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Of these no probe asks the system for more than memory and CPUs.
-const MADE_OF_INSTRUCTIONS: [&str; 3] = ["clock", "cpu", "memory"];
+/// Of these no probe asks the system for more than memory and CPUs, or they need a command of the person.
+const OTHERS: [&str; 4] = ["clock", "cpu", "memory", "external"];
 
 /// Has the kernel answer io_uring_setup(2) with "not permitted", and becomes what its arguments say: a filter of system calls
 /// of four instructions (load the number; is it this one; EPERM; allow).
@@ -108,7 +108,7 @@ fn defaults() -> Vec<String> {
             axes.map(|axis| format!("{}={}", text(&axis["name"]), text(&axis["default"]))).collect();
         if values.is_empty() { id } else { format!("{id}@{}", values.join(",")) }
     };
-    let asks = |filter: &String| !MADE_OF_INSTRUCTIONS.contains(&filter.split('.').next().unwrap());
+    let asks = |filter: &String| !OTHERS.contains(&filter.split('.').next().unwrap());
     probes.iter().map(filter).filter(asks).collect()
 }
 

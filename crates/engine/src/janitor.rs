@@ -12,7 +12,7 @@ use crate::sys::remains::remove_of_group;
 pub const SCRATCH_PREFIX: &str = "hostmark-";
 
 /// How often the janitor looks again, and how long it waits before, where what it removes is still in use.
-const MOST_TURNS: usize = 200;
+const MOST_TURNS: usize = 100;
 const TURN: Duration = Duration::from_millis(5);
 
 /// The scratch directory in `base` of this process' round after `done` others; empty where there is no `base`.

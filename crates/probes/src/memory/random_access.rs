@@ -50,7 +50,7 @@ pub static PROBE: Probe = Probe {
     related: &["memory.latency", "memory.parallelism", "memory.tlb"],
     differs: None,
     axes: &[
-        Axis::choice("op", "read", Points::Listed { quick: &["read", "write"], standard: &[], thorough: &[] }),
+        Axis::choice("op", "read", Points::Listed { quick: &["read"], standard: &["write"], thorough: &[] }),
         Axis::size(
             "size",
             "1048576",

@@ -9,6 +9,7 @@ use hostmark_engine::prelude::sys::peer::Peer;
 use hostmark_engine::prelude::*;
 
 mod http;
+mod open_loop;
 mod rpc_tcp;
 mod rpc_udp;
 mod tcp;
@@ -17,7 +18,7 @@ mod tcp_connect;
 mod udp;
 mod udp_bandwidth;
 
-crate::group!("net": tcp udp tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth);
+crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth);
 
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -76,7 +76,7 @@ fn measure(case: &mut Case) -> Result<()> {
 }
 
 /// Sends back each byte until the client is gone.
-fn echo(mut stream: TcpStream) -> io::Result<()> {
+pub(super) fn echo(mut stream: TcpStream) -> io::Result<()> {
     let mut byte = [0];
     loop {
         stream.read_exact(&mut byte)?;

@@ -74,7 +74,7 @@ fn measure(case: &mut Case) -> Result<()> {
 }
 
 /// Sends each datagram back to where it came from.
-fn echo(socket: &UdpSocket) -> io::Result<()> {
+pub(super) fn echo(socket: &UdpSocket) -> io::Result<()> {
     let mut datagram = [0; 2];
     loop {
         let (bytes, client) = socket.recv_from(&mut datagram)?;
