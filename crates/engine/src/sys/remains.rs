@@ -47,12 +47,21 @@ fn is_ours(permissions: &libc::ipc_perm) -> bool {
     permissions.cuid == rustix::process::geteuid().as_raw() && permissions.mode as libc::c_int & 0o777 == MODE
 }
 
+/// What IPC_STAT tells of a set of semaphores. It begins so for every C library; not every one has a name for it.
+#[repr(C)]
+struct SetState {
+    permissions: libc::ipc_perm,
+    /// Times and numbers: more than the kernel writes on any 64-bit machine (56 bytes).
+    _rest: [u64; 16],
+}
+
 fn is_our_set(id: i32) -> bool {
-    // SAFETY: a set's state is plain data, which IPC_STAT fills.
+    // SAFETY: a set's state is plain data, which IPC_STAT fills, and is larger than what it fills; GETVAL takes no pointer.
     unsafe {
-        let mut state = std::mem::zeroed::<libc::semid_ds>();
+        let mut state = std::mem::zeroed::<SetState>();
         let told = libc::semctl(id, 0, libc::IPC_STAT, &raw mut state) >= 0;
-        told && is_ours(&state.sem_perm) && state.sem_nsems == SEMAPHORES as libc::c_ulong
+        let has = |index: libc::c_int| libc::semctl(id, index, libc::GETVAL) >= 0;
+        told && is_ours(&state.permissions) && has(SEMAPHORES - 1) && !has(SEMAPHORES)
     }
 }
 
