@@ -117,6 +117,22 @@ stream!(nt, "ldnp", "stnp", "dsb ishst");
 /// The other kernels of STREAM2.
 mod more {
     use super::asm;
+
+    /// Adds eight vectors from an offset on to eight sums. No loop of the assembler around it: the outer of two would use up
+    /// what ends the name of the inner one's variable.
+    macro_rules! eight_vectors {
+        ($offset:literal) => {
+            concat!(
+                ".irp i,0,1,2,3,4,5,6,7\n",
+                "ldr q16, [x0, #(",
+                $offset,
+                " + \\i * 16)]\n",
+                "fadd v\\i\\().2d, v\\i\\().2d, v16.2d\n",
+                ".endr\n"
+            )
+        };
+    }
+
     kernel!(fill, "", pairs!("stp q31, q31, [x0, #(\\i * 32)]"), "");
     kernel!(
         daxpy,
@@ -133,14 +149,7 @@ mod more {
     kernel!(
         sum,
         ".irp i,0,1,2,3,4,5,6,7\nmovi v\\i\\().2d, #0\n.endr",
-        concat!(
-            ".irp o,0,128,256,384\n",
-            ".irp i,0,1,2,3,4,5,6,7\n",
-            "ldr q16, [x0, #(\\o + \\i * 16)]\n",
-            "fadd v\\i\\().2d, v\\i\\().2d, v16.2d\n",
-            ".endr\n",
-            ".endr"
-        ),
+        concat!(eight_vectors!("0"), eight_vectors!("128"), eight_vectors!("256"), eight_vectors!("384")),
         ".irp i,1,2,3,4,5,6,7\nfadd v0.2d, v0.2d, v\\i\\().2d\n.endr\nfaddp d0, v0.2d"
     );
 }
