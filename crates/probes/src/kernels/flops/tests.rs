@@ -15,7 +15,9 @@ fn every_lane_holds_what_that_many_operations_come_to() {
             }
             let of = |lanes: fn() -> u64| lanes() as usize;
             let (expected, lanes) = ((kernel.single.expected)(turns), of(kernel.single.lanes));
-            assert!(single[..lanes].iter().all(|&x| x == expected), "{} f32: {single:?}, not {expected}", kernel.name);
+            // The sum of the accumulators is rounded at each step; double precision has room for all of their bits.
+            let is_right = |&x: &f32| (x / expected - 1.0).abs() < 1e-6;
+            assert!(single[..lanes].iter().all(is_right), "{} f32: {single:?}, not {expected}", kernel.name);
             let (expected, lanes) = ((kernel.double.expected)(turns), of(kernel.double.lanes));
             assert!(double[..lanes].iter().all(|&x| x == expected), "{} f64: {double:?}, not {expected}", kernel.name);
             if kernel.name != "scalar" {
