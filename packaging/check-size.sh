@@ -16,9 +16,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # machine adds to it; for crates a few, since one more is always somebody's choice.
 MOST_BYTES=${MOST_BYTES:-12000000}
 MOST_LIST_MS=${MOST_LIST_MS:-20}
-MOST_LIST_KIB=${MOST_LIST_KIB:-7168}
-MOST_RUN_KIB=${MOST_RUN_KIB:-10752}
-MOST_CRATES=${MOST_CRATES:-64}
+MOST_LIST_KIB=${MOST_LIST_KIB:-9216}
+MOST_RUN_KIB=${MOST_RUN_KIB:-15360}
+MOST_CRATES=${MOST_CRATES:-68}
 # Starts of which the median counts.
 STARTS=50
 
