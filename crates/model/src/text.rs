@@ -23,6 +23,16 @@ pub struct Text<S = &'static str> {
     pub zh: S,
 }
 
+impl Text {
+    /// The text in `lang`, of one that lives as long as the program.
+    pub const fn say(self, lang: Lang) -> &'static str {
+        match lang {
+            Lang::En => self.en,
+            Lang::Zh => self.zh,
+        }
+    }
+}
+
 impl<S: AsRef<str>> Text<S> {
     /// The text in `lang`.
     pub fn get(&self, lang: Lang) -> &str {

@@ -103,12 +103,7 @@ fn write(table: &Table, runs: &[Row], options: &RenderOptions) -> String {
 }
 
 fn head_of(head: Text, lang: Lang) -> Vec<&'static str> {
-    match lang {
-        Lang::En => head.en,
-        Lang::Zh => head.zh,
-    }
-    .lines()
-    .collect()
+    head.say(lang).lines().collect()
 }
 
 /// The host's name; an imported run tells that it is one.

@@ -22,14 +22,6 @@ pub(crate) const NOT_COMPARABLE: Text = Text { en: "NOT COMPARABLE", zh: "不可
 pub(crate) const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
 pub(crate) const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
 
-/// The text in one of the languages.
-pub(crate) fn say(text: Text, lang: Lang) -> &'static str {
-    match lang {
-        Lang::En => text.en,
-        Lang::Zh => text.zh,
-    }
-}
-
 pub(crate) const fn verdict_word(verdict: Verdict) -> Text {
     match verdict {
         Verdict::Slower => Text { en: "slower", zh: "变慢" },
@@ -79,7 +71,7 @@ fn profile(profile: hostmark_model::Profile, lang: Lang) -> String {
         hostmark_model::Profile::Standard => Text { en: "standard profile", zh: "标准档" },
         hostmark_model::Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
     };
-    say(word, lang).to_owned()
+    word.say(lang).to_owned()
 }
 
 /// The cases of a table, the greatest changes first; how many without a difference are left out.
@@ -174,7 +166,7 @@ pub(crate) fn summary(against: &Against, lang: Lang) -> String {
         (counts.not_comparable, Verdict::NotComparable),
     ];
     let is_told = |(count, verdict): &&(usize, Verdict)| *count > 0 || *verdict != Verdict::Changed;
-    let one = |(count, verdict): &(usize, Verdict)| format!("{count} {}", say(verdict_word(*verdict), lang));
+    let one = |(count, verdict): &(usize, Verdict)| format!("{count} {}", verdict_word(*verdict).say(lang));
     all.iter().filter(is_told).map(one).collect::<Vec<_>>().join(if lang == Lang::Zh { "，" } else { ", " })
 }
 

@@ -22,13 +22,6 @@ const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
 const NO_CASES: Text = Text { en: "No case was measured.", zh: "没有测得任何用例。" };
 const NO_INTERVAL: Text = Text { en: "none", zh: "无" };
 
-fn say(text: Text, lang: Lang) -> &'static str {
-    match lang {
-        Lang::En => text.en,
-        Lang::Zh => text.zh,
-    }
-}
-
 /// The whole document; it ends with a line break, and nothing of the run's own texts is taken for markup.
 pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
@@ -40,10 +33,10 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     }
     findings(run, lang, &mut out);
     if run.cases.is_empty() {
-        let _ = writeln!(out, "{}", say(NO_CASES, lang));
+        let _ = writeln!(out, "{}", NO_CASES.say(lang));
     }
     let probe = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe);
-    let section = |case: &CaseRecord| probe(case).map_or(say(OTHER, lang), |probe| probe.section.get(lang));
+    let section = |case: &CaseRecord| probe(case).map_or(OTHER.say(lang), |probe| probe.section.get(lang));
     let mut sections: Vec<(&str, Vec<&CaseRecord>)> = Vec::new();
     for case in &run.cases {
         let name = section(case);
@@ -55,7 +48,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let varied = varied(run);
     for (name, cases) in sections {
         let _ = writeln!(out, "\n## {}\n", safe(name));
-        let heads = [CASE, MEDIAN, INTERVAL, SAMPLES, REMARKS].map(|head| say(head, lang));
+        let heads = [CASE, MEDIAN, INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
         let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
         for case in cases {
             row(&varied, probe(case), case, options, &mut out);
@@ -93,7 +86,7 @@ fn findings(run: &Run, lang: Lang, out: &mut String) {
     if findings.is_empty() {
         return;
     }
-    let _ = writeln!(out, "## {}\n", say(FINDINGS, lang));
+    let _ = writeln!(out, "## {}\n", FINDINGS.say(lang));
     for (index, finding) in findings.iter().enumerate() {
         let _ = writeln!(out, "{}. {}", index + 1, safe(finding.text.get(lang)));
         if let Some(cure) = &finding.cure {
@@ -125,16 +118,16 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     let measured = match &case.outcome {
         Outcome::Measured(measured) => measured,
         Outcome::Skipped { reason } => {
-            let _ = writeln!(out, "| {label} | {}{} | | | |", say(SKIPPED, lang), safe(reason));
+            let _ = writeln!(out, "| {label} | {}{} | | | |", SKIPPED.say(lang), safe(reason));
             return;
         }
         Outcome::Failed { reason } => {
-            let _ = writeln!(out, "| {label} | {}{} | | | |", say(FAILED, lang), safe(reason));
+            let _ = writeln!(out, "| {label} | {}{} | | | |", FAILED.say(lang), safe(reason));
             return;
         }
     };
     let (unit, estimate) = (probe.map_or(Unit::Ratio, |probe| probe.unit), &measured.estimate);
-    let interval = low_high(estimate, unit).unwrap_or_else(|| say(NO_INTERVAL, lang).to_owned());
+    let interval = low_high(estimate, unit).unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
     let mut remarks: Vec<String> = Vec::new();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if let Some(known) = measured.also.get(&also.name) {

@@ -1,6 +1,6 @@
 //! Comparisons as markdown, for a report or a pull request.
 
-use hostmark_model::Lang;
+use hostmark_model::{Lang, Text};
 
 use super as words;
 use super::super::RenderOptions;
@@ -21,7 +21,7 @@ pub(crate) fn comparison(comparison: &Comparison, options: &RenderOptions) -> St
 
 fn one(base: &Side, against: &Against, options: &RenderOptions, out: &mut String) {
     let lang = options.lang;
-    let say = |text| words::say(text, lang);
+    let say = |text: Text| text.say(lang);
     let colon = if lang == Lang::Zh { "：" } else { ": " };
     let title = match lang {
         Lang::En => format!("## {} against {}", plain(&against.side.name), plain(&base.name)),
@@ -49,7 +49,7 @@ fn one(base: &Side, against: &Against, options: &RenderOptions, out: &mut String
 
 fn differs(against: &Against, options: &RenderOptions, out: &mut String) {
     let lang = options.lang;
-    let say = |text| words::say(text, lang);
+    let say = |text: Text| text.say(lang);
     line(out, "");
     let same = against.same;
     let remark = match lang {
@@ -79,11 +79,11 @@ fn cases(against: &Against, options: &RenderOptions, out: &mut String) {
     let lang = options.lang;
     let (shown, left_out) = words::shown(against, options.verbose);
     line(out, "");
-    line(out, &format!("### {}", words::say(words::CASES, lang)));
+    line(out, &format!("### {}", words::CASES.say(lang)));
     if !shown.is_empty() {
         line(out, "");
         let headers = [words::CASE, words::BASE, words::NEW, words::CHANGE, words::INTERVAL, words::VERDICT];
-        let headers = headers.map(|text| words::say(text, lang));
+        let headers = headers.map(|text| text.say(lang));
         line(out, &format!("| {} |", headers.join(" | ")));
         line(out, "|---|--:|--:|--:|--:|---|");
     }
@@ -106,7 +106,7 @@ fn row(case: &CaseComparison, options: &RenderOptions) -> String {
     let lang = options.lang;
     let [base, new] = words::values(case, lang);
     let [change, interval] = words::change(case);
-    let mut verdict = words::say(words::verdict_word(case.verdict), lang).to_owned();
+    let mut verdict = words::verdict_word(case.verdict).say(lang).to_owned();
     let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
     let grounds = words::grounds(case, lang).filter(|_| options.verbose);
     for remark in remarks.chain(grounds) {
@@ -124,7 +124,7 @@ fn not_comparable(against: &Against, options: &RenderOptions, out: &mut String) 
         return;
     }
     line(out, "");
-    line(out, &format!("### {}", words::say(words::NOT_COMPARABLE, lang)));
+    line(out, &format!("### {}", words::NOT_COMPARABLE.say(lang)));
     line(out, "");
     let colon = if lang == Lang::Zh { "：" } else { ": " };
     for (reason, cases) in groups {

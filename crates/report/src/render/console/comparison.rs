@@ -139,7 +139,7 @@ fn not_shown(page: &mut Page, count: usize) {
 }
 
 fn word(case: &CaseComparison, lang: Lang) -> &'static str {
-    words::say(words::verdict_word(case.verdict), lang)
+    words::verdict_word(case.verdict).say(lang)
 }
 
 /// Cases without a verdict, by their reason; those of which both sides have a value with their ratio.

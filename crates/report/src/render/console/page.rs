@@ -80,10 +80,7 @@ impl Page {
 
     /// The text in the page's language.
     pub(in crate::render) fn say(&self, text: Text) -> &'static str {
-        match self.options.lang {
-            hostmark_model::Lang::En => text.en,
-            hostmark_model::Lang::Zh => text.zh,
-        }
+        text.say(self.options.lang)
     }
 
     /// One line; what would stand beyond the width is cut, with `…` in its place.

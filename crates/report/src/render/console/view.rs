@@ -52,10 +52,7 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn say(&self, text: Text) -> &'static str {
-        match self.lang {
-            Lang::En => text.en,
-            Lang::Zh => text.zh,
-        }
+        text.say(self.lang)
     }
 
     /// Whether a flag is on so many cases that it says something about the run and nothing about a case.
