@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::mapping::Mapping;
 use super::memory::Pages;
-use super::{arch, checked};
+use super::signal::ThisThread;
 
 /// Signals handled.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
@@ -72,8 +72,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 pub struct Protected {
     page: Mapping,
     former: libc::sigaction,
-    process: usize,
-    thread: usize,
+    thread: ThisThread,
 }
 
 impl Protected {
@@ -96,10 +95,9 @@ impl Protected {
             PAGE.store(0, Ordering::SeqCst);
             return Err(io::Error::last_os_error());
         }
-        let thread = rustix::thread::gettid().as_raw_nonzero().get() as usize;
         // SAFETY: zeroed is a valid action, and the call filled it.
         let former = unsafe { former.assume_init() };
-        Ok(Protected { page, former, process: std::process::id() as usize, thread })
+        Ok(Protected { page, former, thread: ThisThread::new() })
     }
 
     /// Stores to the page: the fault becomes a signal, whose handler steps over the store.
@@ -111,20 +109,15 @@ impl Protected {
     /// Sends the same signal to the calling thread by tgkill(2): its handler has run when the call returns.
     #[inline(always)]
     pub fn send(&self) -> io::Result<()> {
-        self.tgkill(libc::SIGSEGV)
+        // SAFETY: it has a handler as long as self lives.
+        unsafe { self.thread.send(libc::SIGSEGV) }
     }
 
     /// The same call without a signal: only whether it might be sent is checked.
     #[inline(always)]
     pub fn send_nothing(&self) -> io::Result<()> {
-        self.tgkill(0)
-    }
-
-    #[inline(always)]
-    fn tgkill(&self, signal: libc::c_int) -> io::Result<()> {
-        // SAFETY: the signal is sent to this thread, and has a handler as long as self lives.
-        let sent = unsafe { arch::call(libc::SYS_tgkill, [self.process, self.thread, signal as usize, 0, 0, 0]) };
-        checked(sent).map(drop)
+        // SAFETY: it is signal 0.
+        unsafe { self.thread.send(0) }
     }
 
     /// Signals handled so far by this process.

@@ -16,7 +16,7 @@ extern "C" fn count(_: libc::c_int) {
 /// The kernel's own form of sigaction on 64-bit machines with a restorer in it: handler, flags, restorer, mask.
 type KernelAction = [usize; 4];
 /// Bytes of the kernel's signal mask.
-const MASK_BYTES: usize = 8;
+pub(super) const MASK_BYTES: usize = 8;
 
 /// Installs "ignore" for SIGUSR2 by rt_sigaction(2), and is told what was there. Nothing is ever sent to it.
 #[inline(always)]
@@ -28,12 +28,38 @@ pub fn install() -> io::Result<()> {
     checked(unsafe { arch::call(libc::SYS_rt_sigaction, arguments) }).map(drop)
 }
 
+/// The thread that made it, as tgkill(2) names it.
+#[derive(Debug)]
+pub(super) struct ThisThread {
+    process: usize,
+    thread: usize,
+}
+
+impl ThisThread {
+    pub(super) fn new() -> ThisThread {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get() as usize;
+        ThisThread { process: std::process::id() as usize, thread }
+    }
+
+    /// Sends a signal to the thread by tgkill(2): when that is the calling one, its handler has run when the call returns.
+    /// Of signal 0 nothing is sent; only whether it might be is looked at.
+    ///
+    /// # Safety
+    ///
+    /// The signal has a handler, or is 0.
+    #[inline(always)]
+    pub(super) unsafe fn send(&self, signal: libc::c_int) -> io::Result<()> {
+        // SAFETY: no pointer is given; what the signal does is the caller's promise.
+        let sent = unsafe { arch::call(libc::SYS_tgkill, [self.process, self.thread, signal as usize, 0, 0, 0]) };
+        checked(sent).map(drop)
+    }
+}
+
 /// A handler for SIGUSR1 that counts; the former one comes back on drop.
 #[derive(Debug)]
 pub struct Handled {
     former: libc::sigaction,
-    process: usize,
-    thread: usize,
+    thread: ThisThread,
 }
 
 impl Handled {
@@ -46,24 +72,21 @@ impl Handled {
         if unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut former) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let thread = rustix::thread::gettid().as_raw_nonzero().get() as usize;
-        Ok(Handled { former, process: std::process::id() as usize, thread })
+        Ok(Handled { former, thread: ThisThread::new() })
     }
 
     /// Sends the signal to the calling thread by tgkill(2): its handler has run when the call returns.
     #[inline(always)]
     pub fn send(&self) -> io::Result<()> {
-        // SAFETY: the signal is sent to this thread, and has a handler as long as self lives.
-        let sent =
-            unsafe { arch::call(libc::SYS_tgkill, [self.process, self.thread, libc::SIGUSR1 as usize, 0, 0, 0]) };
-        checked(sent).map(drop)
+        // SAFETY: it has a handler as long as self lives.
+        unsafe { self.thread.send(libc::SIGUSR1) }
     }
 
     /// Sends no signal by tgkill(2): what sending costs without a handler.
     #[inline(always)]
     pub fn send_nothing(&self) -> io::Result<()> {
-        // SAFETY: signal 0 is not sent; only whether it might be is looked at.
-        checked(unsafe { arch::call(libc::SYS_tgkill, [self.process, self.thread, 0, 0, 0, 0]) }).map(drop)
+        // SAFETY: it is signal 0.
+        unsafe { self.thread.send(0) }
     }
 
     /// Signals handled so far by this process.

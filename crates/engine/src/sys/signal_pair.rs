@@ -3,11 +3,9 @@
 use std::io;
 
 use super::peer::Peer;
-use super::signal::Handled;
+use super::signal::{Handled, MASK_BYTES};
 use super::{arch, checked, process};
 
-/// Bytes of the kernel's signal mask.
-const MASK_BYTES: usize = 8;
 /// SIGUSR1 in the kernel's signal mask.
 const THE_SIGNAL: u64 = 1 << (libc::SIGUSR1 - 1);
 

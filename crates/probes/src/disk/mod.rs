@@ -17,6 +17,17 @@ const BLOCK: Axis = Axis::size(
     "4096",
     Points::Listed { quick: &["4096"], standard: &["16384", "131072", "1048576"], thorough: &["65536"] },
 );
+/// The axes of requests past the cache; depth: how many are under way at a time.
+const REQUESTS: &[Axis] = &[
+    PATTERN,
+    BLOCK,
+    Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["64"] }),
+];
+/// How they are crossed.
+const CROSSED: &[Cross] = &[
+    Cross { from: Profile::Standard, axes: &["pattern", "block"] },
+    Cross { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
+];
 /// What the rate comes to in requests.
 const OPERATIONS: Quantity = Quantity {
     name: "operations",

@@ -61,15 +61,8 @@ pub static PROBE: Probe = Probe {
              is steady.",
         zh: "lmdd 按顺序一次读一块，除非另行指定都经过页缓存。这里绕过缓存，偏移随机，可同时有多个请求，并且不计入速率稳定之前的一段。",
     }),
-    axes: &[
-        super::PATTERN,
-        super::BLOCK,
-        Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["64"] }),
-    ],
-    cross: &[
-        Cross { from: Profile::Standard, axes: &["pattern", "block"] },
-        Cross { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
-    ],
+    axes: super::REQUESTS,
+    cross: super::CROSSED,
     limit: Limit::None,
     blocking: true,
     needs: &[],

@@ -50,15 +50,8 @@ pub static PROBE: Probe = Probe {
         en: "As of disk.read: lmdd writes in order through the page cache, and without sync measures memory.",
         zh: "同 disk.read：lmdd 经页缓存顺序写，不同步时测的是内存。",
     }),
-    axes: &[
-        super::PATTERN,
-        super::BLOCK,
-        Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["64"] }),
-    ],
-    cross: &[
-        Cross { from: Profile::Standard, axes: &["pattern", "block"] },
-        Cross { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
-    ],
+    axes: super::REQUESTS,
+    cross: super::CROSSED,
     limit: Limit::None,
     blocking: true,
     needs: &[],

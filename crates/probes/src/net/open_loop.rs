@@ -103,20 +103,20 @@ fn at_load(
 ) -> Result<()> {
     let load: f64 = case.param("load")?;
     let mut sent = 0_u8;
-    let mut exchange = |clock: &Clock| -> Result<Ticks> {
+    let mut exchange = |clock: &Clock| -> io::Result<Ticks> {
         sent = sent.wrapping_add(1);
-        send(sent).map_err(super::unanswered)?;
+        send(sent)?;
         let latest = clock.start().0 + clock.ticks(super::PATIENCE.as_nanos() as f64).0;
         let mut back = [0; 2];
         loop {
             match receive(&mut back) {
                 Ok(1) if back[0] == sent => return Ok(clock.end()),
-                Ok(0) => return Err(super::unanswered(io::ErrorKind::UnexpectedEof.into())),
-                Ok(_) => return Err(super::unanswered(super::wrong_answer())),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => return Err(super::wrong_answer()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock.start().0 < latest => {
                     std::hint::spin_loop();
                 }
-                Err(error) => return Err(super::unanswered(error)),
+                Err(error) => return Err(error),
             }
         }
     };
@@ -126,7 +126,7 @@ fn at_load(
             Some(pace) => pace,
             none => {
                 let start = clock.start();
-                (0..CLOSED).try_for_each(|_| exchange(clock).map(drop))?;
+                (0..CLOSED).try_for_each(|_| exchange(clock).map(drop)).map_err(super::unanswered)?;
                 let period_ns = clock.ns(clock.end().since(start)) / f64::from(CLOSED) * 100.0 / load;
                 rate = 1e9 / period_ns;
                 none.insert((clock.ticks(period_ns), clock.start()))
@@ -136,7 +136,7 @@ fn at_load(
         while clock.start() < *due {
             std::hint::spin_loop();
         }
-        Ok(exchange(clock)?.since(*due))
+        Ok(exchange(clock).map_err(super::unanswered)?.since(*due))
     })?;
     case.also(RATE.name, [rate])
 }
