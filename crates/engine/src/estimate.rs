@@ -38,6 +38,11 @@ struct RoundValues<'a> {
 }
 
 impl RoundValues<'_> {
+    /// Numbers of things are exact: none is a number as good as any.
+    fn is_told_by_the_clock(&self) -> bool {
+        self.noise.resolution_ns > 0.0
+    }
+
     fn is_mostly_tainted(&self) -> bool {
         let tainted = self.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count();
         2 * tainted > self.taints.len()
@@ -47,6 +52,15 @@ impl RoundValues<'_> {
     fn counting(&self, values: &[f64], leave_out: bool) -> Vec<f64> {
         let counts = |taint: u8| !leave_out || self.is_mostly_tainted() || !Taint(taint).is_tainted();
         values.iter().zip(self.taints).filter(|&(_, &taint)| counts(taint)).map(|(&value, _)| value).collect()
+    }
+}
+
+/// The clock's step as a share of what it times; what no clock told has none.
+fn relative(resolution_ns: f64, usual_ns: f64) -> f64 {
+    match (resolution_ns, usual_ns) {
+        (0.0, _) => 0.0,
+        (_, 0.0) => 1.0,
+        _ => resolution_ns / usual_ns.abs(),
     }
 }
 
@@ -66,7 +80,7 @@ fn round_values(round: &RoundResult) -> Option<RoundValues<'_>> {
         let usable = values.iter().all(|value| value.is_finite()) && taints.len() == values.len();
         usable.then(|| RoundValues {
             round,
-            relative_resolution: if usual_ns == 0.0 { 1.0 } else { noise.resolution_ns / usual_ns.abs() },
+            relative_resolution: relative(noise.resolution_ns, usual_ns),
             noise: noise.clone(),
             values,
             taints,
@@ -186,7 +200,7 @@ fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better,
     let values: Vec<Vec<f64>> = histograms().filter_map(of_round).collect();
     let usual = stats::median(&values.concat()).filter(|_| percentile.is_told_by(count))?;
     let resolution_ns = rounds.iter().map(|round| round.noise.resolution_ns).fold(0.0, f64::max);
-    let relative_resolution = if usual == 0.0 { 1.0 } else { resolution_ns / usual };
+    let relative_resolution = relative(resolution_ns, usual);
     Some(estimate(&values, relative_resolution, better, seed))
 }
 
@@ -258,7 +272,7 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     }
     if relative_resolution >= 1.0 {
         flag(FlagKind::UnderResolution, "a sample is shorter than the clock's smallest step".into());
-    } else if estimate.median <= 0.0 {
+    } else if estimate.median <= 0.0 && rounds.iter().any(RoundValues::is_told_by_the_clock) {
         flag(FlagKind::UnderResolution, "the value does not stand out from the noise".into());
     }
     let mostly = rounds.iter().filter(|round| round.is_mostly_tainted()).count();

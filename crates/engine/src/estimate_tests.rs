@@ -192,6 +192,13 @@ fn an_interval_is_no_narrower_than_the_clock() {
 }
 
 #[test]
+fn none_is_a_number_of_things_as_good_as_any() {
+    let counted = |values: &[f64]| Given { noise: RoundNoise { resolution_ns: 0.0, ..quiet() }, ..given(values) };
+    let none = measured(vec![counted(&[0.0]), counted(&[0.0, 0.0]), counted(&[0.0])]);
+    assert_eq!((kinds(&none), none.estimate.median, none.estimate.ci_high), (vec![], 0.0, Some(0.0)));
+}
+
+#[test]
 fn what_the_clock_cannot_tell_apart_is_said() {
     let under = measured(vec![given(&[0.05]), given(&[0.05]), given(&[0.05])]);
     assert_eq!(kinds(&under), [FlagKind::UnderResolution]);

@@ -82,9 +82,10 @@ pub fn log_t(round_medians: &[f64], resolution: f64) -> Option<Interval> {
     }
     let estimate = order::median(round_medians)?;
     let logarithmic = || {
-        let logarithms: Vec<f64> = round_medians.iter().map(|value| value.ln()).collect();
+        // Of multiples of the estimate, so that equal medians give their own value for both ends, to the last bit.
+        let logarithms: Vec<f64> = round_medians.iter().map(|value| (value / estimate).ln()).collect();
         let (low, high) = t_interval(&logarithms)?;
-        let (low, high) = (low.exp(), high.exp());
+        let (low, high) = (estimate * low.exp(), estimate * high.exp());
         // Logarithms of nothing, or a spread beyond the range of floating point.
         (low.is_finite() && high.is_finite()).then_some(Interval { low, high, method: Method::LogT })
     };
@@ -110,6 +111,14 @@ fn t_interval(values: &[f64]) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn equal_medians_give_an_interval_of_no_width() {
+        for value in [64.0, 8.0, 0.1, 3e9, 1e-300, 0.0, -7.0] {
+            let interval = log_t(&[value; 5], 0.0).unwrap();
+            assert_eq!((interval.low, interval.high), (value, value));
+        }
+    }
 
     #[test]
     fn too_few_rounds_give_no_interval() {

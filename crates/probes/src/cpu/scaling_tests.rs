@@ -58,6 +58,15 @@ fn copies_that_do_not_slow_down_scale_perfectly() {
 }
 
 #[test]
+fn disturbed_samples_of_the_copies_are_not_its_own() {
+    let mut many = call("2", &[100.0; 3]);
+    let Outcome::Measured(measured) = &mut many.outcome else { unreachable!("a measured case") };
+    (measured.noise.tainted, measured.noise.left_out) = (9, 4);
+    let records = derived(&[call("1", &[100.0; 3]), many]);
+    assert_eq!(records[0].measured().unwrap().noise, Noise::default());
+}
+
+#[test]
 fn a_rate_scales_by_what_each_copy_still_does() {
     let sieve = |copies: &str, rate: f64| case("cpu.sieve", &[("threads", "1"), ("copies", copies)], &[rate; 3]);
     let threads = case("cpu.sieve", &[("threads", "2"), ("copies", "1")], &[1900.0; 3]);
