@@ -145,6 +145,42 @@ fn a_narrow_page_is_no_wider_than_the_screen_and_hostile_text_runs_nothing() {
 }
 
 #[test]
+fn what_is_open_is_printed_on_white_and_no_column_cuts_a_word() {
+    let Some(program) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), &[thorough::with_charts(synthetic::plausible(), 4)]);
+    // A sheet of A4 between its margins.
+    let mut browser = Browser::start(&program, 703, 1000);
+    browser.open(&file);
+    browser.eval("document.getElementById('t-dark').click()");
+    browser.eval("document.querySelector('article details.explain').open = true");
+    browser.call("Emulation.setEmulatedMedia", serde_json::json!({"media": "print"}));
+    let shown = |what: &str| {
+        format!("[...document.querySelectorAll('{what}')].filter(e => e.getBoundingClientRect().height > 0).length")
+    };
+    for (what, least) in [("nav, .switches, #tip", 0), ("article details", 1), ("#charts svg.chart", 7)] {
+        let all = browser.eval(&shown(what)).as_u64();
+        let is_right = if what.starts_with('#') { all >= Some(least) } else { all == Some(least) };
+        assert!(is_right, "{what}: {all:?}");
+    }
+    let ground = browser.eval("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)");
+    assert!(ground[0].as_f64().unwrap() > 200.0, "{ground}");
+    // The longest word of a heading stands on one line: its width alone is no more than its cell's.
+    let cut = browser.eval(
+        "(() => { const range = document.createRange(), cut = []; \
+         for (const text of document.querySelectorAll('.values thead th')) { \
+           const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT); \
+           for (let node = walker.nextNode(); node; node = walker.nextNode()) \
+             for (const word of node.data.matchAll(/\\S+/g)) { \
+               range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length); \
+               if (range.getClientRects().length > 1) cut.push(word[0]); } } \
+         return cut; })()",
+    );
+    assert_eq!(cut, serde_json::json!([]));
+    assert!(browser.eval("document.documentElement.scrollWidth").as_u64().unwrap() <= 703);
+}
+
+#[test]
 fn the_largest_page_opens_at_once() {
     let Some(program) = chromium() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -110,10 +110,18 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
 }
 
 fn entry(out: &mut Xml, run: &Run, estimate: &Estimate, raw: &[f64]) {
-    let raw: Vec<String> = raw.iter().map(f64::to_string).collect();
+    let raw: Vec<String> = raw.iter().map(|&value| number(value)).collect();
     out.leaf("Identifier", identifier(run));
-    out.leaf("Value", &estimate.median.to_string());
+    out.leaf("Value", &number(estimate.median));
     out.leaf("RawString", &raw.join(":"));
+}
+
+/// Six significant digits, all digits before the point kept: viewers show a value as it stands.
+fn number(value: f64) -> String {
+    let digits = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    let places = (5.0 - digits).clamp(0.0, 30.0) as usize;
+    let text = format!("{value:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// The system's name, which ties entries to it.
@@ -182,4 +190,26 @@ fn software(host: &HostFacts) -> String {
         facts.push(format!("System Layer: {hypervisor}"));
     }
     facts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn six_digits_of_a_value_stand_and_none_before_its_point_is_lost() {
+        for (value, text) in [
+            (9.884236785217114, "9.88424"),
+            (3075171488.250621, "3075171488"),
+            (0.5399182068465388, "0.539918"),
+            (1.23456789e-7, "0.000000123457"),
+            (1527.0, "1527"),
+            (64.0, "64"),
+            (1200.0, "1200"),
+            (-2.5, "-2.5"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
 }

@@ -79,10 +79,4 @@
     });
   }
   addEventListener("scroll", hide, { passive: true });
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
-    for (const one of opened) one.open = true;
-  });
-  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
 })();
