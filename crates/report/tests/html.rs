@@ -192,6 +192,24 @@ fn several_runs_stand_beside_each_other() {
 }
 
 #[test]
+fn what_all_hosts_report_of_their_caches_is_marked_in_the_latency_of_several_runs() {
+    let mut other = synthetic::plausible();
+    let latency = |runs: &[Run]| {
+        let page = page(runs);
+        page.split_once("Memory latency by size").unwrap().1.split_once("</figure>").unwrap().0.to_owned()
+    };
+    let alike = latency(&[synthetic::plausible(), other.clone()]);
+    let l2 = other.host.caches.iter().find(|cache| cache.level == 2).unwrap().size_bytes;
+    let told = |bytes: u64| format!("L2: reported {}", hostmark_model::size_text(bytes));
+    assert!(alike.contains(&told(l2)) && alike.contains("by what all these hosts report"), "{alike}");
+    for cache in other.host.caches.iter_mut().filter(|cache| cache.level == 2) {
+        cache.size_bytes *= 2;
+    }
+    let apart = latency(&[synthetic::plausible(), other]);
+    assert!(!apart.contains(&told(l2)) && !apart.contains(&told(2 * l2)));
+}
+
+#[test]
 fn a_comparison_is_a_forest_plot_and_a_table_of_every_case() {
     let side = |name: &str, factor: f64| {
         let near = |id: &str, value: f64| made::rounds(id, &[value * 0.999, value, value * 1.0012]);

@@ -36,6 +36,7 @@ pub(super) struct Page {
     sections: Vec<Section>,
     cases: usize,
     most_samples: usize,
+    most_strips: usize,
 }
 
 /// One side against another.
@@ -143,6 +144,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         cases: runs.probes.iter().map(|probe| probe.cases.len()).sum(),
         sections,
         most_samples: MOST_SAMPLES,
+        most_strips: MOST_STRIPS,
     }
 }
 
@@ -165,6 +167,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         cases: comparison.new.iter().map(|against| against.cases.len()).sum(),
         sections: Vec::new(),
         most_samples: MOST_SAMPLES,
+        most_strips: MOST_STRIPS,
     }
 }
 

@@ -20,9 +20,18 @@ fn draw(runs: &Runs) -> Vec<Figure> {
     let series = series_along(runs, probe, &Along { axis: "size", least: 3, but: &[] });
     let (borders, beyond) = match runs.all {
         [run] => borders(run),
-        _ => (Vec::new(), None),
+        all => (reported_alike(all), None),
     };
-    let marks_levels = !borders.is_empty();
+    let note = (!borders.is_empty()).then(|| match runs.all {
+        [_] => title(
+            "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports.",
+            "竖实线：实测的各级边界；竖点线：主机标称的边界。",
+        ),
+        _ => title(
+            "Dotted verticals: where a level ends by what all these hosts report.",
+            "竖点线：这些主机共同标称的各级边界。",
+        ),
+    });
     let line = Line {
         x_title: title("size of the buffer", "缓冲区大小"),
         y_title: title("latency of a load", "加载延迟"),
@@ -33,14 +42,22 @@ fn draw(runs: &Runs) -> Vec<Figure> {
         beyond,
     };
     let Some(chart) = line.draw() else { return Vec::new() };
-    let note = marks_levels.then(|| {
-        title(
-            "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports.",
-            "竖实线：实测的各级边界；竖点线：主机标称的边界。",
-        )
-    });
     let probes = vec![LATENCY.to_owned(), HIERARCHY.to_owned()];
     vec![Figure { title: title("Memory latency by size", "各大小的内存延迟"), note, chart, probes }]
+}
+
+/// Where levels end by what every host reports; none where one reports another size than the others.
+fn reported_alike(runs: &[Run]) -> Vec<Border> {
+    let alike = |level: &Level| -> Option<Border> {
+        let mut sizes = runs.iter().map(|run| level.reported(run).map(|cache| cache.size_bytes));
+        let bytes = sizes.next()??;
+        let reading = each(|lang| {
+            let word = if lang == hostmark_model::Lang::Zh { "标称" } else { "reported" };
+            format!("{}: {word} {}", level.name, value(bytes as f64, Unit::Bytes, lang))
+        });
+        sizes.all(|size| size == Some(bytes)).then_some(Border { at: bytes as f64, name: None, reading })
+    };
+    LEVELS.iter().filter_map(alike).collect()
 }
 
 /// Where levels end, ascending, and what lies behind the last one.
