@@ -7,6 +7,7 @@ use rustix::fd::AsRawFd;
 pub use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
+use super::content::Content;
 use super::{arch, checked};
 
 /// Opens an existing file.
@@ -62,16 +63,15 @@ pub fn unnamed(directory: &Path) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Writes `bytes` of varying data, none of it zero, from the file's start on.
+/// Writes `bytes` from the file's start on, no two sectors alike ([`Content`]).
 pub fn fill(file: &OwnedFd, bytes: u64) -> io::Result<()> {
     const BLOCK: usize = 1 << 20;
-    let words = (0..BLOCK / 8).map(|word| (word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let mut block: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
+    let mut content = Content::new()?;
+    let mut block = content.bytes(BLOCK);
     let mut done = 0;
     while done < bytes {
         let length = BLOCK.min(usize::try_from(bytes - done).unwrap_or(BLOCK));
-        // No two blocks are alike.
-        block[..8].copy_from_slice(&(done | 1).to_ne_bytes());
+        content.renew(&mut block[..length]);
         write_at(file, done, &block[..length])?;
         done += length as u64;
     }

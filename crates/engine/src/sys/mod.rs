@@ -4,6 +4,7 @@ pub mod affinity;
 pub mod byte_ring;
 pub mod clocks;
 pub mod command;
+pub mod content;
 pub mod context;
 pub mod counters;
 pub mod cpu_time;

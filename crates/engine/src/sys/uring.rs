@@ -44,15 +44,20 @@ impl Ring {
         self.blocks.bytes().len() / self.block_bytes
     }
 
+    /// The memory of `slot`, of which no request may be under way.
+    pub fn block_mut(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.blocks.bytes_mut()[slot * self.block_bytes..][..self.block_bytes]
+    }
+
     /// Hands the kernel a request of one block at `offset` of the file, in the memory of `slot`, of which no other may be
     /// under way. It is on its way when the call returns.
     pub fn submit(&mut self, slot: usize, direction: Direction, offset: u64) -> io::Result<()> {
-        let memory = &mut self.blocks.bytes_mut()[slot * self.block_bytes..][..self.block_bytes];
+        let address = self.block_mut(slot).as_mut_ptr() as u64;
         let submission = Submission {
             opcode: if direction == Direction::Read { OP_READ } else { OP_WRITE },
             file: self.file.as_raw_fd(),
             offset,
-            address: memory.as_mut_ptr() as u64,
+            address,
             length: self.block_bytes as u32,
             name: slot as u64,
             ..Submission::default()

@@ -6,19 +6,19 @@ use sys::files;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Append + fdatasync", zh: "追加并 fdatasync" },
-    revision: 2,
+    revision: 3,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999],
     explain: Explain {
         what: Text {
-            en: "A record of `block` bytes is written behind the last one by pwrite, and fdatasync waits until it is on the device. Every pair of \
+            en: "A record of `block` random bytes, no two alike, is written behind the last one by pwrite, and fdatasync waits until it is on the device. Every pair of \
                  calls goes into a histogram; the write, into the page cache, is 3 to 8 µs of it. The file is a scratch file without a name, in \
                  the directory that --scratch names, whose filesystem is noted. space says what the file has before the write: \
                  preallocated, 64 MiB from fallocate in which nothing was written yet, as etcd prepares each segment of its log (and fio a file \
                  that it makes itself); growing, nothing, so that each record changes the file's length; written, blocks of an earlier turn, as a \
                  log that uses its files again (PostgreSQL, InnoDB). After 64 MiB the file starts anew, untimed.",
-            zh: "用 pwrite 把 `block` 字节的记录写在上一条之后，再由 fdatasync 等待它写到设备。每一对调用都计入直方图；其中写入页缓存占 3 到 8 µs。文件是无名临时文件，\
+            zh: "用 pwrite 把 `block` 字节的随机记录（各不相同）写在上一条之后，再由 fdatasync 等待它写到设备。每一对调用都计入直方图；其中写入页缓存占 3 到 8 µs。文件是无名临时文件，\
                  位于 --scratch 所指的目录，其文件系统会记录。space 表示写之前文件已有什么：preallocated 为 fallocate 预分配、尚未写过的 64 MiB，etcd 就这样准备日志的每一段（fio \
                  自己创建文件时也如此）；growing 为什么都没有，每条记录都改变文件长度；written 为上一遍写过的块，如重复使用文件的日志（PostgreSQL、InnoDB）。\
                  到 64 MiB 后重新开始，不计时。",
@@ -85,7 +85,8 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 fn measure(case: &mut Case) -> Result<()> {
     let block: u64 = case.param("block")?;
     let space: String = case.param("space")?;
-    let record = vec![b'x'; usize::try_from(block).map_err(Stop::skipped)?];
+    let mut content = sys::content::Content::new()?;
+    let mut record = content.bytes(usize::try_from(block).map_err(Stop::skipped)?);
     let file = match space.as_str() {
         "written" => crate::place::on_device(case, SEGMENT_BYTES.max(block))?,
         _ => {
@@ -111,6 +112,7 @@ fn measure(case: &mut Case) -> Result<()> {
             begin()?;
             end = 0;
         }
+        content.renew(&mut record);
         let start = clock.start();
         files::write_at(&file, end, &record)?;
         files::sync_data(&file)?;

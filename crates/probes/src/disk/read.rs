@@ -9,17 +9,17 @@ use sys::uring::Direction;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read", zh: "磁盘读" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999],
     explain: Explain {
         what: Text {
-            en: "Reads past the page cache (O_DIRECT) of `block` bytes from a scratch file of 64 MiB without a name, in the directory that --scratch names. \
+            en: "Reads past the page cache (O_DIRECT) of `block` bytes from a scratch file of 64 MiB random data without a name, in the directory that --scratch names. \
                  depth requests are under way at a time, through io_uring; one that is done is followed by the next at once. Offsets are random \
                  (pattern=random) or in order. Measuring begins when the rates of five slices of 10 ms lie within 10 % of their mean; whether and \
                  when is noted. Percentiles are of each request, from its submission until it was seen to be done.",
-            zh: "绕过页缓存（O_DIRECT），从 --scratch 所指目录中一个无名的 64 MiB 临时文件读取，每次 `block` 字节。经 io_uring 保持 depth 个请求同时在途，完成一个立即提交下一个。\
+            zh: "绕过页缓存（O_DIRECT），从 --scratch 所指目录中一个内容随机的 64 MiB 无名临时文件读取，每次 `block` 字节。经 io_uring 保持 depth 个请求同时在途，完成一个立即提交下一个。\
                  偏移随机（pattern=random）或按顺序。连续五个 10 ms 时间片的速率都在其均值的 10 % 以内后才开始测量；是否及何时达到会记录。\
                  分位数针对每个请求，从提交到看见其完成。",
         },

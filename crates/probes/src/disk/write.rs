@@ -6,15 +6,15 @@ use sys::uring::Direction;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk write", zh: "磁盘写" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999],
     explain: Explain {
         what: Text {
             en: "As disk.read, but writes: past the page cache (O_DIRECT) over blocks that the 64 MiB scratch file already has, so that nothing is allocated. \
-                 No flush is asked for: a request is done when the device says so, which may hold it in a buffer (disk.fsync asks for more).",
-            zh: "与 disk.read 相同，但为写：绕过页缓存（O_DIRECT），覆盖 64 MiB 临时文件已有的块，因此不分配空间。不要求刷新：设备说完成即完成，\
+                 The data are random and no two blocks alike: nothing on the way can compress them or find them again. No flush is asked for: a request is done when the device says so, which may hold it in a buffer (disk.fsync asks for more).",
+            zh: "与 disk.read 相同，但为写：绕过页缓存（O_DIRECT），覆盖 64 MiB 临时文件已有的块，因此不分配空间。数据随机，且没有两块相同，沿途无法压缩或去重。不要求刷新：设备说完成即完成，\
                  数据可能还在其缓冲中（disk.fsync 要求更多）。",
         },
         why: Text {
