@@ -19,8 +19,8 @@ impl Sampler<'_> {
         whole: &mut dyn FnMut(u64) -> Result<()>,
         part: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Differences> {
-        let (of_whole, _) = self.find_iterations(hint, whole)?;
-        let (of_part, _) = self.find_iterations(None, part)?;
+        let of_whole = self.find_confirmed(hint, whole)?;
+        let of_part = self.find_confirmed(None, part)?;
         let samples = Samples { learned: of_whole, is_time: true, ..Samples::default() };
         let mut taken = Differences { samples, whole_ns: Vec::new(), part_ns: Vec::new() };
         let begin = self.clock.start();

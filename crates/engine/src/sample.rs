@@ -24,6 +24,12 @@ const LEAST_SAMPLES: usize = 3;
 const MOST_SAMPLES: usize = 1000;
 /// Bodies timed at most while the number of iterations is sought: one whose time jumps with its length never fits.
 const MOST_TURNS: usize = 64;
+/// Samples that are looked at, and how short one may be as a share of the length that was sought: what was timed to find that
+/// length was else the cost of a first time, as of pages that a child had still to be given.
+const LOOKED_AT: usize = 3;
+const FAR_TOO_SHORT: f64 = 0.25;
+/// How often a length is sought anew: one whose time jumps never fits.
+const MOST_SOUGHT: usize = 16;
 /// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
 const MOST_ITERATIONS: u64 = 1 << 40;
 /// A run delay over this share of a sample marks it.
@@ -149,11 +155,18 @@ impl Sampler<'_> {
         body: &mut Body<'_>,
         then: &mut dyn FnMut(&mut Body<'_>, u64) -> Result<()>,
     ) -> Result<Samples> {
-        let (iterations, sample_ns) = self.find_iterations(hint, body)?;
+        let (mut iterations, mut sample_ns) = self.find_iterations(hint, body)?;
         let mut samples = Samples { learned: iterations, is_time: true, ..Samples::default() };
-        let begin = self.clock.start();
+        let (begin, mut sought) = (self.clock.start(), 1);
         while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
             self.one(iterations, body, &mut samples)?;
+            let last_ns = samples.spent_ns.last().copied().unwrap_or(0.0);
+            if self.is_far_too_short(last_ns, samples.ns.len()) && sought < MOST_SOUGHT {
+                (iterations, sample_ns) = self.lengthened(2 * iterations, body)?;
+                samples = Samples { learned: iterations, is_time: true, ..Samples::default() };
+                sought += 1;
+                continue;
+            }
             if let Some(core) = self.core.as_deref_mut() {
                 core.look(self.clock);
             }
@@ -166,6 +179,11 @@ impl Sampler<'_> {
     pub(crate) fn is_enough(&self, spent_ns: f64, sample_ns: f64, taken: usize) -> bool {
         let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
         taken >= MOST_SAMPLES || (spent_ns >= self.budget_ns && taken >= least)
+    }
+
+    /// Whether the sample number `nth`, from 1, tells that its length was found by the cost of a first time.
+    fn is_far_too_short(&self, ns: f64, nth: usize) -> bool {
+        nth <= LOOKED_AT && ns < FAR_TOO_SHORT * self.target_ns()
     }
 
     /// One sample: the short length, then the long one, and the difference of the two.
@@ -199,14 +217,31 @@ impl Sampler<'_> {
         body: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<(u64, f64)> {
         let target_ns = self.target_ns();
-        let mut iterations = hint.unwrap_or(1).max(1);
-        if hint.is_some() {
-            let ns = self.timed(iterations, body)?;
-            if (iterations == 1 && ns >= target_ns) || (0.5 * target_ns..2.0 * target_ns).contains(&ns) {
-                return Ok((iterations, ns));
+        if let Some(hint) = hint.filter(|&hint| hint > 0) {
+            let ns = self.timed(hint, body)?;
+            if (hint == 1 && ns >= target_ns) || (0.5 * target_ns..2.0 * target_ns).contains(&ns) {
+                return Ok((hint, ns));
             }
-            iterations = 1;
         }
+        self.lengthened(1, body)
+    }
+
+    /// How many iterations make a sample, by two looks: the first may have met the cost of a first time.
+    pub(crate) fn find_confirmed(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
+        let (mut iterations, _) = self.find_iterations(hint, body)?;
+        for _ in 0..MOST_SOUGHT {
+            let ns = self.timed(iterations, body)?;
+            if !self.is_far_too_short(ns, 1) {
+                break;
+            }
+            (iterations, _) = self.lengthened(2 * iterations, body)?;
+        }
+        Ok(iterations)
+    }
+
+    /// How many iterations make a sample, and how long it is, with `least` iterations in the first turn.
+    fn lengthened(&self, least: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, f64)> {
+        let (target_ns, mut iterations) = (self.target_ns(), least);
         for _ in 0..MOST_TURNS {
             let ns = self.timed(iterations, body)?;
             if ns < 0.5 * target_ns {

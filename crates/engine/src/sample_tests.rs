@@ -50,6 +50,47 @@ fn an_operation_longer_than_a_sample_is_timed_alone() {
 }
 
 #[test]
+fn the_cost_of_a_first_time_does_not_make_the_samples_short() {
+    for hint in [None, Some(1)] {
+        // Of 1000 ns each, after two that took over ten samples' time, as where a child had still to be given its pages.
+        for slow in [1, 2, 3] {
+            let fake = FakeClock::new(20);
+            let clock = Clock::Fake(fake.clone());
+            let mut calls = 0;
+            let mut body = |n: u64| {
+                calls += 1;
+                fake.advance(n * 1000 + if calls <= slow { 5_000_000 } else { 0 });
+                Ok(())
+            };
+            let samples = sampler(&clock, &Witness::Blind, 40e6).take(hint, &mut body).unwrap();
+            assert!(
+                samples.learned > 100 && samples.iterations.iter().all(|&n| n > 100),
+                "{hint:?} {slow} {samples:?}"
+            );
+            assert!(samples.ns.iter().zip(&samples.iterations).all(|(ns, &n)| ns / n as f64 == 1000.0));
+        }
+    }
+}
+
+#[test]
+fn the_length_of_both_sides_of_a_difference_is_sought_anew() {
+    let fake = FakeClock::new(0);
+    let clock = Clock::Fake(fake.clone());
+    let slow = |op_ns: u64| {
+        let (fake, mut calls) = (fake.clone(), 0);
+        move |n: u64| {
+            calls += 1;
+            fake.advance(n * op_ns + if calls == 1 { 5_000_000 } else { 0 });
+            Ok(())
+        }
+    };
+    let (mut whole, mut part) = (slow(3000), slow(1000));
+    let taken = sampler(&clock, &Witness::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
+    assert!(taken.samples.learned > 30 && taken.samples.iterations.iter().all(|&n| n > 30));
+    assert!(taken.whole_ns.iter().all(|&ns| ns == 3000.0) && taken.part_ns.iter().all(|&ns| ns == 1000.0));
+}
+
+#[test]
 fn what_an_earlier_round_learned_is_used_when_it_still_fits() {
     let learned = take(3, 0, 20, None).learned;
     assert_eq!(take(3, 0, 20, Some(learned)).learned, learned);

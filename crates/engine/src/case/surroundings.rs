@@ -30,6 +30,12 @@ impl Case {
         self.order.cpus.iter().map(|&id| Cpu(id)).collect()
     }
 
+    /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None
+    /// where the run has no other.
+    pub fn other_cpu(&self) -> Option<Cpu> {
+        self.order.other_cpus.first().copied().map(Cpu)
+    }
+
     /// The words of the command that is to be measured; Skipped where none was given.
     pub fn command(&self) -> Result<Vec<String>> {
         match self.order.command.is_empty() {

@@ -22,6 +22,17 @@ pub fn keep_to_cpus(host: &mut HostFacts, list: &str) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// The run's CPUs but those of a case: those that share a cache with its first one before others, its siblings last.
+pub fn others(host: &HostFacts, cpus: &[usize]) -> Vec<usize> {
+    let Some(&first) = cpus.first() else { return Vec::new() };
+    let is_sibling =
+        |cpu: usize| host.cpus.iter().any(|fact| fact.id == first && fact.siblings.contains(&cpu) && cpu != first);
+    let is_near = |cpu: usize| host.last_level_cache(first).is_some_and(|cache| cache.shared_cpus.contains(&cpu));
+    let mut others: Vec<usize> = host.usable_cpus().into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
+    others.sort_by_key(|&cpu| (is_sibling(cpu), !is_near(cpu), cpu));
+    others
+}
+
 /// Ascending ids as a list: `0-3,8`.
 fn text(ids: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -40,6 +51,20 @@ fn text(ids: &[usize]) -> String {
 mod tests {
     use super::*;
     use crate::fixture::{host, host_with};
+
+    #[test]
+    fn threads_of_the_kernel_get_the_nearest_other_cpu() {
+        let host = host();
+        let all = host.usable_cpus();
+        let near = others(&host, &all[..1]);
+        assert_eq!(near.len() + 1, all.len());
+        assert!(!near.contains(&all[0]));
+        let cache = host.last_level_cache(all[0]).unwrap();
+        let siblings = &host.cpus.iter().find(|cpu| cpu.id == all[0]).unwrap().siblings;
+        let place = |cpu: &usize| (siblings.contains(cpu), !cache.shared_cpus.contains(cpu));
+        assert!(near.is_sorted_by_key(place), "{near:?}");
+        assert!(others(&host, &all).is_empty() && others(&host, &[]).is_empty());
+    }
 
     #[test]
     fn a_run_keeps_to_the_cpus_it_was_given() {

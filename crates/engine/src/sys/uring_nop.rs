@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::uring_rings::{Rings, Submission};
+use super::uring_rings::{Poller, Rings, Submission};
 
 /// The kernel's thread polls for so long after the last submission, ms: longer than any pause between two samples.
 const POLLS_MS: u32 = 200;
@@ -20,10 +20,16 @@ pub struct Nops {
 }
 
 impl Nops {
-    /// A ring for batches of `batch`. `is_polled`: a thread of the kernel takes submissions without being called (SQPOLL).
-    pub fn new(batch: u32, is_polled: bool) -> io::Result<Nops> {
-        let rings = Rings::new(batch, is_polled.then_some(POLLS_MS))?;
-        Ok(Nops { rings, batch, is_polled, done: 0 })
+    /// A ring for batches of `batch`. `poller`: the CPU of a thread of the kernel that takes submissions without being called
+    /// (SQPOLL).
+    pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Nops> {
+        let poller = match poller.map(u32::try_from) {
+            None => None,
+            Some(Ok(cpu)) => Some(Poller { cpu, idle_ms: POLLS_MS }),
+            Some(Err(_)) => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        let rings = Rings::new(batch, poller)?;
+        Ok(Nops { rings, batch, is_polled: poller.is_some(), done: 0 })
     }
 
     /// Submits a batch, waits until all of it is completed, and takes the completions; an error when one is missing, failed
@@ -79,9 +85,10 @@ mod tests {
 
     #[test]
     fn every_operation_of_every_batch_is_completed_once() {
-        for is_polled in [false, true] {
+        let last = crate::sys::affinity::allowed().unwrap().last().copied();
+        for poller in [None, last] {
             for batch in [1, 3, 32] {
-                let mut nops = match Nops::new(batch, is_polled) {
+                let mut nops = match Nops::new(batch, poller) {
                     Ok(nops) => nops,
                     // Kernels, containers and emulators without it.
                     Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES)) => {

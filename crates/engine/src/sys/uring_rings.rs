@@ -10,6 +10,7 @@ use super::{arch, checked};
 
 /// Constants of the kernel's interface (include/uapi/linux/io_uring.h).
 const SETUP_SQPOLL: u32 = 1 << 1;
+const SETUP_SQ_AFF: u32 = 1 << 2;
 const FEATURE_SINGLE_MMAP: u32 = 1 << 0;
 const ENTER_GETEVENTS: usize = 1 << 0;
 const ENTER_SQ_WAKEUP: usize = 1 << 1;
@@ -123,6 +124,15 @@ impl Drop for Mapping {
     }
 }
 
+/// A thread of the kernel that looks for submissions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Poller {
+    /// Its CPU. Left to itself it would be bound to those of the thread that makes the ring (Linux 6.2 and later).
+    pub cpu: u32,
+    /// It sleeps when it has found none for so long, ms.
+    pub idle_ms: u32,
+}
+
 /// Both rings, which have one mapping (Linux 5.4 and later), and the entries of the first.
 #[derive(Debug)]
 pub(super) struct Rings {
@@ -135,11 +145,15 @@ pub(super) struct Rings {
 }
 
 impl Rings {
-    /// Rings for so many submissions. With `polls_ms` a thread of the kernel takes them without being called, until it has
-    /// found none for so long. An error where the kernel has no rings or refuses them.
-    pub fn new(entries: u32, polls_ms: Option<u32>) -> io::Result<Rings> {
-        let (flags, sq_thread_idle) = polls_ms.map_or((0, 0), |ms| (SETUP_SQPOLL, ms));
-        let mut parameters = Parameters { flags, sq_thread_idle, ..Parameters::default() };
+    /// Rings for so many submissions. With a poller a thread of the kernel takes them without being called. An error where
+    /// the kernel has no rings or refuses them.
+    pub fn new(entries: u32, poller: Option<Poller>) -> io::Result<Rings> {
+        let mut parameters = poller.map_or(Parameters::default(), |Poller { cpu, idle_ms }| Parameters {
+            flags: SETUP_SQPOLL | SETUP_SQ_AFF,
+            sq_thread_cpu: cpu,
+            sq_thread_idle: idle_ms,
+            ..Parameters::default()
+        });
         let filled = (&raw mut parameters) as usize;
         // SAFETY: the kernel reads and fills one structure of its own layout.
         let ring = checked(unsafe { arch::call(libc::SYS_io_uring_setup, [entries as usize, filled, 0, 0, 0, 0]) })?;

@@ -55,8 +55,9 @@ const MESSAGE: Axis = Axis::size(
 /// What one read of the bandwidths asks for, bytes.
 const BLOCK_BYTES: u64 = 64 << 10;
 
-/// What one iteration reads, bytes: small against every message, so that two lengths always differ by many.
-const STEP_BYTES: u64 = 4096;
+/// What one iteration reads, bytes: several times what a pipe, a socket or a ring holds, and whole times of powers of two, so
+/// that a sample takes what was written meanwhile and not what was there.
+const STEP_BYTES: u64 = 1 << 20;
 
 /// The CPUs of the child; this process is on the first of the case's.
 pub(crate) fn other_party(case: &Case) -> Result<Vec<usize>> {

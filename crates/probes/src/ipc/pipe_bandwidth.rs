@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Pipe bandwidth", zh: "管道带宽" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[],
@@ -80,9 +80,6 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
-/// What one iteration reads: small against every message, so that two lengths always differ by many.
-const STEP_BYTES: u64 = 4096;
-
 fn measure(case: &mut Case) -> Result<()> {
     let message: u64 = case.param("message")?;
     let block: u64 = case.param("block")?;
@@ -101,7 +98,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let peer = sys::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)
         .map_err(|error| Stop::skipped(format!("no such pipe can be had: {error}")))?;
     case.note("capacity_bytes", peer.capacity);
-    let mut failed = None;
-    case.rate(STEP_BYTES, |steps| failed = peer.read(steps * STEP_BYTES, block.bytes_mut()).err())?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    super::bytes_read(case, |bytes| peer.read(bytes, block.bytes_mut()))
 }

@@ -6,7 +6,7 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "io_uring, empty operation", zh: "io_uring 空操作" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[],
@@ -14,9 +14,9 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "`batch` entries of IORING_OP_NOP are written into the submission queue, submitted, and their completions read and checked; the value is the time of one \
                  operation. submission=call: one io_uring_enter for the batch, which also waits for it, by the system-call instruction; submission=polled: a thread of \
-                 the kernel (SQPOLL) finds the entries, and the program spins until they are completed. No library is used.",
+                 the kernel (SQPOLL), bound to the nearest other CPU, finds the entries, and the program spins until they are completed. No library is used.",
             zh: "把 `batch` 个 IORING_OP_NOP 写入提交队列，提交，再读取并检查完成项；数值是一个操作的时间。submission=call：用系统调用指令对整批执行一次 io_uring_enter 并等待完成；\
-                 submission=polled：由内核线程（SQPOLL）发现提交项，程序自旋到全部完成。不使用任何库。",
+                 submission=polled：由绑定在最近的另一个 CPU 上的内核线程（SQPOLL）发现提交项，程序自旋到全部完成。不使用任何库。",
         },
         why: Text {
             en: "It is the cost of asynchronous I/O without the I/O. The entry into the kernel is paid once a batch, so that the gain over a system call for each operation \
@@ -38,11 +38,12 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "Skipped: containers and hardened kernels forbid it (kernel.io_uring_disabled, seccomp). polled in \
-                 milliseconds (4 ms at 250 ticks a second): the kernel's thread finds no free CPU beside the \
-                 program's, and both take turns at the scheduler's ticks. Otherwise seccomp and mitigations, as of \
+                 milliseconds: something else runs on the CPU of the kernel's thread, and both take turns at the \
+                 scheduler's ticks. A program that binds itself and not that thread (sq_thread_cpu) has that always: \
+                 since Linux 6.2 the thread is bound as its maker is. Otherwise seccomp and mitigations, as of \
                  syscall.null.",
-            zh: "被跳过：容器和加固过的内核禁用它（kernel.io_uring_disabled、seccomp）。polled 达到毫秒级（每秒 250 个节拍时为 4 ms）：内核线程找不到\
-                 程序之外的空闲 CPU，双方按调度节拍轮流运行。其余同 syscall.null：seccomp 与缓解措施。",
+            zh: "被跳过：容器和加固过的内核禁用它（kernel.io_uring_disabled、seccomp）。polled 达到毫秒级：内核线程所在的 CPU 上另有程序，双方按调度节拍轮流运行。\
+                 只绑定自身而不用 sq_thread_cpu 绑定该线程的程序总是如此：自 Linux 6.2 起，该线程继承创建者的绑定。其余同 syscall.null：seccomp 与缓解措施。",
         },
     },
     related: &["syscall.null", "syscall.epoll", "cpu.core_to_core", "disk.read"],
@@ -66,8 +67,15 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let batch: u32 = case.param("batch")?;
-    let is_polled = case.param::<String>("submission")? == "polled";
+    let poller = match case.param::<String>("submission")?.as_str() {
+        "polled" => {
+            let cpu = case.other_cpu().ok_or_else(|| Stop::skipped("needs a second CPU for the kernel's thread"))?;
+            case.note("poller_cpu", cpu.0);
+            Some(cpu.0)
+        }
+        _ => None,
+    };
     let mut nops =
-        Nops::new(batch, is_polled).map_err(|error| Stop::skipped(format!("io_uring cannot be had: {error}")))?;
+        Nops::new(batch, poller).map_err(|error| Stop::skipped(format!("io_uring cannot be had: {error}")))?;
     case.time_each(u64::from(batch), || nops.submit_and_complete())
 }

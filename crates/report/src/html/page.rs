@@ -18,7 +18,7 @@ use crate::findings::findings_and_kept;
 
 /// Pictures of samples in a page at most. A probe's default case comes first, the case with its widest interval has what
 /// room is left.
-const MOST_STRIPS: usize = 120;
+const MOST_STRIPS: usize = 104;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Page {

@@ -1,13 +1,13 @@
 //! A probe's table: a row for each case and run, with its value, interval and remarks, or why there is none.
 
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo};
+use hostmark_model::{CaseRecord, FlagKind, Lang, Measured, Outcome, ProbeInfo, Unit};
 use hostmark_stats::histogram::Percentile;
 use serde::Serialize;
 
 use super::bilingual::{COMMA, Words, each, fixed, joined, same};
 use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
-use crate::format::{low_high, rounds_and_samples, value};
+use crate::format::{low_high, number, rounds_and_samples, value};
 use crate::render::console::words;
 
 /// What the page says of a probe.
@@ -60,6 +60,10 @@ struct Cells {
     interval: Words,
     half: String,
     samples: String,
+    /// Disturbed samples of all that were taken; empty where none was.
+    disturbed: String,
+    /// Whether they are so many that the value may be theirs.
+    is_disturbed: bool,
     also: Vec<Words>,
 }
 
@@ -89,7 +93,12 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
         let also = |measured: &Measured| {
             let cell = |quantity: &&hostmark_model::QuantityInfo| match measured.also.get(&quantity.name) {
                 Some(also) => each(|lang| {
-                    let shown = value(also.estimate.median, quantity.unit, lang);
+                    let median = also.estimate.median;
+                    // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
+                    let shown = match quantity.unit {
+                        Unit::CoreCycles | Unit::ReferenceCycles => number(median),
+                        unit => value(median, unit, lang),
+                    };
                     format!("{shown} {}", plus_minus(&also.estimate)).trim_end().to_owned()
                 }),
                 None => same("–"),
@@ -105,7 +114,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             },
             span: if is_first { runs.all.len() } else { 0 },
             run: if runs.are_many() { Runs::letter(run) } else { String::new() },
-            cells: measured.map(|measured| cells(probe, &measured.estimate, also(measured))),
+            cells: measured.map(|measured| cells(probe, measured, also(measured))),
             instead: instead.as_ref().map(|(text, _)| text.clone()),
             failed: instead.is_some_and(|(_, failed)| failed),
             remarks: measured.map(|measured| remarks(runs, run, measured, &notes)).unwrap_or_default(),
@@ -122,7 +131,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
         fixed: joined(&fixed_parts, COMMA),
         revisions_differ: probe.revisions_differ,
         axes: axes.iter().map(|axis| (*axis).to_owned()).collect(),
-        columns: quantities.len() + 5,
+        columns: quantities.len() + 6,
         quantities: quantities.iter().map(|also| quantity_title(also)).collect(),
         rows: probe
             .cases
@@ -160,14 +169,17 @@ fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
     case.params.get(axis).map_or_else(|| same("–"), |at| probe.point(axis, at))
 }
 
-fn cells(probe: &Probe, estimate: &Estimate, also: Vec<Words>) -> Cells {
-    let unit = probe.unit();
+fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
+    let (unit, estimate, tainted) = (probe.unit(), &measured.estimate, measured.noise.tainted);
+    let taken = estimate.n.saturating_add(measured.noise.left_out);
     let none = fixed(words::NO_INTERVAL);
     Cells {
         value: each(|lang| value(estimate.median, unit, lang)),
         interval: low_high(estimate, unit).map_or(none, same),
         half: plus_minus(estimate),
         samples: rounds_and_samples(estimate),
+        disturbed: if tainted > 0 { format!("{tainted}/{taken}") } else { String::new() },
+        is_disturbed: tainted > 0 && tainted.saturating_mul(20) >= taken,
         also,
     }
 }
@@ -196,7 +208,7 @@ fn common_notes<'a>(probe: &Probe<'a>) -> Vec<(&'a String, &'a String)> {
     common
 }
 
-/// Flags, disturbed samples, and what the probe says of how it measured.
+/// Flags, and what the probe says of how it measured.
 fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &String)]) -> Vec<Remark> {
     let mut all = Vec::new();
     for flag in &measured.flags {
@@ -204,25 +216,18 @@ fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &St
         if runs.views[run][0].is_common(flag.kind) && flag.kind != FlagKind::Implausible {
             continue;
         }
-        let text = each(|lang| match flag.detail.as_str() {
-            "" => words::flag(flag.kind).get(lang).to_owned(),
-            detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
+        // Details are in English alone.
+        let text = each(|lang| match (flag.detail.as_str(), lang) {
+            ("", _) | (_, Lang::Zh) => words::flag(flag.kind).get(lang).to_owned(),
+            (detail, Lang::En) => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
         });
         all.push(Remark { text, warns: true });
-    }
-    let noise = &measured.noise;
-    let samples = measured.estimate.n.saturating_add(noise.left_out);
-    if noise.tainted > 0 {
-        let text = each(|lang| match lang {
-            Lang::En => format!("{} of {samples} samples disturbed", noise.tainted),
-            Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.tainted),
-        });
-        all.push(Remark { text, warns: noise.tainted.saturating_mul(20) >= samples });
     }
     let own = measured.notes.iter().filter(|note| !common.contains(note));
     let notes: Vec<String> = own.map(|(key, note)| format!("{key}={note}")).collect();
     if !notes.is_empty() {
-        all.push(Remark { text: each(|lang| notes.join(COMMA.get(lang))), warns: false });
+        // Names and values are no language's: written once.
+        all.push(Remark { text: same(notes.join(", ")), warns: false });
     }
     all
 }

@@ -11,7 +11,7 @@ use crate::html::chart::{Round, Strip};
 use crate::html::gather::{Case, Probe, Runs, plus_minus};
 
 /// Samples of a case that the page shows at most; the run file has all.
-pub(in crate::html) const MOST_SAMPLES: usize = 200;
+pub(in crate::html) const MOST_SAMPLES: usize = 150;
 
 /// The figures of a probe's samples: the default case in each run, then what scatters most.
 pub(in crate::html) fn of_samples(runs: &Runs, probe: &Probe) -> Vec<Figure> {
