@@ -18,7 +18,7 @@ mod pipe_capacity;
 mod quota;
 mod scaling;
 mod shared_cores;
-mod steal;
+pub(crate) mod steal;
 mod swap;
 mod sync_latency;
 mod timers;

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// What was stolen from a case, for each CPU that it used, ns.
-fn stolen_ns(case: &CaseRecord) -> Option<f64> {
+pub(crate) fn stolen_ns(case: &CaseRecord) -> Option<f64> {
     let measured = case.measured()?;
     let cpus = measured.rounds.iter().map(|round| round.cpus.len()).max().unwrap_or(1).max(1);
     measured.noise.steal_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map(|ns| ns / cpus as f64)

@@ -7,6 +7,7 @@ use super::view::View;
 use super::words;
 use crate::duration::duration_s;
 use crate::escape::visible;
+use crate::findings::steal::stolen_ns;
 use crate::format::{percent, value};
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
@@ -252,7 +253,7 @@ fn disturbed(view: &View, say: &mut impl FnMut(String, String)) {
 
 fn noise(view: &View, say: &mut impl FnMut(String, String)) {
     let measured: Vec<_> = view.run.cases.iter().filter_map(CaseRecord::measured).collect();
-    let steal_ns: f64 = measured.iter().filter_map(|m| m.noise.steal_ns).filter(|ns| ns.is_finite()).sum();
+    let steal_ns: f64 = view.run.cases.iter().filter_map(stolen_ns).sum();
     let of_run = duration_s(view.run).filter(|seconds| *seconds > 0.0).map(|seconds| steal_ns / 1e9 / seconds);
     if steal_ns > 0.0 && of_run.is_none_or(|share| share >= WORTH_SAYING / 10.0) {
         let time = value(steal_ns, Unit::Nanoseconds, view.lang);

@@ -57,7 +57,7 @@ pub(super) fn lines_along<'a>(cases: &[&'a CaseRecord], axis: &str) -> Vec<(Para
     lines
 }
 
-/// The points of `axis` that the cases stand at: numbers ascending, names as they come.
+/// The points of `axis` that the cases stand at: numbers ascending, names behind them as they come.
 pub(super) fn points(view: &View, probe: &str, axis: &str, cases: &[&CaseRecord]) -> Vec<Point> {
     let mut values: Vec<&str> = Vec::new();
     for value in cases.iter().filter_map(|case| case.params.get(axis)) {
@@ -66,7 +66,9 @@ pub(super) fn points(view: &View, probe: &str, axis: &str, cases: &[&CaseRecord]
         }
     }
     let kind = view.kind_of(probe, axis);
-    if view.is_numeric(probe, axis) {
+    // A choice of numbers and a word or two, as delays and "idle", is read in the order of the numbers too.
+    let numbers = values.iter().filter(|value| value.parse::<u64>().is_ok()).count();
+    if view.is_numeric(probe, axis) || 2 * numbers > values.len() {
         values.sort_by_key(|value| value.parse::<u64>().unwrap_or(u64::MAX));
     }
     let label = |value: &str| match kind {
