@@ -78,7 +78,7 @@ fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round
         llc_sum_bytes: 32 << 20,
         line_bytes: 64,
         memory_bytes: 1 << 30,
-        other_cpus: Vec::new(),
+        other_cpu: None,
         scratch: String::new(),
         memory_scratch: String::new(),
         accompanies: false,

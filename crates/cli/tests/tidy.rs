@@ -145,7 +145,7 @@ fn the_example_of_the_handbook_measures() {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 0,
-        other_cpus: Vec::new(),
+        other_cpu: None,
         scratch: std::env::temp_dir().join(format!("hostmark-example-{}", std::process::id())).display().to_string(),
         memory_scratch: String::new(),
         accompanies: false,

@@ -286,7 +286,7 @@ impl Case {
         if self.meet()? {
             return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
-        let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
+        let mut samples = Samples::of_times(1);
         // The first is thrown away, as every round's first sample is.
         next(&self.clock)?;
         let begin = self.clock.start();
@@ -307,7 +307,7 @@ impl Case {
     pub fn once(&mut self, next: impl FnOnce(&Clock) -> Result<Ticks>) -> Result<()> {
         self.be_alone()?;
         self.meet()?;
-        let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
+        let mut samples = Samples::of_times(1);
         let before = self.witness.read();
         let ns = self.clock.ns(next(&self.clock)?);
         samples.push(ns, 1, ns, before, self.witness.read());

@@ -24,7 +24,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 1 << 20,
-        other_cpus: Vec::new(),
+        other_cpu: None,
         scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
         memory_scratch: String::new(),
         accompanies: false,

@@ -21,7 +21,7 @@ fn order(cpus: &[usize]) -> Order {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 900,
-        other_cpus: Vec::new(),
+        other_cpu: None,
         scratch: "/tmp/hostmark-1-2".into(),
         memory_scratch: "/dev/shm/hostmark-1-2".into(),
         accompanies: false,

@@ -21,7 +21,7 @@ impl Sampler<'_> {
     ) -> Result<Differences> {
         let of_whole = self.find_confirmed(hint, whole)?;
         let of_part = self.find_confirmed(None, part)?;
-        let samples = Samples { learned: of_whole, is_time: true, ..Samples::default() };
+        let samples = Samples::of_times(of_whole);
         let mut taken = Differences { samples, whole_ns: Vec::new(), part_ns: Vec::new() };
         let begin = self.clock.start();
         loop {

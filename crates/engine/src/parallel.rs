@@ -179,7 +179,7 @@ fn common_window(logs: &[Log]) -> Option<Samples> {
     if slice_ns <= 0.0 {
         return None;
     }
-    let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
+    let mut samples = Samples::of_times(1);
     for slice in 0..slices {
         let (from, to) = (begin + slice as f64 * slice_ns, begin + (slice + 1) as f64 * slice_ns);
         let done: f64 = logs.iter().map(|log| at(&log.chunks, to) - at(&log.chunks, from)).sum();

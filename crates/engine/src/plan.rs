@@ -14,7 +14,7 @@ use hostmark_model::{AxisKind, CaseId, HostFacts, Params, ProbeInfo, Profile, is
 use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
 pub use allowance::{Allowance, allowance};
-pub use cpus::{keep_to_cpus, others};
+pub use cpus::{keep_to_cpus, nearest_other};
 pub use refused::PlanError;
 use selection::Selection;
 use set::Sets;

@@ -17,7 +17,7 @@ use crate::estimate::{self, RoundResult};
 use crate::gate;
 use crate::janitor;
 use crate::journal::{Journal, PastRound, Took};
-use crate::plan::{Plan, PlannedCase, others};
+use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::probe::{Limit, Measure};
 
 /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
@@ -333,7 +333,7 @@ impl Runner<'_> {
             memory_bytes: Budget::memory_bytes(host),
             scratch: janitor::scratch(&self.setting.scratch, self.done),
             memory_scratch: janitor::scratch(&self.setting.memory_scratch, self.done),
-            other_cpus: others(host, &cpus),
+            other_cpu: nearest_other(host, &cpus),
             cpus,
             iterations,
             accompanies: false,

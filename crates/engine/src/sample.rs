@@ -82,6 +82,11 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// None yet, of times, with what is to be handed on to later rounds.
+    pub fn of_times(learned: u64) -> Samples {
+        Samples { learned, is_time: true, ..Samples::default() }
+    }
+
     /// Takes a sample whose surroundings were read before and after it.
     pub fn push(&mut self, ns: f64, iterations: u64, spent_ns: f64, before: Reading, after: Reading) {
         let delay_ns = after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
@@ -156,14 +161,14 @@ impl Sampler<'_> {
         then: &mut dyn FnMut(&mut Body<'_>, u64) -> Result<()>,
     ) -> Result<Samples> {
         let (mut iterations, mut sample_ns) = self.find_iterations(hint, body)?;
-        let mut samples = Samples { learned: iterations, is_time: true, ..Samples::default() };
+        let mut samples = Samples::of_times(iterations);
         let (begin, mut sought) = (self.clock.start(), 1);
         while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
             self.one(iterations, body, &mut samples)?;
             let last_ns = samples.spent_ns.last().copied().unwrap_or(0.0);
             if self.is_far_too_short(last_ns, samples.ns.len()) && sought < MOST_SOUGHT {
                 (iterations, sample_ns) = self.lengthened(2 * iterations, body)?;
-                samples = Samples { learned: iterations, is_time: true, ..Samples::default() };
+                samples = Samples::of_times(iterations);
                 sought += 1;
                 continue;
             }

@@ -34,7 +34,7 @@ impl TailSampler<'_> {
     ) -> Result<(Samples, Histogram)> {
         let mut recorder = recorder()?;
         let batch = self.find_batch(hint, next)?;
-        let mut samples = Samples { learned: batch, is_time: true, ..Samples::default() };
+        let mut samples = Samples::of_times(batch);
         let mut times: Vec<f64> = vec![0.0; usize::try_from(batch).unwrap_or(usize::MAX)];
         let begin = self.clock.start();
         let mut is_over = false;

@@ -178,7 +178,7 @@ pub(crate) fn measure<P: Part>(
 }
 
 fn lead(clock: &Clock, witness: &Witness, budget_ns: f64, team: &Team, part: &mut impl Part) -> Result<Samples> {
-    let mut samples = Samples { learned: 1, is_time: true, ..Samples::default() };
+    let mut samples = Samples::of_times(1);
     let begin = clock.start();
     // The first is thrown away, as every round's first sample is.
     let mut timed = |number: u64| -> Result<f64> {

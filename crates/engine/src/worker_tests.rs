@@ -132,7 +132,7 @@ fn order(case: &str) -> Order {
         l1d_bytes: 32 << 10,
         line_bytes: 64,
         memory_bytes: 1 << 20,
-        other_cpus: Vec::new(),
+        other_cpu: None,
         scratch: std::env::temp_dir().join(format!("hostmark-worker-{}", std::process::id())).display().to_string(),
         memory_scratch: String::new(),
         accompanies: false,

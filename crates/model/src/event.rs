@@ -41,10 +41,10 @@ pub struct Order {
     pub budget_ns: u64,
     /// The CPUs that the case may use, the first for the measuring thread.
     pub cpus: Vec<usize>,
-    /// The other CPUs of the run, those that share a cache with the first of these before others, its siblings last: for
-    /// threads of the kernel that work for the case.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub other_cpus: Vec<usize>,
+    /// The CPU of the run that lies nearest to the first of these and is none of them: for a thread of the kernel that works
+    /// for the case. Null where the run has no other.
+    #[serde(default)]
+    pub other_cpu: Option<usize>,
     /// Iterations of a sample that an earlier round found, so that this one need not search.
     pub iterations: Option<u64>,
     /// Size of the first-level data cache, bytes (0 when unknown).

@@ -200,6 +200,13 @@ pub struct Measured {
     pub flags: Vec<Flag>,
 }
 
+impl Measured {
+    /// Samples that were taken: those that count, and those that were left out.
+    pub fn taken(&self) -> u64 {
+        self.estimate.n.saturating_add(self.noise.left_out)
+    }
+}
+
 /// How a case ended: nothing is silently absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -110,7 +110,7 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
             llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
             line_bytes: 64,
             memory_bytes: 1 << 30,
-            other_cpus: Vec::new(),
+            other_cpu: None,
             scratch: String::new(),
             memory_scratch: String::new(),
             accompanies: false,

@@ -294,14 +294,3 @@ fn every_colour_can_be_told_from_what_is_behind_it() {
         }
     }
 }
-
-#[test]
-fn a_choice_of_numbers_and_a_word_stands_in_the_order_of_the_numbers() {
-    let text = hostmark_report::render::console::table(
-        &thorough::with_charts(synthetic::plausible(), 4),
-        &RenderOptions { width: 120, ..RenderOptions::default() },
-    );
-    let head = text.lines().find(|line| line.contains("Loaded memory latency by delay")).expect("a sweep by delay");
-    let points: Vec<&str> = head.split_whitespace().rev().take(4).collect();
-    assert_eq!(points, ["idle", "1024", "64", "0"], "{head}");
-}

@@ -89,7 +89,7 @@ fn order() -> Order {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 0,
-        other_cpus: Vec::new(),
+        other_cpu: None,
         scratch: String::new(),
         memory_scratch: String::new(),
         accompanies: false,

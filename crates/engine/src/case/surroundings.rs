@@ -33,7 +33,7 @@ impl Case {
     /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None
     /// where the run has no other.
     pub fn other_cpu(&self) -> Option<Cpu> {
-        self.order.other_cpus.first().copied().map(Cpu)
+        self.order.other_cpu.map(Cpu)
     }
 
     /// The words of the command that is to be measured; Skipped where none was given.

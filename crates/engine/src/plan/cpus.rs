@@ -22,15 +22,13 @@ pub fn keep_to_cpus(host: &mut HostFacts, list: &str) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The run's CPUs but those of a case: those that share a cache with its first one before others, its siblings last.
-pub fn others(host: &HostFacts, cpus: &[usize]) -> Vec<usize> {
-    let Some(&first) = cpus.first() else { return Vec::new() };
-    let is_sibling =
-        |cpu: usize| host.cpus.iter().any(|fact| fact.id == first && fact.siblings.contains(&cpu) && cpu != first);
-    let is_near = |cpu: usize| host.last_level_cache(first).is_some_and(|cache| cache.shared_cpus.contains(&cpu));
-    let mut others: Vec<usize> = host.usable_cpus().into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
-    others.sort_by_key(|&cpu| (is_sibling(cpu), !is_near(cpu), cpu));
-    others
+/// The run's CPU that is none of a case's own: one that shares a cache with its first one before others, its siblings last.
+pub fn nearest_other(host: &HostFacts, cpus: &[usize]) -> Option<usize> {
+    let &first = cpus.first()?;
+    let siblings = host.cpus.iter().find(|fact| fact.id == first).map_or(&[][..], |fact| &fact.siblings);
+    let near = host.last_level_cache(first).map_or(&[][..], |cache| &cache.shared_cpus);
+    let others = host.usable_cpus().into_iter().filter(|cpu| !cpus.contains(cpu));
+    others.min_by_key(|cpu| (siblings.contains(cpu), !near.contains(cpu), *cpu))
 }
 
 /// Ascending ids as a list: `0-3,8`.
@@ -53,17 +51,20 @@ mod tests {
     use crate::fixture::{host, host_with};
 
     #[test]
-    fn threads_of_the_kernel_get_the_nearest_other_cpu() {
+    fn a_thread_of_the_kernel_gets_the_nearest_other_cpu() {
         let host = host();
         let all = host.usable_cpus();
-        let near = others(&host, &all[..1]);
-        assert_eq!(near.len() + 1, all.len());
-        assert!(!near.contains(&all[0]));
         let cache = host.last_level_cache(all[0]).unwrap();
         let siblings = &host.cpus.iter().find(|cpu| cpu.id == all[0]).unwrap().siblings;
-        let place = |cpu: &usize| (siblings.contains(cpu), !cache.shared_cpus.contains(cpu));
-        assert!(near.is_sorted_by_key(place), "{near:?}");
-        assert!(others(&host, &all).is_empty() && others(&host, &[]).is_empty());
+        let place = |cpu: usize| (siblings.contains(&cpu), !cache.shared_cpus.contains(&cpu));
+        let nearest = nearest_other(&host, &all[..1]).unwrap();
+        assert!(nearest != all[0] && all.contains(&nearest));
+        assert!(all[1..].iter().all(|&other| place(nearest) <= place(other)), "{nearest}");
+        // Its neighbours are taken one after the other, until none is left.
+        for count in 1..all.len() {
+            assert!(!all[..count].contains(&nearest_other(&host, &all[..count]).unwrap()));
+        }
+        assert_eq!((nearest_other(&host, &all), nearest_other(&host, &[])), (None, None));
     }
 
     #[test]

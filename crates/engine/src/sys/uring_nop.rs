@@ -23,13 +23,9 @@ impl Nops {
     /// A ring for batches of `batch`. `poller`: the CPU of a thread of the kernel that takes submissions without being called
     /// (SQPOLL).
     pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Nops> {
-        let poller = match poller.map(u32::try_from) {
-            None => None,
-            Some(Ok(cpu)) => Some(Poller { cpu, idle_ms: POLLS_MS }),
-            Some(Err(_)) => return Err(io::ErrorKind::InvalidInput.into()),
-        };
-        let rings = Rings::new(batch, poller)?;
-        Ok(Nops { rings, batch, is_polled: poller.is_some(), done: 0 })
+        let cpu = poller.map(u32::try_from).transpose().map_err(|_| io::ErrorKind::InvalidInput)?;
+        let rings = Rings::new(batch, cpu.map(|cpu| Poller { cpu, idle_ms: POLLS_MS }))?;
+        Ok(Nops { rings, batch, is_polled: cpu.is_some(), done: 0 })
     }
 
     /// Submits a batch, waits until all of it is completed, and takes the completions; an error when one is missing, failed

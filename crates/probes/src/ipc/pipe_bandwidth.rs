@@ -87,12 +87,7 @@ fn measure(case: &mut Case) -> Result<()> {
         "1m" => Some(1 << 20),
         _ => None,
     };
-    let cpus = case.thread_cpus();
-    // The reader is this process, on the first CPU; a writer that is placed runs on the last.
-    let writer: Vec<usize> = match case.param::<String>("cpus")?.as_str() {
-        "free" => cpus.iter().map(|cpu| cpu.0).collect(),
-        _ => cpus.last().iter().map(|cpu| cpu.0).collect(),
-    };
+    let writer = super::other_party(case)?;
     let message = case.buffer(message, Pages::Base, None)?;
     let mut block = case.buffer(block, Pages::Base, None)?;
     let peer = sys::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)

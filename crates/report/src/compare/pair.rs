@@ -7,11 +7,9 @@ use super::side::{Found, Records, ids, named, round_medians, run_value, value};
 use super::{
     Against, CaseComparison, Counts, Effect, History, Level, Pool, Test, Value, Verdict, differs, reason, verdict,
 };
-use crate::format::percent;
+use crate::format::{DISTURBED_SHARE, percent};
 use crate::render::console::Labels;
 
-/// Share of disturbed samples from which they are mentioned: a few are everyday.
-const DISTURBED_SHARE: f64 = 0.05;
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
 const TELLING: [&str; 11] = [
     "kernel",

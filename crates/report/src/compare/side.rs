@@ -107,7 +107,7 @@ pub(super) fn value(found: &[Found]) -> Option<Value> {
         ci_high,
         runs: measured.len(),
         rounds: measured.iter().map(|measured| measured.rounds.len()).sum(),
-        samples: measured.iter().map(|measured| measured.estimate.n.saturating_add(measured.noise.left_out)).sum(),
+        samples: measured.iter().map(|measured| measured.taken()).sum(),
         disturbed: measured.iter().map(|measured| measured.noise.tainted).sum(),
     })
 }

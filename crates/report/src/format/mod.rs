@@ -9,6 +9,9 @@ pub use scale::{Scale, in_scale, number, scale_for, unit_name, value};
 
 use hostmark_model::Estimate;
 
+/// Share of disturbed samples from which they are mentioned: a few are everyday, and left out already.
+pub(crate) const DISTURBED_SHARE: f64 = 0.05;
+
 /// How many significant digits a value is shown with; an interval's ends get one more where they would look alike.
 pub const DIGITS: usize = 3;
 

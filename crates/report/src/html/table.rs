@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::bilingual::{COMMA, Words, each, fixed, joined, same};
 use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
-use crate::format::{low_high, number, rounds_and_samples, value};
+use crate::format::{DISTURBED_SHARE, low_high, number, rounds_and_samples, value};
 use crate::render::console::words;
 
 /// What the page says of a probe.
@@ -171,7 +171,7 @@ fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
 
 fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
     let (unit, estimate, tainted) = (probe.unit(), &measured.estimate, measured.noise.tainted);
-    let taken = estimate.n.saturating_add(measured.noise.left_out);
+    let taken = measured.taken();
     let none = fixed(words::NO_INTERVAL);
     Cells {
         value: each(|lang| value(estimate.median, unit, lang)),
@@ -179,7 +179,7 @@ fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
         half: plus_minus(estimate),
         samples: rounds_and_samples(estimate),
         disturbed: if tainted > 0 { format!("{tainted}/{taken}") } else { String::new() },
-        is_disturbed: tainted > 0 && tainted.saturating_mul(20) >= taken,
+        is_disturbed: tainted > 0 && tainted as f64 >= DISTURBED_SHARE * taken as f64,
         also,
     }
 }

@@ -5,10 +5,10 @@ use sys::content::Content;
 use sys::files::{self, OwnedFd};
 use sys::uring::{Direction, Ring};
 
-/// How requests reach the file, and what they write.
+/// How requests reach the file, and what they write there, if they do.
 pub(super) struct Door {
     way: Way,
-    content: Content,
+    written: Option<Content>,
 }
 
 enum Way {
@@ -18,7 +18,7 @@ enum Way {
 
 impl Door {
     /// The ring, or plain calls where the kernel refuses one and there is no more than one request at a time.
-    pub fn open(case: &mut Case, file: OwnedFd, depth: u32, block: usize) -> Result<Door> {
+    pub fn open(case: &mut Case, file: OwnedFd, direction: Direction, depth: u32, block: usize) -> Result<Door> {
         let spare = file.try_clone()?;
         let way = match Ring::new(file, depth, block) {
             Ok(ring) => Way::Ring(ring),
@@ -26,10 +26,11 @@ impl Door {
             Err(_) => Way::Plain { file: spare, memory: Buffer::map(block, Pages::Base, None)? },
         };
         case.note("interface", if matches!(way, Way::Ring(_)) { "io_uring" } else { "pread and pwrite" });
-        let mut door = Door { way, content: Content::new()? };
-        for slot in 0..door.depth() {
-            let block = door.way.block_mut(slot);
-            door.content.fill(block);
+        let mut door = Door { way, written: None };
+        if direction == Direction::Write {
+            let mut content = Content::new()?;
+            (0..door.depth()).for_each(|slot| content.fill(door.way.block_mut(slot)));
+            door.written = Some(content);
         }
         Ok(door)
     }
@@ -43,10 +44,14 @@ impl Door {
     }
 
     /// Hands over a request of one block, in the memory of `slot`. No two blocks that are written are alike.
-    pub fn submit(&mut self, slot: usize, direction: Direction, offset: u64) -> std::io::Result<()> {
-        if direction == Direction::Write {
-            self.content.renew(self.way.block_mut(slot));
-        }
+    pub fn submit(&mut self, slot: usize, offset: u64) -> std::io::Result<()> {
+        let direction = match &mut self.written {
+            Some(content) => {
+                content.renew(self.way.block_mut(slot));
+                Direction::Write
+            }
+            None => Direction::Read,
+        };
         match &mut self.way {
             Way::Ring(ring) => ring.submit(slot, direction, offset),
             Way::Plain { file, memory } => match direction {

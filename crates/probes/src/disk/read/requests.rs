@@ -27,7 +27,7 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
     files::drop_cache(&file)?;
     files::bypass_cache(&file)
         .map_err(|error| Stop::skipped(format!("this filesystem has no direct input and output: {error}")))?;
-    let mut door = Door::open(case, file, depth, usize::try_from(block).map_err(Stop::skipped)?)?;
+    let mut door = Door::open(case, file, direction, depth, usize::try_from(block).map_err(Stop::skipped)?)?;
     let places = FILE_BYTES.max(block) / block;
     let (mut random, mut at) = (Random::new(case.seed()), 0);
     let mut next_offset = || {
@@ -41,7 +41,7 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
         if is_first {
             for (slot, begun) in begun.iter_mut().enumerate() {
                 *begun = clock.start();
-                door.submit(slot, direction, next_offset())?;
+                door.submit(slot, next_offset())?;
             }
         }
         let mut slice = |times: &mut Vec<f64>| -> Result<(Ticks, u64)> {
@@ -52,7 +52,7 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
                 times.push(clock.ns(now.since(begun[slot])));
                 done += 1;
                 begun[slot] = now;
-                door.submit(slot, direction, next_offset())?;
+                door.submit(slot, next_offset())?;
                 if clock.ns(now.since(start)) >= SLICE_NS {
                     return Ok((now.since(start), done));
                 }

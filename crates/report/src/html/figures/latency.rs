@@ -1,6 +1,6 @@
 //! Latency over size, with the levels of the memory hierarchy marked.
 
-use hostmark_model::{Run, Unit};
+use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::{Figure, FigureKind, title};
 use crate::format::value;
@@ -12,6 +12,8 @@ use crate::html::gather::Runs;
 use crate::levels::{HIERARCHY, LEVELS, Level, sizes_differ};
 
 const LATENCY: &str = "memory.latency";
+const MEASURED: Text = Text { en: "measured", zh: "实测" };
+const REPORTED: Text = Text { en: "reported", zh: "标称" };
 
 pub(in crate::html) static KIND: FigureKind = FigureKind { id: "latency_by_size", probes: &[LATENCY, HIERARCHY], draw };
 
@@ -51,10 +53,8 @@ fn reported_alike(runs: &[Run]) -> Vec<Border> {
     let alike = |level: &Level| -> Option<Border> {
         let mut sizes = runs.iter().map(|run| level.reported(run).map(|cache| cache.size_bytes));
         let bytes = sizes.next()??;
-        let reading = each(|lang| {
-            let word = if lang == hostmark_model::Lang::Zh { "标称" } else { "reported" };
-            format!("{}: {word} {}", level.name, value(bytes as f64, Unit::Bytes, lang))
-        });
+        let size = value(bytes as f64, Unit::Bytes, Lang::En);
+        let reading = each(|lang| format!("{}: {} {size}", level.name, REPORTED.say(lang)));
         sizes.all(|size| size == Some(bytes)).then_some(Border { at: bytes as f64, name: None, reading })
     };
     LEVELS.iter().filter_map(alike).collect()
@@ -62,19 +62,16 @@ fn reported_alike(runs: &[Run]) -> Vec<Border> {
 
 /// Where levels end, ascending, and what lies behind the last one.
 fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
-    let bytes = |size: f64| value(size, Unit::Bytes, hostmark_model::Lang::En);
+    let bytes = |size: f64| value(size, Unit::Bytes, Lang::En);
     let mut all = Vec::new();
     for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
         let measured = level.measured_size(run).map(|size| size.median);
         let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
         let reading = each(|lang| {
             let (measured, reported) = (measured.map(bytes), reported.map(bytes));
-            let parts = match lang {
-                hostmark_model::Lang::En => [("measured", measured), ("reported", reported)],
-                hostmark_model::Lang::Zh => [("实测", measured), ("标称", reported)],
-            };
+            let parts = [(MEASURED, measured), (REPORTED, reported)];
             let told: Vec<String> =
-                parts.into_iter().filter_map(|(word, size)| Some(format!("{word} {}", size?))).collect();
+                parts.into_iter().filter_map(|(word, size)| Some(format!("{} {}", word.say(lang), size?))).collect();
             format!("{}: {}", level.name, told.join(", "))
         });
         if let Some(at) = measured {

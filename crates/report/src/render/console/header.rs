@@ -271,7 +271,7 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
     }
     let sum = |of: fn(&hostmark_model::Measured) -> u64| measured.iter().fold(0u64, |sum, m| sum.saturating_add(of(m)));
     let (tainted, left_out) = (sum(|m| m.noise.tainted), sum(|m| m.noise.left_out));
-    let samples = sum(|m| m.estimate.n.saturating_add(m.noise.left_out));
+    let samples = sum(hostmark_model::Measured::taken);
     let share = tainted as f64 / samples.max(1) as f64;
     if tainted > 0 && share >= WORTH_SAYING {
         let share = percent(share);

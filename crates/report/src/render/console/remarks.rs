@@ -7,10 +7,7 @@ use super::grid::Row;
 use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
-use crate::format::{in_scale, percent, scale_for, value};
-
-/// Share of disturbed samples from which they are mentioned: a few are everyday, and left out already.
-const TAINTED_SHARE: f64 = 0.05;
+use crate::format::{DISTURBED_SHARE, in_scale, percent, scale_for, value};
 
 /// Further quantities up to this many fit behind a value.
 const FEW_QUANTITIES: usize = 3;
@@ -69,10 +66,10 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
         }
     }
     let noise = &measured.noise;
-    let samples = measured.estimate.n.saturating_add(noise.left_out).max(1);
+    let samples = measured.taken().max(1);
     let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyTainted);
     let share = noise.tainted as f64 / samples as f64;
-    if noise.tainted > 0 && (view.verbose || (share >= TAINTED_SHARE && !is_told)) {
+    if noise.tainted > 0 && (view.verbose || (share >= DISTURBED_SHARE && !is_told)) {
         texts.push(match view.lang {
             Lang::En => format!("{} of {samples} samples disturbed", noise.tainted),
             Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.tainted),
