@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::call::{named, returned};
+
 const BITS: usize = usize::BITS as usize;
 
 /// Binds the calling thread to `cpus`.
@@ -13,7 +15,7 @@ pub fn bind(cpus: &[usize]) -> io::Result<()> {
     }
     // SAFETY: the pointer and the length in bytes describe `mask`, which the kernel only reads; 0 is the caller.
     let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&mask[..]), mask.as_ptr()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    returned("sched_setaffinity", result).map(drop)
 }
 
 /// The CPUs that the calling thread may run on, ascending.
@@ -30,7 +32,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         let error = io::Error::last_os_error();
         // The kernel's mask is longer than ours.
         if error.raw_os_error() != Some(libc::EINVAL) || mask.len() > 1 << 20 {
-            return Err(error);
+            return Err(named("sched_getaffinity", error));
         }
         mask = vec![0; mask.len() * 2];
     }

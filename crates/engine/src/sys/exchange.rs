@@ -241,8 +241,7 @@ pub(super) mod tests {
             let mut exchange = by_pipe(&affinity::allowed()?)?;
             exchange.there_and_back()?;
             let (_, far) = (exchange.there_and_back()?, &exchange._peer);
-            let pid = rustix::process::Pid::from_raw(i32::try_from(far.pid()).unwrap()).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
+            far.kill()?;
             while exchange.there_and_back().is_ok() {}
             Ok(())
         });

@@ -5,6 +5,8 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 
+use super::call::{errno, named};
+use super::child::ChildId;
 use super::{process, remains};
 
 /// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
@@ -18,15 +20,18 @@ use super::{process, remains};
 pub struct Guarded {
     /// The object's id.
     pub id: i32,
-    guard: i32,
+    /// There until this is dropped.
+    guard: Option<ChildId>,
     holder: u32,
     alive: OwnedFd,
     remove: fn(i32) -> io::Result<()>,
 }
 
 impl Guarded {
-    /// Has a guard `make` an object with a key that nobody has yet, and `remove` it in the end. An error is that of `make`.
+    /// Has a guard `make` an object with a key that nobody has yet, and `remove` it in the end. An error is that of
+    /// `make`, which is the system call `call`.
     pub fn new(
+        call: &'static str,
         make: impl Fn(libc::key_t) -> io::Result<i32>,
         remove: fn(i32) -> io::Result<()>,
     ) -> io::Result<Guarded> {
@@ -37,7 +42,7 @@ impl Guarded {
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
         let guard = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        if guard == 0 {
+        let Some(guard) = ChildId::forked("clone", guard)? else {
             drop((answer, alive));
             stand_apart();
             let is_taken =
@@ -46,7 +51,7 @@ impl Guarded {
             let made = keyed.unwrap_or_else(|| make(libc::IPC_PRIVATE));
             let word = match &made {
                 Ok(id) => i64::from(*id),
-                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+                Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
             };
             let is_told = rustix::io::write(&told, &word.to_ne_bytes()).is_ok();
             drop(told);
@@ -61,26 +66,23 @@ impl Guarded {
                 // SAFETY: ends the child.
                 unsafe { libc::syscall(libc::SYS_exit_group, 0) };
             }
-        }
-        if guard < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        };
         drop((told, ended));
         let mut word = [0; 8];
-        let got = rustix::io::read(&answer, &mut word);
-        let mut guarded = Guarded { id: -1, guard: guard as i32, holder: std::process::id(), alive, remove };
+        let got = rustix::io::retry_on_intr(|| rustix::io::read(&answer, &mut word));
+        let mut guarded = Guarded { id: -1, guard: Some(guard), holder: std::process::id(), alive, remove };
         match (got, i64::from_ne_bytes(word)) {
             (Ok(8), id @ 0..) => guarded.id = id as i32,
-            (Ok(8), error) => return Err(io::Error::from_raw_os_error(-error as i32)),
+            (Ok(8), error) => return Err(named(call, io::Error::from_raw_os_error(-error as i32))),
             _ => return Err(io::Error::other("the guard of an object ended before it had made it")),
         }
         Ok(guarded)
     }
 
-    /// The guard's process id.
+    /// The guard.
     #[cfg(test)]
-    pub fn guard(&self) -> i32 {
-        self.guard
+    pub fn guard(&self) -> &ChildId {
+        self.guard.as_ref().unwrap()
     }
 }
 
@@ -110,7 +112,7 @@ impl Drop for Guarded {
         // A forked child has a copy of this value, and of the object's user it is not the last.
         if std::process::id() == self.holder {
             let _ = rustix::io::write(&self.alive, b"x");
-            if process::reap(self.guard).is_err() && self.id >= 0 {
+            if self.guard.take().is_none_or(|guard| guard.wait().is_err()) && self.id >= 0 {
                 let _ = (self.remove)(self.id);
             }
         }

@@ -2,6 +2,8 @@
 
 pub mod affinity;
 pub mod byte_ring;
+pub mod call;
+pub mod child;
 pub mod clocks;
 pub mod command;
 pub mod content;

@@ -3,14 +3,13 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 
-use rustix::process::{Pid, Signal, WaitOptions};
-
+use super::child::{Address, Child, ChildId};
 use super::{affinity, process};
 
 /// A forked child, bound to CPUs of its own. It dies with its parent, and is ended and reaped when dropped.
 #[derive(Debug)]
 pub struct Peer {
-    child: Pid,
+    child: Child,
 }
 
 impl Peer {
@@ -23,32 +22,34 @@ impl Peer {
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        if child == 0 {
-            // A panic must not unwind into what the parent does.
-            let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
-                process::die_with_parent(parent) && affinity::bind(cpus).is_ok() && work().is_ok()
-            }));
-            let status = i32::from(!worked.unwrap_or(false));
-            loop {
-                // SAFETY: ends the child.
-                unsafe { libc::syscall(libc::SYS_exit_group, status) };
-            }
+        if let Some(child) = ChildId::forked("clone", child)? {
+            return Ok(Peer { child: Child::new(child) });
         }
-        let child = i32::try_from(child).ok().and_then(Pid::from_raw).ok_or_else(io::Error::last_os_error)?;
-        Ok(Peer { child })
+        // A panic must not unwind into what the parent does.
+        let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            process::die_with_parent(parent) && affinity::bind(cpus).is_ok() && work().is_ok()
+        }));
+        let status = i32::from(!worked.unwrap_or(false));
+        loop {
+            // SAFETY: ends the child.
+            unsafe { libc::syscall(libc::SYS_exit_group, status) };
+        }
     }
 
     /// The child's process id.
     pub fn pid(&self) -> u32 {
-        self.child.as_raw_nonzero().get().unsigned_abs()
+        self.child.id().number()
     }
-}
 
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // A child that has ended by itself is still there to be waited for.
-        let _ = rustix::process::kill_process(self.child, Signal::KILL);
-        let _ = rustix::process::waitpid(Some(self.child), WaitOptions::empty());
+    /// Kills it before it is dropped.
+    #[cfg(test)]
+    pub(super) fn kill(&self) -> io::Result<()> {
+        self.child.id().kill()
+    }
+
+    /// The child as somebody to send signals to.
+    pub(super) fn address(&self) -> Address<'_> {
+        self.child.id().address()
     }
 }
 

@@ -4,6 +4,8 @@ use std::io;
 
 use rustix::process::{Pid, Signal};
 
+use super::child::ChildId;
+
 /// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
 /// False means that it is not, and that the process should end.
 pub fn die_with_parent(parent: u32) -> bool {
@@ -26,32 +28,19 @@ pub fn fork_exit() -> io::Result<()> {
     forked()?.wait()
 }
 
-/// A child that ends at once; it has to be waited for.
-#[derive(Debug)]
-#[must_use = "a child that nobody waits for stays until this process ends"]
-pub struct Forked(i32);
-
-impl Forked {
-    /// Waits for its end; an error when it ended in any way but with status 0.
-    #[inline]
-    pub fn wait(self) -> io::Result<()> {
-        reap(self.0)
-    }
-}
-
-/// The first half of [`fork_exit`]: comes back when the child is made, which is as long as the parent stands still.
+/// The first half of [`fork_exit`]: comes back when the child is made, which is as long as the parent stands still. It has to
+/// be waited for.
 #[inline]
-pub fn forked() -> io::Result<Forked> {
+pub fn forked() -> io::Result<ChildId> {
     // SAFETY: without CLONE_VM and with no new stack the child goes on on its copy of this one, as after fork(2). It does
     // nothing but exit_group, which is safe whatever other threads held when it was made.
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-    match child {
-        0 => loop {
+    match ChildId::forked("clone", child)? {
+        Some(child) => Ok(child),
+        None => loop {
             // SAFETY: ends the child.
             unsafe { libc::syscall(libc::SYS_exit_group, 0) };
         },
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(Forked(child as i32)),
     }
 }
 
@@ -66,31 +55,10 @@ pub fn only_one_thread() -> io::Result<()> {
 #[inline]
 pub fn fork_exit_by_libc() -> io::Result<()> {
     // SAFETY: the caller has made sure of one thread, so that no lock is held by another; the child goes straight to its end.
-    match unsafe { libc::fork() } {
+    match ChildId::forked("fork", unsafe { libc::fork() })? {
+        Some(child) => child.wait(),
         // SAFETY: ends the child; the handlers registered are those of a worker, which hold nothing of its parent's.
-        0 => unsafe { libc::exit(0) },
-        -1 => Err(io::Error::last_os_error()),
-        child => reap(child),
-    }
-}
-
-pub(super) fn reap(child: i32) -> io::Result<()> {
-    let mut status: libc::c_int = 0;
-    loop {
-        // SAFETY: wait4 writes one int through the pointer given and nothing through the null one.
-        let waited = unsafe { libc::wait4(child, &raw mut status, 0, std::ptr::null_mut()) };
-        if waited == child {
-            break;
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::other(format!("the child ended with wait status {status:#x}")))
+        None => unsafe { libc::exit(0) },
     }
 }
 
@@ -111,14 +79,13 @@ pub fn kill_group(leader: u32) -> bool {
 #[cfg(test)]
 pub(crate) fn in_a_child(test: impl FnOnce() -> io::Result<()>) {
     // SAFETY: the child runs only the test and ends by exit_group; the allocator's locks are made usable by fork(3).
-    let child = unsafe { libc::fork() };
-    if child == 0 {
+    let Some(child) = ChildId::forked("fork", unsafe { libc::fork() }).unwrap() else {
         let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
         let status = i32::from(!matches!(passed, Ok(Ok(()))));
         // SAFETY: ends the child.
         unsafe { libc::_exit(status) };
-    }
-    reap(child).unwrap();
+    };
+    child.wait().unwrap();
 }
 
 #[cfg(test)]

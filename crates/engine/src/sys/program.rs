@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::call::named;
+use super::child::ChildId;
 use super::memory::{Buffer, Pages};
-use super::process::reap;
 
 /// The status with which a child says that its exec failed.
 const EXEC_FAILED: i32 = 127;
@@ -38,10 +39,9 @@ impl Program {
         // SAFETY: as in `process::fork_exit`: the child goes on on its copy of this stack, and does nothing but execve and
         // exit_group, which are safe whatever other threads held when it was made.
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        match child {
-            0 => self.become_it(),
-            -1 => Err(io::Error::last_os_error()),
-            _ => reap(child as i32),
+        match ChildId::forked("clone", child)? {
+            Some(child) => child.wait(),
+            None => self.become_it(),
         }
     }
 
@@ -59,7 +59,10 @@ impl Program {
         // has left this memory by execve or exit_group. The child calls nothing else, and so changes nothing of the parent's.
         let child =
             unsafe { libc::clone(execute, top.cast(), libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, program) };
-        if child < 0 { Err(io::Error::last_os_error()) } else { reap(child) }
+        match ChildId::forked("clone", child)? {
+            Some(child) => child.wait(),
+            None => Err(io::Error::other("clone with a stack of its own came back in the child")),
+        }
     }
 
     /// The same by the C library's posix_spawn(3), with no attributes.
@@ -80,7 +83,13 @@ impl Program {
                 environment.as_ptr(),
             )
         };
-        if result == 0 { reap(child) } else { Err(io::Error::from_raw_os_error(result)) }
+        if result != 0 {
+            return Err(named("posix_spawn", io::Error::from_raw_os_error(result)));
+        }
+        match ChildId::forked("posix_spawn", child)? {
+            Some(child) => child.wait(),
+            None => Err(io::Error::other("posix_spawn told of no child")),
+        }
     }
 
     /// The same by clone3(2), which copies the page tables as fork does and gives a descriptor of the child (pidfd), by which
@@ -95,14 +104,17 @@ impl Program {
         asked.exit_signal = libc::SIGCHLD as u64;
         // SAFETY: as in `run`; the structure has the size given, and the kernel writes one descriptor.
         let child = unsafe { libc::syscall(libc::SYS_clone3, &raw const asked, size_of::<libc::clone_args>()) };
-        match child {
-            0 => self.become_it(),
-            -1 => Err(io::Error::last_os_error()),
-            _ => {
+        match ChildId::forked("clone3", child)? {
+            Some(child) if descriptor < 0 => {
+                child.wait()?;
+                Err(named("clone3", io::Error::other("the kernel gave no descriptor of the child")))
+            }
+            Some(child) => {
                 // SAFETY: the kernel made this descriptor for us, and nobody else knows it.
                 let _descriptor = unsafe { <rustix::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(descriptor) };
-                reap_by_descriptor(descriptor)
+                reap_by_descriptor(child, descriptor)
             }
+            None => self.become_it(),
         }
     }
 
@@ -129,8 +141,8 @@ impl ChildStack {
     }
 }
 
-/// Waits for the child of a descriptor; an error when it ended in any way but with status 0.
-fn reap_by_descriptor(descriptor: libc::c_int) -> io::Result<()> {
+/// Waits for a child by its descriptor; an error when it ended in any way but with status 0.
+fn reap_by_descriptor(_: ChildId, descriptor: libc::c_int) -> io::Result<()> {
     // SAFETY: a structure of integers.
     let mut ended: libc::siginfo_t = unsafe { std::mem::zeroed() };
     loop {
@@ -141,7 +153,7 @@ fn reap_by_descriptor(descriptor: libc::c_int) -> io::Result<()> {
             break;
         }
         if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+            return Err(named("waitid", error));
         }
     }
     // SAFETY: waitid fills in the fields of SIGCHLD.
@@ -191,6 +203,7 @@ pub fn smallest_elf() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::call::errno;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -207,7 +220,7 @@ mod tests {
             let mut run = |path: &str, arguments: &[&str]| run(&Program::new(Path::new(path), arguments).unwrap());
             match run("/bin/true", &[]) {
                 // An emulator or a filter of system calls may not know it.
-                Err(error) if name == "clone3" && error.raw_os_error() == Some(libc::ENOSYS) => continue,
+                Err(error) if name == "clone3" && errno(&error) == Some(libc::ENOSYS) => continue,
                 result => result.unwrap(),
             }
             assert!(run("/bin/false", &[]).is_err(), "{name}");

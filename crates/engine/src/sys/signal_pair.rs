@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::child::Address;
 use super::peer::Peer;
 use super::signal::{Handled, MASK_BYTES};
 use super::{arch, checked, process};
@@ -25,6 +26,7 @@ impl SignalPair {
         let handler = Handled::install()?;
         let parent = std::process::id();
         let peer = Peer::spawn(cpus, move || {
+            let parent = Address::parent(parent)?;
             loop {
                 wait()?;
                 send(parent)?;
@@ -36,7 +38,7 @@ impl SignalPair {
     /// Signals the other process by kill(2) and waits in rt_sigsuspend(2) until its own signal has been handled.
     #[inline(always)]
     pub fn there_and_back(&self) -> io::Result<()> {
-        send(self.peer.pid())?;
+        send(self.peer.address())?;
         wait()
     }
 
@@ -47,10 +49,9 @@ impl SignalPair {
 }
 
 #[inline(always)]
-fn send(process: u32) -> io::Result<()> {
-    // SAFETY: the process is this one's parent or its own child, which is not waited for before it is dropped; both
-    // have a handler.
-    checked(unsafe { arch::call(libc::SYS_kill, [process as usize, libc::SIGUSR1 as usize, 0, 0, 0, 0]) }).map(drop)
+fn send(to: Address) -> io::Result<()> {
+    // SAFETY: it is this one's parent or its own child, which is not waited for before it is dropped; both have a handler.
+    checked(unsafe { arch::call(libc::SYS_kill, [to.number(), libc::SIGUSR1 as usize, 0, 0, 0, 0]) }).map(drop)
 }
 
 /// Waits until a signal has been handled: the call always ends by "interrupted".

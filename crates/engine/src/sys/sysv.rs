@@ -28,7 +28,7 @@ fn semaphores() -> io::Result<Guarded> {
     let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
     // SAFETY: no pointers are given.
     let make = |key| remains::returned(unsafe { libc::semget(key, remains::SEMAPHORES, flags) });
-    Guarded::new(make, remains::remove_set)
+    Guarded::new("semget", make, remains::remove_set)
 }
 
 /// A message queue.
@@ -36,7 +36,7 @@ fn queue() -> io::Result<Guarded> {
     let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
     // SAFETY: no pointers are given.
     let make = |key| remains::returned(unsafe { libc::msgget(key, flags) });
-    Guarded::new(make, remains::remove_queue)
+    Guarded::new("msgget", make, remains::remove_queue)
 }
 
 /// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
@@ -103,8 +103,9 @@ fn receive(queue: i32) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::sys::affinity;
+    use crate::sys::child::ChildId;
     use crate::sys::exchange::tests::check;
-    use crate::sys::process::{in_a_child, reap};
+    use crate::sys::process::in_a_child;
 
     #[test]
     fn a_token_goes_to_and_fro() {
@@ -138,26 +139,30 @@ mod tests {
     }
 
     /// A process that leads a group of its own and holds a set and a queue: it, their ids, and those of their guards.
-    fn holder() -> (i32, [i32; 4]) {
+    fn holder() -> (ChildId, [i32; 4]) {
         let (read, write) = rustix::pipe::pipe().unwrap();
         // SAFETY: the child makes its objects by calls of its one thread and sleeps until it is killed.
-        let holder = unsafe { libc::fork() };
-        if holder == 0 {
+        let Some(holder) = ChildId::forked("fork", unsafe { libc::fork() }).unwrap() else {
             rustix::process::setsid().unwrap();
             let held = (semaphores().unwrap(), queue().unwrap(), by_semaphores(&affinity::allowed().unwrap()));
-            let numbers = [held.0.id, held.1.id, held.0.guard(), held.1.guard()].map(i32::to_ne_bytes).concat();
+            let numbers = [held.0.id, held.1.id, number(&held.0), number(&held.1)].map(i32::to_ne_bytes).concat();
             rustix::io::write(&write, &numbers).unwrap();
             loop {
                 std::thread::park();
             }
-        }
+        };
         let mut numbers = [0; 16];
         rustix::io::read(&read, &mut numbers).unwrap();
         let number = |nth: usize| i32::from_ne_bytes(numbers[4 * nth..][..4].try_into().unwrap());
         (holder, [0, 1, 2, 3].map(number))
     }
 
+    fn number(held: &Guarded) -> i32 {
+        i32::try_from(held.guard().number()).unwrap()
+    }
+
     fn kill(process: i32) {
+        assert!(process > 1);
         let process = rustix::process::Pid::from_raw(process).unwrap();
         rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
     }
@@ -166,8 +171,8 @@ mod tests {
     fn what_a_killed_group_held_is_removed() {
         let (holder, [set, messages, ..]) = holder();
         assert!(has_set(set) && has_queue(messages));
-        crate::sys::process::kill_group(holder as u32);
-        reap(holder).unwrap_err();
+        crate::sys::process::kill_group(holder.number());
+        holder.wait().unwrap_err();
         let gone = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             !has_set(set) && !has_queue(messages)
@@ -180,10 +185,11 @@ mod tests {
         let (holder, [set, messages, guard_of_set, guard_of_messages]) = holder();
         kill(guard_of_set);
         kill(guard_of_messages);
-        kill(holder);
-        reap(holder).unwrap_err();
+        holder.kill().unwrap();
+        let group = holder.number();
+        holder.wait().unwrap_err();
         assert!(has_set(set) && has_queue(messages));
-        remains::remove_of_group(holder as u32);
+        remains::remove_of_group(group);
         assert!(!has_set(set) && !has_queue(messages));
     }
 
@@ -192,7 +198,7 @@ mod tests {
         in_a_child(|| {
             let held = [semaphores()?, queue()?];
             let (set, messages) = (held[0].id, held[1].id);
-            held.iter().for_each(|held| kill(held.guard()));
+            held.iter().for_each(|held| held.guard().kill().unwrap());
             drop(held);
             assert!(!has_set(set) && !has_queue(messages));
             Ok(())

@@ -1,0 +1,64 @@
+//! Failed system calls: the error says which call it was.
+
+use std::io;
+
+/// A call that failed, and how.
+#[derive(Debug, thiserror::Error)]
+#[error("{call}: {error}")]
+struct Named {
+    call: &'static str,
+    #[source]
+    error: io::Error,
+}
+
+/// An error with the name of the call that failed; its kind stays what it was.
+#[cold]
+pub fn named(call: &'static str, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), Named { call, error })
+}
+
+/// The system's number of an error, also of one that has a name.
+pub fn errno(error: &io::Error) -> Option<i32> {
+    let named = || error.get_ref()?.downcast_ref::<Named>();
+    error.raw_os_error().or_else(|| named()?.error.raw_os_error())
+}
+
+/// Results of calls, told by the call's name.
+pub trait Call<T> {
+    /// The same result; an error says that it was this call that failed.
+    fn call(self, name: &'static str) -> io::Result<T>;
+}
+
+impl<T, E: Into<io::Error>> Call<T> for Result<T, E> {
+    #[inline(always)]
+    fn call(self, name: &'static str) -> io::Result<T> {
+        self.map_err(|error| named(name, error.into()))
+    }
+}
+
+/// What a function of the C library returned, or the error that it left in errno. Anything below 0 is an error.
+#[inline(always)]
+pub(super) fn returned<N: Into<i64> + Copy>(call: &'static str, result: N) -> io::Result<N> {
+    if result.into() < 0 { Err(named(call, io::Error::last_os_error())) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_which_call_failed_and_keeps_kind_and_number() {
+        let error = named("clone", io::Error::from_raw_os_error(libc::EAGAIN));
+        assert!(error.to_string().starts_with("clone: Resource temporarily unavailable"), "{error}");
+        assert_eq!((error.kind(), errno(&error)), (io::ErrorKind::WouldBlock, Some(libc::EAGAIN)));
+        assert_eq!(errno(&io::Error::from_raw_os_error(libc::ENOSYS)), Some(libc::ENOSYS));
+        assert_eq!(errno(&io::Error::other("no call")), None);
+    }
+
+    #[test]
+    fn whatever_is_below_zero_is_an_error() {
+        assert_eq!(returned("open", 0).unwrap(), 0);
+        assert!(returned("open", -1).unwrap_err().to_string().starts_with("open: "));
+        assert!(returned("open", -2_i64).is_err());
+    }
+}

@@ -1,0 +1,222 @@
+//! Children of this process: only what a call that forks has returned can be signalled or waited for.
+
+use std::io;
+use std::marker::PhantomData;
+
+use rustix::fd::AsFd;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
+
+use super::call::{Call, named};
+
+/// A child of this process that nobody has waited for: until then its number is given to no other process. Made of a
+/// positive return of fork, clone, clone3 or posix_spawn and of nothing else, and given up by waiting.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a child that nobody waits for stays until this process ends"]
+pub struct ChildId(Pid);
+
+impl ChildId {
+    /// What the call `name` returned, with errno as it left it: the child's side (none), or the parent's. An error when it
+    /// failed, and also for 1: no process has the first one of its namespace as its child, and a group of that number would
+    /// be every process there is.
+    #[inline(always)]
+    pub(super) fn forked(name: &'static str, result: impl Into<i64>) -> io::Result<Option<ChildId>> {
+        match result.into() {
+            0 => Ok(None),
+            child @ 2.. => match i32::try_from(child).ok().and_then(Pid::from_raw) {
+                Some(child) => Ok(Some(ChildId(child))),
+                None => Err(unusable(name, child)),
+            },
+            1 => Err(unusable(name, 1)),
+            _ => Err(named(name, io::Error::last_os_error())),
+        }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.0.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// It as somebody to send signals to by kill(2).
+    pub(super) fn address(&self) -> Address<'_> {
+        Address { process: self.0, _held: PhantomData }
+    }
+
+    /// Waits for its end by wait4(2); an error when it ended in any way but with status 0.
+    #[inline]
+    pub fn wait(self) -> io::Result<()> {
+        self.wait_once()
+    }
+
+    /// As [`ChildId::wait`]; the caller gives the value up.
+    #[inline(always)]
+    fn wait_once(&self) -> io::Result<()> {
+        let mut status: libc::c_int = 0;
+        loop {
+            // SAFETY: wait4 writes one int through the pointer given and nothing through the null one.
+            let waited = unsafe { libc::wait4(self.0.as_raw_pid(), &raw mut status, 0, std::ptr::null_mut()) };
+            if waited == self.0.as_raw_pid() {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(named("wait4", error));
+            }
+        }
+        if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("the child ended with wait status {status:#x}")))
+        }
+    }
+
+    /// Kills it, unless the kernel says that it is no child of this process: a forked process has a copy of this value, and
+    /// its brother is not its child. One that has ended by itself takes no harm.
+    pub fn kill(&self) -> io::Result<()> {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        // The descriptor is asked whose child it is, so that what is signalled is what was looked at.
+        if let Ok(descriptor) = rustix::process::pidfd_open(self.0, PidfdFlags::empty())
+            && rustix::process::waitid(WaitId::PidFd(descriptor.as_fd()), look).is_ok()
+            && rustix::process::pidfd_send_signal(&descriptor, Signal::KILL).is_ok()
+        {
+            return Ok(());
+        }
+        // A kernel without such descriptors, a filter, or none left to open.
+        rustix::process::waitid(WaitId::Pid(self.0), look).call("waitid")?;
+        rustix::process::kill_process(self.0, Signal::KILL).call("kill")
+    }
+}
+
+/// A child that is killed and waited for when dropped.
+#[derive(Debug)]
+pub struct Child(ChildId);
+
+impl Child {
+    /// It, from now on kept so.
+    pub fn new(child: ChildId) -> Child {
+        Child(child)
+    }
+
+    /// Who it is.
+    pub fn id(&self) -> &ChildId {
+        &self.0
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // One that cannot be killed from here is no child of this process, and is not waited for for ever.
+        if self.0.kill().is_ok() {
+            let _ = self.0.wait_once();
+        }
+    }
+}
+
+#[cold]
+fn unusable(name: &'static str, number: i64) -> io::Error {
+    named(name, io::Error::other(format!("{number} is no child's number")))
+}
+
+/// A process near this one: a child that nobody has waited for, or the parent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Address<'a> {
+    process: Pid,
+    _held: PhantomData<&'a ChildId>,
+}
+
+impl Address<'static> {
+    /// The parent, if it is still `parent`. This process dies with it ([`super::process::die_with_parent`]), so that it
+    /// never sends to who has the number next.
+    pub(super) fn parent(parent: u32) -> io::Result<Address<'static>> {
+        let found = rustix::process::getppid().filter(|found| found.as_raw_pid() > 1);
+        match found {
+            Some(process) if process.as_raw_nonzero().get().unsigned_abs() == parent => {
+                Ok(Address { process, _held: PhantomData })
+            }
+            _ => Err(io::Error::other("the parent is gone")),
+        }
+    }
+}
+
+impl Address<'_> {
+    /// The number, always over 1: none of those by which kill(2) means groups.
+    #[inline(always)]
+    pub(super) fn number(self) -> usize {
+        self.process.as_raw_nonzero().get().unsigned_abs() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::call::errno;
+    use crate::sys::process::in_a_child;
+
+    /// A child that sleeps until it is killed.
+    fn sleeper() -> ChildId {
+        // SAFETY: the child does nothing but sleep.
+        match ChildId::forked("fork", unsafe { libc::fork() }).unwrap() {
+            Some(child) => child,
+            None => loop {
+                // SAFETY: no memory is involved.
+                unsafe { libc::pause() };
+            },
+        }
+    }
+
+    #[test]
+    fn no_child_is_made_of_what_is_not_one() {
+        // SAFETY: 0 is no address to which a directory's name could be written: the call fails.
+        assert_eq!(unsafe { libc::chdir(std::ptr::null()) }, -1);
+        let refused = ChildId::forked("clone", -1).unwrap_err();
+        assert!(refused.to_string().starts_with("clone: "), "{refused}");
+        assert_eq!(errno(&refused), Some(libc::EFAULT));
+        assert_eq!(ChildId::forked("clone", 0).unwrap(), None);
+        for number in [1, -2, i64::MIN, i64::from(i32::MAX) + 1, (1 << 32) - 1, i64::MAX] {
+            assert!(ChildId::forked("clone", number).is_err(), "{number}");
+        }
+    }
+
+    #[test]
+    fn a_child_is_killed_once_and_what_is_no_child_never() {
+        in_a_child(|| {
+            let child = sleeper();
+            let same = ChildId(child.0);
+            child.kill()?;
+            child.wait().unwrap_err();
+            // Its number may be anybody's now.
+            assert_eq!(errno(&same.kill().unwrap_err()), Some(libc::ECHILD));
+            // Nor is the parent a child.
+            let parent = rustix::process::getppid().unwrap();
+            assert_eq!(errno(&ChildId(parent).kill().unwrap_err()), Some(libc::ECHILD));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_copy_of_the_value_in_a_brother_harms_nobody() {
+        in_a_child(|| {
+            let child = sleeper();
+            let copy = ChildId(child.0);
+            in_a_child(move || {
+                drop(Child::new(copy));
+                Ok(())
+            });
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            assert!(rustix::process::waitid(WaitId::Pid(child.0), look)?.is_none());
+            drop(Child::new(child));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn only_the_parent_is_taken_for_it() {
+        let parent = std::process::id();
+        in_a_child(move || {
+            assert_eq!(Address::parent(parent)?.number(), parent as usize);
+            for number in [0, 1, u32::MAX, std::process::id()] {
+                assert!(Address::parent(number).is_err(), "{number}");
+            }
+            Ok(())
+        });
+    }
+}
