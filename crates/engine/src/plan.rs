@@ -357,6 +357,18 @@ fn unmet(need: Need, host: &HostFacts) -> Option<String> {
     }
 }
 
+/// How sizes are typed.
+const SIZES: &str = "bytes, as 4096, 32K, 64M or 1G";
+
+/// Whether a size of 0 is a point of the axis.
+fn has_zero(axis: &Axis) -> bool {
+    let listed: &[&[&str]] = match axis.points {
+        Points::Listed { quick, standard, thorough } => &[quick, standard, thorough],
+        _ => &[],
+    };
+    listed.iter().copied().flatten().chain([&axis.default]).any(|&point| point == "0")
+}
+
 /// A typed value as it stands in a case id, when the axis can have it.
 fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanError> {
     let axes = entry.probe.axes;
@@ -372,8 +384,10 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
     }
     match found.kind {
         AxisKind::Size => match parse_size(value) {
-            Some(bytes) if bytes > 0 => Ok(bytes.to_string()),
-            _ => Err(no_value("bytes, as 4096, 32K, 64M or 1G".into())),
+            // Nothing is a size where the probe has it as a point, however it is typed.
+            Some(0) if !has_zero(found) => Err(no_value(SIZES.into())),
+            Some(bytes) => Ok(bytes.to_string()),
+            None => Err(no_value(SIZES.into())),
         },
         AxisKind::Count | AxisKind::Threads | AxisKind::Copies => match value.parse::<u64>() {
             Ok(count) if count > 0 => Ok(count.to_string()),
@@ -390,6 +404,11 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
                 && (known.iter().any(|point| point == value) || (takes_pairs && cpu_pair(value).is_some()))
             {
                 return Ok(value.to_owned());
+            }
+            // A name that is a size, as the stride 4096 or blocks of 1k, may be typed as any other size.
+            let bytes = parse_size(value);
+            if let Some(same) = known.iter().find(|point| bytes.is_some() && parse_size(point) == bytes) {
+                return Ok(same.clone());
             }
             known.extend(takes_pairs.then(|| "two CPUs as 0-1".to_owned()));
             Err(no_value(known.join(", ")))

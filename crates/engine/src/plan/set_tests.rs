@@ -2,8 +2,54 @@
 
 use hostmark_model::Profile;
 
-use crate::fixture::{CATALOGUE, host, request};
+use crate::fixture::{CATALOGUE, PLAIN, host, request};
 use crate::plan::{Plan, PlanError, plan};
+use crate::probe::{Axis, Catalogue, Group, Points, Probe};
+
+const fn listed(quick: &'static [&'static str]) -> Points {
+    Points::Listed { quick, standard: &[], thorough: &[] }
+}
+
+static TYPED: Probe = Probe {
+    axes: &[
+        Axis::size("footprint", "0", listed(&["0", "16384"])),
+        Axis::size("small", "4096", listed(&["0"])),
+        Axis::size("size", "4096", listed(&["65536"])),
+        Axis::choice("stride", "64", listed(&["64", "4096", "random"])),
+        Axis::choice("block", "1k", listed(&["1k", "4k"])),
+    ],
+    ..PLAIN
+};
+
+/// A probe whose values may be typed in several ways.
+static SIZES: Catalogue = &[&Group { name: "typed", probes: &[("sizes", &TYPED)] }];
+
+#[test]
+fn a_value_is_the_same_however_it_is_typed() {
+    let set = |set: &str| {
+        let plan =
+            plan(SIZES, &host(), crate::plan::Request { set: vec![set.to_owned()], ..request(&[], Profile::Quick) });
+        plan.map(|plan| plan.bases["typed.sizes"].clone()).map_err(|error| error.to_string())
+    };
+    for (typed, axis, value) in [
+        ("footprint=0", "footprint", "0"),
+        ("footprint=0K", "footprint", "0"),
+        ("footprint=0g", "footprint", "0"),
+        ("footprint=00", "footprint", "0"),
+        ("footprint=16k", "footprint", "16384"),
+        ("small=0M", "small", "0"),
+        ("stride=4K", "stride", "4096"),
+        ("stride=064", "stride", "64"),
+        ("block=1024", "block", "1k"),
+        ("block=4K", "block", "4k"),
+    ] {
+        assert_eq!(set(typed).map(|base| base.get(axis).map(str::to_owned)), Ok(Some(value.to_owned())), "{typed}");
+    }
+    // Nothing is no size where the probe has no such point, and what is near a name is none.
+    for typed in ["size=0", "size=0K", "stride=128", "stride=K", "stride=RANDOM", "block=k"] {
+        assert!(set(typed).unwrap_err().contains("is no value of typed.sizes's axis"), "{typed}");
+    }
+}
 
 fn with(filters: &[&str], set: &[&str]) -> Result<Plan, PlanError> {
     let mut request = request(filters, Profile::Quick);
