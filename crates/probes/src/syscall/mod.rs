@@ -15,6 +15,8 @@ mod write_null;
 
 crate::group!("syscall": null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex);
 
+use std::path::PathBuf;
+
 use hostmark_engine::prelude::*;
 use sys::lookup::KernelPath;
 use sys::readiness::{self, Descriptors};
@@ -46,25 +48,71 @@ fn descriptors(case: &mut Case) -> Result<Descriptors> {
     }
 }
 
-/// Axis depth: directories on the way, of which the round's own is the first.
+/// Axis depth: components of the path that the kernel walks, the file's name among them. It begins at the working directory,
+/// so that neither where the scratch directory lies nor a mount on the way there is part of the value. The default is as
+/// many as lmbench's own file has.
 const DEPTH: Axis =
-    Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "16"], thorough: &["64"] });
+    Axis::count("depth", "4", Points::Listed { quick: &["4"], standard: &["1", "16"], thorough: &["64"] });
 
-/// Files of one byte at the case's place, as many directories below it as the axis `depth` says.
-fn files_below(case: &mut Case, count: usize) -> Result<Vec<KernelPath>> {
-    let depth: usize = case.param("depth")?;
-    let mut directory = crate::place::directory(case)?;
-    directory.extend(std::iter::repeat_n("d", depth.saturating_sub(1)));
-    std::fs::create_dir_all(&directory)?;
-    let made = |number: usize| {
-        let path = directory.join(format!("file{number}"));
-        std::fs::write(&path, "x")?;
-        Ok(KernelPath::new(&path)?)
-    };
-    (0..count).map(made).collect()
+/// Name of each directory on the way: of a usual length, since the kernel hashes every letter.
+const DIRECTORY: &str = "section";
+
+/// Files of one byte, and the round's directory as the working directory as long as they are needed.
+struct Files {
+    paths: Vec<KernelPath>,
+    /// Where the worker was before: what cleans up may go by a relative path.
+    home: PathBuf,
 }
 
-/// One of them.
-fn file_below(case: &mut Case) -> Result<KernelPath> {
-    files_below(case, 1)?.pop().ok_or_else(|| Stop::failed("one file was asked for, and none made"))
+impl Files {
+    /// `count` files at the case's place, by paths of as many components as the axis `depth` says.
+    fn below(case: &mut Case, count: usize) -> Result<Files> {
+        let depth: usize = case.param("depth")?;
+        let directory = crate::place::directory(case)?;
+        let mut files = Files { paths: Vec::with_capacity(count), home: std::env::current_dir()? };
+        std::env::set_current_dir(&directory)?;
+        for number in 0..count {
+            let path = path(depth, number);
+            if let Some(directories) = path.parent() {
+                std::fs::create_dir_all(directories)?;
+            }
+            std::fs::write(&path, "x")?;
+            files.paths.push(KernelPath::new(&path)?);
+        }
+        Ok(files)
+    }
+
+    /// One of them, to be walked to over and over.
+    fn first(&self) -> Result<&KernelPath> {
+        self.paths.first().ok_or_else(|| Stop::failed("one file was asked for, and none made"))
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // Where that directory is gone there is nothing to go back to.
+        let _ = std::env::set_current_dir(&self.home);
+    }
+}
+
+/// The path of file `number` from the working directory, of `depth` components.
+fn path(depth: usize, number: usize) -> PathBuf {
+    let mut path: PathBuf = std::iter::repeat_n(DIRECTORY, depth.saturating_sub(1)).collect();
+    path.push(format!("file{number}"));
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_walked_has_as_many_components_as_its_axis_says() {
+        for depth in [1, 4, 16, 64] {
+            let path = path(depth, 7);
+            assert!(path.is_relative() && path.components().count() == depth, "{depth}: {}", path.display());
+        }
+        // /usr/include/sys/types.h
+        assert_eq!(DEPTH.default, "4");
+    }
 }
