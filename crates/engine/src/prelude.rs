@@ -5,6 +5,7 @@ pub use hostmark_model::{
     HostFacts, Measured, Noise, Outcome, Params, Profile, RoundRecord, Text, Unit,
 };
 
+pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, plateaus};
 
 pub use crate::budget::largest_buffer;

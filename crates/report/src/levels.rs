@@ -1,12 +1,15 @@
 //! The levels of the memory hierarchy: their names, and what the host says of them.
 
-use hostmark_model::{CacheFact, CacheKind, CaseRecord, Estimate, Run};
+use hostmark_model::{CacheFact, CacheKind, CaseRecord, Estimate, Lang, ProbeInfo, Run, Text, Unit};
+use hostmark_stats::capacity::Bracket;
+
+use crate::format::value;
 
 /// The probe that measures the levels.
 pub const HIERARCHY: &str = "memory.hierarchy";
 
-/// How far a measured size may be from the reported one before the two are said to differ.
-pub const SIZE_TOLERANCE: f64 = 0.25;
+/// From this revision on the probe tells sizes as points that prove them; before it interpolated between points.
+const PROVES_SIZES: u32 = 2;
 
 /// A level of the memory hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +48,14 @@ impl Level {
         run.cases.iter().find(|case| case.probe == HIERARCHY && case.params.get("level") == Some(self.key))
     }
 
-    /// The size that was measured.
-    pub fn measured_size(self, run: &Run) -> Option<&Estimate> {
-        let also = self.case(run)?.measured()?.also.get("size")?;
-        (also.estimate.median > 0.0).then_some(&also.estimate)
+    /// What was proven about its size, bytes; none where nothing was.
+    pub fn bracket(self, run: &Run) -> Option<Bracket> {
+        if !proves_sizes(run) {
+            return None;
+        }
+        let bytes = |name| self.also(run, name).map(|estimate| estimate.median);
+        let bracket = Bracket { fits: bytes("size"), leaves: bytes("leaves") };
+        (bracket != Bracket::default()).then_some(bracket)
     }
 
     /// A further quantity that was measured of this level: `read`, `line`, `ways`, `tlb` …
@@ -57,19 +64,34 @@ impl Level {
         (estimate.median > 0.0).then_some(estimate)
     }
 
-    /// The size to reason with: measured, else reported; bytes.
+    /// The size to reason with, bytes: as reported unless the measurement contradicts it, else what is proven to fit.
     pub fn size(self, run: &Run) -> Option<f64> {
-        let reported = || self.reported(run).map(|cache| cache.size_bytes as f64);
-        self.measured_size(run).map(|size| size.median).or_else(reported)
+        let reported = self.reported(run).map(|cache| cache.size_bytes as f64);
+        self.bracket(run).unwrap_or_default().size(reported)
     }
 }
 
-/// Whether a measured size is so far from the reported one that one of them needs an explanation.
-pub fn sizes_differ(measured: f64, reported: f64) -> bool {
-    reported > 0.0 && (measured / reported - 1.0).abs() > SIZE_TOLERANCE
+/// Whether the run's sizes are points that prove them, and no interpolation.
+pub fn proves_sizes(run: &Run) -> bool {
+    let proves = |info: &ProbeInfo| info.id == HIERARCHY && info.revision >= PROVES_SIZES;
+    run.probes.iter().any(proves)
 }
 
-/// The size of the last cache before memory: measured, else reported; bytes.
+/// The bracket for people: `between 45 and 64 KiB`, `at least 16 MiB`; in English and Chinese.
+pub fn bracket_text(bracket: &Bracket) -> Option<Text<String>> {
+    let size = |bytes: f64| value(bytes, Unit::Bytes, Lang::En);
+    Some(match (bracket.fits, bracket.leaves) {
+        (Some(fits), Some(leaves)) => {
+            let (fits, leaves) = (size(fits), size(leaves));
+            Text { en: format!("between {fits} and {leaves}"), zh: format!("介于 {fits} 与 {leaves} 之间") }
+        }
+        (Some(fits), None) => Text { en: format!("at least {}", size(fits)), zh: format!("至少 {}", size(fits)) },
+        (None, Some(leaves)) => Text { en: format!("under {}", size(leaves)), zh: format!("小于 {}", size(leaves)) },
+        (None, None) => return None,
+    })
+}
+
+/// The size of the last cache before memory, bytes; see [`Level::size`].
 pub fn last_cache_size(run: &Run) -> Option<f64> {
     LEVELS.iter().rev().filter(|level| level.cache.is_some()).find_map(|level| level.size(run))
 }

@@ -6,7 +6,6 @@ use hostmark_model::{AxisKind, CaseRecord, Finding, Outcome, Run, Unit};
 use hostmark_report::findings::findings;
 use synthetic::{estimate, measured, value};
 
-const STEPS: &str = "memory.bandwidth_steps";
 const ALLOCATE: &str = "memory.write_allocate";
 const CAPACITY: &str = "ipc.pipe_capacity";
 
@@ -32,64 +31,6 @@ fn revalue(run: &mut Run, probe: &str, spread: f64, of: impl Fn(u64, f64) -> f64
 
 fn stores(kernel: &str, size: u64, rate: f64) -> CaseRecord {
     value(&format!("memory.write@size={size},kernel={kernel},threads=1,page=pmd"), rate)
-}
-
-#[test]
-fn each_level_is_a_step_with_its_size_its_factor_and_its_place() {
-    let run = synthetic::plausible();
-    let text = text(&run, STEPS);
-    assert_eq!(
-        text,
-        "Read bandwidth falls in steps, each where the buffer outgrows a cache: from 196 GB/s in L1d (32 KiB) \
-         to 84.0 GB/s in L2 (1 MiB) (÷2.33, between 32 KiB and 128 KiB), \
-         to 26.0 GB/s in L3 (17.7 MiB of the 35.8 MiB reported) (÷3.23, between 1 MiB and 8 MiB), \
-         to 11.9 GB/s in DRAM (÷2.18, between 16 MiB and 64 MiB)."
-    );
-    let read = &found(&run, STEPS)[0];
-    assert_eq!(read.cases.len(), 4);
-    assert!(read.text.zh.contains("84.0 GB/s（降为 1/2.33，转折在 32 KiB 与 128 KiB 之间）"), "{}", read.text.zh);
-    assert_eq!(found(&run, STEPS).len(), 3, "reading, writing and copying");
-}
-
-#[test]
-fn a_copy_steps_where_both_of_its_buffers_outgrow_a_cache() {
-    let mut run = synthetic::plausible();
-    revalue(&mut run, "memory.copy", 0.004, |size, _| if size <= 16_384 { 90e9 } else { 40e9 });
-    let copy = found(&run, STEPS).into_iter().find(|finding| finding.text.en.starts_with("Copy")).unwrap();
-    assert!(copy.text.en.contains("(÷2.25, between 16 KiB and 32 KiB)"), "{}", copy.text.en);
-    assert!(copy.text.en.contains("half of the sizes") && !copy.text.en.contains("DRAM"), "{}", copy.text.en);
-}
-
-#[test]
-fn a_flat_curve_an_unsure_one_and_an_unknown_host_have_no_steps() {
-    let mut flat = synthetic::plausible();
-    let mut unsure = synthetic::plausible();
-    let mut few = synthetic::plausible();
-    for probe in ["memory.read", "memory.write", "memory.copy"] {
-        revalue(&mut flat, probe, 0.004, |size, _| 50e9 - size as f64);
-        revalue(&mut unsure, probe, 0.97, |_, rate| rate);
-        for case in few.cases.iter_mut().filter(|case| case.probe == probe) {
-            let Outcome::Measured(measured) = &mut case.outcome else { continue };
-            (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
-        }
-    }
-    let mut unknown = synthetic::plausible();
-    unknown.host.caches.clear();
-    unknown.cases.retain(|case| case.probe != "memory.hierarchy");
-    for run in [flat, unsure, few, unknown] {
-        assert_eq!(found(&run, STEPS), []);
-    }
-}
-
-#[test]
-fn a_level_that_is_not_proven_slower_is_passed_over() {
-    let mut run = synthetic::plausible();
-    // The third cache cannot be told from the second; memory can.
-    revalue(&mut run, "memory.read", 0.004, |size, rate| if (1 << 20..1 << 26).contains(&size) { 80e9 } else { rate });
-    let text = text(&run, STEPS);
-    assert!(text.contains("to 84.0 GB/s in L2") && !text.contains("in L3"), "{text}");
-    // Nor can it be said where the second cache ends.
-    assert!(text.contains("to 11.9 GB/s in DRAM (÷7.06, L3 not told apart)"), "{text}");
 }
 
 #[test]

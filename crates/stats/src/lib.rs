@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+pub mod capacity;
 pub mod change;
 pub mod compare;
 pub mod histogram;

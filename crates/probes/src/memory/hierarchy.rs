@@ -13,11 +13,12 @@ use measured::measured;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory hierarchy", zh: "存储层次" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[
-        Quantity { name: "size", unit: Unit::Bytes, better: Better::Higher, title: Text { en: "size", zh: "容量" } },
+        measured::FITS,
+        measured::LEAVES,
         Quantity::CORE_CYCLES,
         beside::READ,
         beside::WRITE,
@@ -30,13 +31,15 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "Nothing of its own is executed. The curve of memory.latency over size (random pattern, huge pages, the best \
-                 round of each size) is cut into plateaus: each is a level, and a level ends where the latency passes the \
-                 middle between two plateaus. Its latency is that of the size in the middle \
-                 of its plateau, since the last part of a level already pays for conflicts and translation; DRAM's is that \
+                 round of each size) is cut into plateaus: each is a level. Its size is told as two points of the curve: the \
+                 largest whose whole interval is under 1.6 times the level's latency, and the smallest beyond it whose whole \
+                 interval is above that and above the geometric mean of this level and the next. Its latency is that of the size in \
+                 the middle of its plateau, since the last part of a level already pays for conflicts and translation; DRAM's is that \
                  of the largest size. Beside it stand bandwidths (memory.read, write and copy at the largest size up to half of \
                  the level), line and ways beside L1d, and the reach of the first TLB beside L1d, of the second beside L2.",
             zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线（随机模式、大页、每个大小取最好的一轮）切成若干平台：\
-                 每个平台是一级，延迟越过两个平台中点之处即该级的边界。\
+                 每个平台是一级。容量以曲线上的两个点给出：整个置信区间低于该级延迟 1.6 倍的最大测点，\
+                 以及在它之上、整个区间高于该值且高于本级与下一级几何平均的最小测点。\
                  某级的延迟取其平台中间大小的延迟，因为接近边界处已含冲突与地址转换的代价；DRAM 取最大的大小。\
                  旁边列出带宽（memory.read、write、copy 在不超过该级一半的最大大小处），L1d 旁列出缓存行与路数，一级 TLB 的覆盖页数列在 \
                  L1d 旁，二级的列在 L2 旁。",
@@ -48,10 +51,10 @@ pub static PROBE: Probe = Probe {
                  固件隐藏了若干路。",
         },
         reading: Text {
-            en: "L1d and L2 should agree with the reported size within a quarter. A level marked ≈ is not confirmed \
+            en: "The reported sizes of L1d and L2 should lie between the two points. A level marked ≈ is not confirmed \
                  by the reported topology. The value is the median; where it is over 10 % above the best round, the \
                  machine was shared while it ran.",
-            zh: "L1d 与 L2 应与报告的容量相差不超过四分之一。标有 ≈ 的级别没有得到报告拓扑的证实。数值取中位数；若比最好的一轮高出 10 % 以上，说明测量时机器被共享。",
+            zh: "L1d 与 L2 的报告容量应落在两点之间。标有 ≈ 的级别没有得到报告拓扑的证实。数值取中位数；若比最好的一轮高出 10 % 以上，说明测量时机器被共享。",
         },
         typical: Text {
             en: "Intel's optimisation manual has 4 to 6 core cycles for L1d and 14 for L2 of Skylake servers and \
@@ -132,7 +135,7 @@ fn absent(name: &str, found: usize, cases: &[CaseRecord]) -> String {
         return "memory.latency was not measured".into();
     }
     match name {
-        "dram" => "no buffer was large enough to leave the caches for certain".into(),
+        "dram" => "no buffer was large enough to be sure of missing the last-level cache".into(),
         _ => format!("the latency curve shows {found} levels, and none of them is {name}"),
     }
 }

@@ -23,6 +23,7 @@ pub fn host(caches: &[(u8, u64)]) -> HostFacts {
 pub fn record(size: u64, median: f64, best_round: f64) -> CaseRecord {
     let params = [("size", size.to_string()), ("pattern", "random".into()), ("page", "pmd".into())];
     let mut estimate = estimate(&vec![vec![median]; 3], 0.0, Better::Lower, 0);
+    (estimate.ci_low, estimate.ci_high) = (Some(0.97 * median), Some(1.03 * median));
     estimate.best_round = best_round;
     CaseRecord {
         id: format!("memory.latency@size={size},pattern=random,page=pmd"),
@@ -62,8 +63,10 @@ fn each_level_has_its_latency_and_its_size() {
     assert_eq!(ids[0], "memory.hierarchy@level=l1d");
     let medians: Vec<f64> = records.iter().map(|record| record.measured().unwrap().estimate.median).collect();
     assert_eq!(medians, [1.0, 4.0, 20.0, 90.0]);
-    assert!(records[..3].iter().all(|record| record.measured().unwrap().also.contains_key("size")));
-    assert!(!records[3].measured().unwrap().also.contains_key("size"));
+    let kib = |level: usize, name: &str| Some(records[level].measured()?.also.get(name)?.estimate.median / 1024.0);
+    let sizes: Vec<_> = (0..4).map(|level| (kib(level, "size"), kib(level, "leaves"))).collect();
+    let between = |fits, leaves| (Some(fits), Some(leaves));
+    assert_eq!(sizes, [between(32.0, 64.0), between(1024.0, 2048.0), between(8192.0, 16_384.0), (None, None)]);
     assert!((0..4).all(|level| flags(&records, level).is_empty()));
 }
 

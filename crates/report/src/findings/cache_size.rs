@@ -1,10 +1,10 @@
-//! A cache that measures smaller or larger than the host says it is.
+//! A cache that is proven to be smaller or larger than the host says it is.
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::{Conclusion, Rule};
 use crate::format::value;
-use crate::levels::{HIERARCHY, LEVELS, Level, sizes_differ};
+use crate::levels::{HIERARCHY, LEVELS, Level};
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.cache_size_differs",
@@ -23,30 +23,31 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 fn conclusion(run: &Run, level: Level) -> Option<Conclusion> {
-    let measured = level.measured_size(run)?.median;
+    let bracket = level.bracket(run)?;
     let reported = level.reported(run)?.size_bytes as f64;
-    if !sizes_differ(measured, reported) {
-        return None;
-    }
     let name = level.name;
-    let says = value(reported, Unit::Bytes, Lang::En);
-    let holds = value(measured, Unit::Bytes, Lang::En);
-    let text = if measured < reported {
+    let size = |bytes: f64| value(bytes, Unit::Bytes, Lang::En);
+    let says = size(reported);
+    let text = if bracket.is_under(reported) {
+        let leaves = size(bracket.leaves?);
         Text {
             en: format!(
-                "{name} is reported as {says}, but latency rises from {holds}: the rest is probably used by neighbours, \
-                 or not given to this machine."
+                "{name} is reported as {says}, but a working set of {leaves} no longer fits: the rest is probably used by \
+                 neighbours, or not given to this machine."
             ),
-            zh: format!("{name} 标称 {says}，但延迟从 {holds} 起即上升：其余部分可能被邻居占用，或未分配给本机。"),
+            zh: format!("{name} 标称 {says}，但 {leaves} 的工作集已装不下：其余部分可能被邻居占用，或未分配给本机。"),
         }
-    } else {
+    } else if bracket.is_over(reported) {
+        let fits = size(bracket.fits?);
         Text {
             en: format!(
-                "{name} is reported as {says}, but latency stays low up to {holds}: the hypervisor describes another \
+                "{name} is reported as {says}, but a working set of {fits} still fits: the hypervisor describes another \
                  cache than the hardware has."
             ),
-            zh: format!("{name} 标称 {says}，但延迟直到 {holds} 才上升：虚拟机监控程序所描述的缓存与实际硬件不符。"),
+            zh: format!("{name} 标称 {says}，但 {fits} 的工作集仍装得下：虚拟机监控程序所描述的缓存与实际硬件不符。"),
         }
+    } else {
+        return None;
     };
     Some(Conclusion { text, cases: level.case(run).map(|case| case.id.clone()).into_iter().collect(), cost: 0.0 })
 }

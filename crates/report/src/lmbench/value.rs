@@ -4,7 +4,7 @@ use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, Pa
 
 use super::{Column, Point, Source};
 use crate::format::{number, value};
-use crate::levels::{HIERARCHY, LEVELS};
+use crate::levels::{HIERARCHY, LEVELS, bracket_text};
 
 /// What stands in a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -235,8 +235,9 @@ fn caches(run: &Run) -> Cell {
     let describe = |lang: Lang| {
         let mut parts = Vec::new();
         for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
-            let (Some(size), Some(case)) = (level.measured_size(run), level.case(run)) else { continue };
-            let mut part = format!("{} {}", level.name, value(size.median, Unit::Bytes, lang));
+            let size = level.bracket(run).and_then(|bracket| bracket_text(&bracket));
+            let (Some(size), Some(case)) = (size, level.case(run)) else { continue };
+            let mut part = format!("{} {}", level.name, size.get(lang));
             // lmbench has no column for it.
             if level.key == "l3"
                 && let Some(measured) = case.measured()

@@ -171,8 +171,10 @@ fn probes() -> Vec<ProbeInfo> {
         ),
     ];
     let quantity = |name: &str, unit, title| QuantityInfo { name: name.into(), unit, better: Better::Neither, title };
+    all[6].revision = 2;
     all[6].also = vec![
-        quantity("size", Unit::Bytes, text("size", "容量")),
+        quantity("size", Unit::Bytes, text("largest size that fits", "装得下的最大测点")),
+        quantity("leaves", Unit::Bytes, text("smallest size that does not fit", "装不下的最小测点")),
         quantity("cycles", Unit::CoreCycles, text("cycles", "周期")),
     ];
     if let Some(pipe) = all.last_mut() {
@@ -242,22 +244,24 @@ fn cases() -> Vec<CaseRecord> {
         }
     }
     cases.push(value("memory.latency@size=268435456,pattern=random,page=base", 122.0));
-    for (level, ns, size, cycles) in [
-        ("l1d", 1.31, 32_768.0, 4.05),
-        ("l2", 4.63, 1_048_576.0, 14.3),
-        ("l3", 22.0, 18.6e6, 68.0),
-        ("dram", 96.4, 0.0, 299.0),
+    for (level, ns, fits, leaves, cycles) in [
+        ("l1d", 1.31, 32_768.0, 131_072.0, 4.05),
+        ("l2", 4.63, 1_048_576.0, 8_388_608.0, 14.3),
+        ("l3", 22.0, 16_777_216.0, 20_971_520.0, 68.0),
+        ("dram", 96.4, 0.0, 0.0, 299.0),
     ] {
         cases.push(with(value(&format!("memory.hierarchy@level={level}"), ns), |m| {
             m.also.insert("cycles".into(), Also { estimate: estimate(cycles, SPREAD) });
-            if size > 0.0 {
-                m.also.insert("size".into(), Also { estimate: estimate(size, 0.0) });
+            for (name, bytes) in [("size", fits), ("leaves", leaves)] {
+                if bytes > 0.0 {
+                    m.also.insert(name.into(), Also { estimate: estimate(bytes, 0.0) });
+                }
             }
             if level == "l3" {
                 m.estimate = estimate(ns, 0.083);
                 m.estimate.best_round = 18.1;
                 m.flags.push(flag(FlagKind::BestRoundGap, "the best round was 18 % faster"));
-                m.flags.push(flag(FlagKind::Unconfirmed, "ends at 0.50 × the 36608 KiB that the host reports"));
+                m.flags.push(flag(FlagKind::Unconfirmed, "20480 KiB do not fit, and the host reports 36608 KiB"));
             }
         }));
     }

@@ -69,11 +69,10 @@ pub fn beside(level: &Level, found: &[Level], cases: &[CaseRecord]) -> Vec<(&'st
     all
 }
 
-/// The bandwidth at the largest size that lies well inside the level: over the level before, and at most half of it, by
-/// what was measured; beyond the caches the largest of all.
+/// The bandwidth at the largest size that lies well inside the level: over the level before, and at most half of it; beyond the caches the largest of all.
 fn within<'a>(level: &Level, found: &[Level], cases: &'a [CaseRecord], probe: &str) -> Option<&'a Estimate> {
-    let before = found.iter().take_while(|other| other.name != level.name).filter_map(|other| other.size);
-    let (least, most) = (before.fold(0.0, f64::max), level.size.map_or(f64::INFINITY, |size| size / 2.0));
+    let before = found.iter().take_while(|other| other.name != level.name).filter_map(Level::size);
+    let (least, most) = (before.fold(0.0, f64::max), level.size().map_or(f64::INFINITY, |size| size / 2.0));
     let is_plain = |case: &CaseRecord| {
         let usual = [("kernel", "best"), ("page", "pmd"), ("threads", "1")];
         case.probe == probe && usual.iter().all(|(axis, value)| case.params.get(axis) == Some(value))

@@ -6,20 +6,33 @@ use hostmark_engine::prelude::*;
 pub const LATENCY: &str = "memory.latency";
 /// A last plateau counts as DRAM when the curve goes this far beyond the largest reported cache.
 const BEYOND_CACHES: f64 = 2.0;
+/// No last-level cache of today's servers takes as long to answer, ns: a plateau above is DRAM, however large the cache that the
+/// host reports. Guests see the whole host's, of which they may use a small part.
+const SLOWER_THAN_CACHES_NS: f64 = 100.0;
 
 /// A level that the curve shows.
 #[derive(Debug, Clone)]
 pub struct Level {
     /// l1d, l2, l3 or dram.
     pub name: &'static str,
-    /// Where it ends, bytes; none for DRAM.
-    pub size: Option<f64>,
+    /// Between which sizes the curve proves that it ends, bytes; nothing for DRAM.
+    pub bracket: Bracket,
     /// What the host reports of it, bytes.
     pub reported_bytes: Option<u64>,
     /// The measurement that stands for it: in the middle of its plateau; of DRAM the largest.
     pub case: Measured,
     /// That measurement's case.
     pub at: String,
+    /// Why the name is not certain.
+    pub doubt: Option<String>,
+}
+
+impl Level {
+    /// What it holds, to reason with: as reported where the curve does not contradict it, else what is proven to fit.
+    pub fn size(&self) -> Option<f64> {
+        let is_cache = self.name != "dram";
+        self.bracket.size(self.reported_bytes.map(|bytes| bytes as f64)).filter(|_| is_cache)
+    }
 }
 
 struct Point<'a> {
@@ -36,19 +49,60 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
     let plateaus = plateaus(&best);
     let reported = reported(host);
     let capacities: Vec<Option<f64>> = plateaus.iter().map(|plateau| plateau.capacity).collect();
-    let names = name(&capacities, &reported, best.last().map_or(0.0, |point| point.0));
-    let level = |(plateau, name): (&Plateau, Option<&'static str>)| {
-        let name = name?;
+    let largest = best.last().map_or(0.0, |point| point.0);
+    let last = Last {
+        is_beyond_caches: largest >= beyond_caches(&reported),
+        is_slow: plateaus.last().is_some_and(|plateau| plateau.latency >= SLOWER_THAN_CACHES_NS),
+    };
+    let names = name(&capacities, &reported, largest, last);
+    let level = |(index, name): (usize, Option<&'static str>)| {
+        let (name, plateau) = (name?, plateaus.get(index)?);
         let point = representative(&curve, plateau, name)?;
+        let next = plateaus.get(index + 1).map(|plateau| plateau.latency);
+        let is_unsure = plateaus.len() > 1 && next.is_none() && !last.is_beyond_caches;
+        let doubt = is_unsure.then(|| doubt(name, largest));
+        let bracket = if name == "dram" || is_unsure { Bracket::default() } else { bracket(&curve, plateau, next) };
         Some(Level {
             name,
-            size: plateau.capacity.filter(|_| name != "dram"),
+            bracket,
             reported_bytes: reported.iter().find(|(of, _)| *of == name).map(|(_, bytes)| *bytes),
             case: point.measured.clone(),
             at: point.record.id.clone(),
+            doubt,
         })
     };
-    plateaus.iter().zip(names).filter_map(level).collect()
+    names.into_iter().enumerate().filter_map(level).collect()
+}
+
+/// What decides whether the last plateau is DRAM.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    is_beyond_caches: bool,
+    is_slow: bool,
+}
+
+/// Why the name of the last plateau is not certain.
+fn doubt(name: &str, largest: f64) -> String {
+    let ends = format!("the largest buffer ({:.0} MiB) is under twice the reported L3", largest / f64::from(1 << 20));
+    match name {
+        "dram" => format!("{ends}; no cache takes {SLOWER_THAN_CACHES_NS} ns"),
+        _ => format!("{ends}: this may be DRAM"),
+    }
+}
+
+/// What the points of the curve prove about where a plateau's level ends; those without an interval prove nothing.
+fn bracket(curve: &[Point], plateau: &Plateau, next: Option<f64>) -> Bracket {
+    let proving = |point: &Point| {
+        let estimate = &point.measured.estimate;
+        Some(capacity::Point { size: point.size, low: estimate.ci_low?, high: estimate.ci_high? })
+    };
+    let points: Vec<capacity::Point> = curve.iter().filter_map(proving).collect();
+    Bracket::of(&points, plateau.latency, next)
+}
+
+/// The size from which on no reported cache holds the buffer.
+fn beyond_caches(reported: &[(&'static str, u64)]) -> f64 {
+    reported.iter().map(|(_, bytes)| *bytes as f64 * BEYOND_CACHES).fold(0.0, f64::max)
 }
 
 /// A point of the curve: random pattern, huge pages, with nobody else at it.
@@ -69,11 +123,15 @@ fn reported(host: &HostFacts) -> Vec<(&'static str, u64)> {
 }
 
 /// A name for each plateau; none for one that stands between two levels.
-fn name(capacities: &[Option<f64>], reported: &[(&'static str, u64)], largest: f64) -> Vec<Option<&'static str>> {
+fn name(
+    capacities: &[Option<f64>],
+    reported: &[(&'static str, u64)],
+    largest: f64,
+    last: Last,
+) -> Vec<Option<&'static str>> {
     const CACHES: [&str; 3] = ["l1d", "l2", "l3"];
-    let beyond = reported.iter().map(|(_, bytes)| *bytes as f64 * BEYOND_CACHES).fold(0.0, f64::max);
     let count = capacities.len();
-    let has_dram = count > 1 && largest >= beyond;
+    let has_dram = count > 1 && (last.is_beyond_caches || last.is_slow);
     let caches = if has_dram { count - 1 } else { count };
     let mut names: Vec<Option<&'static str>> = vec![None; count];
     if has_dram {

@@ -4,8 +4,20 @@ use hostmark_engine::prelude::*;
 
 use super::levels::Level;
 
-/// Sizes that differ by more than this from what the host reports are marked.
-const CONFIRMED: f64 = 1.25;
+/// The largest size that is proven to fit.
+pub const FITS: Quantity = Quantity {
+    name: "size",
+    unit: Unit::Bytes,
+    better: Better::Higher,
+    title: Text { en: "largest size that fits", zh: "装得下的最大测点" },
+};
+/// The smallest size that is proven not to fit.
+pub const LEAVES: Quantity = Quantity {
+    name: "leaves",
+    unit: Unit::Bytes,
+    better: Better::Neither,
+    title: Text { en: "smallest size that does not fit", zh: "装不下的最小测点" },
+};
 /// A median this much over the best round is the neighbours' doing, or the placement of pages.
 const GAP: f64 = 1.10;
 
@@ -20,17 +32,22 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
             format!("the best round was {:.0} % faster", (1.0 - estimate.best_round / estimate.median) * 100.0);
         flag(FlagKind::BestRoundGap, detail);
     }
-    if let (Some(size), Some(reported)) = (level.size, level.reported_bytes) {
-        let ratio = size / reported as f64;
-        if !(1.0 / CONFIRMED..=CONFIRMED).contains(&ratio) {
-            let detail = format!("ends at {ratio:.2} × the {} KiB that the host reports", reported / 1024);
-            flag(FlagKind::Unconfirmed, detail);
+    let Bracket { fits, leaves } = level.bracket;
+    if let Some(doubt) = &level.doubt {
+        flag(FlagKind::Unconfirmed, doubt.clone());
+    } else if let Some(reported) = level.reported_bytes {
+        let detail =
+            |kib: f64, word: &str| format!("{kib:.0} KiB {word}, and the host reports {} KiB", reported / 1024);
+        if level.bracket.is_over(reported as f64) {
+            flag(FlagKind::Unconfirmed, detail(fits.unwrap_or(0.0) / 1024.0, "fit"));
+        } else if level.bracket.is_under(reported as f64) {
+            flag(FlagKind::Unconfirmed, detail(leaves.unwrap_or(0.0) / 1024.0, "do not fit"));
         }
-    } else if level.size.is_some() {
+    } else if level.name != "dram" {
         flag(FlagKind::Unconfirmed, "the host reports no such cache".into());
     }
-    if let Some(size) = level.size {
-        measured.also.insert("size".into(), exactly(size));
+    for (name, size) in [(FITS.name, fits), (LEAVES.name, leaves)] {
+        measured.also.extend(size.map(|size| (name.to_owned(), exactly(size))));
     }
     measured.notes.insert("at".into(), level.at.clone());
     measured

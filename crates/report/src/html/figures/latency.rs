@@ -9,7 +9,7 @@ use crate::html::chart::scale::Kind;
 use crate::html::chart::{Border, Line};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::gather::Runs;
-use crate::levels::{HIERARCHY, LEVELS, Level, sizes_differ};
+use crate::levels::{HIERARCHY, LEVELS, Level, bracket_text};
 
 const LATENCY: &str = "memory.latency";
 const MEASURED: Text = Text { en: "measured", zh: "实测" };
@@ -65,10 +65,13 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
     let bytes = |size: f64| value(size, Unit::Bytes, Lang::En);
     let mut all = Vec::new();
     for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
-        let measured = level.measured_size(run).map(|size| size.median);
+        let bracket = level.bracket(run);
+        let told = bracket.and_then(|bracket| bracket_text(&bracket));
         let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
+        // As reported where that is not contradicted: the bracket is as wide as the points are apart.
+        let measured = bracket.and_then(|bracket| bracket.size(reported));
         let reading = each(|lang| {
-            let (measured, reported) = (measured.map(bytes), reported.map(bytes));
+            let (measured, reported) = (told.as_ref().map(|told| told.get(lang).to_owned()), reported.map(bytes));
             let parts = [(MEASURED, measured), (REPORTED, reported)];
             let told: Vec<String> =
                 parts.into_iter().filter_map(|(word, size)| Some(format!("{} {}", word.say(lang), size?))).collect();
@@ -77,8 +80,7 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
         if let Some(at) = measured {
             all.push(Border { at, name: Some(same(level.name)), reading: reading.clone() });
         }
-        let differs = measured.is_none_or(|measured| reported.is_some_and(|reported| sizes_differ(measured, reported)));
-        if let Some(at) = reported.filter(|_| differs) {
+        if let Some(at) = reported.filter(|_| measured != reported) {
             all.push(Border { at, name: None, reading });
         }
     }

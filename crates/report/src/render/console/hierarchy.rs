@@ -3,6 +3,7 @@
 mod structure;
 
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Run, Unit, size_text};
+use hostmark_stats::capacity::Bracket;
 
 use super::grid::{Align, Grid, Row};
 use super::memory::{BANDWIDTHS, LATENCY};
@@ -11,7 +12,7 @@ use super::remarks::{reason_rows, remarks};
 use super::view::{Shown, View};
 use super::words;
 use crate::format::{number, plus_minus, value};
-use crate::levels::{HIERARCHY, LEVELS, Level, last_cache_size, sizes_differ};
+use crate::levels::{HIERARCHY, LEVELS, Level, last_cache_size, proves_sizes};
 
 /// A best round that is this much better than the median stands beside it.
 const BEST_ROUND_GAP: f64 = 0.05;
@@ -74,22 +75,23 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
 fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measured: &'a Measured) -> Line<'a> {
     let key = case.params.get("level").unwrap_or(&case.id);
     let level = Level::of(key);
-    let held = measured.also.get("size").map(|also| also.estimate.median);
+    let bracket = level.and_then(|level| level.bracket(view.run));
     let reported = level.and_then(|level| level.reported(view.run)).map(|cache| cache.size_bytes as f64);
     let mut notes = Vec::new();
-    let differ = held.zip(reported).filter(|(held, reported)| sizes_differ(*held, *reported));
-    if let Some((_, reported)) = differ {
+    let contradicts = |told: &f64| bracket.is_some_and(|bracket| bracket.is_over(*told) || bracket.is_under(*told));
+    let differ = reported.filter(contradicts);
+    if let Some(reported) = differ {
         let says = format!("{} {}", view.say(words::REPORTS), value(reported, Unit::Bytes, view.lang));
         notes.push(Piece::new(says, Style::Warning));
     }
     notes.extend(level_remarks(view, case, measured, differ.is_some()));
     let is_about = differ.is_some() || measured.flags.iter().any(|flag| flag.kind == FlagKind::Unconfirmed);
-    let size = match (held, reported) {
-        (Some(held), _) if level.is_none_or(|level| level.cache.is_some()) => {
+    let size = match (bracket, reported) {
+        (Some(bracket), _) if level.is_none_or(|level| level.cache.is_some()) => {
             if is_about {
                 page.marks.insert(Mark::About);
             }
-            format!("{}{}", if is_about { "≈" } else { "" }, value(held, Unit::Bytes, view.lang))
+            format!("{}{}", if is_about { "≈" } else { "" }, bracket_cell(&bracket))
         }
         (None, Some(reported)) => format!("({})", value(reported, Unit::Bytes, view.lang)),
         _ => "–".to_owned(),
@@ -104,6 +106,21 @@ fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measur
     };
     let bandwidths = BANDWIDTHS.map(|(probe, _)| level.and_then(|level| within(view, probe, level)));
     Line { label, size, case, measured, bandwidths, notes }
+}
+
+/// The points that prove a size: `45–64 KiB`, `> 16 MiB`, `< 2 MiB`.
+fn bracket_cell(bracket: &Bracket) -> String {
+    let size = |bytes: f64| value(bytes, Unit::Bytes, Lang::En);
+    match (bracket.fits.map(size), bracket.leaves.map(size)) {
+        (Some(fits), Some(leaves)) => {
+            let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+            let fits = if unit(&fits) == unit(&leaves) { fits.split(' ').next().unwrap_or(&fits) } else { &fits };
+            format!("{fits}–{leaves}")
+        }
+        (Some(fits), None) => format!("≥ {fits}"),
+        (None, Some(leaves)) => format!("< {leaves}"),
+        (None, None) => "–".to_owned(),
+    }
 }
 
 /// Memory seen through the other kind of page than the hierarchy's own, at the largest size that lies in memory.
@@ -173,8 +190,15 @@ fn bounds(run: &Run, level: &Level) -> Option<(f64, f64)> {
     let least = before.filter_map(|other| other.size(run)).fold(0.0, f64::max);
     match level.cache {
         Some(_) => Some((least, level.size(run)? / 2.0)),
-        // Without a cache to compare with, no size is known to lie in memory.
-        None => (least > 0.0).then_some((least, f64::INFINITY)),
+        // Without a cache to compare with, no size is known to lie in memory. A cache that is reported and was not found holds
+        // nothing of a buffer that is found to lie in memory.
+        None => {
+            let found = LEVELS.iter().filter(|other| other.case(run).and_then(CaseRecord::measured).is_some());
+            let sizes = found.filter(|other| other.cache.is_some()).filter_map(|other| other.size(run));
+            let is_found = level.case(run).and_then(CaseRecord::measured).is_some();
+            let least = if is_found { sizes.fold(0.0, f64::max) } else { least };
+            (least > 0.0).then_some((least, f64::INFINITY))
+        }
     }
 }
 
@@ -185,7 +209,7 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_to
     let mut others = measured.clone();
     others.flags.retain(|flag| match flag.kind {
         FlagKind::BestRoundGap => !shows_best,
-        FlagKind::Unconfirmed => !is_size_told,
+        FlagKind::Unconfirmed => !is_size_told && proves_sizes(view.run),
         _ => true,
     });
     let mut all = Vec::new();
