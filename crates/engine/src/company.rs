@@ -106,18 +106,12 @@ impl Company {
         matches!(self, Company::Kept)
     }
 
-    /// Called when what is to be measured is set up. Who measures waits until all others measure as well; the others tell.
+    /// Called when what is to be measured is set up. Who measures waits until all others measure as well; these tell in
+    /// [`for_ever`].
     pub(crate) fn meet(&mut self) -> Result<()> {
         match self {
-            Company::Alone => Ok(()),
             Company::Led(companions) => companions.iter_mut().try_for_each(Companion::meet),
-            Company::Kept => {
-                let mut line = serde_json::to_string(&Event::Measuring).map_err(Stop::failed)?;
-                line.push('\n');
-                let mut output = std::io::stdout().lock();
-                output.write_all(line.as_bytes())?;
-                Ok(output.flush()?)
-            }
+            Company::Alone | Company::Kept => Ok(()),
         }
     }
 
@@ -186,6 +180,20 @@ impl Companion {
 
 /// Does `body` until the process is killed, or an error ends it.
 pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    let tell = || -> Result<()> {
+        let mut line = serde_json::to_string(&Event::Measuring).map_err(Stop::failed)?;
+        line.push('\n');
+        let mut output = std::io::stdout().lock();
+        output.write_all(line.as_bytes())?;
+        Ok(output.flush()?)
+    };
+    go_on(clock, body, tell)
+}
+
+/// The same; `tell` is called when the body was done once: what it sets up the first time is not what is measured.
+fn go_on(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>, tell: impl FnOnce() -> Result<()>) -> Result<()> {
+    body(1)?;
+    tell()?;
     let mut iterations = 1;
     loop {
         let mut result = Ok(());

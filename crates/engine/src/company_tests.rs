@@ -116,13 +116,20 @@ fn a_program_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn a_companion_does_its_body_until_it_fails() {
+fn a_companion_tells_when_it_has_begun_and_does_its_body_until_it_fails() {
     let fake = FakeClock::new(0);
-    let mut lengths = Vec::new();
-    let result = for_ever(&Clock::Fake(fake.clone()), &mut |iterations| {
+    let lengths = std::cell::RefCell::new(Vec::new());
+    let mut body = |iterations| {
+        let mut lengths = lengths.borrow_mut();
         lengths.push(iterations);
         fake.advance(iterations * 50_000);
-        if lengths.len() < 5 { Ok(()) } else { Err(Stop::failed("enough")) }
-    });
-    assert_eq!((result, lengths), (Err(Stop::failed("enough")), vec![1, 2, 4, 4, 4]));
+        if lengths.len() < 7 { Ok(()) } else { Err(Stop::failed("enough")) }
+    };
+    // A mark between the lengths.
+    let tell = || {
+        lengths.borrow_mut().push(0);
+        Ok(())
+    };
+    let result = go_on(&Clock::Fake(fake.clone()), &mut body, tell);
+    assert_eq!((result, lengths.into_inner()), (Err(Stop::failed("enough")), vec![1, 0, 1, 2, 4, 4, 4]));
 }

@@ -1,7 +1,7 @@
 //! Work that several threads share: each keeps its part, and every pass is timed from barrier to barrier.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hostmark_model::Taint;
 
@@ -11,6 +11,7 @@ use crate::sample::{DELAY_SHARE, Samples, Witness};
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
+use crate::sys::waits::{Alone, Word};
 
 /// Samples of a round at least, where three do not take over twice the time.
 const LEAST_SAMPLES: usize = 3;
@@ -26,66 +27,43 @@ pub trait Part {
     fn check(&mut self) -> Result<()>;
 }
 
-/// A word in cache lines of its own, so that who waits for it disturbs no other.
-#[repr(align(128))]
-#[derive(Default)]
-struct Alone<T>(T);
-
 /// Where the threads meet. They spin: waking a thread takes longer than the differences that passes are to show.
-struct Team {
-    followers: u64,
-    /// All have made their part, or failed to.
-    made: Barrier,
+#[derive(Debug, Default)]
+struct Team<W = AtomicU32> {
+    followers: u32,
     /// Passes begun.
-    begun: Alone<AtomicU64>,
+    begun: Alone<W>,
     /// Parts done, by all followers in all passes.
-    done: Alone<AtomicU64>,
+    done: Alone<W>,
     /// There is no further pass.
-    over: Alone<AtomicBool>,
+    over: Alone<W>,
     /// A thread could not make its part, or panicked.
-    broken: Alone<AtomicBool>,
+    broken: Alone<W>,
 }
 
-impl Team {
-    fn of(threads: usize) -> Team {
-        Team {
-            followers: threads.saturating_sub(1) as u64,
-            made: Barrier::new(threads.max(1)),
-            begun: Alone::default(),
-            done: Alone::default(),
-            over: Alone::default(),
-            broken: Alone::default(),
-        }
+impl<W: Word + Default> Team<W> {
+    fn of(threads: usize) -> Team<W> {
+        Team { followers: threads.saturating_sub(1) as u32, ..Team::default() }
     }
 
     fn is_broken(&self) -> bool {
-        self.broken.0.load(Ordering::Relaxed)
+        self.broken.0.load(Ordering::Relaxed) == 1
     }
 
-    /// Binds the thread and makes its part; comes back when all have, with an error when any has not.
-    fn make<P: Part>(&self, cpu: Cpu, index: usize, make: &impl Fn(usize) -> Result<P>) -> Result<P> {
-        let bound = affinity::bind(&[cpu.0]);
-        let bound = bound.map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)));
-        let part = bound.and_then(|()| make(index));
-        if part.is_err() {
-            self.broken.0.store(true, Ordering::Relaxed);
-        }
-        self.made.wait();
-        match self.is_broken() {
-            true => part.and(Err(Stop::failed("another thread could not begin"))),
-            false => part,
-        }
+    /// Says that a thread is broken.
+    fn break_up(&self) {
+        self.broken.0.store(1, Ordering::Relaxed);
     }
 
     /// One pass of all: the leader's part in the midst of the followers'.
-    fn pass(&self, number: u64, part: &mut impl Part) -> Result<()> {
+    fn pass(&self, number: u32, part: &mut impl Part) -> Result<()> {
         self.begun.0.store(number, Ordering::Release);
         part.pass();
-        while self.done.0.load(Ordering::Acquire) < number * self.followers {
+        while self.done.0.load(Ordering::Acquire) != number.wrapping_mul(self.followers) {
             if self.is_broken() {
                 return Err(Stop::failed("a thread panicked"));
             }
-            std::hint::spin_loop();
+            W::pause();
         }
         Ok(())
     }
@@ -95,27 +73,48 @@ impl Team {
         let mut number = 0;
         loop {
             while self.begun.0.load(Ordering::Acquire) == number {
-                if self.over.0.load(Ordering::Acquire) {
+                if self.over.0.load(Ordering::Acquire) == 1 {
                     return;
                 }
-                std::hint::spin_loop();
+                W::pause();
             }
             number += 1;
             part.pass();
-            self.done.0.fetch_add(1, Ordering::Release);
+            self.done.0.add(1, Ordering::Release);
         }
     }
 }
 
-/// Lets the others go when a thread leaves, however it does.
-struct Leaving<'a>(&'a Team);
+/// Binds the thread and makes its part; comes back when all have, with an error when any has not.
+fn prepare<P: Part>(
+    team: &Team,
+    made: &Barrier,
+    cpu: Cpu,
+    index: usize,
+    make: &impl Fn(usize) -> Result<P>,
+) -> Result<P> {
+    let bound = affinity::bind(&[cpu.0]);
+    let bound = bound.map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)));
+    let part = bound.and_then(|()| make(index));
+    if part.is_err() {
+        team.break_up();
+    }
+    made.wait();
+    match team.is_broken() {
+        true => part.and(Err(Stop::failed("another thread could not begin"))),
+        false => part,
+    }
+}
 
-impl Drop for Leaving<'_> {
+/// Lets the others go when a thread leaves, however it does.
+struct Leaving<'a, W: Word + Default>(&'a Team<W>);
+
+impl<W: Word + Default> Drop for Leaving<'_, W> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.broken.0.store(true, Ordering::Relaxed);
+            self.0.break_up();
         }
-        self.0.over.0.store(true, Ordering::Release);
+        self.0.over.0.store(1, Ordering::Release);
     }
 }
 
@@ -137,8 +136,9 @@ pub(crate) fn measure<P: Part>(
 ) -> Result<Samples> {
     let Some(&first) = cpus.first() else { return Err(Stop::failed("the case has no CPU")) };
     let team = Team::of(cpus.len());
+    let made = Barrier::new(cpus.len());
     let follow = |index: usize, cpu: Cpu| -> Result<Seen> {
-        let mut part = team.make(cpu, index, &make)?;
+        let mut part = prepare(&team, &made, cpu, index, &make)?;
         let counters = ThreadCounters::open();
         let before = counters.read();
         let leaving = Leaving(&team);
@@ -156,7 +156,7 @@ pub(crate) fn measure<P: Part>(
     std::thread::scope(|scope| {
         let threads: Vec<_> =
             cpus.iter().enumerate().skip(1).map(|(index, &cpu)| scope.spawn(move || follow(index, cpu))).collect();
-        let led = team.make(first, 0, &make).and_then(|mut part| {
+        let led = prepare(&team, &made, first, 0, &make).and_then(|mut part| {
             let leaving = Leaving(&team);
             let samples = lead(clock, witness, budget_ns, &team, &mut part);
             drop(leaving);
@@ -181,7 +181,7 @@ fn lead(clock: &Clock, witness: &Witness, budget_ns: f64, team: &Team, part: &mu
     let mut samples = Samples::of_times(1);
     let begin = clock.start();
     // The first is thrown away, as every round's first sample is.
-    let mut timed = |number: u64| -> Result<f64> {
+    let mut timed = |number: u32| -> Result<f64> {
         let start = clock.start();
         team.pass(number, part)?;
         Ok(clock.ns(clock.end().since(start)))

@@ -94,3 +94,38 @@ fn a_thread_that_panics_or_cannot_begin_ends_all() {
     assert_eq!(refuses(0), Err(Stop::skipped("no memory")));
     assert_eq!(refuses(1), Err(Stop::skipped("no memory")));
 }
+
+#[test]
+fn every_pass_is_of_all_threads_in_every_interleaving() {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use crate::sys::waits::model::{ModelWord, every_interleaving};
+
+    /// Counts the passes done, where the model sees it.
+    struct Counting(loom::sync::Arc<loom::sync::atomic::AtomicU32>);
+
+    impl Part for Counting {
+        fn pass(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+
+        fn check(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    every_interleaving(2, || {
+        let passes = loom::sync::Arc::new(loom::sync::atomic::AtomicU32::new(0));
+        let team = loom::sync::Arc::new(Team::<ModelWord>::of(2));
+        let (other, mut part) = (team.clone(), Counting(passes.clone()));
+        let follower = loom::thread::spawn(move || other.follow(&mut part));
+        let leaving = Leaving(&team);
+        let mut nothing = Counting(loom::sync::Arc::default());
+        for number in 1..=2 {
+            team.pass(number, &mut nothing).unwrap();
+            assert_eq!(passes.load(Relaxed), number, "the leader was back before the follower had worked");
+        }
+        drop(leaving);
+        follower.join().unwrap();
+    });
+}

@@ -2,9 +2,8 @@
 
 use std::cell::UnsafeCell;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::futex::{wait, wake};
+use super::flow::Flow;
 use super::peer::Peer;
 use super::shared::Shared;
 
@@ -12,22 +11,12 @@ use super::shared::Shared;
 pub const CAPACITY: usize = 256 << 10;
 /// Bytes copied before the other is told of them, at most: both work at once where they have two CPUs.
 pub const PIECE: usize = 64 << 10;
-/// Which word is which.
-const WRITTEN: usize = 0;
-const READ: usize = 1;
-const READER_SLEEPS: usize = 2;
-const WRITER_SLEEPS: usize = 3;
-
-/// A word with two lines of its own: prefetchers take pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Word(AtomicU32);
 
 /// What both processes share.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 struct Memory {
-    words: [Word; 4],
+    flow: Flow<CAPACITY, PIECE>,
     bytes: Bytes,
 }
 
@@ -35,10 +24,10 @@ struct Memory {
 #[repr(align(4096))]
 struct Bytes(UnsafeCell<[u8; CAPACITY]>);
 
-// SAFETY: which part belongs to whom is told by the words: nobody else uses it meanwhile.
+// SAFETY: which part belongs to whom is told by the flow: nobody else uses it meanwhile.
 unsafe impl Sync for Bytes {}
 
-/// The ring, as both processes see it. The counts of bytes wrap, which the capacity divides.
+/// The ring, as both processes see it.
 #[derive(Debug)]
 struct Ring {
     memory: Shared<Memory>,
@@ -47,12 +36,7 @@ struct Ring {
 impl Ring {
     fn new() -> io::Result<Ring> {
         let bytes = Bytes(UnsafeCell::new([0; CAPACITY]));
-        Ok(Ring { memory: Shared::new(Memory { words: Default::default(), bytes })? })
-    }
-
-    #[inline(always)]
-    fn word(&self, which: usize) -> &AtomicU32 {
-        &self.memory.words[which].0
+        Ok(Ring { memory: Shared::new(Memory { flow: Flow::default(), bytes })? })
     }
 
     /// The byte at an offset, from which `bytes` lie inside the ring.
@@ -63,73 +47,26 @@ impl Ring {
         unsafe { self.memory.bytes.0.get().cast::<u8>().add(offset) }
     }
 
-    /// Bytes that have been written and not been read.
-    #[inline(always)]
-    fn filled(&self) -> usize {
-        let written = self.word(WRITTEN).load(Ordering::Acquire);
-        written.wrapping_sub(self.word(READ).load(Ordering::Acquire)) as usize
-    }
-
     /// Copies one piece in, of `message` at most, waiting until there is room for all of it; returns how long it was.
     fn write(&self, message: &[u8]) -> io::Result<usize> {
-        let count = self.word(WRITTEN);
-        let at = count.load(Ordering::Relaxed) as usize % CAPACITY;
-        let piece = message.len().min(PIECE).min(CAPACITY - at);
-        // Who has filled the ring sleeps until half of it is free again, so as not to be woken for each piece.
-        if CAPACITY - self.filled() < piece {
-            self.sleep_while(READ, WRITER_SLEEPS, |ring| ring.filled() > CAPACITY / 2)?;
-        }
+        let (at, piece) = self.memory.flow.room(message.len())?;
         let to = self.place(at, piece);
-        // SAFETY: inside the ring, and free: the reader leaves it alone until the count says that it is written.
+        assert!(piece <= message.len());
+        // SAFETY: inside the ring and the message, and free: the reader leaves it alone until it is told to be written.
         unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), to, piece) };
-        count.store(count.load(Ordering::Relaxed).wrapping_add(piece as u32), Ordering::Release);
-        self.wake_if(READER_SLEEPS, WRITTEN, true)?;
+        self.memory.flow.wrote(piece)?;
         Ok(piece)
     }
 
     /// Copies one piece out, of `block` at most, waiting until there is any; returns how long it was.
     fn read(&self, block: &mut [u8]) -> io::Result<usize> {
-        if self.filled() == 0 {
-            self.sleep_while(WRITTEN, READER_SLEEPS, |ring| ring.filled() == 0)?;
-        }
-        let count = self.word(READ);
-        let at = count.load(Ordering::Relaxed) as usize % CAPACITY;
-        let piece = block.len().min(self.filled()).min(CAPACITY - at);
+        let (at, piece) = self.memory.flow.content(block.len())?;
         let from = self.place(at, piece);
-        // SAFETY: inside the ring, and written: the writer leaves it alone until the count says that it is read.
+        assert!(piece <= block.len());
+        // SAFETY: inside the ring and the block, and written: the writer leaves it alone until it is told to be read.
         unsafe { std::ptr::copy_nonoverlapping(from, block.as_mut_ptr(), piece) };
-        count.store(count.load(Ordering::Relaxed).wrapping_add(piece as u32), Ordering::Release);
-        self.wake_if(WRITER_SLEEPS, READ, self.filled() <= CAPACITY / 2)?;
+        self.memory.flow.took(piece)?;
         Ok(piece)
-    }
-
-    /// Sleeps until the other's count has grown as far as needed, and says meanwhile that it does.
-    #[cold]
-    fn sleep_while(&self, count: usize, sleeps: usize, is_early: impl Fn(&Ring) -> bool) -> io::Result<()> {
-        let count = self.word(count);
-        loop {
-            self.word(sleeps).store(1, Ordering::Relaxed);
-            // Either the other sees the mark after it has counted on, or this sees its count: never neither.
-            fence(Ordering::SeqCst);
-            let seen = count.load(Ordering::Acquire);
-            if !is_early(self) {
-                self.word(sleeps).store(0, Ordering::Relaxed);
-                return Ok(());
-            }
-            wait(count, seen, false)?;
-        }
-    }
-
-    /// Wakes the other when it sleeps and `is_worth` it.
-    #[inline(always)]
-    fn wake_if(&self, sleeps: usize, count: usize, is_worth: bool) -> io::Result<()> {
-        fence(Ordering::SeqCst);
-        let sleeps = self.word(sleeps);
-        if is_worth && sleeps.load(Ordering::Relaxed) == 1 {
-            sleeps.store(0, Ordering::Relaxed);
-            wake(self.word(count), false)?;
-        }
-        Ok(())
     }
 }
 

@@ -99,6 +99,8 @@ fn send(crowd: &Crowd, starting: &OwnedFd, channels: &[(OwnedFd, OwnedFd)], fini
 fn receive(crowd: &Crowd, from: &OwnedFd, finishing: &OwnedFd) -> io::Result<()> {
     let mut message = vec![0; crowd.bytes];
     loop {
+        #[cfg(test)]
+        super::turns::tests::delay();
         for _ in 0..crowd.senders * crowd.messages {
             read_whole(from, &mut message)?;
         }
@@ -126,7 +128,11 @@ fn read_whole(from: &OwnedFd, mut bytes: &mut [u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock;
+    use crate::sys::turns::tests::{delay_turns, never_early};
     use crate::sys::{affinity, process::in_a_child};
 
     #[test]
@@ -135,8 +141,12 @@ mod tests {
             let crowd = Crowd { groups: 2, senders: 3, messages: 50, bytes: 100, channel };
             assert_eq!(crowd.total(), 900);
             in_a_child(|| {
+                // Slow receivers: a burst is not over before all that it sent was read.
+                let delay = Duration::from_millis(5);
+                delay_turns(delay);
+                let begin_ns = clock::monotonic_ns();
                 let gathered = Gathered::new(crowd, &affinity::allowed()?)?;
-                (0..3).try_for_each(|_| gathered.burst())?;
+                never_early(begin_ns, delay, 3, || gathered.burst())?;
                 drop(gathered);
                 // SAFETY: no pointer is given.
                 let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };

@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
 use super::peer::Peer;
+use super::turns::Turns;
 use super::{arch, checked, files};
 
 /// Another process and this one, each waiting for its turn until the other has had its own.
@@ -18,6 +19,12 @@ use super::{arch, checked, files};
 pub struct Exchange<T> {
     _peer: Peer,
     turn: T,
+    /// Turns that this process has had.
+    own: u64,
+    /// Turns that the other has had.
+    theirs: Turns,
+    /// Turns that the other may take before ours.
+    ahead: u64,
 }
 
 /// A process' part of an exchange, done over and over.
@@ -27,30 +34,49 @@ impl<T: FnMut() -> io::Result<()>> Turn for T {}
 
 impl<T: Turn> Exchange<T> {
     /// Starts a child bound to `cpus` that takes its turns for ever; its error is its end. `near` is this process' turn: it
-    /// hands over, and comes back when the token has. `far` is the child's: it waits for the token, and hands it back. Each
-    /// process drops what belongs to the other, so that descriptors tell of the other's end.
-    pub(super) fn start(cpus: &[usize], near: T, mut far: impl Turn) -> io::Result<Exchange<T>> {
+    /// hands over, and comes back when the token has. The child's turn, made there by `make_far`, waits for the token and
+    /// hands it back: all that it has to hold before the first turn is made before this comes back. Each process drops what
+    /// belongs to the other, so that descriptors tell of the other's end.
+    pub(super) fn start<F: Turn>(
+        cpus: &[usize],
+        near: T,
+        make_far: impl FnOnce() -> io::Result<F>,
+    ) -> io::Result<Exchange<T>> {
         let (ready, tell) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let theirs = Turns::new()?;
         let mut near = Some(near);
         let ours = &mut near;
-        let peer = Peer::spawn(cpus, move || {
+        let peer = Peer::spawn(cpus, || {
             drop(ours.take());
+            let mut far = make_far()?;
             rustix::io::write(&tell, b"x")?;
             drop(tell);
             loop {
-                far()?;
+                theirs.take(&mut far)?;
             }
         })?;
         // Some ways of waiting never end when the other has gone: one that could not begin is noticed here.
         files::read_byte(&ready).map_err(|_| io::Error::other("the other process could not begin"))?;
         let turn = near.ok_or_else(|| io::Error::other("its own half is gone"))?;
-        Ok(Exchange { _peer: peer, turn })
+        Ok(Exchange { _peer: peer, turn, own: 0, theirs, ahead: 0 })
+    }
+
+    /// The same exchange, of which the other has so many turns before ours.
+    pub(super) fn ahead_by(self, ahead: u64) -> Exchange<T> {
+        Exchange { ahead, ..self }
     }
 
     /// Hands the token to the other process and waits until it is back.
     #[inline(always)]
     pub fn there_and_back(&mut self) -> io::Result<()> {
+        self.own += 1;
         (self.turn)()
+    }
+
+    /// Called after the measuring: an error unless the other has had a turn for each of ours. What was timed were else no
+    /// hand-overs.
+    pub fn check(&self) -> io::Result<()> {
+        self.theirs.expect(self.own + self.ahead)
     }
 }
 
@@ -72,7 +98,7 @@ fn by_channels(
     Exchange::start(
         cpus,
         move || files::write_byte(&near.to).and_then(|()| files::read_byte(&near.from)),
-        move || files::read_byte(&far.from).and_then(|()| files::write_byte(&far.to)),
+        move || Ok(move || files::read_byte(&far.from).and_then(|()| files::write_byte(&far.to))),
     )
 }
 
@@ -81,7 +107,7 @@ fn by_sockets(cpus: &[usize], near: OwnedFd, far: OwnedFd) -> io::Result<Exchang
     Exchange::start(
         cpus,
         move || files::write_byte(&near).and_then(|()| files::read_byte(&near)),
-        move || files::read_byte(&far).and_then(|()| files::write_byte(&far)),
+        move || Ok(move || files::read_byte(&far).and_then(|()| files::write_byte(&far))),
     )
 }
 
@@ -154,7 +180,7 @@ pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
     Exchange::start(
         cpus,
         move || add_one(&near.0).and_then(|()| take_all(&near.1)),
-        move || take_all(&far.1).and_then(|()| add_one(&far.0)),
+        move || Ok(move || take_all(&far.1).and_then(|()| add_one(&far.0))),
     )
 }
 
@@ -174,19 +200,33 @@ fn take_all(eventfd: &OwnedFd) -> io::Result<()> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock;
     use crate::sys::affinity;
     use crate::sys::process::in_a_child;
+    use crate::sys::turns::tests::{delay_turns, never_early};
 
-    /// Has an exchange go to and fro, on one CPU and, where there are two, on two.
+    /// The law of all exchanges, on one CPU and, where there are two, on two: none comes back before the other has had its
+    /// turn, however long that takes, and the other has as many turns as this one.
     pub(in crate::sys) fn check<T: Turn>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
+        const DELAY: Duration = Duration::from_millis(5);
         in_a_child(|| {
             let cpus = affinity::allowed()?;
             affinity::bind(&cpus[..1])?;
             for other in [cpus.first(), cpus.last()].into_iter().flatten() {
-                let mut exchange = make(&[*other])?;
-                for _ in 0..100 {
-                    exchange.there_and_back()?;
+                for (delay, times) in [(DELAY, 8), (Duration::ZERO, 1000)] {
+                    delay_turns(delay);
+                    let begin_ns = clock::monotonic_ns();
+                    let mut exchange = make(&[*other])?;
+                    never_early(begin_ns, delay, times, || {
+                        exchange.there_and_back()?;
+                        // It counts a turn after it has had it.
+                        assert!(exchange.theirs.taken() + 1 >= exchange.own);
+                        Ok(())
+                    })?;
+                    exchange.check()?;
                 }
             }
             Ok(())
@@ -227,7 +267,7 @@ pub(super) mod tests {
                 rustix::io::read(&back.0, &mut turn)?;
                 Err(io::Error::from_raw_os_error(turn[0].into()))
             };
-            let mut exchange = Exchange::start(&affinity::allowed()?, near, far)?;
+            let mut exchange = Exchange::start(&affinity::allowed()?, near, move || Ok(far))?;
             for turn in 1..=9 {
                 assert_eq!(exchange.there_and_back().unwrap_err().raw_os_error(), Some(turn));
             }
@@ -240,11 +280,15 @@ pub(super) mod tests {
         in_a_child(|| {
             let mut exchange = by_pipe(&affinity::allowed()?)?;
             exchange.there_and_back()?;
-            let (_, far) = (exchange.there_and_back()?, &exchange._peer);
-            far.kill()?;
+            end(&exchange)?;
             while exchange.there_and_back().is_ok() {}
             Ok(())
         });
+    }
+
+    /// Ends the other party in the midst.
+    pub(in crate::sys) fn end<T: Turn>(exchange: &Exchange<T>) -> io::Result<()> {
+        exchange._peer.kill()
     }
 
     #[test]

@@ -61,30 +61,43 @@ fn set(file: &OwnedFd, command: i32, kind: i32, byte: i64) -> io::Result<()> {
 pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
     let path = directory.join("locked");
     let mut near = Place::take(&path, 0)?;
-    let mut far = None;
-    // The free byte lies before the other: it has the first turn, and this process waits for that.
-    Exchange::start(
+    let exchange = Exchange::start(
         cpus,
         move || near.advance(),
         move || {
-            match &mut far {
-                // Locks belong to a process: the child takes its own.
-                None => far = Some(Place::take(&path, 1)?),
-                Some(far) => far.advance()?,
-            }
-            Ok(())
+            // Locks belong to a process: the child takes its own, and this one does not begin before it has it.
+            let mut far = Place::take(&path, 1)?;
+            Ok(move || far.advance())
         },
-    )
+    )?;
+    // The free byte lies before the other: it has the first turn, and this process waits for that.
+    Ok(exchange.ahead_by(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::exchange::tests::check;
+    use crate::sys::affinity;
+    use crate::sys::exchange::tests::{check, end};
+    use crate::sys::process::in_a_child;
 
     #[test]
     fn processes_go_round_the_locks() {
         let directory = tempfile::tempdir().unwrap();
         check(|cpus| by_file_locks(cpus, directory.path()));
+    }
+
+    #[test]
+    fn turns_without_the_other_are_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        in_a_child(|| {
+            let mut exchange = by_file_locks(&affinity::allowed()?, directory.path())?;
+            exchange.there_and_back()?;
+            end(&exchange)?;
+            // With its locks gone nothing stops this process.
+            (0..100).try_for_each(|_| exchange.there_and_back())?;
+            assert!(exchange.check().unwrap_err().to_string().contains("not every one happened"));
+            Ok(())
+        });
     }
 }

@@ -30,6 +30,20 @@ pub fn write_byte(file: &OwnedFd) -> io::Result<()> {
     one(arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
 }
 
+/// Reads one byte, whatever it is.
+#[inline(always)]
+pub fn take_byte(file: &OwnedFd) -> io::Result<u8> {
+    let mut byte = [0_u8];
+    one(arch::transfer(libc::SYS_read, file.as_raw_fd(), byte.as_mut_ptr(), 1)).map(|()| byte[0])
+}
+
+/// Writes this byte.
+#[inline(always)]
+pub fn give_byte(file: &OwnedFd, byte: u8) -> io::Result<()> {
+    let mut byte = [byte];
+    one(arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
+}
+
 /// Reads into `block` from a place of the file: pread64(2) by the instruction; an error unless all of it came.
 #[inline(always)]
 pub fn read_at(file: &OwnedFd, offset: u64, block: &mut [u8]) -> io::Result<()> {

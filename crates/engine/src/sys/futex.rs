@@ -2,10 +2,11 @@
 
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use super::exchange::{Exchange, Turn};
 use super::shared::Shared;
+use super::waits::{Alone, give, take};
 use super::{arch, checked};
 
 /// Wakes at most one of those who wait on `word`, by futex(2); how many were woken. `is_private`: only threads of this process
@@ -34,38 +35,21 @@ fn flag(is_private: bool) -> libc::c_int {
     if is_private { libc::FUTEX_PRIVATE_FLAG } else { 0 }
 }
 
-/// A word that has two lines to itself: prefetchers take pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Alone(AtomicU32);
-
 /// A token by two words that processes share. Each turn: set the other's word, wake it, and sleep until the own word is set.
 pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
-    let words = Rc::new(Shared::new([Alone::default(), Alone::default()])?);
+    let words = Rc::new(Shared::new([Alone::<AtomicU32>::default(), Alone::default()])?);
     let (near, far) = (words.clone(), words);
     Exchange::start(
         cpus,
         move || give(&near[0].0).and_then(|()| take(&near[1].0)),
-        move || take(&far[0].0).and_then(|()| give(&far[1].0)),
+        move || Ok(move || take(&far[0].0).and_then(|()| give(&far[1].0))),
     )
-}
-
-#[inline(always)]
-fn give(word: &AtomicU32) -> io::Result<()> {
-    word.store(1, Ordering::Release);
-    wake(word, false).map(drop)
-}
-
-#[inline(always)]
-fn take(word: &AtomicU32) -> io::Result<()> {
-    while word.swap(0, Ordering::Acquire) == 0 {
-        wait(word, 0, false)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
     use crate::sys::exchange::tests::check;
 

@@ -9,12 +9,15 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::files;
 use super::peer::Peer;
+use super::turns::Turns;
 
 /// A child that accepts and closes until it is dropped; it dies with its parent.
 #[derive(Debug)]
 pub struct Listener {
     _peer: Peer,
     address: SocketAddrUnix,
+    closed: Turns,
+    asked: u64,
 }
 
 impl Listener {
@@ -23,17 +26,19 @@ impl Listener {
         let path = directory.join("listener");
         let listener = UnixListener::bind(&path)?;
         let address = SocketAddrUnix::new(&path)?;
-        let peer = Peer::spawn(cpus, move || {
+        let closed = Turns::new()?;
+        let peer = Peer::spawn(cpus, || {
             loop {
-                drop(listener.accept()?);
+                closed.take(|| listener.accept().map(drop))?;
             }
         })?;
-        Ok(Listener { _peer: peer, address })
+        Ok(Listener { _peer: peer, address, closed, asked: 0 })
     }
 
     /// Makes a socket, connects it, waits until the other end has been closed, and closes it.
     #[inline(always)]
-    pub fn connect_and_close(&self) -> io::Result<()> {
+    pub fn connect_and_close(&mut self) -> io::Result<()> {
+        self.asked += 1;
         let socket: OwnedFd =
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         rustix::net::connect(&socket, &self.address)?;
@@ -43,20 +48,36 @@ impl Listener {
             Ok(()) => Err(io::Error::other("who only closes has written")),
         }
     }
+
+    /// Called after the measuring: an error unless the child has accepted and closed every connection.
+    pub fn check(&self) -> io::Result<()> {
+        self.closed.expect(self.asked)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock;
     use crate::sys::affinity;
     use crate::sys::process::in_a_child;
+    use crate::sys::turns::tests::{delay_turns, never_early};
 
     #[test]
-    fn every_connection_is_closed_by_the_other() {
+    fn every_connection_is_closed_by_the_other_before_it_counts() {
         let directory = tempfile::tempdir().unwrap();
         in_a_child(|| {
-            let listener = Listener::spawn(&affinity::allowed()?, directory.path())?;
-            (0..100).try_for_each(|_| listener.connect_and_close())
+            for (delay, times) in [(Duration::from_millis(5), 5), (Duration::ZERO, 100)] {
+                delay_turns(delay);
+                let begin_ns = clock::monotonic_ns();
+                let mut listener = Listener::spawn(&affinity::allowed()?, directory.path())?;
+                never_early(begin_ns, delay, times, || listener.connect_and_close())?;
+                listener.check()?;
+                std::fs::remove_file(directory.path().join("listener"))?;
+            }
+            Ok(())
         });
     }
 }

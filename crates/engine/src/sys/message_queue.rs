@@ -65,7 +65,7 @@ pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
     Exchange::start(
         cpus,
         move || send(&to).and_then(|()| receive(&from)),
-        move || receive(&there).and_then(|()| send(&back)),
+        move || Ok(move || receive(&there).and_then(|()| send(&back))),
     )
 }
 

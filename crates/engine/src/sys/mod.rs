@@ -14,6 +14,7 @@ pub mod crowd;
 pub mod exchange;
 pub mod file_lock;
 pub mod files;
+mod flow;
 pub mod futex;
 mod guard;
 pub mod listener;
@@ -39,9 +40,11 @@ pub mod socket;
 pub mod stream;
 pub mod sysv;
 pub mod timer;
+mod turns;
 pub mod uring;
 pub mod uring_nop;
 mod uring_rings;
+pub(crate) mod waits;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
@@ -49,6 +52,10 @@ mod arch;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod arch;
+
+#[cfg(test)]
+#[path = "soak_tests.rs"]
+mod soak_tests;
 
 /// A result by the instruction, as programs see it.
 #[inline(always)]

@@ -1,5 +1,6 @@
 //! A ring of processes or threads that hand a token on through pipes, and the same pipes in one process alone.
 
+use std::cell::Cell;
 use std::io;
 use std::thread::JoinHandle;
 
@@ -23,6 +24,10 @@ pub struct Ring {
     /// Dropped first: threads end when nothing can come any more.
     out: Option<OwnedFd>,
     back: OwnedFd,
+    /// The token's value, to which every other member adds one.
+    token: Cell<u8>,
+    /// What a tour adds to it.
+    others: u8,
     _processes: Vec<Peer>,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
@@ -56,16 +61,23 @@ impl Ring {
                 })?),
             }
         }
-        Ok(Ring { out: Some(out), back: from, _processes: processes, threads })
+        let others = (members.saturating_sub(1) % 256) as u8;
+        Ok(Ring { out: Some(out), back: from, token: Cell::new(0), others, _processes: processes, threads })
     }
 
-    /// Sends the token round, and waits for it: all other members have worked when it is back.
+    /// Sends the token round, and waits for it: all other members have worked when it is back, and it tells so.
     #[inline(always)]
     pub fn tour(&self) -> io::Result<()> {
+        let token = self.token.get();
         if let Some(out) = &self.out {
-            files::write_byte(out)?;
+            files::give_byte(out, token)?;
         }
-        files::read_byte(&self.back)
+        let back = files::take_byte(&self.back)?;
+        self.token.set(back);
+        match back == token.wrapping_add(self.others) {
+            true => Ok(()),
+            false => Err(io::Error::other("the token came back without having been with every member")),
+        }
     }
 }
 
@@ -81,9 +93,9 @@ impl Drop for Ring {
 
 fn hand_on(from: &OwnedFd, to: &OwnedFd, mut work: impl FnMut()) -> io::Result<()> {
     loop {
-        files::read_byte(from)?;
+        let token = files::take_byte(from)?;
         work();
-        files::write_byte(to)?;
+        files::give_byte(to, token.wrapping_add(1))?;
     }
 }
 
@@ -147,6 +159,15 @@ mod tests {
             assert_eq!((left, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
             Ok(())
         });
+    }
+
+    #[test]
+    fn a_token_that_missed_a_member_is_told_of() {
+        let mut ring = Ring::new(Member::Thread, 3, |_| affinity::allowed().unwrap(), || Ok(|| ())).unwrap();
+        ring.tour().unwrap();
+        // As if there were another member, which the token does not come to.
+        ring.others += 1;
+        assert!(ring.tour().unwrap_err().to_string().contains("every member"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use super::child::Address;
 use super::peer::Peer;
 use super::signal::{Handled, MASK_BYTES};
+use super::turns::Turns;
 use super::{arch, checked, process};
 
 /// SIGUSR1 in the kernel's signal mask.
@@ -16,6 +17,12 @@ pub struct SignalPair {
     peer: Peer,
     handler: Handled,
     _blocked: Blocked,
+    /// Signals handled before the first turn.
+    before: u64,
+    /// Turns that this process has had.
+    own: u64,
+    /// Turns that the other has had.
+    theirs: Turns,
 }
 
 impl SignalPair {
@@ -24,27 +31,31 @@ impl SignalPair {
         // Blocked but for the time of waiting, so that none can come before it is waited for.
         let blocked = Blocked::block()?;
         let handler = Handled::install()?;
-        let parent = std::process::id();
-        let peer = Peer::spawn(cpus, move || {
+        let (parent, theirs) = (std::process::id(), Turns::new()?);
+        let peer = Peer::spawn(cpus, || {
             let parent = Address::parent(parent)?;
             loop {
-                wait()?;
-                send(parent)?;
+                theirs.take(|| wait().and_then(|()| send(parent)))?;
             }
         })?;
-        Ok(SignalPair { peer, handler, _blocked: blocked })
+        Ok(SignalPair { peer, before: handler.handled(), handler, _blocked: blocked, own: 0, theirs })
     }
 
     /// Signals the other process by kill(2) and waits in rt_sigsuspend(2) until its own signal has been handled.
     #[inline(always)]
-    pub fn there_and_back(&self) -> io::Result<()> {
+    pub fn there_and_back(&mut self) -> io::Result<()> {
+        self.own += 1;
         send(self.peer.address())?;
         wait()
     }
 
-    /// Signals handled so far by this process.
-    pub fn handled(&self) -> u64 {
-        self.handler.handled()
+    /// Called after the measuring: an error unless each process has handled a signal for every turn.
+    pub fn check(&self) -> io::Result<()> {
+        let (due, handled) = (self.own, self.handler.handled() - self.before);
+        if handled != due {
+            return Err(io::Error::other(format!("{due} signals were due and {handled} handled")));
+        }
+        self.theirs.expect(due)
     }
 }
 
@@ -98,22 +109,29 @@ fn mask(how: i32, signals: u64) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock;
     use crate::sys::affinity;
     use crate::sys::process::in_a_child;
+    use crate::sys::turns::tests::{delay_turns, never_early};
 
     #[test]
-    fn each_signal_is_answered_by_one() {
+    fn each_signal_is_answered_by_one_before_it_counts() {
         in_a_child(|| {
             let former = mask(libc::SIG_BLOCK, 0)?;
             let cpus = affinity::allowed()?;
-            let pair = SignalPair::start(&cpus[..1])?;
-            let before = pair.handled();
-            for turn in 1..=100 {
-                pair.there_and_back()?;
-                assert_eq!(pair.handled() - before, turn);
+            affinity::bind(&cpus[..1])?;
+            for other in [cpus.first(), cpus.last()].into_iter().flatten() {
+                for (delay, times) in [(Duration::from_millis(5), 8), (Duration::ZERO, 100)] {
+                    delay_turns(delay);
+                    let begin_ns = clock::monotonic_ns();
+                    let mut pair = SignalPair::start(&[*other])?;
+                    never_early(begin_ns, delay, times, || pair.there_and_back())?;
+                    pair.check()?;
+                }
             }
-            drop(pair);
             assert_eq!(mask(libc::SIG_BLOCK, 0)?, former);
             Ok(())
         });

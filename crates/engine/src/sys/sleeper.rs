@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::event::EventfdFlags;
 use rustix::fd::OwnedFd;
 
-use super::futex;
 use super::peer::Peer;
 use super::shared::Shared;
+use super::waits::{Alone, count_to, sleep_past};
 use crate::clock::{Clock, Ticks};
 
 /// By what it is woken.
@@ -20,17 +20,13 @@ enum Bell {
     Eventfd(OwnedFd),
 }
 
-/// What both share, each word on a line of its own.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Line<T>(T);
-
+/// What both share.
 #[derive(Debug, Default)]
 struct Words {
     /// Calls so far: the word of the futex.
-    called: Line<AtomicU32>,
+    called: Alone<AtomicU32>,
     /// Answers so far: the caller waits on it where both share a CPU.
-    answered: Line<AtomicU32>,
+    answered: Alone<AtomicU32>,
     /// When the last answer was given.
     at: AtomicU64,
 }
@@ -66,21 +62,17 @@ impl Sleeper {
     #[inline]
     pub fn wake(&mut self, since: Ticks) -> io::Result<Ticks> {
         self.calls = self.calls.wrapping_add(1);
-        self.words.called.0.store(self.calls, Ordering::Release);
         match &self.bell {
-            Bell::Futex => drop(futex::wake(&self.words.called.0, false)?),
+            Bell::Futex => count_to(&self.words.called.0, self.calls)?,
             Bell::Eventfd(counter) => drop(rustix::io::write(counter, &1_u64.to_ne_bytes())?),
         }
         let answered = &self.words.answered.0;
-        loop {
-            let seen = answered.load(Ordering::Acquire);
-            if seen == self.calls {
-                break;
-            }
-            if self.is_here {
-                futex::wait(answered, seen, false)?;
-            } else {
-                std::hint::spin_loop();
+        match self.is_here {
+            true => sleep_past(answered, self.calls.wrapping_sub(1))?,
+            false => {
+                while answered.load(Ordering::Acquire) != self.calls {
+                    std::hint::spin_loop();
+                }
             }
         }
         match self.is_here {
@@ -94,29 +86,31 @@ fn serve(words: &Words, bell: &Bell, clock: &Clock, is_here: bool) -> io::Result
     let mut answered = 0_u32;
     loop {
         match bell {
-            Bell::Futex => {
-                while words.called.0.load(Ordering::Acquire) == answered {
-                    futex::wait(&words.called.0, answered, false)?;
-                }
-            }
+            Bell::Futex => sleep_past(&words.called.0, answered)?,
             Bell::Eventfd(counter) => {
                 rustix::io::read(counter, &mut [0_u8; 8])?;
             }
         }
+        #[cfg(test)]
+        super::turns::tests::delay();
         if is_here {
             words.at.store(clock.end().0, Ordering::Release);
         }
         answered = answered.wrapping_add(1);
-        words.answered.0.store(answered, Ordering::Release);
-        if is_here {
-            futex::wake(&words.answered.0, false)?;
+        match is_here {
+            true => count_to(&words.answered.0, answered)?,
+            false => words.answered.0.store(answered, Ordering::Release),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock;
+    use crate::sys::turns::tests::{delay_turns, never_early};
     use crate::sys::{affinity, process::in_a_child};
 
     #[test]
@@ -127,6 +121,13 @@ mod tests {
             let there = cpus.last().copied().unwrap_or(cpus[0]);
             for by in ["futex", "eventfd"] {
                 for (cpu, is_here) in [(cpus[0], true), (there, there == cpus[0])] {
+                    delay_turns(Duration::from_millis(5));
+                    let mut slow = Sleeper::spawn(by, &[cpu], is_here, &Clock::MonotonicRaw)?.unwrap();
+                    never_early(clock::monotonic_ns(), Duration::from_millis(5), 5, || {
+                        slow.wake(Clock::MonotonicRaw.start()).map(drop)
+                    })?;
+                    delay_turns(Duration::ZERO);
+                    drop(slow);
                     let mut sleeper = Sleeper::spawn(by, &[cpu], is_here, &Clock::MonotonicRaw)?.unwrap();
                     for _ in 0..100 {
                         let start = Clock::MonotonicRaw.start();

@@ -44,15 +44,15 @@ fn queue() -> io::Result<Guarded> {
 pub fn by_semaphores(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
     let set = semaphores()?;
     let id = set.id;
-    // The token is ours at first.
-    change(id, &mut [operation(0, 1)])?;
+    // The token is the other's at first: it has the first turn, for which this process waits in its own first one.
+    change(id, &mut [operation(1, 1)])?;
     let turn = move |own: u16| change(id, &mut [operation(own, -1), operation(1 - own, 1)]);
     let near = move || {
         // The set lives as long as this does.
         let _held = &set;
         turn(0)
     };
-    Exchange::start(cpus, near, move || turn(1))
+    Ok(Exchange::start(cpus, near, move || Ok(move || turn(1)))?.ahead_by(1))
 }
 
 fn operation(semaphore: u16, change: i16) -> libc::sembuf {
@@ -82,7 +82,7 @@ pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
         let _held = (&there, &back);
         send(to).and_then(|()| receive(from))
     };
-    Exchange::start(cpus, near, move || receive(to).and_then(|()| send(from)))
+    Exchange::start(cpus, near, move || Ok(move || receive(to).and_then(|()| send(from))))
 }
 
 #[inline(always)]

@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "File lock hand-over", zh: "文件锁交接" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[],

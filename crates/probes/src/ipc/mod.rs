@@ -80,7 +80,8 @@ const TAILS: &[Quantity] = &[Quantity::P50, Quantity::P99, Quantity::P999];
 /// Times an exchange there and back; one that cannot be made is the host's lack.
 fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
-    case.time_and_tails(|| exchange.there_and_back())
+    case.time_and_tails(|| exchange.there_and_back())?;
+    Ok(exchange.check()?)
 }
 
 /// Times one hand-over of an exchange: half of a round trip.
@@ -95,7 +96,7 @@ fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<
             owed -= 2;
         }
     })?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    Ok(failed.map_or_else(|| exchange.check(), Err)?)
 }
 
 /// The rate of `read`, which reads as many bytes as it is told.

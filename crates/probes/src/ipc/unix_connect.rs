@@ -60,6 +60,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    let listener = sys::listener::Listener::spawn(&other, &directory).map_err(super::refused)?;
-    case.time(|| listener.connect_and_close())
+    let mut listener = sys::listener::Listener::spawn(&other, &directory).map_err(super::refused)?;
+    case.time(|| listener.connect_and_close())?;
+    Ok(listener.check()?)
 }

@@ -1,7 +1,6 @@
 //! Probe signal.round_trip: a signal to another process and its answer by one.
 
 use hostmark_engine::prelude::*;
-use sys::signal_pair::SignalPair;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -68,14 +67,7 @@ const CPUS: Axis = Axis::placements(
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = crate::ipc::other_party(case)?;
-    let pair = SignalPair::start(&other)?;
-    let (before, mut turns) = (pair.handled(), 0);
-    case.time(|| {
-        turns += 1;
-        pair.there_and_back()
-    })?;
-    match pair.handled() - before {
-        handled if handled == turns => Ok(()),
-        handled => Err(Stop::failed(format!("{turns} signals were due and {handled} handled"))),
-    }
+    let mut pair = sys::signal_pair::SignalPair::start(&other)?;
+    case.time(|| pair.there_and_back())?;
+    Ok(pair.check()?)
 }

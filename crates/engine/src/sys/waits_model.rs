@@ -1,0 +1,167 @@
+//! The waits in a model: every interleaving of two parties is gone through, and one in which both sleep for ever fails.
+
+use std::sync::Arc;
+
+use loom::sync::atomic::AtomicU32;
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+use super::*;
+
+/// A word of the model. The kernel looks at the value and goes to sleep under one lock, which who wakes takes as well.
+#[derive(Debug, Default)]
+pub(crate) struct ModelWord {
+    value: AtomicU32,
+    lock: Mutex<()>,
+    sleepers: Condvar,
+}
+
+impl Word for ModelWord {
+    fn load(&self, ordering: Ordering) -> u32 {
+        self.value.load(ordering)
+    }
+
+    fn store(&self, value: u32, ordering: Ordering) {
+        // In the model, as not in a memory, a plain store is in no order with a swap of another party.
+        self.value.swap(value, ordering);
+    }
+
+    fn swap(&self, value: u32, ordering: Ordering) -> u32 {
+        self.value.swap(value, ordering)
+    }
+
+    fn add(&self, more: u32, ordering: Ordering) {
+        self.value.fetch_add(more, ordering);
+    }
+
+    fn sleep_while(&self, value: u32) -> io::Result<()> {
+        let lock = self.lock.lock().unwrap();
+        if self.value.load(Ordering::SeqCst) == value {
+            drop(self.sleepers.wait(lock).unwrap());
+        }
+        Ok(())
+    }
+
+    fn wake(&self) -> io::Result<()> {
+        let _lock = self.lock.lock().unwrap();
+        self.sleepers.notify_one();
+        Ok(())
+    }
+
+    fn fence() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    fn pause() {
+        thread::yield_now();
+    }
+}
+
+/// Runs `parties` in all interleavings in which a party is interrupted at most `interruptions` times.
+pub(crate) fn every_interleaving(interruptions: usize, parties: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(interruptions);
+    model.check(parties);
+}
+
+/// Turns that two parties take.
+const TURNS: u32 = 3;
+
+#[test]
+fn a_token_comes_back_in_every_interleaving() {
+    every_interleaving(3, || {
+        let words = Arc::new([ModelWord::default(), ModelWord::default()]);
+        let other = words.clone();
+        let far = thread::spawn(move || {
+            for _ in 0..TURNS {
+                take(&other[0]).unwrap();
+                give(&other[1]).unwrap();
+            }
+        });
+        for _ in 0..TURNS {
+            give(&words[0]).unwrap();
+            take(&words[1]).unwrap();
+        }
+        far.join().unwrap();
+    });
+}
+
+#[test]
+fn every_call_has_its_answer_in_every_interleaving() {
+    every_interleaving(3, || {
+        let words = Arc::new([ModelWord::default(), ModelWord::default()]);
+        let other = words.clone();
+        let far = thread::spawn(move || {
+            for answered in 0..TURNS {
+                sleep_past(&other[0], answered).unwrap();
+                count_to(&other[1], answered + 1).unwrap();
+            }
+        });
+        for called in 0..TURNS {
+            count_to(&words[0], called + 1).unwrap();
+            sleep_past(&words[1], called).unwrap();
+        }
+        far.join().unwrap();
+    });
+}
+
+/// Two parties that count on in turn, each sleeping until the other has; `sleep(mark, other's count, until)` and
+/// `wake(mark, own count)` are how.
+fn in_turns(
+    sleep: fn(&ModelWord, &ModelWord, u32),
+    wake: fn(&ModelWord, &ModelWord),
+) -> impl Fn() + Sync + Send + 'static {
+    move || {
+        // Counts, and the marks of those who wait for them.
+        let words = Arc::new([(); 4].map(|()| ModelWord::default()));
+        let other = words.clone();
+        let far = thread::spawn(move || {
+            for turn in 1..=TURNS {
+                sleep(&other[2], &other[0], turn);
+                other[1].store(turn, Ordering::Release);
+                wake(&other[3], &other[1]);
+            }
+        });
+        for turn in 1..=TURNS {
+            words[0].store(turn, Ordering::Release);
+            wake(&words[2], &words[0]);
+            sleep(&words[3], &words[1], turn);
+        }
+        far.join().unwrap();
+    }
+}
+
+#[test]
+fn who_is_marked_is_woken_in_every_interleaving() {
+    let sleep = |mark: &ModelWord, count: &ModelWord, turn: u32| {
+        sleep_marked(mark, || count.load(Ordering::Acquire) >= turn).unwrap();
+    };
+    every_interleaving(3, in_turns(sleep, |mark, _| wake_marked(mark).unwrap()));
+}
+
+/// The model is worth something: it finds the fault of sleeping on the count. A mark that is cleared late is then that of the
+/// next sleep, which goes on without it.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_sleep_on_the_count_is_lost_in_some_interleaving() {
+    let sleep = |mark: &ModelWord, count: &ModelWord, turn: u32| {
+        loop {
+            mark.store(1, Ordering::Relaxed);
+            ModelWord::fence();
+            let seen = count.load(Ordering::Acquire);
+            if seen >= turn {
+                mark.store(0, Ordering::Relaxed);
+                return;
+            }
+            count.sleep_while(seen).unwrap();
+        }
+    };
+    let wake = |mark: &ModelWord, count: &ModelWord| {
+        ModelWord::fence();
+        if mark.load(Ordering::Relaxed) == 1 {
+            mark.store(0, Ordering::Relaxed);
+            count.wake().unwrap();
+        }
+    };
+    every_interleaving(3, in_turns(sleep, wake));
+}
