@@ -37,8 +37,7 @@ impl Place {
     /// The file that the person named.
     pub fn named(file: &Path) -> Result<Place> {
         let (shown, parent) = (file.display(), parent(file));
-        let name = file.file_stem().and_then(|stem| stem.to_str());
-        let name = name.with_context(|| format!("--out '{shown}' has no name that is text; give another file"))?;
+        let stem = file.file_stem().with_context(|| format!("--out '{shown}' has no file name; give another file"))?;
         if !parent.is_dir() {
             bail!("--out {shown}: there is no directory {}; create it first", parent.display());
         }
@@ -48,8 +47,10 @@ impl Place {
             Ok(found) if !found.is_file() => bail!("--out {shown} is no regular file; give another file"),
             _ => {}
         }
-        let journal = parent.join(format!("{name}.partial.jsonl"));
-        Ok(Place { file: file.to_owned(), journal, name: name.to_owned(), replace: true })
+        let mut journal = stem.to_owned();
+        journal.push(JOURNAL);
+        let name = stem.to_string_lossy().into_owned();
+        Ok(Place { file: file.to_owned(), journal: parent.join(journal), name, replace: true })
     }
 
     /// A new name in the directory of runs, which is made when it is not there; or why there is none.
@@ -62,7 +63,7 @@ impl Place {
     }
 
     /// Where a run goes whose journal is already there.
-    pub fn of_journal(journal: &Path, file: &str, name: &str) -> Place {
+    pub fn of_journal(journal: &Path, file: &Path, name: &str) -> Place {
         let is_kept = directory().is_some_and(|directory| parent(journal) == directory);
         let file = parent(journal).join(file);
         Place { file, journal: journal.to_owned(), name: name.to_owned(), replace: !is_kept }

@@ -232,7 +232,7 @@ fn a_place_that_cannot_take_the_run_is_refused_before_anything_is_measured() {
     refused(&missing, &format!("--out {missing}: there is no directory {directory}/missing; create it first"));
     refused(&directory, &format!("--out {directory} is a directory; name a file in it"));
     refused("/dev/null", "--out /dev/null is no regular file; give another file");
-    refused("..", "--out '..' has no name that is text; give another file");
+    refused("..", "--out '..' has no file name; give another file");
     let journal = format!("{directory}/busy.partial.jsonl");
     std::fs::write(&journal, "{}\n").unwrap();
     let busy =

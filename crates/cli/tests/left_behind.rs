@@ -8,6 +8,7 @@ mod support;
 #[path = "support/traces.rs"]
 mod traces;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -75,6 +76,8 @@ struct UnderWay<'a> {
     child: Child,
     queues: &'a Queues,
     before: BTreeSet<String>,
+    /// Directories in memory that it was seen to have.
+    memory: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl Drop for UnderWay<'_> {
@@ -91,7 +94,7 @@ impl UnderWay<'_> {
         let before = objects(queues);
         let mut command = home.hostmark(&["run", "--scratch"]);
         command.arg(disk.path()).args(filters).process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
-        UnderWay { child: command.spawn().unwrap(), home, disk, queues, before }
+        UnderWay { child: command.spawn().unwrap(), home, disk, queues, before, memory: RefCell::default() }
     }
 
     fn signal(&self, signal: Signal) {
@@ -116,20 +119,29 @@ impl UnderWay<'_> {
         journal.and_then(|journal| fs::read_to_string(journal).ok()).unwrap_or_default()
     }
 
-    /// Directories of this run in memory.
+    /// Directories of this run in memory that are there: those that a process of it ever had open.
     fn in_memory(&self) -> Vec<PathBuf> {
-        let ours = format!("hostmark-{}-", self.child.id());
-        let shm = Path::new("/dev/shm");
-        names(shm).into_iter().filter(|name| name.starts_with(&ours)).map(|name| shm.join(name)).collect()
+        let mut seen = self.memory.borrow_mut();
+        for (pid, _) in processes(&self.home) {
+            let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+            let directories = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+            seen.extend(
+                directories.filter(|path| path.to_string_lossy().starts_with("/dev/shm/hostmark-") && path.is_dir()),
+            );
+        }
+        seen.iter().filter(|path| path.exists()).cloned().collect()
     }
 
     fn has(&self, trace: Trace) -> bool {
-        let holds_something = |directory: PathBuf| !names(&directory).is_empty();
+        let inside =
+            |directory: &Path| names(directory).into_iter().map(|name| directory.join(name)).collect::<Vec<_>>();
+        // Of the run, and in it those of its rounds.
+        let on_disk = || inside(self.disk.path()).iter().flat_map(|run| inside(run)).collect::<Vec<_>>();
         match trace {
             Trace::Object(kind) => objects(self.queues).difference(&self.before).any(|one| one.starts_with(kind)),
-            Trace::Scratch => !names(self.disk.path()).is_empty(),
-            Trace::File => names(self.disk.path()).iter().any(|name| holds_something(self.disk.path().join(name))),
-            Trace::Memory => !self.in_memory().is_empty(),
+            Trace::Scratch => !on_disk().is_empty(),
+            Trace::File => on_disk().iter().any(|round| !inside(round).is_empty()),
+            Trace::Memory => self.in_memory().iter().any(|run| !inside(run).is_empty()),
             Trace::Crowd(least) => processes(&self.home).len() >= least,
         }
     }
@@ -146,7 +158,11 @@ impl UnderWay<'_> {
 
     /// Waits for the end, and looks for what is left: nothing but what is in the data directory.
     fn left(&mut self, limit: Duration) -> (ExitStatus, Vec<PathBuf>) {
-        assert!(within(limit, || self.child.try_wait().unwrap().is_some()), "the run goes on");
+        let ended = within(limit, || {
+            self.in_memory();
+            self.child.try_wait().unwrap().is_some()
+        });
+        assert!(ended, "the run goes on");
         let status = self.child.wait().unwrap();
         assert!(within(SOON, || orphans(&[]).is_empty()), "left alive: {:?}", orphans(&[]));
         for scratch in [self.disk.path(), self.home.scratch.path()] {

@@ -12,7 +12,7 @@ use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_engine::{clock, estimate, worker};
 use hostmark_model::{
     CaseId, CaseRecord, ClockFacts, Event, HostFacts, Measured, Noise, Order, Outcome, PROTOCOL, Profile, RoundRecord,
-    Run, SCHEMA, Settings, Tool,
+    Run, SCHEMA, Scratch, Settings, Tool,
 };
 use hostmark_report::compare::{Comparison, History, Pool, Verdict};
 use skip::skipped;
@@ -79,8 +79,9 @@ fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round
         line_bytes: 64,
         memory_bytes: 1 << 30,
         other_cpu: None,
-        scratch: String::new(),
-        memory_scratch: String::new(),
+        scratch: Scratch::Missing("none".into()),
+        memory_scratch: Scratch::Missing("none".into()),
+        folder: "round".into(),
         accompanies: false,
         command: Vec::new(),
     };

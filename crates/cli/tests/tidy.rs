@@ -19,8 +19,9 @@ mod texts;
 mod tree;
 
 use hostmark_engine::probe::{Catalogue, Group};
+use hostmark_engine::sys;
 use hostmark_engine::worker;
-use hostmark_model::{ClockOrder, Event, Order, PROTOCOL};
+use hostmark_model::{ClockOrder, Event, Order, PROTOCOL, Scratch};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
 use tree::Tree;
@@ -130,6 +131,8 @@ fn the_example_of_the_handbook_is_the_code_that_is_compiled_here() {
 
 #[test]
 fn the_example_of_the_handbook_measures() {
+    let base = tempfile::tempdir().unwrap();
+    let run = sys::scratch::Private::make(base.path()).unwrap();
     let order = Order {
         protocol: PROTOCOL,
         parent: 0,
@@ -146,8 +149,9 @@ fn the_example_of_the_handbook_measures() {
         line_bytes: 64,
         memory_bytes: 0,
         other_cpu: None,
-        scratch: std::env::temp_dir().join(format!("hostmark-example-{}", std::process::id())).display().to_string(),
-        memory_scratch: String::new(),
+        scratch: run.told().unwrap(),
+        memory_scratch: Scratch::Missing("none".into()),
+        folder: "round".into(),
         accompanies: false,
         command: Vec::new(),
     };

@@ -1,11 +1,10 @@
 //! What a probe's function is given: the point it stands at, and the verbs by which it is timed.
 
+mod directories;
 mod surroundings;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::hint::black_box;
-use std::path::PathBuf;
 
 use hostmark_model::{CaseId, Histogram, Order};
 
@@ -15,8 +14,10 @@ use crate::parallel;
 use crate::probe::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::stop::{Checked, Result, Stop};
+use crate::sys::scratch::Folder;
 use crate::tails::{self, TailSampler};
 use crate::together::{self, Part};
+use directories::Kind;
 
 /// A logical CPU by the kernel's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,7 +50,7 @@ pub struct Case {
     core: Option<CoreClock>,
     witness: Witness,
     begun: Ticks,
-    scratch: Vec<PathBuf>,
+    folder: Option<(Kind, Folder)>,
     company: Company,
     pub(crate) yielded: Yield,
 }
@@ -66,18 +67,7 @@ impl Case {
         company: Company,
     ) -> Case {
         let begun = clock.start();
-        Case {
-            id,
-            order,
-            clock,
-            precision,
-            core,
-            witness,
-            begun,
-            scratch: Vec::new(),
-            company,
-            yielded: Yield::default(),
-        }
+        Case { id, order, clock, precision, core, witness, begun, folder: None, company, yielded: Yield::default() }
     }
 
     /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
@@ -409,17 +399,13 @@ impl Case {
         self.precision
     }
 
-    /// Ends the company, and removes the scratch directories that this worker made, or one that kept it company.
+    /// Ends the company, and removes the directories that this worker made, or one that kept it company.
     pub(crate) fn clean(&mut self) {
-        let was_led = matches!(std::mem::replace(&mut self.company, Company::Alone), Company::Led(_));
-        let mut paths = std::mem::take(&mut self.scratch);
-        if was_led {
-            paths.extend([&self.order.scratch, &self.order.memory_scratch].map(PathBuf::from));
-        }
-        for path in paths.iter().filter(|path| path.is_absolute()) {
-            // The janitor tries again when the run ends.
-            let _ = fs::remove_dir_all(path);
-        }
+        let company = std::mem::replace(&mut self.company, Company::Alone);
+        let folders = company.folders(&self.order.folder);
+        drop(company);
+        self.folder = None;
+        self.remove_folders(&folders);
     }
 }
 

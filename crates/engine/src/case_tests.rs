@@ -5,7 +5,8 @@ use super::*;
 use crate::clock::FakeClock;
 use crate::sys::affinity;
 use crate::sys::memory::Pages;
-use hostmark_model::{ClockOrder, PROTOCOL};
+use crate::sys::scratch::Private;
+use hostmark_model::{ClockOrder, PROTOCOL, Scratch};
 
 fn case(fake: &FakeClock, id: &str) -> Case {
     let clock = Clock::Fake(fake.clone());
@@ -25,8 +26,9 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         line_bytes: 64,
         memory_bytes: 1 << 20,
         other_cpu: None,
-        scratch: std::env::temp_dir().join(format!("hostmark-case-{}", std::process::id())).display().to_string(),
-        memory_scratch: String::new(),
+        scratch: Scratch::Missing("no directory here; name one by --scratch".into()),
+        memory_scratch: Scratch::Missing("no memory here; name one by --scratch".into()),
+        folder: "round-0".into(),
         accompanies: false,
         command: Vec::new(),
     };
@@ -170,11 +172,46 @@ fn more_memory_than_allowed_is_skipped_with_both_sizes() {
 
 #[test]
 fn a_scratch_directory_is_removed_with_its_contents() {
+    let base = tempfile::tempdir().unwrap();
+    let run = Private::make(base.path()).unwrap();
     let mut case = case(&FakeClock::new(1), "a.b");
+    case.order.scratch = run.told().unwrap();
+    let before = std::env::current_dir().unwrap();
     let path = case.scratch_dir().unwrap();
-    std::fs::write(path.join("file"), "x").unwrap();
+    std::fs::create_dir_all(path.join("a/b")).unwrap();
+    std::fs::write(path.join("a/b/file"), "x").unwrap();
+    let inside = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
+    assert!(inside.join("round-0/a/b/file").exists());
     case.clean();
-    assert!(!path.exists());
+    assert_eq!(inside.read_dir().unwrap().count(), 0);
+    assert_eq!(std::env::current_dir().unwrap(), before);
+    run.remove().unwrap();
+}
+
+#[test]
+fn a_round_without_a_directory_is_skipped_with_the_reason() {
+    let mut case = case(&FakeClock::new(1), "a.b");
+    assert_eq!(case.scratch_dir(), Err(Stop::skipped("no directory here; name one by --scratch")));
+    let Err(Stop::Skipped(reason)) = case.memory_dir() else { panic!() };
+    assert!(reason.contains("no memory here") && reason.contains("no directory here"), "{reason}");
+}
+
+#[test]
+fn a_directory_that_another_has_put_in_the_place_of_the_run_s_is_not_used() {
+    let base = tempfile::tempdir().unwrap();
+    let run = Private::make(base.path()).unwrap();
+    let mut case = case(&FakeClock::new(1), "a.b");
+    case.order.scratch = run.told().unwrap();
+    let path = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
+    std::fs::rename(&path, base.path().join("moved")).unwrap();
+    for link in [false, true] {
+        match link {
+            true => std::os::unix::fs::symlink(base.path().join("moved"), &path).unwrap(),
+            false => std::fs::create_dir(&path).unwrap(),
+        }
+        assert!(matches!(case.scratch_dir(), Err(Stop::Skipped(reason)) if reason.contains("cannot be used")));
+        let _ = std::fs::remove_dir(&path);
+    }
 }
 
 #[test]

@@ -48,16 +48,17 @@ pub(crate) fn orders(order: &Order, copies: usize, parties: usize) -> Result<Vec
                 parent: std::process::id(),
                 // Not the same chain, nor the same order of anything, as its neighbours.
                 seed: order.seed ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-                scratch: format!("{}/copy-{index}", order.scratch),
-                memory_scratch: match order.memory_scratch.as_str() {
-                    "" => String::new(),
-                    memory => format!("{memory}/copy-{index}"),
-                },
+                folder: copy_folder(&order.folder, index),
                 ..order.clone()
             },
         }
     };
     Ok(order.cpus.iter().take(copies).enumerate().map(share).collect())
+}
+
+/// The directory of a copy's own beside the round's.
+fn copy_folder(folder: &str, index: usize) -> String {
+    format!("{folder}-copy-{index}")
 }
 
 /// This program as this process was started: `hostmark worker`. The link leads to the program also when its file was
@@ -104,6 +105,14 @@ impl Company {
     /// Whether it only does what another measures.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self, Company::Kept)
+    }
+
+    /// Names of the directories that its copies may have made: they are killed and cannot remove them.
+    pub(crate) fn folders(&self, folder: &str) -> Vec<String> {
+        match self {
+            Company::Led(companions) => (1..=companions.len()).map(|index| copy_folder(folder, index)).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Called when what is to be measured is set up. Who measures waits until all others measure as well; these tell in

@@ -1,6 +1,6 @@
 //! Companions that follow a script: they are waited for, watched, and ended.
 
-use hostmark_model::{ClockOrder, PROTOCOL};
+use hostmark_model::{ClockOrder, PROTOCOL, Scratch};
 
 use super::*;
 use crate::clock::FakeClock;
@@ -22,8 +22,9 @@ fn order(cpus: &[usize]) -> Order {
         line_bytes: 64,
         memory_bytes: 900,
         other_cpu: None,
-        scratch: "/tmp/hostmark-1-2".into(),
-        memory_scratch: "/dev/shm/hostmark-1-2".into(),
+        scratch: Scratch::Missing("none".into()),
+        memory_scratch: Scratch::Missing("none".into()),
+        folder: "round-2".into(),
         accompanies: false,
         command: Vec::new(),
     }
@@ -55,8 +56,7 @@ fn each_copy_has_its_cpu_and_its_share_and_the_first_measures() {
     assert!(orders.iter().all(|order| order.memory_bytes == 300 && order.iterations == Some(9)));
     assert_eq!((orders[0].parent, orders[1].parent), (1, std::process::id()));
     assert!(orders[0].seed == 7 && orders[1].seed != 7 && orders[2].seed != orders[1].seed);
-    assert_eq!(orders[0].scratch, "/tmp/hostmark-1-2");
-    assert_eq!(orders[2].scratch, "/tmp/hostmark-1-2/copy-2");
+    assert_eq!((orders[0].folder.as_str(), orders[2].folder.as_str()), ("round-2", "round-2-copy-2"));
 }
 
 #[test]

@@ -1,77 +1,81 @@
 //! The janitor: a process of its own that knows what a run has made, and removes it when the run's process is gone.
 
 use std::collections::BTreeSet;
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::io::{self, BufRead, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
+
+use hostmark_model::{PathBytes, Scratch};
+use serde::{Deserialize, Serialize};
 
 use crate::sys::process::kill_group;
 use crate::sys::remains::remove_of_group;
-
-/// Directories that a run makes start like this; the janitor removes nothing else.
-pub const SCRATCH_PREFIX: &str = "hostmark-";
+use crate::sys::scratch::Private;
 
 /// How often the janitor looks again, and how long it waits before, where what it removes is still in use.
 const MOST_TURNS: usize = 100;
 const TURN: Duration = Duration::from_millis(5);
 
-/// The scratch directory in `base` of this process' round after `done` others; empty where there is no `base`.
-pub(crate) fn scratch(base: &str, done: usize) -> String {
-    match base {
-        "" => String::new(),
-        _ => format!("{base}/{SCRATCH_PREFIX}{}-{done}", std::process::id()),
-    }
-}
-
-/// What a run tells its janitor, a line each.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a run tells its janitor: a line of JSON each, as all streams between the processes of a run are. What a person or a
+/// file named is in it as data, never as a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Charge {
     /// A process group is alive.
     Group(u32),
     /// It has been reaped: its number may belong to others from now on.
     Reaped(u32),
-    /// A scratch directory may exist.
-    Directory(PathBuf),
+    /// A directory for the run's files is to be made in this one. The answer is a line too: a [`Scratch`].
+    Directory(PathBytes),
 }
 
 impl Charge {
     /// The line that tells it.
-    pub fn line(&self) -> String {
-        match self {
-            Charge::Group(leader) => format!("group {leader}\n"),
-            Charge::Reaped(leader) => format!("reaped {leader}\n"),
-            Charge::Directory(path) => format!("directory {}\n", path.display()),
-        }
-    }
-
-    fn parse(line: &str) -> Option<Charge> {
-        let (kind, rest) = line.split_once(' ')?;
-        match kind {
-            "group" => rest.parse().ok().map(Charge::Group),
-            "reaped" => rest.parse().ok().map(Charge::Reaped),
-            "directory" => Some(Charge::Directory(rest.into())),
-            _ => None,
-        }
+    pub fn line(&self) -> io::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
     }
 }
 
-/// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left.
-pub fn serve(input: impl BufRead) {
+/// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. What it
+/// removes are the directories that it made itself, by the descriptors that it had from the start.
+pub fn serve(input: impl BufRead, mut output: impl Write) {
     let mut groups = BTreeSet::new();
-    let mut directories = BTreeSet::new();
+    let mut directories = Vec::new();
     for line in input.lines().map_while(Result::ok) {
-        match Charge::parse(&line) {
-            Some(Charge::Group(leader)) => drop(groups.insert(leader)),
-            Some(Charge::Reaped(leader)) => {
+        match serde_json::from_str(&line) {
+            Ok(Charge::Group(leader)) => drop(groups.insert(leader)),
+            Ok(Charge::Reaped(leader)) => {
                 groups.remove(&leader);
                 remove_of_group(leader);
             }
-            Some(Charge::Directory(path)) => drop(directories.insert(path)),
-            None => {}
+            Ok(Charge::Directory(base)) => {
+                let (made, told) = make(Path::new(OsStr::from_bytes(&base.0)));
+                directories.extend(made);
+                // A run that is gone reads no answer, and its input ends.
+                let _ =
+                    serde_json::to_string(&told).map(|line| writeln!(output, "{line}").and_then(|()| output.flush()));
+            }
+            Err(_) => {}
         }
     }
     groups.into_iter().for_each(end);
-    directories.iter().for_each(|path| remove(path));
+    directories.iter().for_each(remove);
+}
+
+fn make(base: &Path) -> (Option<Private>, Scratch) {
+    let missing = |error: io::Error| {
+        let base = base.display();
+        Scratch::Missing(format!("no directory can be made in {base} ({error}); name another by --scratch"))
+    };
+    match Private::make(base) {
+        Ok(made) => {
+            let told = made.told().unwrap_or_else(missing);
+            (Some(made), told)
+        }
+        Err(error) => (None, missing(error)),
+    }
 }
 
 /// Kills a group, waits until none of it is left, and removes what it made. Who is killed still ends the call that it is in,
@@ -86,16 +90,11 @@ fn end(leader: u32) {
     remove_of_group(leader);
 }
 
-fn remove(path: &Path) {
-    let is_ours = path.is_absolute()
-        && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(SCRATCH_PREFIX));
-    if !is_ours {
-        return;
-    }
+fn remove(directory: &Private) {
     for _ in 0..MOST_TURNS {
         // Nobody is left who could be told of an error. One whose content changed meanwhile is tried again.
-        match std::fs::remove_dir_all(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => std::thread::sleep(TURN),
+        match directory.remove() {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => std::thread::sleep(TURN),
             _ => return,
         }
     }
@@ -108,37 +107,59 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_charge_reads_back_as_written() {
-        for charge in [Charge::Group(7), Charge::Reaped(7), Charge::Directory("/tmp/hostmark-x y".into())] {
-            assert_eq!(Charge::parse(charge.line().trim_end_matches('\n')), Some(charge));
+    fn a_charge_reads_back_as_written_and_is_one_line_whatever_it_names() {
+        let hostile = PathBytes(b"/tmp/a\n{\"group\":1}\ngroup 1\n\xff".to_vec());
+        for charge in [Charge::Group(7), Charge::Reaped(7), Charge::Directory(hostile)] {
+            let line = charge.line().unwrap();
+            assert_eq!(line.matches('\n').count(), 1, "{line}");
+            assert_eq!(serde_json::from_str::<Charge>(&line).unwrap(), charge);
         }
-        assert_eq!(Charge::parse("group x"), None);
+    }
+
+    #[test]
+    fn a_name_with_lines_in_it_gives_no_orders() {
+        let base = tempfile::tempdir().unwrap();
+        let mut bystander = Command::new("sleep").arg("60").process_group(0).stdout(Stdio::null()).spawn().unwrap();
+        let pid = bystander.id();
+        let name = format!("{}/a\ngroup {pid}\n{{\"group\":{pid}}}\n", base.path().display());
+        std::fs::create_dir(&name).unwrap();
+        let line = Charge::Directory(PathBytes(name.clone().into_bytes())).line().unwrap();
+        let mut answer = Vec::new();
+        serve(line.as_bytes(), &mut answer);
+        assert!(matches!(serde_json::from_slice(&answer).unwrap(), Scratch::Made { .. }));
+        assert_eq!(bystander.try_wait().unwrap(), None);
+        assert_eq!(std::fs::read_dir(&name).unwrap().count(), 0);
+        bystander.kill().unwrap();
+        bystander.wait().unwrap();
     }
 
     #[test]
     fn what_is_left_is_killed_and_removed_and_nothing_else() {
         let base = tempfile::tempdir().unwrap();
-        let (ours, other) = (base.path().join("hostmark-1"), base.path().join("other"));
-        for directory in [&ours, &other] {
-            std::fs::create_dir(directory).unwrap();
-        }
+        let other = base.path().join("hostmark-1");
+        std::fs::create_dir(&other).unwrap();
         let sleeper = || Command::new("sleep").arg("60").process_group(0).stdout(Stdio::null()).spawn().unwrap();
         let (mut left, mut reaped) = (sleeper(), sleeper());
         let told: String = [
             Charge::Group(left.id()),
             Charge::Group(reaped.id()),
             Charge::Reaped(reaped.id()),
-            Charge::Directory(ours.clone()),
-            Charge::Directory(other.clone()),
+            Charge::Directory(PathBytes(base.path().as_os_str().as_bytes().to_vec())),
+            Charge::Directory(PathBytes(other.join("nowhere").as_os_str().as_bytes().to_vec())),
         ]
         .iter()
-        .map(Charge::line)
+        .map(|charge| charge.line().unwrap())
         .collect();
-        serve(told.as_bytes());
+        let mut answers = Vec::new();
+        serve(told.as_bytes(), &mut answers);
         assert!(!left.wait().unwrap().success());
         assert_eq!(reaped.try_wait().unwrap(), None);
         reaped.kill().unwrap();
         reaped.wait().unwrap();
-        assert!(!ours.exists() && other.exists());
+        let answers: Vec<Scratch> =
+            serde_json::Deserializer::from_slice(&answers).into_iter().map(Result::unwrap).collect();
+        let [Scratch::Made { path, .. }, Scratch::Missing(why)] = answers.as_slice() else { panic!("{answers:?}") };
+        assert!(!Path::new(OsStr::from_bytes(&path.0)).exists() && other.exists());
+        assert!(why.contains("nowhere (No such file"), "{why}");
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostmark_model::Event;
+use hostmark_model::{Event, PathBytes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,9 @@ pub struct Origin {
     /// What tells the program's binary from any other.
     pub binary: String,
     /// Name of the run file that is to lie beside the journal.
-    pub file: String,
+    pub file: PathBytes,
+    /// Where a person asked the run's files to lie.
+    pub scratch: Option<PathBytes>,
 }
 
 /// The first line of a journal.

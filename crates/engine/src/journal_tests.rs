@@ -1,6 +1,6 @@
 //! A journal reads back as it was written.
 
-use hostmark_model::{Histogram, Profile, RoundNoise};
+use hostmark_model::{Histogram, PathBytes, Profile, RoundNoise};
 use serde_json::{Value, json};
 
 use super::*;
@@ -28,7 +28,11 @@ fn round(number: u32, ns: f64) -> RoundResult {
 }
 
 fn origin() -> Origin {
-    Origin { binary: "0.1.0 abc".into(), file: "x.json".into() }
+    Origin {
+        binary: "0.1.0 abc".into(),
+        file: PathBytes(b"x\xff.json".to_vec()),
+        scratch: Some(PathBytes(b"/a\nb \xff".to_vec())),
+    }
 }
 
 fn took(number: u64) -> Took {
@@ -86,7 +90,7 @@ fn what_is_no_journal_or_a_damaged_one_is_refused() {
         assert!(sentence.ends_with("); measure anew"), "{sentence}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
-    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":"f"}}"#;
+    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":[102],"scratch":null}}"#;
     assert!(refused(&format!("{header}\n{{}}\n")).starts_with("is damaged in line 2 ("));
 }
 

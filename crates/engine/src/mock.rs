@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, Received, RoundNoise};
+use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, Received, RoundNoise, Scratch};
 
 use crate::journal::{Journal, PastRound};
 use crate::plan::Plan;
@@ -125,8 +125,8 @@ pub fn go_on(
         plan,
         host,
         clock: ClockOrder::MonotonicRaw,
-        scratch: "/tmp".into(),
-        memory_scratch: String::new(),
+        scratch: Scratch::Missing("none".into()),
+        memory_scratch: Scratch::Missing("none".into()),
         past,
     };
     let mut progress = Vec::new();

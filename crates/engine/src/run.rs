@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-use hostmark_model::{CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Received};
+use hostmark_model::{CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Received, Scratch};
 use hostmark_stats::interval::LEAST_ROUNDS;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -15,7 +15,6 @@ use crate::conversation::{self, End};
 use crate::derived::derived;
 use crate::estimate::{self, RoundResult};
 use crate::gate;
-use crate::janitor;
 use crate::journal::{Journal, PastRound, Took};
 use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::probe::{Limit, Measure};
@@ -54,10 +53,10 @@ pub struct Setting<'a> {
     pub host: &'a HostFacts,
     /// The calibrated clock.
     pub clock: ClockOrder,
-    /// Directory for scratch directories, one a round.
-    pub scratch: String,
-    /// The same on a tmpfs; empty where there is none.
-    pub memory_scratch: String,
+    /// The run's directory for files, in which each round makes one of its own.
+    pub scratch: Scratch,
+    /// The same on a tmpfs.
+    pub memory_scratch: Scratch,
     /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
     pub past: Vec<PastRound>,
 }
@@ -331,8 +330,9 @@ impl Runner<'_> {
             llc_sum_bytes: host.last_level_caches_bytes(&cpus),
             line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
             memory_bytes: Budget::memory_bytes(host),
-            scratch: janitor::scratch(&self.setting.scratch, self.done),
-            memory_scratch: janitor::scratch(&self.setting.memory_scratch, self.done),
+            scratch: self.setting.scratch.clone(),
+            memory_scratch: self.setting.memory_scratch.clone(),
+            folder: format!("round-{}", self.done),
             other_cpu: nearest_other(host, &cpus),
             cpus,
             iterations,

@@ -61,8 +61,7 @@ fn an_order_says_all_that_the_worker_needs() {
     assert_eq!((order.case.as_str(), order.round, order.llc_bytes), ("net.tcp", 0, 4 << 20));
     assert_eq!(order.llc_sum_bytes, 4 << 20);
     assert!(order.budget_ns <= 500_000_000 / 3 + 1, "{}", order.budget_ns);
-    assert!(order.scratch.starts_with("/tmp/hostmark-"));
-    let mut scratches: Vec<&str> = seen.orders[1..].iter().map(|order| order.scratch.as_str()).collect();
+    let mut scratches: Vec<&str> = seen.orders[1..].iter().map(|order| order.folder.as_str()).collect();
     let mut seeds: Vec<u64> = seen.orders[1..].iter().map(|order| order.seed).collect();
     for distinct in [scratches.len(), seeds.len()] {
         assert_eq!(distinct, QUICK_ROUNDS as usize);

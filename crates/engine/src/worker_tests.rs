@@ -1,6 +1,6 @@
 //! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
-use hostmark_model::{Better, ClockOrder, Taint, Unit};
+use hostmark_model::{Better, ClockOrder, Scratch, Taint, Unit};
 
 use super::*;
 use crate::case::Case;
@@ -133,8 +133,9 @@ fn order(case: &str) -> Order {
         line_bytes: 64,
         memory_bytes: 1 << 20,
         other_cpu: None,
-        scratch: std::env::temp_dir().join(format!("hostmark-worker-{}", std::process::id())).display().to_string(),
-        memory_scratch: String::new(),
+        scratch: Scratch::Missing("no directory here; name one by --scratch".into()),
+        memory_scratch: Scratch::Missing("no memory here; name one by --scratch".into()),
+        folder: "round-0".into(),
         accompanies: false,
         command: Vec::new(),
     }
@@ -227,8 +228,12 @@ fn a_rate_tells_its_amount() {
 
 #[test]
 fn what_goes_wrong_is_told_and_leaves_nothing() {
-    assert_eq!(failed("try.panics"), "panicked: over the edge of 7");
-    assert!(!std::path::Path::new(&order("").scratch).exists());
+    let base = tempfile::tempdir().unwrap();
+    let run = crate::sys::scratch::Private::make(base.path()).unwrap();
+    let panics = told(Order { scratch: run.told().unwrap(), ..order("try.panics") });
+    assert_eq!(panics, [Event::Failed { reason: "panicked: over the edge of 7".into() }]);
+    let inside = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
+    assert_eq!(inside.read_dir().unwrap().count(), 0);
     assert_eq!(failed("try.fails"), "refused");
     assert_eq!(failed("try.twice"), "the probe measured twice in one round");
     assert_eq!(failed("try.nothing"), "the probe ended without measuring anything");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Throttling};
+use crate::{Histogram, Scratch, Throttling};
 
 /// Version of the protocol; a worker of another version is refused.
 pub const PROTOCOL: u32 = 1;
@@ -57,11 +57,12 @@ pub struct Order {
     pub line_bytes: u64,
     /// Memory that the case may fill, bytes.
     pub memory_bytes: u64,
-    /// Where the round may put files; it is removed afterwards.
-    pub scratch: String,
-    /// The same in memory, on a tmpfs; empty where there is none.
-    #[serde(default)]
-    pub memory_scratch: String,
+    /// The run's directory for files.
+    pub scratch: Scratch,
+    /// The same in memory, on a tmpfs.
+    pub memory_scratch: Scratch,
+    /// Name of the round's own directory in these; it is removed afterwards.
+    pub folder: String,
     /// Whether it is not to measure but to do the same as the worker that gives the order, until it is killed.
     #[serde(default)]
     pub accompanies: bool,

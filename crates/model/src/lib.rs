@@ -10,6 +10,7 @@ mod probe;
 mod run;
 #[cfg(test)]
 mod schema_tests;
+mod scratch;
 mod text;
 mod unit;
 
@@ -27,5 +28,6 @@ pub use outcome::{
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use run::{ClockFacts, Finding, Imported, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};
+pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};
 pub use unit::{Better, Unit};

@@ -10,7 +10,7 @@ use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::worker;
-use hostmark_model::{Event, Order, PROTOCOL, Taint};
+use hostmark_model::{Event, Order, PROTOCOL, Scratch, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
 
@@ -111,8 +111,9 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
             line_bytes: 64,
             memory_bytes: 1 << 30,
             other_cpu: None,
-            scratch: String::new(),
-            memory_scratch: String::new(),
+            scratch: Scratch::Missing("none".into()),
+            memory_scratch: Scratch::Missing("none".into()),
+            folder: "round".into(),
             accompanies: false,
             command: Vec::new(),
         };

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hostmark_engine::janitor::Charge;
+use hostmark_model::{PathBytes, Scratch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -32,13 +34,14 @@ pub fn serve() -> ExitCode {
     if out.write_all(b"\n").and_then(|()| out.flush()).is_err() {
         return ExitCode::FAILURE;
     }
-    hostmark_engine::janitor::serve(io::stdin().lock());
+    hostmark_engine::janitor::serve(io::stdin().lock(), out);
     ExitCode::SUCCESS
 }
 
 /// The run's side of the janitor.
 pub struct Janitor {
     child: Child,
+    answers: Option<ChildStdout>,
 }
 
 impl Janitor {
@@ -47,11 +50,12 @@ impl Janitor {
     pub fn start(program: &Path) -> Result<Janitor, String> {
         let mut command = Command::new(program);
         command.arg(NAME).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        let child = command.spawn().map_err(|error| not_started(program, &error.to_string()))?;
-        let mut janitor = Janitor { child };
-        match janitor.is_there() {
-            Ok(true) => Ok(janitor),
-            Ok(false) => {
+        let mut child = command.spawn().map_err(|error| not_started(program, &error.to_string()))?;
+        let answers = child.stdout.take();
+        let mut janitor = Janitor { child, answers };
+        match janitor.answer() {
+            Ok(Some(_)) => Ok(janitor),
+            Ok(None) => {
                 // It has ended, or must be made to: nothing is in its charge yet.
                 let _ = janitor.child.kill();
                 let how = janitor.child.wait().map_or_else(|error| error.to_string(), describe);
@@ -61,16 +65,23 @@ impl Janitor {
         }
     }
 
-    /// Whether its line came in time.
-    fn is_there(&mut self) -> io::Result<bool> {
-        let Some(mut stdout) = self.child.stdout.take() else { return Ok(false) };
+    /// Its next line, if that comes in time; none as well when it has ended.
+    fn answer(&mut self) -> io::Result<Option<String>> {
+        let Some(stdout) = self.answers.as_mut() else { return Ok(None) };
         let timeout = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
+        let mut line = Vec::new();
         loop {
-            match poll(&mut [PollFd::new(&stdout, PollFlags::IN)], Some(&timeout)) {
+            match poll(&mut [PollFd::new(&*stdout, PollFlags::IN)], Some(&timeout)) {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
-                Ok(0) => return Ok(false),
-                Ok(_) => return Ok(stdout.read(&mut [0])? == 1),
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+            }
+            let mut byte = [0];
+            match (stdout.read(&mut byte)?, byte) {
+                (0, _) => return Ok(None),
+                (_, [b'\n']) => return Ok(Some(String::from_utf8_lossy(&line).into_owned())),
+                (_, [byte]) => line.push(byte),
             }
         }
     }
@@ -78,8 +89,23 @@ impl Janitor {
     /// Tells it. A janitor that is gone cannot be told, and the worker's parent-death signal remains.
     pub fn tell(&mut self, charge: &Charge) {
         if let Some(stdin) = self.child.stdin.as_mut() {
-            let _ = stdin.write_all(charge.line().as_bytes());
+            let _ = charge.line().and_then(|line| stdin.write_all(line.as_bytes()));
         }
+    }
+
+    /// Has it make a directory in `base` for the run's files, which it removes when the run has ended.
+    pub fn directory(&mut self, base: &Path) -> Scratch {
+        self.tell(&Charge::Directory(PathBytes(base.as_os_str().as_bytes().to_vec())));
+        let answer = self.answer().and_then(|line| match line {
+            Some(line) => Ok(serde_json::from_str(&line)?),
+            None => Err(io::Error::other("no answer")),
+        });
+        answer.unwrap_or_else(|error| {
+            // What might still come would be taken for the answer to another question.
+            self.answers = None;
+            let base = base.display();
+            Scratch::Missing(format!("no directory could be made in {base} ({error}); name another by --scratch"))
+        })
     }
 }
 

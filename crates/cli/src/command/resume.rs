@@ -1,16 +1,19 @@
 //! `hostmark run --resume`: goes on with a run that was cut short, from its journal.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hostmark_engine::clock::{self, Calibration};
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::{Header, Journal, PastRound, Wall};
-use hostmark_model::{HostFacts, Run, Text};
+use hostmark_model::{HostFacts, PathBytes, Run, Text};
 use hostmark_probes::CATALOGUE;
 
-use super::run::{Ready, words_of};
+use super::run::{Ready, scratch, words_of};
 use crate::store::{self, Place};
 
 /// What a run file calls `--cpu` among its settings.
@@ -58,8 +61,10 @@ pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
         en: format!("the run was cut short after {} rounds and went on at {at}", past.len()),
         zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),
     });
-    let place = Place::of_journal(&path, &header.origin.file, &run.name);
-    Ok((Ready { plan, run, host, place: Some(place), journal: Some(journal), past }, calibration))
+    let path_of = |bytes: &PathBytes| PathBuf::from(OsStr::from_bytes(&bytes.0));
+    let place = Place::of_journal(&path, &path_of(&header.origin.file), &run.name);
+    let scratch = scratch(header.origin.scratch.as_ref().map(path_of).as_deref());
+    Ok((Ready { plan, run, host, place: Some(place), journal: Some(journal), past, scratch }, calibration))
 }
 
 /// Fragments that fit after the journal's name.
@@ -70,7 +75,7 @@ fn check(header: &Header<Run>, host: &HostFacts) -> Result<(), &'static str> {
     if header.run.host.boot_id != host.boot_id {
         return Err("was begun before this host was started anew; measure anew");
     }
-    if header.origin.file.contains('/') || header.origin.file.is_empty() {
+    if header.origin.file.0.contains(&b'/') || header.origin.file.0.is_empty() {
         return Err("names no run file; measure anew");
     }
     Ok(())

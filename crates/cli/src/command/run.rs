@@ -2,12 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
@@ -15,7 +18,9 @@ use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::{Journal, Origin, PastRound, Results, Setting, Wall, WorkerLink};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_launch::local::Worker;
-use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, Profile, Received, Run, SCHEMA, Settings, Text, Tool};
+use hostmark_model::{
+    Exit, HostFacts, Lang, Order, Outcome, PathBytes, Profile, Received, Run, SCHEMA, Settings, Text, Tool,
+};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings;
 
@@ -78,7 +83,7 @@ pub struct RunArguments {
     cpu: Option<String>,
     /// Put files that are measured below this directory, on whose file system the probes of files and disks are to run; by
     /// default $TMPDIR or /tmp
-    #[arg(long, value_name = "DIR", value_parser = directory)]
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().try_map(directory))]
     scratch: Option<PathBuf>,
     /// Measure this command and nothing else: wall, user and system time and peak memory, once a round, however long it
     /// takes; split into words as by a shell, but run by none
@@ -119,8 +124,8 @@ pub fn words_of(command: Option<&String>) -> Vec<String> {
     command.and_then(|command| words::split(command).ok()).unwrap_or_default()
 }
 
-/// A directory that is there, whole: the janitor removes nothing that could depend on where it stands.
-fn directory(typed: &str) -> Result<PathBuf, String> {
+/// A directory that is there, whole: other processes look for it. Its name may be any that the kernel takes.
+fn directory(typed: OsString) -> Result<PathBuf, String> {
     match std::fs::canonicalize(typed) {
         Ok(path) if path.is_dir() => Ok(path),
         Ok(_) => Err("it is no directory; name one that may be written to".into()),
@@ -142,6 +147,8 @@ pub struct Ready {
     pub journal: Option<Journal>,
     /// What was measured before it was cut short.
     pub past: Vec<PastRound>,
+    /// Where its files go.
+    pub scratch: PathBuf,
 }
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
@@ -160,12 +167,18 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         Some(named) => resume::ready(named, host)?,
         None => fresh(arguments, host)?,
     };
-    let Ready { plan, mut run, host, place, mut journal, past } = ready;
+    let Ready { plan, mut run, host, place, mut journal, past, scratch } = ready;
     let wall = resume::GoesOn::after(&past, wall);
-    let (scratch, memory_scratch) = (scratch(&run.settings.set), MEMORY_FILES.to_owned());
-    let clock = calibration.order.clone();
-    let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past };
-    let measured = measure(&setting, &stop, journal.as_mut(), &wall);
+    let program = std::env::current_exe()
+        .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")));
+    let measured = program.and_then(|program| {
+        let mut janitor = Janitor::start(&program).map_err(lost)?;
+        let scratch = janitor.directory(&scratch);
+        let memory_scratch = janitor.directory(Path::new(MEMORY_FILES));
+        let clock = calibration.order.clone();
+        let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past };
+        Ok(measure(&setting, &program, janitor, &stop, journal.as_mut(), &wall))
+    });
     let results = match measured {
         Ok(results) => results,
         Err(error) => {
@@ -242,10 +255,11 @@ fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibratio
     let mut run = begin(&plan, host.clone(), &calibration, started, id, place.as_ref());
     run.settings.set = settings_set(arguments);
     let journal = match &place {
-        Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan)?,
+        Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan, arguments.scratch.as_deref())?,
         None => None,
     };
-    Ok((Ready { plan, run, host, place, journal, past: Vec::new() }, calibration))
+    let scratch = scratch(arguments.scratch.as_deref());
+    Ok((Ready { plan, run, host, place, journal, past: Vec::new(), scratch }, calibration))
 }
 
 /// What a run file says was set: the axes as typed, and `cpu`, `scratch` and `command`, which are no axes.
@@ -262,12 +276,10 @@ fn is_last(place: &Place) -> bool {
     crate::store::find("last").is_ok_and(|last| last == place.file)
 }
 
-/// Where scratch directories go: whole, since the janitor removes nothing that could depend on where it stands.
-fn scratch(set: &BTreeMap<String, String>) -> String {
-    if let Some(named) = set.get(resume::SCRATCH_KEY) {
-        return named.clone();
-    }
-    std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into()).display().to_string()
+/// Where the run's files go: the directory that a person named, else the usual one. Whole, since other processes look for it.
+pub fn scratch(named: Option<&Path>) -> PathBuf {
+    let named = named.map_or_else(std::env::temp_dir, Path::to_owned);
+    std::path::absolute(named).unwrap_or_else(|_| "/tmp".into())
 }
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
@@ -285,9 +297,16 @@ fn keep(started: jiff::Timestamp, host: &HostFacts) -> Option<Place> {
 }
 
 /// The run's journal. One that cannot be had is an error where a person named the file, and else only said.
-fn open_journal(place: &Place, is_named: bool, run: &Run, plan: &Plan) -> Result<Option<Journal>> {
-    let file = place.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let origin = Origin { binary: resume::binary(), file };
+fn open_journal(
+    place: &Place,
+    is_named: bool,
+    run: &Run,
+    plan: &Plan,
+    scratch: Option<&Path>,
+) -> Result<Option<Journal>> {
+    let bytes = |path: &OsStr| PathBytes(path.as_bytes().to_vec());
+    let file = bytes(place.file.file_name().unwrap_or_default());
+    let origin = Origin { binary: resume::binary(), file, scratch: scratch.map(|path| bytes(path.as_os_str())) };
     let error = match Journal::create(&place.journal, run, plan, &origin) {
         Ok(journal) => return Ok(Some(journal)),
         Err(error) => error,
@@ -369,23 +388,24 @@ impl WorkerLink for LocalLink {
     }
 }
 
-fn measure(setting: &Setting, stop: &StopRequest, journal: Option<&mut Journal>, wall: &dyn Wall) -> Result<Results> {
-    let program = std::env::current_exe()
-        .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
-    let janitor = Janitor::start(&program).map_err(lost)?;
+fn measure(
+    setting: &Setting,
+    program: &Path,
+    janitor: Janitor,
+    stop: &StopRequest,
+    journal: Option<&mut Journal>,
+    wall: &dyn Wall,
+) -> Results {
     let janitor = Rc::new(RefCell::new(janitor));
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
-        for directory in [&order.scratch, &order.memory_scratch] {
-            janitor.borrow_mut().tell(&Charge::Directory(PathBuf::from(directory)));
-        }
-        let worker = spawn(&program, order, stop)?;
+        let worker = spawn(program, order, stop)?;
         janitor.borrow_mut().tell(&Charge::Group(worker.id()));
         Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor) }))
     };
     let mut bar = Bar::new();
     let results = hostmark_engine::run(setting, &mut open, wall, &mut bar, journal);
     bar.finish();
-    Ok(results)
+    results
 }
 
 fn spawn(program: &Path, order: &Order, stop: &StopRequest) -> io::Result<Worker> {

@@ -8,8 +8,8 @@ use hostmark_model::{
     Activity, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
     DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Histogram, HostFacts, HostFinding,
     HostReport, HostWeight, HugePages, Imported, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact,
-    Noise, Order, Outcome, PROTOCOL, Params, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA, Settings,
-    StorageFacts, Text, Throttling, Tool,
+    Noise, Order, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA,
+    Scratch, Settings, StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -90,8 +90,9 @@ fn order() -> Order {
         line_bytes: 64,
         memory_bytes: 0,
         other_cpu: None,
-        scratch: String::new(),
-        memory_scratch: String::new(),
+        scratch: Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 },
+        memory_scratch: Scratch::Missing("there is none".into()),
+        folder: String::new(),
         accompanies: false,
         command: vec!["true".into()],
     }

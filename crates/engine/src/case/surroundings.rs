@@ -1,15 +1,12 @@
 //! What a probe may know and have: its axes, CPUs, memory, directories, time, and what the host reports of its caches.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::{Case, Cpu};
 use crate::clock::{Clock, Ticks};
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
-use crate::sys::lookup::filesystem;
 use crate::sys::memory::{Buffer, Node, Pages};
 
 impl Case {
@@ -71,35 +68,6 @@ impl Case {
         }
         self.note("pages", buffer.obtained(pages));
         Ok(buffer)
-    }
-
-    /// A directory of this round's own; it is removed after the round, however that ends.
-    pub fn scratch_dir(&mut self) -> Result<PathBuf> {
-        self.made(PathBuf::from(&self.order.scratch))
-    }
-
-    /// The same in memory: on a tmpfs. Skipped where none is to be had.
-    pub fn memory_dir(&mut self) -> Result<PathBuf> {
-        const TMPFS: &str = "tmpfs";
-        for order in [self.order.memory_scratch.clone(), self.order.scratch.clone()] {
-            let path = Path::new(&order);
-            // Of a companion's path the round's own directory may not be there yet.
-            let base = path.ancestors().skip(1).find(|base| base.is_dir());
-            let is_memory = base.is_some_and(|base| filesystem(base).is_ok_and(|name| name == TMPFS));
-            if is_memory && let Ok(made) = self.made(path.to_owned()) {
-                return Ok(made);
-            }
-        }
-        Err(Stop::skipped("no tmpfs may be written to, neither at /dev/shm nor as the scratch directory"))
-    }
-
-    fn made(&mut self, path: PathBuf) -> Result<PathBuf> {
-        if !self.scratch.contains(&path) {
-            fs::create_dir_all(&path)
-                .map_err(|error| Stop::skipped(format!("no scratch directory {}: {error}", path.display())))?;
-            self.scratch.push(path.clone());
-        }
-        Ok(path)
     }
 
     /// When the round's time for samples is over, for probes that observe.

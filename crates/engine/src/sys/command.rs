@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command as Program, Stdio};
 
+use rustix::fd::OwnedFd;
+
 use super::affinity;
 use super::process::die_with_parent;
 
@@ -35,17 +37,21 @@ pub struct Used {
 
 impl Command {
     /// The program and its arguments, on these CPUs. It reads nothing, and what it writes goes to the end of the file
-    /// `output`. It is killed when the calling thread ends.
-    pub fn new(words: &[String], cpus: &[usize], output: &Path) -> io::Result<Command> {
+    /// `output`. Its working directory is `home`, else the caller's. It is killed when the calling thread ends.
+    pub fn new(words: &[String], cpus: &[usize], output: &Path, home: Option<&OwnedFd>) -> io::Result<Command> {
         let (name, arguments) =
             words.split_first().ok_or_else(|| io::Error::other("a command has at least one word"))?;
         let written = File::options().create(true).read(true).append(true).open(output)?;
         let (cpus, parent) = (cpus.to_vec(), std::process::id());
         let mut program = Program::new(name);
         program.args(arguments).stdin(Stdio::null()).stdout(written.try_clone()?).stderr(written.try_clone()?);
-        let prepare = move || match die_with_parent(parent) {
-            true => affinity::bind(&cpus),
-            false => Err(io::Error::other("whoever asked for it is gone")),
+        let home = home.map(OwnedFd::try_clone).transpose()?;
+        let prepare = move || {
+            if !die_with_parent(parent) {
+                return Err(io::Error::other("whoever asked for it is gone"));
+            }
+            home.as_ref().map_or(Ok(()), rustix::process::fchdir)?;
+            affinity::bind(&cpus)
         };
         // SAFETY: between fork and exec it makes system calls, and allocates for the mask of CPUs, in a child of a worker that
         // has one thread, so that no lock of the allocator can be held by another.
@@ -133,7 +139,7 @@ mod tests {
     fn shell(script: &str) -> io::Result<(Result<Used, String>, Option<String>)> {
         let directory = tempfile::tempdir()?;
         let words = ["sh", "-c", script].map(str::to_owned);
-        let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"))?;
+        let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"), None)?;
         let how = command.start()?.wait()?;
         Ok((how, command.last_line()))
     }
@@ -157,7 +163,7 @@ mod tests {
             assert_eq!((how.unwrap_err().as_str(), line.as_deref()), ("ended with status 3", Some("it broke")));
             assert_eq!(shell("kill -9 $$")?.0.unwrap_err(), "was ended by signal 9");
             let mut none =
-                Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"))?;
+                Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"), None)?;
             assert_eq!(none.start().unwrap_err().kind(), io::ErrorKind::NotFound);
             Ok(())
         });
@@ -169,7 +175,7 @@ mod tests {
             let last = *affinity::allowed()?.last().unwrap();
             let directory = tempfile::tempdir()?;
             let words = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"].map(str::to_owned);
-            let mut command = Command::new(&words, &[last], &directory.path().join("output"))?;
+            let mut command = Command::new(&words, &[last], &directory.path().join("output"), None)?;
             command.start()?.wait()?.unwrap();
             let line = command.last_line().unwrap();
             assert_eq!(line.split_whitespace().last(), Some(last.to_string().as_str()));

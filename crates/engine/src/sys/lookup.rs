@@ -100,9 +100,18 @@ pub fn fstat(file: &OwnedFd) -> io::Result<()> {
 
 /// The type of the filesystem that holds `path`, as the kernel names its magic number here; its number in hex otherwise.
 pub fn filesystem(path: &Path) -> io::Result<String> {
-    let magic = rustix::fs::statfs(path)?.f_type as u64 & 0xffff_ffff;
+    Ok(name_of(&rustix::fs::statfs(path)?))
+}
+
+/// The same of the filesystem that holds an open directory.
+pub fn filesystem_of(directory: &OwnedFd) -> io::Result<String> {
+    Ok(name_of(&rustix::fs::fstatfs(directory)?))
+}
+
+fn name_of(status: &rustix::fs::StatFs) -> String {
+    let magic = status.f_type as u64 & 0xffff_ffff;
     // The numbers are those of linux/magic.h.
-    Ok(match magic {
+    match magic {
         0x0102_1994 => "tmpfs".into(),
         0xef53 => "ext4".into(),
         0x5846_5342 => "xfs".into(),
@@ -110,7 +119,7 @@ pub fn filesystem(path: &Path) -> io::Result<String> {
         0x794c_7630 => "overlay".into(),
         0x6969 => "nfs".into(),
         other => format!("{other:#x}"),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! POSIX message queues as a way to hand over a byte.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -19,21 +19,50 @@ struct Attributes {
     reserved: [libc::c_long; 4],
 }
 
+/// Who may use a queue: its maker alone.
+const MODE: usize = 0o600;
+
 /// What the two queues of an exchange are for.
 pub(super) const THERE: &str = "there";
 pub(super) const BACK: &str = "back";
 
-/// The name that a queue of a process has for a moment. The kernel's names have no slash.
-pub(super) fn name(process: u32, purpose: &str) -> io::Result<CString> {
-    Ok(CString::new(format!("hostmark-{process}-{purpose}"))?)
+/// As many names for one queue: another user may have made a queue of the first.
+const NAMES: u32 = 4;
+
+/// The names that a queue of a process may have for a moment. The kernel's names have no slash.
+pub(super) fn names(process: u32, purpose: &str) -> impl Iterator<Item = CString> {
+    (0..NAMES).filter_map(move |number| CString::new(format!("hostmark-{process}-{purpose}-{number}")).ok())
+}
+
+/// Takes the name away of a queue that this user made, as hostmark makes them.
+pub(super) fn unlink_ours(name: &CStr) -> io::Result<()> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: a name that ends in zero; nothing is created, so that neither mode nor attributes are read.
+    let opened =
+        checked(unsafe { arch::call(libc::SYS_mq_open, [name.as_ptr() as usize, flags as usize, 0, 0, 0, 0]) })?;
+    // SAFETY: a descriptor that is new, and nobody else's.
+    let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
+    let status = rustix::fs::fstat(&queue)?;
+    if status.st_uid != rustix::process::geteuid().as_raw() || status.st_mode & 0o777 != MODE as u32 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // SAFETY: the same name. The queues' directory lets nobody but its owner take a name away.
+    checked(unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }).map(drop)
 }
 
 /// A queue of one message of one byte, which has lost its name already.
 fn queue(purpose: &str) -> io::Result<OwnedFd> {
-    let name = name(std::process::id(), purpose)?;
+    let taken = || io::Error::from(io::ErrorKind::AlreadyExists);
+    let made = names(std::process::id(), purpose)
+        .map(|name| named(&name))
+        .find(|made| !made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists));
+    made.unwrap_or_else(|| Err(taken()))
+}
+
+fn named(name: &CStr) -> io::Result<OwnedFd> {
     let attributes = Attributes { flags: 0, most_messages: 1, message_bytes: 1, messages: 0, reserved: [0; 4] };
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-    let arguments = [name.as_ptr() as usize, flags as usize, 0o600, &raw const attributes as usize, 0, 0];
+    let arguments = [name.as_ptr() as usize, flags as usize, MODE, &raw const attributes as usize, 0, 0];
     // SAFETY: a name that ends in zero, and attributes, both only read.
     let opened = checked(unsafe { arch::call(libc::SYS_mq_open, arguments) })?;
     // SAFETY: a descriptor that is new, and nobody else's.

@@ -32,6 +32,7 @@ pub mod protection;
 pub mod readiness;
 pub mod remains;
 pub mod ring;
+pub mod scratch;
 pub mod shared;
 pub mod signal;
 pub mod signal_pair;

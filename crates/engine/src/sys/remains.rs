@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::{arch, checked, message_queue};
+use super::message_queue;
 
 /// The keys of a group's System V objects have this first byte, then 22 bits of the group's number (PID_MAX_LIMIT), then two
 /// that tell its objects of one kind apart.
@@ -35,9 +35,8 @@ pub fn remove_of_group(group: u32) {
         }
     }
     for purpose in [message_queue::THERE, message_queue::BACK] {
-        if let Ok(name) = message_queue::name(group, purpose) {
-            // SAFETY: a name that ends in zero, only read.
-            let _ = checked(unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) });
+        for name in message_queue::names(group, purpose) {
+            let _ = message_queue::unlink_ours(&name);
         }
     }
 }

@@ -81,7 +81,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let words = case.command()?;
     let output = case.scratch_dir()?.join("output");
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let mut command = Command::new(&words, &cpus, &output)?;
+    let mut command = Command::new(&words, &cpus, &output, case.home_dir())?;
     let (floor_bytes, mut how) = (own_peak_bytes(), None);
     case.once(|clock| {
         let start = clock.start();

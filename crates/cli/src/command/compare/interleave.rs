@@ -1,8 +1,10 @@
 //! Two commands that measure in turn, in random order, so that what drifts meanwhile meets both alike (Abedi & Brecht,
 //! "Conducting repeatable experiments in highly variable cloud computing environments", ICPE 2017).
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +15,7 @@ use clap::ValueEnum;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::allowance;
 use hostmark_engine::{Observer, Wall};
-use hostmark_model::{Exit, Run, load_run};
+use hostmark_model::{Exit, Run, Scratch, load_run};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,7 +23,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::sides::Side;
 use crate::command::janitor::Janitor;
-use crate::command::run::ProfileName;
+use crate::command::run::{ProfileName, scratch};
 use crate::command::{lost, unwritten};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -77,9 +79,10 @@ pub fn run(trial: &Trial) -> Result<Ended> {
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
     let mut janitor = Janitor::start(&own).map_err(lost)?;
     // Whoever runs here keeps its run in a place of its own, which goes when this ends.
-    let data = tempfile::Builder::new().prefix("hostmark-").tempdir();
-    let data = data.map_err(|error| lost(format!("no directory can be made ({error}); name another by TMPDIR")))?;
-    janitor.tell(&Charge::Directory(data.path().to_owned()));
+    let data = match janitor.directory(&scratch(None)) {
+        Scratch::Made { path, .. } => OsString::from_vec(path.0),
+        Scratch::Missing(reason) => return Err(lost(reason)),
+    };
 
     let seed = trial.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1);
     let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -96,7 +99,7 @@ pub fn run(trial: &Trial) -> Result<Ended> {
             let name = format!("{} {}/{} {}", LETTERS[side], pair + 1, trial.pairs, trial.commands[side]);
             bar.round(&name, done, all, if done == 0 { guess(trial) * all as u32 } else { left });
             let mut command = Command::new(&commands[side][0]);
-            command.args(&commands[side][1..]).args(arguments(trial, seed)).env("XDG_DATA_HOME", data.path());
+            command.args(&commands[side][1..]).args(arguments(trial, seed)).env("XDG_DATA_HOME", &data);
             let turn = Turn { name: trial.commands[side], limit: guess(trial) * 2 + SLACK, stop: &stop };
             let Some(text) = turn.take(command, &mut janitor)? else {
                 bar.finish();

@@ -1,0 +1,192 @@
+//! Another user of the machine who wants a run to write to, or to remove, what is not its own; and names that are no text.
+
+#[path = "support/skip.rs"]
+mod skip;
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hostmark_model::{Outcome, Run, load_run};
+use skip::skipped;
+use support::{Home, ended, files, said};
+
+/// Makes everything that a run might use before the run does, and puts links and directories in the place of what it has
+/// made: in a loop, for as long as it lives. `$1` is a directory that everybody writes to, `$2` a file and `$3` a directory
+/// of the victim's; what it takes the place of, it counts in `$4`.
+const ATTACK: &str = r#"
+cd "$1" || exit 1
+run=$5
+turn=0
+while :; do
+    turn=$((turn + 1))
+    for number in 0 1 2 3 4 5 6 7; do
+        for name in "hostmark-$run-$number" "hostmark-$((run + number))-0" "round-$number"; do
+            ln -s "$3" "$name" 2>/dev/null
+            mkdir "/dev/shm/$name" 2>/dev/null && chmod 777 "/dev/shm/$name"
+            for file in file0 locked exit listener socket near far there back page output; do
+                ln -s "$2" "/dev/shm/$name/$file" 2>/dev/null
+            done
+        done
+    done
+    for found in hostmark-*; do
+        # Where names may be taken away, the run's own directory is moved and a copy of what it could hold is put there.
+        if [ -d "$found" ] && [ ! -L "$found" ] && mv "$found" "moved-$turn" 2>/dev/null; then
+            echo "$found" >> "$4"
+            if [ $((turn % 2)) = 0 ]; then ln -s "$3" "$found"; else
+                mkdir -m 777 "$found"
+                for round in 0 1 2 3 4 5 6 7 8 9; do ln -s "$3" "$found/round-$round"; done
+            fi
+        fi
+    done
+done
+"#;
+
+struct Attacker(Child);
+
+impl Drop for Attacker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn as_nobody(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
+    command
+}
+
+/// What belongs to the victim, who is the user that measures: it must be as it was.
+struct Victim {
+    file: PathBuf,
+    directory: PathBuf,
+}
+
+impl Victim {
+    fn at(base: &Path) -> Victim {
+        let victim = Victim { file: base.join("only-root"), directory: base.join("tree") };
+        fs::write(&victim.file, "untouched").unwrap();
+        fs::create_dir_all(victim.directory.join("below")).unwrap();
+        fs::write(victim.directory.join("below/kept"), "untouched").unwrap();
+        victim
+    }
+
+    fn assert_is_untouched(&self) {
+        assert_eq!(fs::read_to_string(&self.file).unwrap(), "untouched");
+        let found = files(&self.directory);
+        assert_eq!(found, [self.directory.join("below/kept")]);
+        assert_eq!(fs::read_to_string(&found[0]).unwrap(), "untouched");
+    }
+}
+
+/// A quick run of everything that makes files, beside the attacker. `sticky` says whether names may be taken away by others.
+fn attacked(sticky: bool) {
+    let home = Home::new();
+    if !as_nobody("true").output().is_ok_and(|output| output.status.success()) {
+        return skipped("no other user can be had here");
+    }
+    let base = tempfile::tempdir().unwrap();
+    let victim = Victim::at(base.path());
+    fs::set_permissions(base.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let (shared, taken) = (base.path().join("shared"), base.path().join("taken"));
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(if sticky { 0o1777 } else { 0o777 })).unwrap();
+
+    let mut command = home.hostmark(&["run", "file", "disk", "ipc", "process", "net.http", "paging", "syscall"]);
+    command.args(["--format", "json", "--scratch"]).arg(&shared);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = command.spawn().unwrap();
+    let mut attack = as_nobody("sh");
+    attack.args(["-c", ATTACK, "attack"]).args([&shared, &victim.file, &victim.directory, &taken]);
+    attack.arg(run.id().to_string()).process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
+    let attacker = Attacker(attack.spawn().unwrap());
+    let (code, json, errors) = said(&run.wait_with_output().unwrap());
+    drop(attacker);
+
+    victim.assert_is_untouched();
+    assert!(matches!(code, 0 | 3), "{code} {errors}");
+    let run = load_run(&json).unwrap();
+    assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() > 20);
+    let mut reasons = run.cases.iter().filter_map(|case| match &case.outcome {
+        Outcome::Failed { reason } => Some(format!("{} {reason}", case.id)),
+        _ => None,
+    });
+    assert_eq!(reasons.next(), None);
+    let moved: Vec<PathBuf> = fs::read_dir(&shared).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // What the attacker put there lies among them: of its own, with links in it.
+    let is_ours =
+        |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.uid() != 65534 && found.is_dir());
+    let moved = moved.iter().filter(|path| path.to_string_lossy().contains("moved-")).filter(is_ours);
+    match sticky {
+        true => assert!(!taken.exists(), "a sticky directory let names be taken away"),
+        // What was moved is empty: the run found its own by its descriptors. The attack was one.
+        false => {
+            assert!(taken.exists(), "the attacker never came to it");
+            moved.for_each(|path| assert!(files(path).is_empty(), "{:?}", files(path)));
+        }
+    }
+    remove_as_nobody_made(&shared);
+}
+
+/// The attacker's own names in memory, which only it and root may remove.
+fn remove_as_nobody_made(shared: &Path) {
+    let _ = as_nobody("find").args(["/dev/shm", "-user", "65534", "-delete"]).output();
+    let _ = fs::remove_dir_all(shared);
+}
+
+#[test]
+fn another_user_leads_no_run_astray() {
+    attacked(true);
+}
+
+#[test]
+fn another_user_who_may_move_the_run_s_directory_leads_it_nowhere_either() {
+    attacked(false);
+}
+
+#[test]
+fn a_scratch_directory_may_have_any_name() {
+    let home = Home::new();
+    let mut bystander = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+    let pid = bystander.id();
+    let names = [
+        format!("a\ngroup {pid}\nreaped {pid}\ndirectory x\n").into_bytes(),
+        format!("a\n{{\"group\":{pid}}}\n{{\"directory\":[47]}}\n").into_bytes(),
+        b"\xff\xfe not text \x1b[31m".to_vec(),
+        b"spaces  'quotes\" $(true) \\n".to_vec(),
+    ];
+    for name in names {
+        let scratch = home.scratch.path().join(OsStr::from_bytes(&name));
+        fs::create_dir(&scratch).unwrap();
+        let by_option = |arguments: &[&str]| {
+            let mut command = home.hostmark(arguments);
+            command.arg("--scratch").arg(&scratch);
+            command
+        };
+        let by_variable = |arguments: &[&str]| {
+            let mut command = home.hostmark(arguments);
+            command.env("TMPDIR", &scratch);
+            command
+        };
+        let arguments = ["run", "process.fork_exec@child=static", "disk.fsync@block=2300", "--format", "json"];
+        for mut command in [by_option(&arguments), by_variable(&arguments)] {
+            let (code, json, errors) = ended(&mut command);
+            assert_eq!((code, errors.as_str()), (0, ""), "{name:?}");
+            assert!(measured(&load_run(&json).unwrap()), "{name:?} {json}");
+        }
+        assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0, "left in {name:?}");
+        assert_eq!(bystander.try_wait().unwrap(), None, "{name:?} reached a process");
+    }
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+}
+
+fn measured(run: &Run) -> bool {
+    run.cases.iter().any(|case| case.probe == "process.fork_exec" && case.measured().is_some())
+}

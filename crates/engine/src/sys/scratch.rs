@@ -1,0 +1,211 @@
+//! Directories of one run alone: made under a name that nobody can foresee, used and removed by their descriptors.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use hostmark_model::{PathBytes, Scratch};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// Its owner may do all, others nothing.
+const OWNER_ALONE: Mode = Mode::RWXU;
+/// How a directory is opened: never through a link in its last place.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Names begin like this, so that a person who finds one knows whose it is.
+const PREFIX: &str = "hostmark-";
+/// A name that is taken is as unlikely as 64 random bits: more than one such is no chance.
+const TRIES: usize = 4;
+/// Passes over a tree that somebody goes on to fill while it is removed.
+const MOST_PASSES: usize = 10_000;
+
+/// A directory that this process made.
+#[derive(Debug)]
+pub struct Private {
+    base: OwnedFd,
+    path: PathBuf,
+    name: CString,
+    directory: OwnedFd,
+}
+
+impl Private {
+    /// Makes a directory in `base`, which may be a directory that everybody writes to.
+    pub fn make(base: &Path) -> io::Result<Private> {
+        let above = rustix::fs::open(base, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut tries = 0;
+        let name = loop {
+            let name = CString::new(format!("{PREFIX}{:016x}", random()?))?;
+            match rustix::fs::mkdirat(&above, &name, OWNER_ALONE) {
+                Ok(()) => break name,
+                Err(Errno::EXIST) if tries < TRIES => tries += 1,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let opened = rustix::fs::openat(&above, &name, DIRECTORY, Mode::empty());
+        let directory = opened.inspect_err(|_| {
+            // Nobody would be in charge of it. An empty directory of this user is all that this can remove.
+            let named = rustix::fs::statat(&above, &name, AtFlags::SYMLINK_NOFOLLOW);
+            if named.is_ok_and(|named| is_private(&named)) {
+                let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
+            }
+        })?;
+        let path = base.join(OsStr::from_bytes(name.to_bytes()));
+        let made = Private { base: above, path, name, directory };
+        // Where the directory above lets others take names away, one could have put another directory in its place. One of
+        // another user is noticed by its owner, one of this user by what is in it.
+        let status = rustix::fs::fstat(&made.directory)?;
+        if !is_private(&status) || !entries(&made.directory)?.is_empty() {
+            return Err(io::Error::other("another user put something in the place of the directory that was made"));
+        }
+        Ok(made)
+    }
+
+    /// How other processes of the run find it.
+    pub fn told(&self) -> io::Result<Scratch> {
+        let status = rustix::fs::fstat(&self.directory)?;
+        let path = PathBytes(self.path.as_os_str().as_bytes().to_vec());
+        Ok(Scratch::Made { path, device: status.st_dev, inode: status.st_ino })
+    }
+
+    /// Removes all that is in it, and itself where it still has its name.
+    pub fn remove(&self) -> io::Result<()> {
+        clear(self.directory.as_fd())?;
+        let (ours, named) = (
+            rustix::fs::fstat(&self.directory)?,
+            rustix::fs::statat(&self.base, &self.name, AtFlags::SYMLINK_NOFOLLOW),
+        );
+        match named {
+            Ok(named) if is_same(&ours, &named) => {
+                Ok(rustix::fs::unlinkat(&self.base, &self.name, AtFlags::REMOVEDIR)?)
+            }
+            // Somebody moved it, and it is empty: what has its name now is not ours.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::other("getrandom gave too little")) }
+}
+
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+/// Whether a directory is this user's, and no other may enter it.
+fn is_private(status: &Stat) -> bool {
+    status.st_uid == rustix::process::geteuid().as_raw() && status.st_mode & 0o777 == OWNER_ALONE.bits()
+}
+
+/// Opens the directory that another process of this run made; an error when something else is found in its place.
+pub fn open(path: &PathBytes, device: u64, inode: u64) -> io::Result<OwnedFd> {
+    let directory = rustix::fs::open(OsStr::from_bytes(&path.0), DIRECTORY, Mode::empty())?;
+    let status = rustix::fs::fstat(&directory)?;
+    match (status.st_dev, status.st_ino) == (device, inode) && is_private(&status) {
+        true => Ok(directory),
+        false => Err(io::Error::other("it is not the directory that the run made")),
+    }
+}
+
+/// The round's own directory in one of the run's: made, and removed with all that is in it when dropped.
+#[derive(Debug)]
+pub struct Folder {
+    run: OwnedFd,
+    folder: CString,
+    before: OwnedFd,
+}
+
+impl Folder {
+    /// Makes it and makes it the working directory of the calling thread, and of the threads and processes that the thread
+    /// starts from now on: what it does by relative paths nobody else can lead astray, whatever becomes of the names above.
+    pub fn enter(run: OwnedFd, folder: &str) -> io::Result<Folder> {
+        let folder = CString::new(folder)?;
+        let before = rustix::fs::open(c".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::fs::mkdirat(&run, &folder, OWNER_ALONE)?;
+        let entered = Folder { run, folder, before };
+        let directory = rustix::fs::openat(&entered.run, &entered.folder, DIRECTORY, Mode::empty())?;
+        // SAFETY: gives this thread a working directory and a umask of its own; no memory is concerned.
+        if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        rustix::process::fchdir(&directory)?;
+        Ok(entered)
+    }
+
+    /// The working directory that the thread had before.
+    pub fn before(&self) -> &OwnedFd {
+        &self.before
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed when the run ends.
+        let _ = rustix::process::fchdir(&self.before);
+        let _ = remove_folder(self.run.as_fd(), &self.folder);
+    }
+}
+
+/// Removes a directory in `run` with all that is in it.
+pub fn remove_folder(run: BorrowedFd, folder: &CStr) -> io::Result<()> {
+    let directory = rustix::fs::openat(run, folder, DIRECTORY, Mode::empty())?;
+    clear(directory.as_fd())?;
+    Ok(rustix::fs::unlinkat(run, folder, AtFlags::REMOVEDIR)?)
+}
+
+/// The names in a directory.
+fn entries(directory: &OwnedFd) -> io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let name = entry?.file_name().to_owned();
+        if ![c".", c".."].contains(&name.as_c_str()) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Removes all that is in a directory, never through a link and never on another device. It goes down to a directory without
+/// directories, and begins anew: three descriptors are enough for any depth.
+fn clear(top: BorrowedFd) -> io::Result<()> {
+    let device = rustix::fs::fstat(top)?.st_dev;
+    for _ in 0..MOST_PASSES {
+        let mut above: Option<(OwnedFd, CString)> = None;
+        let mut here = rustix::io::fcntl_dupfd_cloexec(top, 0)?;
+        while let Some(below) = remove_files(&here)? {
+            let directory = rustix::fs::openat(&here, &below, DIRECTORY, Mode::empty())?;
+            if rustix::fs::fstat(&directory)?.st_dev != device {
+                return Err(io::Error::other("another filesystem is mounted in it"));
+            }
+            above = Some((std::mem::replace(&mut here, directory), below));
+        }
+        match above {
+            None => return Ok(()),
+            Some((above, name)) => rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR)?,
+        }
+    }
+    Err(io::Error::other("it fills as fast as it is emptied"))
+}
+
+/// Removes all of a directory but its directories; the first of those.
+fn remove_files(directory: &OwnedFd) -> io::Result<Option<CString>> {
+    let mut below = None;
+    for name in entries(directory)? {
+        match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            // Linux says the first, POSIX the second.
+            Err(Errno::ISDIR | Errno::PERM) if below.is_none() => below = Some(name),
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(below)
+}
+
+#[cfg(test)]
+#[path = "scratch_tests.rs"]
+mod tests;
