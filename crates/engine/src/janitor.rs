@@ -1,6 +1,6 @@
 //! The janitor: a process of its own that knows what a run has made, and removes it when the run's process is gone.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use hostmark_model::{PathBytes, Scratch};
 use serde::{Deserialize, Serialize};
 
-use crate::sys::process::kill_group;
+use crate::sys::group::{Family, Group};
 use crate::sys::remains::remove_of_group;
 use crate::sys::scratch::Private;
 
@@ -41,11 +41,15 @@ impl Charge {
 /// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. What it
 /// removes are the directories that it made itself, by the descriptors that it had from the start.
 pub fn serve(input: impl BufRead, mut output: impl Write) {
-    let mut groups = BTreeSet::new();
+    let family = Family::own();
+    let mut groups = BTreeMap::<u32, Option<Group>>::new();
     let mut directories = Vec::new();
     for line in input.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
-            Ok(Charge::Group(leader)) => drop(groups.insert(leader)),
+            // Its leader is held at once: later on its number may be another one's.
+            Ok(Charge::Group(leader)) => {
+                groups.insert(leader, family.as_ref().and_then(|family| family.group(leader)));
+            }
             Ok(Charge::Reaped(leader)) => {
                 groups.remove(&leader);
                 remove_of_group(leader);
@@ -60,7 +64,14 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
             Err(_) => {}
         }
     }
-    groups.into_iter().for_each(end);
+    for (leader, group) in groups {
+        // Kills it, waits until none of it is left, and removes what it made. Who is killed still ends the call that it is
+        // in, which may make a file.
+        if let Some(group) = group {
+            group.end();
+        }
+        remove_of_group(leader);
+    }
     directories.iter().for_each(remove);
 }
 
@@ -76,18 +87,6 @@ fn make(base: &Path) -> (Option<Private>, Scratch) {
         }
         Err(error) => (None, missing(error)),
     }
-}
-
-/// Kills a group, waits until none of it is left, and removes what it made. Who is killed still ends the call that it is in,
-/// which may make a file.
-fn end(leader: u32) {
-    for _ in 0..MOST_TURNS {
-        if !kill_group(leader) {
-            break;
-        }
-        std::thread::sleep(TURN);
-    }
-    remove_of_group(leader);
 }
 
 fn remove(directory: &Private) {

@@ -1,16 +1,17 @@
 //! A worker that is a process of this machine, in a group of its own, so that it ends whole.
 
 use std::io::{self, Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use hostmark_model::Received;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::group::Group;
 
 /// How long a worker whose output has ended may take to end by itself, in turns.
 const GRACE_TURNS: u32 = 100;
@@ -22,27 +23,22 @@ const LONGEST_LINE: usize = 64 << 20;
 /// A worker process and what it has said that nobody has read yet.
 #[derive(Debug)]
 pub struct Worker {
-    child: Child,
+    group: Group,
     unread: Vec<u8>,
     stop: Option<Rc<OwnedFd>>,
-    ended: bool,
 }
 
 impl Worker {
     /// Starts `program` with `arguments`, gives it one line and no more. `stop` becomes readable when the person asks to
     /// stop. The worker is the leader of a process group of its own.
     pub fn spawn(program: &Path, arguments: &[&str], line: &str, stop: Option<Rc<OwnedFd>>) -> io::Result<Worker> {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()?;
-        let mut worker = match child.stdin.take() {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut group = Group::spawn(&mut command)?;
+        let mut worker = match group.streams().stdin.take() {
             Some(mut stdin) => {
                 let told = stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n"));
-                let worker = Worker { child, unread: Vec::new(), stop, ended: false };
+                let worker = Worker { group, unread: Vec::new(), stop };
                 // A worker that ended before it had read its order is told of when its end is received.
                 told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
                     .map(|()| worker)
@@ -55,7 +51,7 @@ impl Worker {
 
     /// The worker's process id, which is its group's too.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.group.id()
     }
 
     /// The next line, or why there is none within `at_most`.
@@ -83,7 +79,7 @@ impl Worker {
                 Err(error) => return Received::Ended(format!("cannot be heard: {error}")),
             }
             let mut more = [0; 1 << 16];
-            let Some(stdout) = self.child.stdout.as_mut() else {
+            let Some(stdout) = self.group.streams().stdout.as_mut() else {
                 return Received::Ended("has no standard output".into());
             };
             match stdout.read(&mut more) {
@@ -95,8 +91,8 @@ impl Worker {
         }
     }
 
-    fn wait(&self, at_most: Duration) -> io::Result<Readiness> {
-        let Some(stdout) = self.child.stdout.as_ref() else { return Ok(Readiness::Output) };
+    fn wait(&mut self, at_most: Duration) -> io::Result<Readiness> {
+        let Some(stdout) = self.group.streams().stdout.as_ref() else { return Ok(Readiness::Output) };
         let mut watched = vec![PollFd::new(stdout, PollFlags::IN)];
         if let Some(stop) = &self.stop {
             watched.push(PollFd::new(&**stop, PollFlags::IN));
@@ -120,41 +116,19 @@ impl Worker {
     fn status(&mut self) -> String {
         // Its output has ended: it is about to end by itself, or must be made to.
         for _ in 0..GRACE_TURNS {
-            if matches!(self.child.try_wait(), Ok(None)) {
+            if matches!(self.group.has_ended(), Ok(false)) {
                 std::thread::sleep(GRACE_TURN);
             }
         }
-        self.kill();
-        match self.reap() {
+        match self.group.end() {
             Ok(status) => describe(status),
             Err(error) => format!("cannot be waited for: {error}"),
         }
     }
 
-    fn kill(&self) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // The only other answer is that the group is gone.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-
-    fn reap(&mut self) -> io::Result<ExitStatus> {
-        self.ended = true;
-        self.child.wait()
-    }
-
     /// Ends the worker and everything in its group, and waits until it is gone.
     pub fn end(&mut self) {
-        if !self.ended {
-            self.kill();
-            let _ = self.reap();
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.end();
+        let _ = self.group.end();
     }
 }
 
@@ -207,7 +181,7 @@ mod tests {
     fn silence_times_out_and_the_end_is_waited_for() {
         let mut worker = shell("sleep 60 & sleep 60", None);
         assert_eq!(worker.receive(Duration::from_millis(20)), Received::TimedOut);
-        let group = Pid::from_raw(worker.id() as i32).unwrap();
+        let group = rustix::process::Pid::from_raw(worker.id() as i32).unwrap();
         worker.end();
         // A group whose members are all gone cannot be signalled. Orphans of it are reaped by init in their own time.
         for _ in 0..200 {

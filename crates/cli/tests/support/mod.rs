@@ -5,8 +5,12 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// The program under test.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
+/// The program under test: the one that cargo has just built, or the one that is named when the tests are built, as the
+/// release.
+pub const PROGRAM: &str = match option_env!("HOSTMARK_PROGRAM") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_hostmark"),
+};
 
 /// A place for runs (`data`) and one for scratch directories.
 pub struct Home {

@@ -16,6 +16,7 @@ pub mod file_lock;
 pub mod files;
 mod flow;
 pub mod futex;
+pub mod group;
 mod guard;
 pub mod listener;
 pub mod lookup;

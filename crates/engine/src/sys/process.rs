@@ -1,8 +1,8 @@
-//! Processes: dying with the parent, the cheapest child there is, and groups that can be ended whole.
+//! Processes: dying with the parent, and the cheapest child there is.
 
 use std::io;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 
 use super::child::ChildId;
 
@@ -69,10 +69,11 @@ pub fn resident_bytes() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Kills every process of the group `leader`. False when it had none any more, not even one to be reaped.
-pub fn kill_group(leader: u32) -> bool {
-    let pid = i32::try_from(leader).ok().filter(|&pid| pid > 1).and_then(Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::kill_process_group(pid, Signal::KILL).is_ok())
+/// Has the kernel keep children that have ended until they are waited for, as it does by itself unless who started this
+/// process ignores SIGCHLD, which survives exec: then a child's number is another one's before anybody has looked.
+pub fn keep_ended_children() {
+    // SAFETY: the default action of SIGCHLD runs no code of ours. It cannot fail for a signal that exists.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
 /// Runs a test in a forked process of one thread, as tests themselves have several; it fails when the test fails there.

@@ -171,7 +171,8 @@ mod tests {
     fn what_a_killed_group_held_is_removed() {
         let (holder, [set, messages, ..]) = holder();
         assert!(has_set(set) && has_queue(messages));
-        crate::sys::process::kill_group(holder.number());
+        let group = rustix::process::Pid::from_raw(i32::try_from(holder.number()).unwrap()).unwrap();
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
         holder.wait().unwrap_err();
         let gone = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -5,9 +5,8 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -15,11 +14,12 @@ use clap::ValueEnum;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::allowance;
 use hostmark_engine::{Observer, Wall};
+use hostmark_launch::group::Group;
 use hostmark_model::{Exit, Run, Scratch, load_run};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 
 use super::sides::Side;
 use crate::command::janitor::Janitor;
@@ -177,23 +177,23 @@ impl Turn<'_> {
         let complaints =
             tempfile::tempfile().map_err(|error| lost(format!("no file can be made ({error}); make room")))?;
         let errors = complaints.try_clone().context("a file cannot be shared; raise the limit of open files")?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).process_group(0);
-        let child = command.spawn();
-        let child = child.map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
-        let mut running = Running { child, is_over: false };
-        janitor.tell(&Charge::Group(running.child.id()));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
+        let group = Group::spawn(&mut command);
+        let group = group.map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
+        let mut running = Running(group);
+        janitor.tell(&Charge::Group(running.0.id()));
         let heard = self.hear(&mut running);
         let ended = match &heard {
-            Ok(Heard::Whole(_)) => running.wait(GRACE),
-            _ => None,
+            Ok(Heard::Whole(_)) => running.ends_within(GRACE),
+            _ => false,
         };
-        running.end();
-        janitor.tell(&Charge::Reaped(running.child.id()));
+        let status = running.end();
+        janitor.tell(&Charge::Reaped(running.0.id()));
         let text = match heard? {
             Heard::Stopped => return Ok(None),
             Heard::Whole(text) => text,
         };
-        match ended.map(|status| (status.code(), status)) {
+        match status.filter(|_| ended).map(|status| (status.code(), status)) {
             // A case that failed is told in the comparison.
             Some((Some(code), _))
                 if [Exit::Fine, Exit::CaseFailed].iter().any(|fine| i32::from(fine.code()) == code) => {}
@@ -206,7 +206,7 @@ impl Turn<'_> {
     /// Everything that the command prints.
     fn hear(&self, running: &mut Running) -> Result<Heard> {
         let (name, begin, stop) = (self.name, SinceStart::now(), self.stop.readable());
-        let stdout = running.child.stdout.as_mut().context("a command has no output; try again")?;
+        let stdout = running.0.streams().stdout.as_mut().context("a command has no output; try again")?;
         let mut text = Vec::new();
         let mut part = vec![0; 1 << 16];
         loop {
@@ -254,46 +254,29 @@ enum Heard {
 }
 
 /// A command in a process group of its own: whatever happens here, it ends.
-struct Running {
-    child: Child,
-    is_over: bool,
-}
+struct Running(Group);
 
 impl Running {
-    /// Waits for its end, but no longer than this.
-    fn wait(&mut self, at_most: Duration) -> Option<std::process::ExitStatus> {
+    /// Waits for its end, but no longer than this. Whether it has ended; nobody has taken note of it yet.
+    fn ends_within(&self, at_most: Duration) -> bool {
         let begin = SinceStart::now();
         loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => {
-                    self.is_over = true;
-                    return Some(status);
-                }
-                Ok(None) if begin.elapsed() < at_most => std::thread::sleep(TURN),
-                _ => return None,
+            match self.0.has_ended() {
+                Ok(false) if begin.elapsed() < at_most => std::thread::sleep(TURN),
+                has_ended => return has_ended.unwrap_or(false),
             }
         }
     }
 
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // The only other answer is that the group is gone.
-            let _ = kill_process_group(group, signal);
+    /// Asks it to stop, and makes it, with whatever is left of its group: how it ended.
+    fn end(&mut self) -> Option<ExitStatus> {
+        // Nobody listens any more: what it still has to say must not hold it up.
+        drop(self.0.streams().stdout.take());
+        if !self.0.has_ended().unwrap_or(true) {
+            self.0.signal(Signal::INT);
+            self.ends_within(GRACE);
         }
-    }
-
-    /// Asks it to stop, and makes it.
-    fn end(&mut self) {
-        if !self.is_over {
-            // Nobody listens any more: what it still has to say must not hold it up.
-            drop(self.child.stdout.take());
-            self.signal(Signal::INT);
-            if self.wait(GRACE).is_none() {
-                self.signal(Signal::KILL);
-                let _ = self.child.wait();
-                self.is_over = true;
-            }
-        }
+        self.0.end().ok()
     }
 }
 

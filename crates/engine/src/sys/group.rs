@@ -1,0 +1,222 @@
+//! Process groups that another process leads: ended when they are certainly the ones that were told of, else left alone.
+
+use std::fs;
+use std::io;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// How often who is killed is looked at again, and how long is waited before.
+const MOST_TURNS: usize = 100;
+const TURN: Duration = Duration::from_millis(5);
+/// The flag of pidfd_send_signal(2) that means the group which the process leads (Linux 6.9).
+const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
+
+/// What the kernel tells of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    id: Pid,
+    parent: u32,
+    group: u32,
+    session: u32,
+    /// In clock ticks since the machine started. With the number it names one process alone.
+    started: u64,
+    is_over: bool,
+}
+
+impl Process {
+    /// None for what is no process, and where there is no /proc.
+    fn of(number: u32) -> Option<Process> {
+        let id = i32::try_from(number).ok().filter(|&number| number > 0).and_then(Pid::from_raw)?;
+        let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
+        // A name may hold anything, but no other field has a bracket in it.
+        let end = stat.iter().rposition(|&byte| byte == b')')?;
+        let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        Some(Process {
+            id,
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+            is_over: matches!(*fields.first()?, "Z" | "X"),
+        })
+    }
+
+    /// Every process that /proc shows.
+    fn all() -> impl Iterator<Item = Process> {
+        let numbers = fs::read_dir("/proc").into_iter().flatten();
+        numbers.filter_map(|entry| Process::of(entry.ok()?.file_name().to_str()?.parse().ok()?))
+    }
+
+    /// Whether it still lives, and its number belongs to no other one.
+    fn lives(&self) -> bool {
+        Process::of(number(self.id)).is_some_and(|now| now.started == self.started && !now.is_over)
+    }
+
+    /// Kills it if it still lives and is not the first of all.
+    fn kill(&self) {
+        if self.id == Pid::INIT {
+            return;
+        }
+        match rustix::process::pidfd_open(self.id, PidfdFlags::empty()) {
+            // Looked at again behind the descriptor, which stays with one process.
+            Ok(descriptor) if self.lives() => {
+                let _ = rustix::process::pidfd_send_signal(&descriptor, Signal::KILL);
+            }
+            // A kernel without descriptors of processes (before 5.3), or a filter.
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) if self.lives() => {
+                let _ = rustix::process::kill_process(self.id, Signal::KILL);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn number(id: Pid) -> u32 {
+    id.as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Clock ticks since the machine started, as [`Process::started`] counts.
+fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let ticks = rustix::param::clock_ticks_per_second();
+    let part = now.tv_nsec.unsigned_abs() * ticks / 1_000_000_000;
+    now.tv_sec.unsigned_abs() * ticks + part
+}
+
+/// Who may lead groups that this process is told of.
+#[derive(Debug)]
+pub struct Family {
+    /// This process, and who started it.
+    parents: [u32; 2],
+    session: u32,
+    /// When this process started: whoever it is told of came after it.
+    since: u64,
+}
+
+impl Family {
+    /// Children of this process and of its parent, in this process' session.
+    pub fn own() -> Option<Family> {
+        let own = Process::of(std::process::id())?;
+        Some(Family { parents: [number(own.id), own.parent], session: own.session, since: own.started })
+    }
+
+    /// Takes note of the group that `leader` leads, who has just been started by one of the family. None for what is no
+    /// group's number.
+    pub fn group(&self, leader: u32) -> Option<Group> {
+        // 1 and less are what kill(2) takes for groups, or for everything there is.
+        let id = i32::try_from(leader).ok().filter(|&leader| leader > 1).and_then(Pid::from_raw)?;
+        let descriptor = rustix::process::pidfd_open(id, PidfdFlags::empty()).ok();
+        // Behind the descriptor: what is found now is what it stands for. A child of the run that leads a group is of the
+        // run, whatever had its number before.
+        let is_leader = |found: &Process| {
+            found.group == leader && found.session == self.session && self.parents.contains(&found.parent)
+        };
+        let who = match Process::of(leader).filter(is_leader) {
+            Some(found) => Who::Leader { descriptor, since: found.started },
+            None => Who::Members(members(leader, self.session, self.since..=now())),
+        };
+        Some(Group { leader, session: self.session, who })
+    }
+}
+
+/// The living processes of a group and a session that started within that time.
+fn members(group: u32, session: u32, within: RangeInclusive<u64>) -> Vec<Process> {
+    let is_one = |process: &Process| {
+        process.group == group && process.session == session && within.contains(&process.started) && !process.is_over
+    };
+    Process::all().filter(is_one).collect()
+}
+
+/// A process group that somebody else started.
+#[derive(Debug)]
+pub struct Group {
+    leader: u32,
+    session: u32,
+    who: Who,
+}
+
+/// By what a group is known.
+#[derive(Debug)]
+enum Who {
+    /// Its leader was there when it was told of: a descriptor, which stays with it when the number goes to another one, and
+    /// when it started.
+    Leader { descriptor: Option<OwnedFd>, since: u64 },
+    /// It was not, as the run is dead already or has ended it: those who were left.
+    Members(Vec<Process>),
+}
+
+/// What came of a signal to a group by its leader's descriptor.
+enum Sent {
+    /// Somebody has it.
+    Taken,
+    /// Nobody is left.
+    Gone,
+    /// This kernel cannot.
+    Refused,
+}
+
+impl Group {
+    /// Kills all its processes and waits until they are gone. Called when the run is dead: nobody who started later than
+    /// that is of the run, whatever number it has.
+    pub fn end(&self) {
+        let until = now();
+        for _ in 0..MOST_TURNS {
+            let is_left = match &self.who {
+                Who::Leader { descriptor, since } => match kill_by_descriptor(descriptor.as_ref()) {
+                    Sent::Taken => true,
+                    Sent::Gone => false,
+                    Sent::Refused => self.kill_members(*since, until),
+                },
+                Who::Members(members) => kill_all(members),
+            };
+            if !is_left {
+                break;
+            }
+            std::thread::sleep(TURN);
+        }
+    }
+
+    /// Kills each member that started between the leader and the end of the run, in the run's session. False when there is
+    /// none that lives.
+    fn kill_members(&self, since: u64, until: u64) -> bool {
+        // A number is given to nobody while a group has it. A leader that is another one than it was has it anew.
+        let is_another = Process::of(self.leader).is_some_and(|leader| leader.started != since);
+        !is_another && kill_all(&members(self.leader, self.session, since..=until))
+    }
+}
+
+/// Kills these, as far as they are still the same. False when none of them lives.
+fn kill_all(processes: &[Process]) -> bool {
+    let living: Vec<&Process> = processes.iter().filter(|process| process.lives()).collect();
+    living.iter().for_each(|process| process.kill());
+    !living.is_empty()
+}
+
+/// The kernel's own way, which no reuse of numbers can mislead: the group of the process that a descriptor stands for.
+fn kill_by_descriptor(leader: Option<&OwnedFd>) -> Sent {
+    let Some(leader) = leader else { return Sent::Refused };
+    let no_information = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: a null pointer stands for a signal as kill(2) sends it.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            leader.as_raw_fd(),
+            libc::SIGKILL,
+            no_information,
+            PIDFD_SIGNAL_PROCESS_GROUP,
+        )
+    };
+    match (sent, io::Error::last_os_error().raw_os_error()) {
+        (0, _) => Sent::Taken,
+        (_, Some(libc::ESRCH)) => Sent::Gone,
+        _ => Sent::Refused,
+    }
+}
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;

@@ -1,0 +1,134 @@
+//! Tests of ending groups: members of a leader that is gone, and numbers that others have by then.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use super::*;
+
+/// Set for the copy of a test that runs in a process namespace of its own.
+const INSIDE: &str = "HOSTMARK_TEST_INSIDE";
+
+/// A process that leads a group and sleeps.
+fn sleeper() -> Child {
+    Command::new("sleep").arg("100").process_group(0).stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// The same by another way: without a descriptor that can signal groups, as on kernels before 6.9.
+fn without_descriptor(group: Group) -> Group {
+    let who = match group.who {
+        Who::Leader { since, .. } => Who::Leader { descriptor: None, since },
+        who => who,
+    };
+    Group { who, ..group }
+}
+
+type Way = fn(Group) -> Group;
+const WAYS: [Way; 2] = [|group| group, without_descriptor];
+
+fn lives(number: u32) -> bool {
+    Process::of(number).is_some_and(|process| !process.is_over)
+}
+
+#[test]
+fn what_is_left_of_a_group_whose_leader_was_waited_for_is_ended() {
+    let family = Family::own().unwrap();
+    for way in WAYS {
+        for is_told_late in [false, true] {
+            let mut command = Command::new("sh");
+            command.args(["-c", "sleep 100 & echo $!; exec sleep 100"]).process_group(0).stdout(Stdio::piped());
+            let mut leader = command.spawn().unwrap();
+            let mut line = String::new();
+            BufReader::new(leader.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            let member: u32 = line.trim().parse().unwrap();
+            let early = family.group(leader.id()).unwrap();
+            assert!(matches!(early.who, Who::Leader { .. }));
+            leader.kill().unwrap();
+            leader.wait().unwrap();
+            let group = if is_told_late { family.group(leader.id()).unwrap() } else { early };
+            assert!(lives(member));
+            way(group).end();
+            assert!(!lives(member));
+        }
+    }
+}
+
+#[test]
+fn what_leads_no_group_or_is_of_another_session_is_left_alone() {
+    let family = Family::own().unwrap();
+    for number in [0, 1, u32::MAX, i32::MAX as u32 + 1] {
+        assert!(family.group(number).is_none(), "{number}");
+    }
+    for way in WAYS {
+        // Of this test's own group.
+        let mut member = Command::new("sleep").arg("100").spawn().unwrap();
+        way(family.group(member.id()).unwrap()).end();
+        let mut apart = Command::new("setsid").args(["sleep", "100"]).spawn().unwrap();
+        while Process::of(apart.id()).unwrap().session == family.session {
+            std::thread::yield_now();
+        }
+        way(family.group(apart.id()).unwrap()).end();
+        for mut child in [&mut member, &mut apart] {
+            assert_eq!(child.try_wait().unwrap(), None);
+            Child::kill(&mut child).unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+/// Runs the test of this name once more, in a process namespace of its own. False where there is none to be had.
+fn runs_in_a_namespace(test: &str) -> bool {
+    let unshare = |of: &[&str]| Command::new("unshare").args(of).args(["-pf", "--mount-proc"]).arg("true").output();
+    let way = [&[][..], &["-Ur"]].into_iter().find(|of| unshare(of).is_ok_and(|output| output.status.success()));
+    let Some(way) = way else {
+        eprintln!("skipped: {test}: no process namespace can be made here");
+        return false;
+    };
+    let mut inside = Command::new("unshare");
+    inside.args(way).args(["-pf", "--mount-proc"]).arg(std::env::current_exe().unwrap());
+    let output = inside.args(["--exact", test, "--nocapture"]).env(INSIDE, "1").output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+    true
+}
+
+/// A process that leads a group and has a number that another one had before. None where numbers cannot be chosen.
+fn with_number(number: u32) -> Option<Child> {
+    for _ in 0..50 {
+        fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;
+        let mut child = sleeper();
+        if child.id() == number {
+            return Some(child);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    None
+}
+
+#[test]
+fn a_number_that_another_one_has_by_now_is_left_alone() {
+    if std::env::var_os(INSIDE).is_none() {
+        runs_in_a_namespace("sys::group::tests::a_number_that_another_one_has_by_now_is_left_alone");
+        return;
+    }
+    let family = Family::own().unwrap();
+    for way in WAYS {
+        for is_told_late in [false, true] {
+            let mut leader = sleeper();
+            let early = family.group(leader.id()).unwrap();
+            leader.kill().unwrap();
+            leader.wait().unwrap();
+            let group = if is_told_late { family.group(leader.id()).unwrap() } else { early };
+            // Ticks are what start times are told in.
+            std::thread::sleep(Duration::from_millis(30));
+            let Some(mut another) = with_number(leader.id()) else {
+                return eprintln!("skipped: numbers of processes cannot be chosen here");
+            };
+            way(group).end();
+            assert_eq!(another.try_wait().unwrap(), None);
+            another.kill().unwrap();
+            another.wait().unwrap();
+        }
+    }
+}
