@@ -111,3 +111,12 @@ fn a_signal_ends_the_command_too() {
     assert!(begun && (status.code() == Some(130) || status.signal() == Some(2)), "{begun} {status:?}");
     assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
 }
+
+#[test]
+fn a_command_keeps_its_users_place_among_those_killed_for_want_of_memory() {
+    let home = Home::new();
+    let users = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    let (code, run) = run_of(&home, &format!("sh -c 'exit $(($(cat /proc/self/oom_score_adj) != {}))'", users.trim()));
+    assert_eq!(code, 0, "{:?}", run.cases);
+    assert_eq!(measured(&run).notes.get("oom_score_adj"), None);
+}

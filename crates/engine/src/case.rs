@@ -6,8 +6,10 @@ mod surroundings;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
+use hostmark_host::Root;
 use hostmark_model::{CaseId, Histogram, Order};
 
+use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks};
 use crate::company::{self, Company};
 use crate::parallel;
@@ -52,6 +54,7 @@ pub struct Case {
     begun: Ticks,
     folder: Option<(Kind, Folder)>,
     company: Company,
+    memory: MemoryBudget,
     pub(crate) yielded: Yield,
 }
 
@@ -67,7 +70,25 @@ impl Case {
         company: Company,
     ) -> Case {
         let begun = clock.start();
-        Case { id, order, clock, precision, core, witness, begun, folder: None, company, yielded: Yield::default() }
+        let memory = MemoryBudget::new(Root::here(), order.memory_bytes, 1);
+        Case {
+            id,
+            order,
+            clock,
+            precision,
+            core,
+            witness,
+            begun,
+            folder: None,
+            company,
+            memory,
+            yielded: Yield::default(),
+        }
+    }
+
+    /// So many workers fill memory for this case at the same time.
+    pub(crate) fn share_memory(&mut self, copies: u64) {
+        self.memory = MemoryBudget::new(Root::here(), self.order.memory_bytes, copies);
     }
 
     /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.

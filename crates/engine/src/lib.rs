@@ -6,6 +6,7 @@ pub mod clock;
 #[expect(unsafe_code, reason = "raw system calls and mappings, as typed safe functions")]
 pub mod sys;
 
+mod allotment;
 mod budget;
 mod case;
 mod company;

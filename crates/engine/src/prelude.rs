@@ -8,6 +8,7 @@ pub use hostmark_model::{
 pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, plateaus};
 
+pub use crate::allotment::{Allotment, Filling};
 pub use crate::budget::largest_buffer;
 pub use crate::case::{Case, Cpu};
 pub use crate::clock::{Clock, Ticks};

@@ -25,6 +25,15 @@ impl Stop {
     }
 }
 
+impl Display for Stop {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Stop::Skipped(reason) | Stop::Failed(reason)) = self;
+        to.write_str(reason)
+    }
+}
+
+impl std::error::Error for Stop {}
+
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
         Stop::failed(error)

@@ -13,7 +13,7 @@ use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, find};
 use crate::sample::Witness;
 use crate::stop::{Result, Stop, panic_text};
 use crate::sys::counters::ThreadCounters;
-use crate::sys::{affinity, process};
+use crate::sys::{affinity, first_victim, process};
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
@@ -29,6 +29,9 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
         // Whoever gave the order is gone: nobody would read an answer.
         return Ok(());
     }
+    // When memory runs out, this process is to be killed and nothing of others. Where the kernel does not take that, as
+    // without /proc, it fills no more than it may all the same.
+    let _ = first_victim::become_first();
     // A panic is reported as an event, not on the terminal of whoever measures.
     std::panic::set_hook(Box::new(|_| {}));
     respond(catalogue, order, output)
@@ -87,14 +90,22 @@ fn warm_cpu(order: &Order) -> Result<Vec<Event>> {
     Ok(vec![Event::Done { noise: RoundNoise { settled: warm.settled, ..RoundNoise::default() } }])
 }
 
+fn axis(entry: &Entry, kind: AxisKind) -> Option<&'static Axis> {
+    entry.probe.axes.iter().find(|axis| axis.kind == kind)
+}
+
+/// How many workers do what the case measures at the same time.
+fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
+    match axis(entry, AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
+        Some(copies) => copies.parse().map_err(Stop::failed),
+        None => Ok(1),
+    }
+}
+
 /// The worker's own part of the order, and those who do the same meanwhile. They start before this one is bound to its CPU,
 /// so that they need not share it until they are bound to theirs.
 fn with_company(entry: &Entry, id: &CaseId, order: Order) -> Result<(Order, Company)> {
-    let axis = |kind: AxisKind| entry.probe.axes.iter().find(|axis| axis.kind == kind);
-    let copies = match axis(AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
-        Some(copies) => copies.parse().map_err(Stop::failed)?,
-        None => 1,
-    };
+    let copies = copies(entry, id)?;
     if order.accompanies {
         return Ok((order, Company::Kept));
     }
@@ -102,7 +113,7 @@ fn with_company(entry: &Entry, id: &CaseId, order: Order) -> Result<(Order, Comp
         return Ok((order, Company::Alone));
     }
     // The two parties of a copy are both on its CPU: the plan has no other placement of copies.
-    let parties = if axis(AxisKind::Placement).is_some() { 2 } else { 1 };
+    let parties = if axis(entry, AxisKind::Placement).is_some() { 2 } else { 1 };
     let mut orders = company::orders(&order, copies, parties)?;
     let company = Company::gather(&orders[1..], company::this_program)?;
     Ok((orders.swap_remove(0), company))
@@ -116,6 +127,7 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
         return Err(Stop::failed("a derived probe has no rounds"));
     };
     let cpus = order.cpus.clone();
+    let copies = copies(&entry, &id)?;
     let (order, company) = with_company(&entry, &id, order)?;
     bind(own_cpus(&entry, &id, &order.cpus))?;
     let clock = Clock::from_order(&order.clock);
@@ -126,6 +138,7 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
     let core = CoreClock::new(&clock);
     let witness = Witness::Thread(ThreadCounters::open());
     let mut case = Case::new(id, order, clock, precision, Some(core), witness, company);
+    case.share_memory(copies as u64);
     let measured = measure(&mut case);
     let noise_after = NoiseSnapshot::read(&root);
     case.clean();

@@ -25,6 +25,7 @@ mod noise;
 mod placement;
 mod processes;
 mod root;
+mod spare;
 mod storage;
 mod throttling;
 mod virtualization;
@@ -34,6 +35,7 @@ pub use noise::{NoiseSnapshot, busiest_other};
 pub use placement::{Placement, node_pairs, of_node, pair, single, spread};
 pub use processes::BusyProcess;
 pub use root::Root;
+pub use spare::{Holder, Spare, SpareMemory};
 
 /// Everything that the files under `root` tell of the machine.
 pub fn read(root: &Root) -> HostFacts {

@@ -60,34 +60,53 @@ fn quota_v2(text: &str) -> Option<f64> {
     (period_us > 0).then(|| quota_us as f64 / period_us as f64)
 }
 
+/// The limit of one control group, and what of it is in use.
 #[derive(Clone, Copy)]
-struct MemoryLimit {
+pub(crate) struct MemoryLimit {
     limit_bytes: u64,
     used_bytes: Option<u64>,
 }
 
-/// The group with the least room: a large group that is nearly full binds before a small empty one.
-fn tightest_memory(root: &Root, groups: &Groups) -> Option<MemoryLimit> {
-    let room = |memory: &MemoryLimit| memory.limit_bytes.saturating_sub(memory.used_bytes.unwrap_or(0));
-    groups.chain("memory").filter_map(|(version, dir)| memory_limit(root, version, &dir)).min_by_key(room)
+impl MemoryLimit {
+    /// What the group can still be charged.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        self.limit_bytes.saturating_sub(self.used_bytes.unwrap_or(0))
+    }
 }
 
-fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<MemoryLimit> {
+/// The group with the least room: a large group that is nearly full binds before a small empty one.
+fn tightest_memory(root: &Root, groups: &Groups) -> Option<MemoryLimit> {
+    let limits = groups.chain("memory").filter_map(|(version, dir)| memory_limit(root, version, &dir));
+    limits.min_by_key(MemoryLimit::room_bytes)
+}
+
+/// The limit of the group at `dir`; none where it has none.
+pub(crate) fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<MemoryLimit> {
     let bytes = |name: &str| root.number::<u64>(&format!("{dir}/{name}"));
-    let (limit_bytes, used_name, cache_key) = match version {
+    let stat = root.raw(&format!("{dir}/memory.stat")).unwrap_or_default();
+    let told = |key: &str| -> Option<u64> {
+        stat.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+    };
+    let (limit_bytes, used_name, cache, busy) = match version {
         // Above memory.high the kernel slows the group down until it shrinks: no place to measure in.
         Version::V2 => {
             let limit = [bytes("memory.max"), bytes("memory.high")].into_iter().flatten().min()?;
-            (limit, "memory.current", "inactive_file")
+            (limit, "memory.current", "inactive_file", ["file_dirty", "file_writeback"])
         }
-        Version::V1 => (bytes("memory.limit_in_bytes")?, "memory.usage_in_bytes", "total_inactive_file"),
+        Version::V1 => {
+            // The second holds for ancestors too that a container does not see.
+            let limits = [bytes("memory.limit_in_bytes"), told("hierarchical_memory_limit")];
+            let busy = ["total_dirty", "total_writeback"];
+            (limits.into_iter().flatten().min()?, "memory.usage_in_bytes", "total_inactive_file", busy)
+        }
     };
     if limit_bytes >= NO_LIMIT_BYTES {
         return None;
     }
-    // Page cache that nobody has touched lately gives way at once; it is charged, but not in the way.
-    let stat = root.raw(&format!("{dir}/memory.stat")).unwrap_or_default();
-    let reclaimable = stat.lines().find_map(|line| line.strip_prefix(cache_key)?.trim().parse::<u64>().ok());
-    let used_bytes = bytes(used_name).map(|used| used.saturating_sub(reclaimable.unwrap_or(0)));
+    // Page cache that nobody has touched lately gives way at once, unless it has to be written to a device before: it is
+    // charged, but not in the way.
+    let busy: u64 = busy.into_iter().filter_map(told).sum();
+    let reclaimable = told(cache).unwrap_or(0).saturating_sub(busy);
+    let used_bytes = bytes(used_name).map(|used| used.saturating_sub(reclaimable));
     Some(MemoryLimit { limit_bytes, used_bytes })
 }

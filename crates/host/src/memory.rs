@@ -49,7 +49,7 @@ pub(crate) fn huge_pages(root: &Root, dir: &str) -> Vec<HugePages> {
     pools
 }
 
-fn page_bytes(root: &Root) -> u64 {
+pub(crate) fn page_bytes(root: &Root) -> u64 {
     if root.is_this_machine() {
         return rustix::param::page_size() as u64;
     }

@@ -4,6 +4,7 @@
 #[expect(unsafe_code, reason = "the measured loops are instructions chosen by hand")]
 pub mod kernels;
 
+mod chained;
 mod clock;
 mod cpu;
 mod disk;

@@ -21,8 +21,8 @@ pub fn directory(case: &mut Case) -> Result<PathBuf> {
 }
 
 /// Skipped where a file of so many bytes would not leave as much room again, or more memory than may be filled.
-pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<()> {
-    case.may_fill(bytes)?;
+pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
+    let filling = case.filling(bytes)?;
     let room = sys::files::room(directory)?;
     match room / 2 < bytes {
         true => Err(Stop::skipped(format!(
@@ -30,15 +30,15 @@ pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<()> {
             bytes >> 20,
             room >> 20
         ))),
-        false => Ok(()),
+        false => Ok(filling),
     }
 }
 
 /// A file of `bytes` varying bytes in `directory`, without a name, so that nothing of it outlives the round.
 pub fn filled(case: &mut Case, directory: &Path, bytes: u64) -> Result<OwnedFd> {
-    may_hold(case, directory, bytes)?;
+    let mut filling = may_hold(case, directory, bytes)?;
     let file = sys::files::unnamed(directory)?;
-    sys::files::fill(&file, bytes)?;
+    sys::files::fill(&file, bytes, |written| filling.advance(written))?;
     Ok(file)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use super::{Case, Cpu};
+use crate::allotment::{Allotment, Filling};
 use crate::clock::{Clock, Ticks};
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
@@ -46,23 +47,27 @@ impl Case {
         affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))
     }
 
-    /// Skipped where so much memory may not be filled.
+    /// Skipped where so much memory may not be filled now: more than half of what the machine, its control groups and
+    /// this run can spare.
     pub fn may_fill(&self, bytes: u64) -> Result<()> {
-        let (asked, may) = (bytes >> 20, self.order.memory_bytes >> 20);
-        match bytes > self.order.memory_bytes {
-            true => Err(Stop::skipped(format!("needs {asked} MiB of memory, and may fill {may} MiB here"))),
-            false => Ok(()),
-        }
+        self.memory.ask(bytes, None)
+    }
+
+    /// The same for a file, or memory that the probe fills by itself: it tells [`Filling`] how far it is.
+    pub fn filling(&self, bytes: u64) -> Result<Filling> {
+        self.memory.ask(bytes, None)?;
+        Ok(self.memory.filling(bytes))
+    }
+
+    /// The same for `count` buffers of `bytes` each, which the case's threads map: with whole pages of the kind asked for,
+    /// and the free memory of the node where they are bound to one.
+    pub fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
+        self.memory.allot(count, bytes, pages, node)
     }
 
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
     pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
-        self.may_fill(bytes)?;
-        let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
-        let buffer = Buffer::map(bytes, pages, node).map_err(|error| match node {
-            Some(Node(node)) => Stop::skipped(format!("no memory of node {node} may be used: {error}")),
-            None => Stop::skipped(format!("no memory: {error}")),
-        })?;
+        let buffer = self.allot(1, bytes, pages, node)?.map()?;
         if node.is_some() {
             self.note("node", obtained(&buffer.nodes()));
         }

@@ -77,8 +77,12 @@ pub fn unnamed(directory: &Path) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Writes `bytes` from the file's start on, no two sectors alike ([`Content`]).
-pub fn fill(file: &OwnedFd, bytes: u64) -> io::Result<()> {
+/// Writes `bytes` from the file's start on, no two sectors alike ([`Content`]); `written` is told of each part.
+pub fn fill<E: From<io::Error>>(
+    file: &OwnedFd,
+    bytes: u64,
+    mut written: impl FnMut(u64) -> Result<(), E>,
+) -> Result<(), E> {
     const BLOCK: usize = 1 << 20;
     let mut content = Content::new()?;
     let mut block = content.bytes(BLOCK);
@@ -87,6 +91,7 @@ pub fn fill(file: &OwnedFd, bytes: u64) -> io::Result<()> {
         let length = BLOCK.min(usize::try_from(bytes - done).unwrap_or(BLOCK));
         content.renew(&mut block[..length]);
         write_at(file, done, &block[..length])?;
+        written(length as u64)?;
         done += length as u64;
     }
     Ok(())
@@ -153,7 +158,7 @@ mod tests {
     fn an_unnamed_file_holds_what_it_was_filled_with_and_leaves_no_name() {
         let directory = tempfile::tempdir().unwrap();
         let file = unnamed(directory.path()).unwrap();
-        fill(&file, (1 << 20) + 1000).unwrap();
+        fill(&file, (1 << 20) + 1000, |_| io::Result::Ok(())).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         let mut block = [0; 1000];
         read_at(&file, 1 << 20, &mut block).unwrap();

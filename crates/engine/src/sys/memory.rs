@@ -54,21 +54,47 @@ pub struct Buffer {
     length: usize,
 }
 
+/// What the kernel may take for a buffer of so many bytes: whole pages of the kind that is asked for, and a base page on
+/// either side.
+pub(crate) fn footprint_bytes(bytes: u64, pages: Pages) -> u64 {
+    rounded(bytes, pages.bytes() as u64).saturating_add(2 * rustix::param::page_size() as u64)
+}
+
+fn rounded(bytes: u64, page_bytes: u64) -> u64 {
+    bytes.max(1).checked_next_multiple_of(page_bytes).unwrap_or(u64::MAX)
+}
+
+/// The data of a buffer, as far as it is filled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pattern(u64);
+
+impl Pattern {
+    /// The start of it.
+    pub(crate) const START: Pattern = Pattern(0x9e37_79b9_7f4a_7c15);
+}
+
 impl Buffer {
-    /// Maps at least `bytes`, asks for `pages` and `node`, and fills it by the calling thread.
-    pub fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
+    /// Maps at least `bytes`, asks for `pages` and `node`, and fills it by the calling thread. For what is small; a probe
+    /// gets its memory by [`Allotment`], which asks before whether it can be spared.
+    ///
+    /// [`Allotment`]: crate::prelude::Allotment
+    pub(crate) fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let mut buffer = Buffer::reserve(bytes, pages, node)?;
-        buffer.fill();
-        if pages == Pages::Pmd {
-            // Where fragmentation gave base pages, the kernel may still gather them (Linux 6.1 and later).
-            buffer.advise(buffer.length.max(1).next_multiple_of(pmd_bytes()), MADV_COLLAPSE);
-        }
+        buffer.fill(0, bytes, Pattern::START);
+        buffer.gather(pages);
         Ok(buffer)
+    }
+
+    /// Where fragmentation gave base pages for huge ones, the kernel may still gather them (Linux 6.1 and later).
+    pub(crate) fn gather(&mut self, pages: Pages) {
+        if pages == Pages::Pmd {
+            self.advise(self.length.max(1).next_multiple_of(pmd_bytes()), MADV_COLLAPSE);
+        }
     }
 
     /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: it is zero until the caller, who is the
     /// first to touch it, fills all of it.
-    pub fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
+    pub(crate) fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let align = pages.bytes();
         let page = rustix::param::page_size();
         let whole = bytes.max(1).next_multiple_of(align);
@@ -85,7 +111,12 @@ impl Buffer {
         // SAFETY: the second page lies inside the mapping, which has three at least.
         let offset = page + unsafe { mapping.as_ptr().add(page) }.align_offset(align);
         let mut buffer = Buffer { mapping, mapped, offset, length: bytes };
-        buffer.advise(whole, if pages == Pages::Pmd { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE });
+        // Also the pages on either side, which would be huge ones where the system gives those to all.
+        // SAFETY: the range is this new mapping, of which nobody has a reference.
+        let _ = unsafe { libc::madvise(address, mapped, libc::MADV_NOHUGEPAGE) };
+        if pages == Pages::Pmd {
+            buffer.advise(whole, libc::MADV_HUGEPAGE);
+        }
         if let Some(node) = node {
             buffer.bind(whole, node)?;
         }
@@ -93,10 +124,12 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Locks it into memory until it is dropped, so that it is neither swapped nor moved to other memory by swapping.
-    pub fn lock(&mut self) -> io::Result<()> {
-        // SAFETY: the range is this buffer's own mapping; locking changes no contents.
-        let result = unsafe { libc::mlock(self.start().cast(), self.length) };
+    /// Locks a part of it into memory until it is dropped, so that it is neither swapped nor moved to other memory by
+    /// swapping. What of the part was not touched is touched by that.
+    pub fn lock(&mut self, from: usize, to: usize) -> io::Result<()> {
+        let part = &self.bytes()[from..to];
+        // SAFETY: the range is of this buffer's own mapping; locking changes no contents.
+        let result = unsafe { libc::mlock(part.as_ptr().cast(), part.len()) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -133,15 +166,15 @@ impl Buffer {
         }
     }
 
-    /// Varying non-zero data: some cores keep lines of zeros for nothing.
-    fn fill(&mut self) {
-        let mut word = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut chunks = self.bytes_mut().chunks_exact_mut(8);
+    /// Varying non-zero data in a part of it: some cores keep lines of zeros for nothing.
+    pub(crate) fn fill(&mut self, from: usize, to: usize, Pattern(mut word): Pattern) -> Pattern {
+        let mut chunks = self.bytes_mut()[from..to].chunks_exact_mut(8);
         for chunk in &mut chunks {
             chunk.copy_from_slice(&word.to_ne_bytes());
             word = word.wrapping_add(0x9e37_79b9_7f4a_7c15) | 1;
         }
         chunks.into_remainder().fill(0x5a);
+        Pattern(word)
     }
 
     /// The memory.
@@ -247,6 +280,42 @@ mod tests {
     }
 
     #[test]
+    fn whole_pages_are_counted_as_the_kernel_rounds_them() {
+        const MIB: u64 = 1 << 20;
+        assert_eq!(rounded(5 * MIB, 2 * MIB), 6 * MIB);
+        // Base pages of 16 and 64 KiB have huge ones of 32 and 512 MiB.
+        assert_eq!(rounded(402 * MIB, 512 * MIB), 512 * MIB);
+        assert_eq!(rounded(33 * MIB, 32 * MIB), 64 * MIB);
+        assert_eq!((rounded(0, 4096), rounded(1, 65536), rounded(u64::MAX, 4096)), (4096, 65536, u64::MAX));
+        let base = rustix::param::page_size() as u64;
+        assert_eq!(footprint_bytes(5 * MIB, Pages::Base), 5 * MIB + 2 * base);
+        assert_eq!(footprint_bytes(1, Pages::Pmd), Pages::Pmd.bytes() as u64 + 2 * base);
+    }
+
+    #[test]
+    fn no_more_becomes_resident_than_is_counted() {
+        for (bytes, pages) in [(5 << 20, Pages::Pmd), (5 << 20, Pages::Base), (1000, Pages::Pmd), (1000, Pages::Base)] {
+            crate::sys::process::in_a_child(|| {
+                let resident = || {
+                    let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+                    let line = rollup.lines().find(|line| line.starts_with("Anonymous:")).map(str::to_owned);
+                    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0) << 10
+                };
+                let before = resident();
+                let buffer = Buffer::map(bytes, pages, None)?;
+                let taken = resident().saturating_sub(before);
+                // The heap and the stack of this child grow by a few pages as well.
+                assert!(
+                    taken <= footprint_bytes(bytes as u64, pages) + (256 << 10),
+                    "{taken} for {bytes} of {pages:?}"
+                );
+                drop(buffer);
+                Ok(())
+            });
+        }
+    }
+
+    #[test]
     fn reserved_memory_is_untouched_and_zero() {
         let resident = || crate::sys::process::resident_bytes().unwrap();
         let before = resident();
@@ -260,7 +329,7 @@ mod tests {
     fn memory_is_locked_where_the_limit_allows() {
         let mut buffer = Buffer::map(1 << 16, Pages::Base, None).unwrap();
         let locked = |text: String| text.lines().find(|line| line.starts_with("VmLck:")).map(str::to_owned);
-        match buffer.lock() {
+        match buffer.lock(0, 1 << 16) {
             Ok(()) => {
                 let line = locked(fs::read_to_string("/proc/self/status").unwrap()).unwrap();
                 let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();

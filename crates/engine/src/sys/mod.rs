@@ -14,6 +14,7 @@ pub mod crowd;
 pub mod exchange;
 pub mod file_lock;
 pub mod files;
+pub mod first_victim;
 mod flow;
 pub mod futex;
 pub mod group;

@@ -6,6 +6,9 @@ use rustix::process::Signal;
 
 use super::child::ChildId;
 
+/// What a forked process takes at least, for its page tables, its stacks and what it writes to: about, bytes.
+pub const LEAST_BYTES: u64 = 256 << 10;
+
 /// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
 /// False means that it is not, and that the process should end.
 pub fn die_with_parent(parent: u32) -> bool {

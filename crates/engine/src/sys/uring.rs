@@ -127,7 +127,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (depth, block) = (8, 4096);
         let file = files::unnamed(directory.path()).unwrap();
-        files::fill(&file, depth as u64 * 2 * block as u64).unwrap();
+        files::fill(&file, depth as u64 * 2 * block as u64, |_| io::Result::Ok(())).unwrap();
         let copy = rustix::io::dup(&file).unwrap();
         let mut ring = match Ring::new(file, depth, block) {
             Ok(ring) => ring,

@@ -8,6 +8,7 @@ mod machines;
 mod noise;
 mod page;
 mod placement;
+mod spare;
 mod this_machine;
 mod topology;
 mod tree;

@@ -82,6 +82,10 @@ fn measure(case: &mut Case) -> Result<()> {
     let output = case.scratch_dir()?.join("output");
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let mut command = Command::new(&words, &cpus, &output, case.home_dir())?;
+    // The worker is the first to be killed when memory runs out, but the command is the user's own.
+    if sys::first_victim::be_as_the_user_wants().is_err() {
+        case.note("oom_score_adj", "1000, as the kernel refuses to lower it: killed first when memory runs out");
+    }
     let (floor_bytes, mut how) = (own_peak_bytes(), None);
     case.once(|clock| {
         let start = clock.start();

@@ -61,10 +61,10 @@ fn cached(case: &mut Case) -> Result<(OwnedFd, usize)> {
 fn cached_by_name(case: &mut Case) -> Result<(KernelPath, usize)> {
     let size: u64 = case.param("size")?;
     let directory = crate::place::directory(case)?;
-    crate::place::may_hold(case, &directory, size)?;
+    let mut filling = crate::place::may_hold(case, &directory, size)?;
     let path = directory.join("file");
     std::fs::File::create_new(&path)?;
-    files::fill(&files::open(&path, true)?, size)?;
+    files::fill(&files::open(&path, true)?, size, |written| filling.advance(written))?;
     Ok((KernelPath::new(&path)?, usize::try_from(size).map_err(Stop::skipped)?))
 }
 

@@ -104,12 +104,15 @@ fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
     let pattern = Pattern::named(&name).ok_or_else(|| Stop::failed(format!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
-    case.may_fill(amount)?;
-    let bytes = usize::try_from(amount).map_err(Stop::skipped)?;
-    let mut buffer =
-        Buffer::reserve(bytes, Pages::Base, None).map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
+    let (mut buffer, mut filling) = case.allot(1, amount, Pages::Base, None)?.reserve()?;
     let (kib, hint) = (amount >> 10, "raise RLIMIT_MEMLOCK (ulimit -l)");
-    buffer.lock().map_err(|error| Stop::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}")))?;
+    let bytes = buffer.bytes().len();
+    for from in (0..bytes).step_by(PART_BYTES) {
+        let to = bytes.min(from + PART_BYTES);
+        let locked = buffer.lock(from, to);
+        locked.map_err(|error| Stop::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}")))?;
+        filling.advance((to - from) as u64)?;
+    }
     let (seed, mut from, mut walked) = (case.seed(), 0, 0_u64);
     case.count(|| {
         let memory = buffer.bytes_mut();

@@ -112,7 +112,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let pattern: String = case.param("pattern")?;
     let pages = super::pages(case)?;
     let line = case.line_bytes() as usize;
-    let mut buffer = case.buffer(size, pages, None)?;
+    let mut buffer = crate::chained::chained(case, size, pages, None)?;
     let memory = buffer.bytes_mut();
     let chain = match pattern.as_str() {
         "random" => Chain::random(memory, line, case.seed()),

@@ -108,13 +108,15 @@ fn measure(case: &mut Case) -> Result<()> {
     let chain_bytes = (TIMES_CACHE * case.llc_bytes()).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).next_multiple_of(4096);
     let each = (TIMES_CACHE * case.llc_sum_bytes() / others.len().max(1) as u64).max(LEAST_TRAFFIC_BYTES);
     let each = each.next_multiple_of(1 << 20);
-    case.may_fill(chain_bytes + each * others.len() as u64)?;
-    let mut buffer = case.buffer(chain_bytes, Pages::Pmd, None)?;
+    let traffic_bytes = each.next_multiple_of(Pages::Pmd.bytes() as u64) * others.len() as u64;
+    case.may_fill(chain_bytes.next_multiple_of(Pages::Pmd.bytes() as u64) + traffic_bytes)?;
+    let mut buffer = crate::chained::chained(case, chain_bytes, Pages::Pmd, None)?;
     let chain = Chain::random(buffer.bytes_mut(), line as usize, case.seed());
     let mut chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
     case.note("chain_bytes", chain_bytes);
     case.note("injectors", others.len());
-    let traffic = Traffic::new(mix, delay, each as usize)?;
+    let allotment = case.allot(others.len() as u64, each, Pages::Pmd, None)?;
+    let traffic = Traffic::new(mix, delay, allotment)?;
     case.note("kernel", traffic.kernel());
     traffic
         .beside(&others, |moved| case.time_n_beside(INJECTED.name, || moved.load(Ordering::Relaxed), |n| chain.walk(n)))

@@ -137,9 +137,9 @@ fn passes(
             let _ = pass(&mut buffer, n);
         });
     }
-    case.may_fill(buffer_bytes * cpus.len() as u64)?;
+    let allotment = case.allot(cpus.len() as u64, buffer_bytes, pages, None)?;
     case.parallel(&cpus, amount, |_| {
-        let mut buffer = Buffer::map(buffer_bytes as usize, pages, None)?;
+        let mut buffer = allotment.map()?;
         pass(&mut buffer, 1).map_err(refused)?;
         let pass = &pass;
         Ok(move |n| {

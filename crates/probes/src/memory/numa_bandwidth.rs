@@ -64,7 +64,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let cpus = case.thread_cpus();
     let each = (CACHES * case.llc_bytes() / cpus.len().max(1) as u64).clamp(LEAST_BYTES, MOST_BYTES);
     let each = each.next_multiple_of(2 << 20);
-    case.may_fill(each * cpus.len() as u64)?;
+    let allotment = case.allot(cpus.len() as u64, each, Pages::Pmd, Some(memory))?;
     // One buffer is made for its notes: the pages and the node that the kernel gives here.
     drop(case.buffer(2 << 20, Pages::Pmd, Some(memory))?);
     let kernel = bandwidth::best_read(Reach::Memory);
@@ -72,7 +72,7 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("threads", cpus.len());
     case.note("bytes_a_thread", each);
     case.parallel(&cpus, each, |_| {
-        let buffer = Buffer::map(each as usize, Pages::Pmd, Some(memory))?;
+        let buffer = allotment.map()?;
         if buffer.nodes().keys().any(|&node| node != memory.0) {
             return Err(Stop::failed(format!("part of the memory does not lie on node {}", memory.0)));
         }

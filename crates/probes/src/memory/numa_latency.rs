@@ -68,7 +68,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (_, memory) = super::nodes(case)?;
     let size = (CACHES * case.llc_bytes()).clamp(LEAST_BYTES, MOST_BYTES).next_multiple_of(2 << 20);
     let (line, seed) = (case.line_bytes() as usize, case.seed());
-    let mut buffer = case.buffer(size, Pages::Pmd, Some(memory))?;
+    let mut buffer = crate::chained::chained(case, size, Pages::Pmd, Some(memory))?;
     case.note("size_bytes", size);
     let chain = Chain::random(buffer.bytes_mut(), line, seed);
     let mut chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;

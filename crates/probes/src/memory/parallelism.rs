@@ -94,7 +94,7 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
 fn measure(case: &mut Case) -> Result<()> {
     let (size, chains): (u64, usize) = (case.param("size")?, case.param("chains")?);
     let pages = super::pages(case)?;
-    let mut buffer = case.buffer(size, pages, None)?;
+    let mut buffer = crate::chained::chained(case, size, pages, None)?;
     let (line, seed) = (case.line_bytes() as usize, case.seed());
     let walks = Chains::new(buffer.bytes_mut(), line, chains, seed);
     let mut walks = walks.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;

@@ -10,8 +10,8 @@ use crate::kernels::stream::{self, Kernel, Operation};
 mod elements;
 mod share;
 
-use elements::{BYTES_OF_THREE, SLACK_BYTES, elements};
-use share::{Share, part};
+use elements::elements;
+use share::{Share, bytes, part};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -102,7 +102,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let pages = super::pages(case)?;
     let cpus = case.thread_cpus();
     let elements = elements(case, cpus.len() as u64)?;
-    case.may_fill(elements * BYTES_OF_THREE + SLACK_BYTES * cpus.len() as u64)?;
+    let total = usize::try_from(elements).map_err(Stop::skipped)?;
+    let largest = (0..cpus.len()).map(|index| part(total, cpus.len(), index)).max().unwrap_or(0);
+    let memory = case.allot(cpus.len() as u64, bytes(largest), pages, None)?;
     for (key, value) in [
         ("elements", elements),
         ("threads", cpus.len() as u64),
@@ -112,9 +114,8 @@ fn measure(case: &mut Case) -> Result<()> {
     }
     case.note("kernel", kernel.name);
     let obtained = Mutex::new(None);
-    let total = usize::try_from(elements).map_err(Stop::skipped)?;
     case.together(&cpus, elements * operation.bytes_per_element(), |index| {
-        let share = Share::new(part(total, cpus.len(), index), kernel, pages)?;
+        let share = Share::new(part(total, cpus.len(), index), kernel, &memory)?;
         if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
             *obtained = Some(share.pages(pages));
         }

@@ -87,6 +87,8 @@ const NAME: &str = "page";
 fn measure(case: &mut Case) -> Result<()> {
     let size: usize = case.param("size")?;
     let keep = case.param::<String>("connection")? == "keep_alive";
+    // The file, and what either side holds of it.
+    case.may_fill(3 * size as u64)?;
     let folder = case.scratch_dir()?;
     std::fs::write(folder.join(NAME), vec![b'x'; size])?;
     let (listener, address) = super::listen()?;

@@ -101,6 +101,9 @@ fn measure(case: &mut Case) -> Result<()> {
         kind => {
             let directory = case.memory_dir()?;
             let file = crate::place::filled(case, &directory, BASE_BYTES as u64)?;
+            if kind == "copy_on_write" {
+                case.may_fill(BASE_BYTES as u64)?;
+            }
             let pages = (kind == "file").then_some(BASE_BYTES / page);
             passes(case, pages, |clock| {
                 let sharing = if kind == "copy_on_write" { Sharing::Private } else { Sharing::Shared };

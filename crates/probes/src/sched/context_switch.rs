@@ -92,13 +92,14 @@ pub static PROBE: Probe = Probe {
 };
 
 /// A member's work: it sums memory of its own, if any.
-fn summing(footprint: usize, kernel: &'static ReadKernel) -> std::io::Result<impl FnMut()> {
-    let memory = Buffer::map(footprint, Pages::Base, None)?;
-    if footprint > 0 {
+fn summing(memory: &Allotment, kernel: &'static ReadKernel) -> std::io::Result<impl FnMut() + use<>> {
+    let memory = memory.map().map_err(std::io::Error::other)?;
+    let has_footprint = !memory.bytes().is_empty();
+    if has_footprint {
         kernel.run(memory.bytes(), 1).map_err(std::io::Error::other)?;
     }
     Ok(move || {
-        if footprint > 0 {
+        if has_footprint {
             // It takes this memory, as it did above.
             let _ = kernel.run(memory.bytes(), 1);
         }
@@ -108,7 +109,8 @@ fn summing(footprint: usize, kernel: &'static ReadKernel) -> std::io::Result<imp
 fn measure(case: &mut Case) -> Result<()> {
     let members: usize = case.param("processes")?;
     let footprint: usize = case.param("footprint")?;
-    case.may_fill((members * footprint) as u64)?;
+    case.may_fill(members as u64 * (footprint as u64 + sys::process::LEAST_BYTES))?;
+    let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let kernel = bandwidth::read("scalar").ok_or_else(|| Stop::failed("there is no scalar kernel"))?;
     let member = match case.param::<String>("kind")?.as_str() {
@@ -119,8 +121,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let pipes = Pipes::new(members).map_err(none)?;
     let is_free = case.param::<String>("cpus")? == "free";
     let place = |number: usize| if is_free { cpus.clone() } else { vec![cpus[number % cpus.len()]] };
-    let ring = Ring::new(member, members, place, move || summing(footprint, kernel)).map_err(none)?;
-    let work = std::cell::RefCell::new(summing(footprint, kernel)?);
+    let of_members = memory.clone();
+    let ring = Ring::new(member, members, place, move || summing(&of_members, kernel)).map_err(none)?;
+    let work = std::cell::RefCell::new(summing(&memory, kernel)?);
     case.time_beyond(
         members as u64,
         |n| {

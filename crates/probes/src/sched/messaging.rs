@@ -63,6 +63,8 @@ fn measure(case: &mut Case) -> Result<()> {
         _ => Channel::Socket,
     };
     let crowd = Crowd { groups: case.param("groups")?, senders: 20, messages: 100, bytes: 100, channel };
+    let members = crowd.groups as u64 * 2 * crowd.senders as u64;
+    case.may_fill(members * sys::process::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let gathered = Gathered::new(crowd, &cpus)
         .map_err(|error| Stop::skipped(format!("so many processes cannot be had: {error}")))?;

@@ -23,7 +23,7 @@ impl Door {
         let way = match Ring::new(file, depth, block) {
             Ok(ring) => Way::Ring(ring),
             Err(error) if depth > 1 => return Err(Stop::skipped(format!("io_uring cannot be had: {error}"))),
-            Err(_) => Way::Plain { file: spare, memory: Buffer::map(block, Pages::Base, None)? },
+            Err(_) => Way::Plain { file: spare, memory: case.buffer(block as u64, Pages::Base, None)? },
         };
         case.note("interface", if matches!(way, Way::Ring(_)) { "io_uring" } else { "pread and pwrite" });
         let mut door = Door { way, written: None };

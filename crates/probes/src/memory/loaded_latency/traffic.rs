@@ -43,14 +43,14 @@ enum Kernel {
 pub(super) struct Traffic {
     kernel: Kernel,
     delay: u64,
-    bytes: usize,
+    memory: Allotment,
     /// Bytes that the bus carries for each that a burst names.
     bus_bytes: u64,
 }
 
 impl Traffic {
-    /// Traffic of `mix`, with `delay` core cycles after each burst, over `bytes` of memory a thread.
-    pub(super) fn new(mix: Mix, delay: u64, bytes: usize) -> Result<Traffic> {
+    /// Traffic of `mix`, with `delay` core cycles after each burst, over the memory that each thread is allotted.
+    pub(super) fn new(mix: Mix, delay: u64, memory: Allotment) -> Result<Traffic> {
         const PLAIN: [&str; 3] = ["avx2", "neon", "sse2"];
         let write = |names: &[&str]| {
             let found = names.iter().filter_map(|name| bandwidth::write(name)).find(|kernel| (kernel.is_available)());
@@ -65,7 +65,7 @@ impl Traffic {
             Mix::Write => (write(&["nt"]), 1),
         };
         let kernel = kernel.ok_or_else(|| Stop::skipped("this architecture has no such kernel"))?;
-        Ok(Traffic { kernel, delay, bytes, bus_bytes })
+        Ok(Traffic { kernel, delay, memory, bus_bytes })
     }
 
     /// The kernel's name.
@@ -82,7 +82,7 @@ impl Traffic {
         let make = |cpu: Cpu| -> Result<Buffer> {
             let bound = sys::affinity::bind(&[cpu.0]);
             bound.map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))?;
-            Buffer::map(self.bytes, Pages::Pmd, None).map_err(|error| Stop::skipped(format!("no memory: {error}")))
+            self.memory.map()
         };
         let (moved, over, begun, make) = (&moved, &over, &begun, &make);
         std::thread::scope(|scope| {
@@ -143,11 +143,15 @@ impl Drop for Ends<'_> {
 mod tests {
     use super::*;
 
+    fn memory() -> Allotment {
+        Allotment::small(1 << 20, Pages::Pmd).unwrap()
+    }
+
     #[test]
     fn traffic_runs_beside_the_body_and_ends_with_it() {
         let cpu = Cpu(*sys::affinity::allowed().unwrap().last().unwrap());
         for mix in ["read", "read_write", "write"] {
-            let traffic = Traffic::new(Mix::named(mix).unwrap(), 10, 1 << 20).unwrap();
+            let traffic = Traffic::new(Mix::named(mix).unwrap(), 10, memory()).unwrap();
             let mut seen = 0;
             let body = |moved: &AtomicU64| {
                 // More than once over the memory, and still going.
@@ -164,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_cpu_that_cannot_be_had_is_told() {
-        let traffic = Traffic::new(Mix::Read, 0, 1 << 20).unwrap();
+        let traffic = Traffic::new(Mix::Read, 0, memory()).unwrap();
         let result = traffic.beside(&[Cpu(1 << 16)], |_| Ok(()));
         assert!(matches!(result, Err(Stop::Skipped(reason)) if reason.contains("65536")));
     }

@@ -7,9 +7,9 @@ const TIMES_CACHES: u64 = 4;
 /// Last-level cache of a host that does not tell: as large as most.
 const USUAL_CACHE_BYTES: u64 = 32 << 20;
 /// Bytes of three arrays' elements.
-pub const BYTES_OF_THREE: u64 = 24;
+const BYTES_OF_THREE: u64 = 24;
 /// What a thread's arrays take besides their elements, at most: their ends, and what parts them.
-pub const SLACK_BYTES: u64 = 32 << 10;
+const SLACK_BYTES: u64 = 32 << 10;
 
 /// Elements of each array: as asked for, or by the rule, as far as memory allows.
 pub fn elements(case: &mut Case, threads: u64) -> Result<u64> {

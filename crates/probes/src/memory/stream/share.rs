@@ -21,6 +21,12 @@ pub(super) fn part(elements: usize, threads: usize, index: usize) -> usize {
     own * LINE + if index + 1 == threads { elements % LINE } else { 0 }
 }
 
+/// Bytes of three arrays of `elements` each.
+pub(super) fn bytes(elements: usize) -> u64 {
+    let [_, _, last] = starts(elements);
+    ((last + elements.max(1)) * size_of::<f64>()) as u64
+}
+
 /// See the module.
 pub(super) struct Share {
     buffer: Buffer,
@@ -30,16 +36,17 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Maps three arrays of `elements` each and fills them by the calling thread.
-    pub(super) fn new(elements: usize, kernel: &'static Kernel, pages: Pages) -> Result<Share> {
-        let [_, _, last] = starts(elements);
-        let buffer = Buffer::reserve((last + elements.max(1)) * size_of::<f64>(), pages, None);
-        let buffer = buffer.map_err(|error| Stop::skipped(format!("no memory: {error}")))?;
+    /// Maps three arrays of `elements` each, of the memory allotted, and fills them by the calling thread.
+    pub(super) fn new(elements: usize, kernel: &'static Kernel, memory: &Allotment) -> Result<Share> {
+        let (buffer, mut filling) = memory.reserve()?;
         let mut share = Share { buffer, elements, kernel, refused: None };
         let roles = share.roles();
         for (array, role) in share.arrays().into_iter().zip(roles) {
             let values: Vec<f64> = (0..PERIOD).map(|index| before(role, index)).collect();
-            array.chunks_mut(PERIOD).for_each(|chunk| chunk.copy_from_slice(&values[..chunk.len()]));
+            for chunk in array.chunks_mut(PERIOD) {
+                chunk.copy_from_slice(&values[..chunk.len()]);
+                filling.advance(size_of_val(chunk) as u64)?;
+            }
         }
         Ok(share)
     }
@@ -141,7 +148,8 @@ mod tests {
         let of_stream = [Operation::Copy, Operation::Scale, Operation::Add, Operation::Triad];
         let available = kernels().filter(|kernel| (kernel.is_available)() && of_stream.contains(&kernel.operation));
         for kernel in available {
-            let mut share = Share::new(10_001, kernel, Pages::Base).unwrap();
+            let mut share =
+                Share::new(10_001, kernel, &Allotment::small(bytes(10_001) as usize, Pages::Base).unwrap()).unwrap();
             assert!(share.check().is_err(), "nothing is done yet");
             (0..3).for_each(|_| share.pass());
             assert_eq!(share.check(), Ok(()), "{} {:?}", kernel.name, kernel.operation);

@@ -1,0 +1,188 @@
+//! Little memory: a control group with a bystander in it, whom nothing that is measured may cost its life.
+
+#[path = "support/skip.rs"]
+mod skip;
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hostmark_model::{ClockOrder, Event, Order, Outcome, PROTOCOL, load_run};
+use skip::skipped;
+use support::{Home, PROGRAM, ended, files};
+
+/// A control group of 128 MiB, of whichever version this machine has; removed when dropped, with what is in it.
+struct Group(PathBuf);
+
+const LIMIT: &str = "134217728";
+
+impl Group {
+    fn new(name: &str) -> Option<Group> {
+        let name = format!("hostmark-{name}-{}", std::process::id());
+        for (mount, limit) in [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+            ("/sys/fs/cgroup/unified", "memory.max"),
+        ] {
+            let group = Group(Path::new(mount).join(&name));
+            if fs::create_dir(&group.0).is_ok() && fs::write(group.0.join(limit), LIMIT).is_ok() {
+                return Some(group);
+            }
+        }
+        None
+    }
+
+    /// A command that is started in the group.
+    fn start(&self, home: &Home, words: &[&str]) -> Command {
+        let mut command = home.start("sh");
+        command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs")).args(words);
+        command
+    }
+
+    /// How many processes of the group the kernel has killed for want of memory.
+    fn killed(&self) -> u64 {
+        let of = |name: &str| fs::read_to_string(self.0.join(name)).unwrap_or_default();
+        let text = of("memory.oom_control") + &of("memory.events");
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
+        count.expect("a kernel that counts its kills")
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for _ in 0..200 {
+            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// A process that holds 60 MiB and does nothing; killed when dropped.
+struct Bystander(Child);
+
+impl Bystander {
+    fn start(group: &Group, home: &Home) -> Option<Bystander> {
+        let holds = "$| = 1; my $held = ''; vec($held, (60 << 20) - 1, 8) = 1; print qq(held\\n); sleep 600";
+        let mut child = group.start(home, &["perl", "-e", holds]).stdout(Stdio::piped()).spawn().ok()?;
+        let mut word = [0; 5];
+        std::io::Read::read_exact(child.stdout.as_mut()?, &mut word).ok()?;
+        Some(Bystander(child))
+    }
+
+    fn lives(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn order(case: &str) -> Order {
+    Order {
+        protocol: PROTOCOL,
+        parent: std::process::id(),
+        case: case.into(),
+        round: 0,
+        seed: 1,
+        clock: ClockOrder::MonotonicRaw,
+        budget_ns: 10_000_000,
+        cpus: vec![hostmark_host::single(&hostmark_host::read_here()).expect("a CPU to run on")],
+        iterations: None,
+        l1d_bytes: 32 << 10,
+        llc_bytes: 32 << 20,
+        llc_sum_bytes: 32 << 20,
+        line_bytes: 64,
+        // Of a time when the group was empty.
+        memory_bytes: 1 << 30,
+        other_cpu: None,
+        scratch: String::new(),
+        memory_scratch: format!("/dev/shm/hostmark-pressure-{}", std::process::id()),
+        accompanies: false,
+        command: Vec::new(),
+    }
+}
+
+/// The last event of a round that is measured in the group.
+fn last_event(group: &Group, home: &Home, case: &str) -> Event {
+    let mut worker = group.start(home, &[PROGRAM, "worker"]);
+    let mut worker = worker.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let line = serde_json::to_string(&order(case)).unwrap() + "\n";
+    worker.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+    let output = worker.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last = text.lines().last().unwrap_or_else(|| panic!("{case}: the worker {}", output.status));
+    serde_json::from_str(last).unwrap()
+}
+
+#[test]
+fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
+    let (home, Some(group)) = (Home::new(), Group::new("worker")) else {
+        return skipped("no control group with a memory limit can be made here");
+    };
+    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl cannot be had here") };
+    let size = 58 << 20;
+    for case in [
+        format!("memory.read@kernel=best,size={size},page=pmd,threads=1"),
+        format!("memory.latency@size={size},pattern=random,page=base"),
+        format!("process.fork_resident@resident={size},page=base"),
+        format!("file.reread@size={size},data=sum,place=tmpfs"),
+        format!("memory.integrity@pattern=random,amount={size}"),
+        format!("paging.mmap@size={size},touch=all,backing=anonymous,place=tmpfs"),
+    ] {
+        let event = last_event(&group, &home, &case);
+        let Event::Skipped { reason } = &event else { panic!("{case}: {event:?}") };
+        assert!(
+            reason.contains("needs") && reason.contains("can spare") || reason.contains("locked"),
+            "{case}: {reason}"
+        );
+        assert!(bystander.lives() && group.killed() == 0, "{case}");
+    }
+    // What fits is measured.
+    let event = last_event(&group, &home, "memory.read@kernel=best,size=4194304,page=base,threads=1");
+    assert!(matches!(event, Event::Done { .. }), "{event:?}");
+}
+
+#[test]
+fn a_worker_and_its_copies_are_the_first_to_be_killed() {
+    let home = Home::new();
+    let mut worker = home.hostmark(&["worker"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let value = || fs::read_to_string(format!("/proc/{}/oom_score_adj", worker.id())).unwrap().trim().to_owned();
+    assert_eq!(value(), fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim());
+    let order = Order { budget_ns: 60_000_000_000, ..order("syscall.null@call=getppid") };
+    writeln!(worker.stdin.as_ref().unwrap(), "{}", serde_json::to_string(&order).unwrap()).unwrap();
+    let became = (0..2000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        value() == "1000"
+    });
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert!(became);
+}
+
+#[test]
+fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
+    let (home, Some(group)) = (Home::new(), Group::new("run")) else {
+        return skipped("no control group with a memory limit can be made here");
+    };
+    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl cannot be had here") };
+    let filters = ["memory.read", "memory.stream", "memory.copy", "process.fork_resident", "file.reread", "paging"];
+    let command = [&[PROGRAM, "run", "--format", "json"], &filters[..]].concat();
+    let (code, json, errors) = ended(&mut group.start(&home, &command));
+    assert_eq!(code, 0, "{errors}");
+    let run = load_run(&json).unwrap();
+    for case in &run.cases {
+        assert!(!matches!(case.outcome, Outcome::Failed { .. }), "{}: {:?}", case.id, case.outcome);
+    }
+    assert!(run.cases.iter().any(|case| case.measured().is_some()));
+    assert!(bystander.lives());
+    assert_eq!((group.killed(), files(home.scratch.path())), (0, Vec::new()));
+}

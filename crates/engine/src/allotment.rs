@@ -1,0 +1,187 @@
+//! Memory that a round fills: at most half of what can be spared at that moment, asked right before and while it is filled.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use hostmark_host::{Root, SpareMemory};
+
+use crate::stop::{Result, Stop};
+use crate::sys::memory::{Buffer, Node, Pages, Pattern, footprint_bytes};
+
+/// What is no larger is not asked for: the program itself takes more.
+const UNASKED_BYTES: u64 = 1 << 20;
+/// Share of what can be spared that is filled at most.
+const SHARE: u64 = 2;
+/// Whether there is still room is looked at again after so many bytes.
+const STEP_BYTES: usize = 16 << 20;
+
+/// What a round may fill.
+#[derive(Debug, Clone)]
+pub(crate) struct MemoryBudget(Arc<Account>);
+
+#[derive(Debug)]
+struct Account {
+    root: Root,
+    spare: OnceLock<SpareMemory>,
+    /// What the parent allows, bytes.
+    most_bytes: u64,
+    /// Workers of this case that fill as much at the same time.
+    copies: u64,
+    /// What this worker has filled.
+    filled_bytes: AtomicU64,
+}
+
+impl MemoryBudget {
+    /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says.
+    pub(crate) fn new(root: Root, most_bytes: u64, copies: u64) -> MemoryBudget {
+        let (spare, filled_bytes) = (OnceLock::new(), AtomicU64::new(0));
+        MemoryBudget(Arc::new(Account { root, spare, most_bytes, copies: copies.max(1), filled_bytes }))
+    }
+
+    fn spare(&self) -> &SpareMemory {
+        self.0.spare.get_or_init(|| SpareMemory::new(self.0.root.clone()))
+    }
+
+    /// Skipped where so much may not be filled now.
+    pub(crate) fn ask(&self, bytes: u64, node: Option<Node>) -> Result<()> {
+        let (account, asked) = (&*self.0, mebibytes(bytes));
+        if bytes <= UNASKED_BYTES {
+            return Ok(());
+        }
+        if bytes > account.most_bytes {
+            let may = account.most_bytes >> 20;
+            return Err(Stop::skipped(format!(
+                "needs {asked} MiB of memory; a case of this run may fill {may} MiB, half of what was free at its start"
+            )));
+        }
+        let spare = self.spare().now(node.map(|node| node.0)).ok_or_else(|| {
+            Stop::skipped(format!("needs {asked} MiB of memory, and /proc does not tell how much is free: mount /proc"))
+        })?;
+        // What this worker has filled is gone from what can be spared, but is a part of its half.
+        let share = spare.bytes.saturating_sub(account.filled_bytes.load(Ordering::Relaxed)) / SHARE / account.copies;
+        if bytes <= share {
+            return Ok(());
+        }
+        let of_copies = match account.copies {
+            1 => String::new(),
+            copies => format!(" by {copies} copies"),
+        };
+        let (holder, has) = (spare.holder, spare.bytes >> 20);
+        Err(Stop::skipped(format!(
+            "needs {asked} MiB of memory; {holder} can spare {has} MiB, of which at most half is filled{of_copies}"
+        )))
+    }
+
+    /// So many buffers alike; Skipped where they may not be filled.
+    pub(crate) fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
+        self.ask(footprint_bytes(bytes, pages).saturating_mul(count), node)?;
+        let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
+        Ok(Allotment { budget: Some(self.clone()), count, bytes, pages, node })
+    }
+
+    /// The filling of `bytes` that were asked for.
+    pub(crate) fn filling(&self, bytes: u64) -> Filling {
+        Filling { budget: Some(self.clone()), left_bytes: bytes, count: 1, node: None, step_bytes: 0 }
+    }
+
+    /// Skipped where what is left to fill no longer fits: others have taken memory meanwhile.
+    fn ask_again(&self, left_bytes: u64, node: Option<Node>) -> Result<()> {
+        let left_bytes = left_bytes.saturating_mul(self.0.copies);
+        match self.spare().now(node.map(|node| node.0)) {
+            Some(spare) if spare.bytes < left_bytes => Err(Stop::skipped(format!(
+                "memory ran short while it was filled: {} MiB are left to fill, and {} can spare {} MiB",
+                mebibytes(left_bytes),
+                spare.holder,
+                spare.bytes >> 20
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn mebibytes(bytes: u64) -> u64 {
+    bytes.saturating_add(1 << 19) >> 20
+}
+
+/// Buffers that may be filled: so many alike. The only way to memory of any size for a probe.
+#[derive(Debug, Clone)]
+pub struct Allotment {
+    /// None for what is small.
+    budget: Option<MemoryBudget>,
+    count: u64,
+    bytes: usize,
+    pages: Pages,
+    node: Option<Node>,
+}
+
+impl Allotment {
+    /// One buffer of 1 MiB at most, which needs no asking.
+    pub fn small(bytes: usize, pages: Pages) -> Result<Allotment> {
+        match bytes as u64 <= UNASKED_BYTES {
+            true => Ok(Allotment { budget: None, count: 1, bytes, pages, node: None }),
+            false => Err(Stop::failed(format!("{bytes} bytes are not small: ask the case for them"))),
+        }
+    }
+
+    /// One of the buffers, untouched: it is zero until the caller, who is the first to touch it, fills all of it and tells
+    /// its [`Filling`].
+    pub fn reserve(&self) -> Result<(Buffer, Filling)> {
+        let buffer = Buffer::reserve(self.bytes, self.pages, self.node).map_err(|error| match self.node {
+            Some(Node(node)) => Stop::skipped(format!("memory cannot be bound to node {node}: {error}")),
+            None => Stop::skipped(format!("no memory: {error}")),
+        })?;
+        let left_bytes = footprint_bytes(self.bytes as u64, self.pages);
+        let (budget, count, node) = (self.budget.clone(), self.count, self.node);
+        Ok((buffer, Filling { budget, left_bytes, count, node, step_bytes: 0 }))
+    }
+
+    /// One of the buffers, filled by the calling thread with varying non-zero data.
+    pub fn map(&self) -> Result<Buffer> {
+        let (mut buffer, mut filling) = self.reserve()?;
+        let (mut from, mut pattern) = (0, Pattern::START);
+        while from < self.bytes {
+            let to = self.bytes.min(from + STEP_BYTES);
+            pattern = buffer.fill(from, to, pattern);
+            filling.advance((to - from) as u64)?;
+            from = to;
+        }
+        buffer.gather(self.pages);
+        Ok(buffer)
+    }
+
+    /// The pages that its buffers ask for.
+    pub fn pages(&self) -> Pages {
+        self.pages
+    }
+}
+
+/// Memory, or a file, while it is filled.
+#[derive(Debug)]
+pub struct Filling {
+    budget: Option<MemoryBudget>,
+    left_bytes: u64,
+    /// How many are filled at the same time.
+    count: u64,
+    node: Option<Node>,
+    /// Filled since the last look.
+    step_bytes: u64,
+}
+
+impl Filling {
+    /// So many more bytes are filled. Skipped where there is no longer room for the rest.
+    pub fn advance(&mut self, bytes: u64) -> Result<()> {
+        self.left_bytes = self.left_bytes.saturating_sub(bytes);
+        self.step_bytes += bytes;
+        let Some(budget) = &self.budget else { return Ok(()) };
+        budget.0.filled_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.step_bytes < STEP_BYTES as u64 {
+            return Ok(());
+        }
+        self.step_bytes = 0;
+        budget.ask_again(self.left_bytes.saturating_mul(self.count), self.node)
+    }
+}
+
+#[cfg(test)]
+#[path = "allotment_tests.rs"]
+mod tests;

@@ -1,0 +1,114 @@
+//! What may be filled, on machines that are directories of files.
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+/// A machine of 2 GiB available and a node 1 of 43 MiB free.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn new() -> Machine {
+        let machine = Machine(tempfile::tempdir().unwrap());
+        machine.available(2048);
+        let node = "Node 1 MemTotal: 65536 kB\nNode 1 MemFree: 44032 kB\n";
+        machine.file("sys/devices/system/node/node1/meminfo", node);
+        machine
+    }
+
+    fn file(&self, path: &str, content: &str) {
+        let path = self.0.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn available(&self, mebibytes: u64) {
+        self.file("proc/meminfo", &format!("MemAvailable: {} kB\n", mebibytes << 10));
+    }
+
+    fn budget(&self, copies: u64) -> MemoryBudget {
+        MemoryBudget::new(Root::at(self.0.path()), 1024 * MIB, copies)
+    }
+}
+
+fn reason(result: Result<impl std::fmt::Debug>) -> String {
+    match result {
+        Err(Stop::Skipped(reason)) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn half_of_what_the_machine_can_spare_may_be_filled_and_no_more() {
+    let machine = Machine::new();
+    let budget = machine.budget(1);
+    assert_eq!(budget.ask(1024 * MIB, None), Ok(()));
+    machine.available(400);
+    assert_eq!(budget.ask(200 * MIB, None), Ok(()));
+    let told = "needs 210 MiB of memory; the machine can spare 400 MiB, of which at most half is filled";
+    assert_eq!(reason(budget.ask(210 * MIB, None)), told);
+    assert!(budget.ask(200 * MIB + 1, None).is_err());
+    assert!(reason(budget.ask(1025 * MIB, None)).contains("may fill 1024 MiB"));
+}
+
+#[test]
+fn a_node_with_little_free_memory_is_left_alone_while_the_machine_has_much() {
+    let machine = Machine::new();
+    let budget = machine.budget(1);
+    let told = "needs 64 MiB of memory; node 1 can spare 42 MiB, of which at most half is filled";
+    assert_eq!(reason(budget.allot(1, 64 * MIB, Pages::Base, Some(Node(1)))), told);
+    assert!(budget.allot(1, 64 * MIB, Pages::Base, None).is_ok());
+    assert!(budget.allot(1, 20 * MIB, Pages::Base, Some(Node(1))).is_ok());
+    assert!(reason(budget.allot(1, 20 * MIB, Pages::Base, Some(Node(3)))).contains("node 3 can spare 0 MiB"));
+}
+
+#[test]
+fn buffers_of_all_threads_and_copies_count_with_what_the_kernel_rounds_up() {
+    let machine = Machine::new();
+    machine.available(400);
+    let huge = Pages::Pmd.bytes() as u64;
+    let one = |count, bytes| machine.budget(1).allot(count, bytes, Pages::Pmd, None).is_ok();
+    // A huge page and two base pages each.
+    let most = 200 * MIB / (huge + 2 * Pages::Base.bytes() as u64);
+    assert!(one(most, 1) && !one(most + 1, 1));
+    let copies = machine.budget(4);
+    assert_eq!(copies.ask(50 * MIB, None), Ok(()));
+    assert!(reason(copies.ask(51 * MIB, None)).ends_with("at most half is filled by 4 copies"));
+}
+
+#[test]
+fn what_is_filled_stays_a_part_of_the_half() {
+    let machine = Machine::new();
+    machine.available(400);
+    let budget = machine.budget(1);
+    let buffer = budget.allot(1, 100 * MIB, Pages::Base, None).unwrap().map().unwrap();
+    // The kernel tells less now, as that much is in use.
+    machine.available(300);
+    assert_eq!(budget.ask(100 * MIB, None), Ok(()));
+    assert!(budget.ask(101 * MIB, None).is_err());
+    drop(buffer);
+}
+
+#[test]
+fn filling_ends_when_others_take_the_memory_meanwhile() {
+    let machine = Machine::new();
+    let budget = machine.budget(1);
+    budget.ask(600 * MIB, None).unwrap();
+    let mut filling = budget.filling(600 * MIB);
+    assert_eq!(filling.advance(100 * MIB), Ok(()));
+    machine.available(499);
+    let told = "memory ran short while it was filled: 480 MiB are left to fill, and the machine can spare 479 MiB";
+    assert_eq!(filling.advance(10 * MIB), Ok(()), "it looks again after 16 MiB");
+    machine.available(479);
+    assert_eq!(reason(filling.advance(10 * MIB)), told);
+}
+
+#[test]
+fn without_proc_only_what_is_small_is_filled() {
+    let empty = tempfile::tempdir().unwrap();
+    let budget = MemoryBudget::new(Root::at(empty.path()), 1024 * MIB, 1);
+    assert_eq!(budget.ask(MIB, None), Ok(()));
+    let told = "needs 2 MiB of memory, and /proc does not tell how much is free: mount /proc";
+    assert_eq!(reason(budget.ask(2 * MIB, None)), told);
+    assert!(Allotment::small(MIB as usize + 1, Pages::Base).is_err());
+}

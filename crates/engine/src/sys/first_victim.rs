@@ -1,0 +1,51 @@
+//! Which process the kernel kills first when memory runs out: a worker, before anything of others.
+
+use std::fs;
+use std::io;
+use std::sync::OnceLock;
+
+const ADJUSTMENT: &str = "/proc/self/oom_score_adj";
+/// The largest value: as if the process used all memory.
+const FIRST: &str = "1000";
+
+/// The value that this process had from its user.
+static USERS: OnceLock<String> = OnceLock::new();
+
+/// Makes this process, and what it forks from now on, the first to be killed when memory runs out. That needs no
+/// privilege. An error where the kernel does not take it: without /proc, or in a sandbox that makes it read-only.
+pub fn become_first() -> io::Result<()> {
+    let value = fs::read_to_string(ADJUSTMENT)?.trim().to_owned();
+    USERS.get_or_init(|| value);
+    fs::write(ADJUSTMENT, FIRST)
+}
+
+/// Gives this process, and what it starts from now on, its user's value back, for a program of the user's own. An error
+/// where the kernel does not allow that: it is a privilege to go below what a privileged process has set.
+pub fn be_as_the_user_wants() -> io::Result<()> {
+    match USERS.get() {
+        Some(value) => fs::write(ADJUSTMENT, value),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::process::{fork_exit, in_a_child};
+
+    #[test]
+    fn a_process_offers_itself_and_takes_it_back() {
+        in_a_child(|| {
+            let now = || fs::read_to_string(ADJUSTMENT).map(|value| value.trim().to_owned());
+            let before = now()?;
+            become_first()?;
+            assert_eq!(now()?, FIRST);
+            // Twice, as a copy does that was started by a worker.
+            become_first()?;
+            fork_exit()?;
+            be_as_the_user_wants()?;
+            assert_eq!(now()?, before);
+            Ok(())
+        });
+    }
+}
