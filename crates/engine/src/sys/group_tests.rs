@@ -68,12 +68,17 @@ fn what_leads_no_group_or_is_of_another_session_is_left_alone() {
             std::thread::yield_now();
         }
         way(family.group(apart.id()).unwrap()).end();
-        for mut child in [&mut member, &mut apart] {
+        for child in [&mut member, &mut apart] {
             assert_eq!(child.try_wait().unwrap(), None);
-            Child::kill(&mut child).unwrap();
+            Child::kill(child).unwrap();
             child.wait().unwrap();
         }
     }
+}
+
+#[expect(clippy::print_stderr, reason = "what a test passes over is told")]
+fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
 }
 
 /// Runs the test of this name once more, in a process namespace of its own. False where there is none to be had.
@@ -81,7 +86,7 @@ fn runs_in_a_namespace(test: &str) -> bool {
     let unshare = |of: &[&str]| Command::new("unshare").args(of).args(["-pf", "--mount-proc"]).arg("true").output();
     let way = [&[][..], &["-Ur"]].into_iter().find(|of| unshare(of).is_ok_and(|output| output.status.success()));
     let Some(way) = way else {
-        eprintln!("skipped: {test}: no process namespace can be made here");
+        skipped(&format!("{test}: no process namespace can be made here"));
         return false;
     };
     let mut inside = Command::new("unshare");
@@ -123,7 +128,7 @@ fn a_number_that_another_one_has_by_now_is_left_alone() {
             // Ticks are what start times are told in.
             std::thread::sleep(Duration::from_millis(30));
             let Some(mut another) = with_number(leader.id()) else {
-                return eprintln!("skipped: numbers of processes cannot be chosen here");
+                return skipped("numbers of processes cannot be chosen here");
             };
             way(group).end();
             assert_eq!(another.try_wait().unwrap(), None);
