@@ -195,7 +195,7 @@ pub fn host() -> HostFacts {
         ..HostFacts::default()
     };
     host.kernel.release = "6.1.0-13-amd64".into();
-    host.limits.is_root = true;
+    host.limits.is_root = Some(true);
     host
 }
 

@@ -344,7 +344,7 @@ fn unmet(need: Need, host: &HostFacts) -> Option<String> {
         }
         // Whether one was given is no fact of the host.
         Need::Command => None,
-        Need::Root => (!host.limits.is_root).then(|| "needs root".into()),
+        Need::Root => (host.limits.is_root != Some(true)).then(|| "needs root".into()),
         Need::Kernel(major, minor) => {
             let release = &host.kernel.release;
             let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));

@@ -185,7 +185,7 @@ fn sizes_are_read_as_people_type_them() {
 #[test]
 fn what_the_host_lacks_becomes_the_reason() {
     let mut host = host();
-    host.limits.is_root = false;
+    host.limits.is_root = Some(false);
     host.memory.pmd_page_bytes = None;
     let plan = plan(CATALOGUE, &host, request(&[], Profile::Standard)).unwrap();
     assert_eq!(skip(&plan, "net.tcp_connect"), Some("needs root".into()));
@@ -285,7 +285,7 @@ static OVERFULL: Catalogue = &[
 #[test]
 fn cases_over_the_number_are_told_so_and_never_a_default() {
     let mut host = host();
-    host.limits.is_root = false;
+    host.limits.is_root = Some(false);
     let plan = plan(OVERFULL, &host, request(&[], Profile::Quick)).unwrap();
     let room = Some("the profile has room for 240 cases".to_owned());
     assert_eq!(plan.cases.len(), 302);

@@ -22,13 +22,21 @@ struct Hierarchy {
 /// The hierarchies that this process sees.
 pub(crate) struct Groups {
     hierarchies: Vec<Hierarchy>,
+    are_known: bool,
 }
 
 impl Groups {
     pub(crate) fn read(root: &Root) -> Groups {
-        let own = root.raw("/proc/self/cgroup").unwrap_or_default();
-        let mounts = root.raw("/proc/self/mountinfo").unwrap_or_default();
-        Groups { hierarchies: mounts.lines().filter_map(|line| hierarchy(line, &own)).collect() }
+        let (own, mounts) = (root.raw("/proc/self/cgroup"), root.raw("/proc/self/mountinfo"));
+        // A kernel without control groups has the second file and not the first: then there is no limit to be known.
+        let are_known = mounts.is_some();
+        let (own, mounts) = (own.unwrap_or_default(), mounts.unwrap_or_default());
+        Groups { hierarchies: mounts.lines().filter_map(|line| hierarchy(line, &own)).collect(), are_known }
+    }
+
+    /// Whether the files were there that tell of them.
+    pub(crate) fn are_known(&self) -> bool {
+        self.are_known
     }
 
     /// 1 as soon as a limit of CPU or memory would come from version 1, as in a hybrid system.

@@ -7,6 +7,9 @@ pub(crate) fn read(root: &Root) -> Option<String> {
     if root.text("/proc/sys/kernel/osrelease").is_some_and(|release| release.contains("icrosoft")) {
         return Some("wsl".to_owned());
     }
+    if is_unknown(root) {
+        return None;
+    }
     // A virtual machine that boots an image made for containers keeps the image's marker files.
     if is_in_first_namespaces(root) {
         return None;
@@ -21,6 +24,11 @@ pub(crate) fn read(root: &Root) -> Option<String> {
         .or_else(|| root.exists("/.dockerenv").then(|| "docker".to_owned()))
         .or_else(|| from_groups.map(str::to_owned))
         .or_else(|| (root.exists("/proc/vz") && !root.exists("/proc/bc")).then(|| "openvz".to_owned()))
+}
+
+/// Whether /proc tells nothing of this process: marker files alone prove no container, see above.
+pub(crate) fn is_unknown(root: &Root) -> bool {
+    root.link("/proc/self/ns/pid").is_none() && root.raw("/proc/self/cgroup").is_none()
 }
 
 /// Whether processes, IPC and host name are those of the machine's first process. The numbers are constants of the

@@ -17,7 +17,8 @@ pub(crate) fn read(root: &Root) -> LimitFacts {
         cpu_quota: tightest_quota(root, &groups),
         memory_limit_bytes: memory.map(|memory| memory.limit_bytes),
         memory_used_bytes: memory.and_then(|memory| memory.used_bytes),
-        is_root: effective_user(root) == Some(0),
+        is_root: effective_user(root).map(|user| user == 0),
+        unknown: !groups.are_known(),
         seccomp: seccomp(root),
     }
 }
@@ -34,8 +35,11 @@ fn seccomp(root: &Root) -> Option<String> {
     Some(mode.to_owned())
 }
 
-/// The second number of `Uid: real effective saved filesystem`.
+/// This machine's kernel tells it without any file; else the second number of `Uid: real effective saved filesystem`.
 fn effective_user(root: &Root) -> Option<u32> {
+    if root.is_this_machine() {
+        return Some(rustix::process::geteuid().as_raw());
+    }
     field(&root.raw("/proc/self/status")?, "Uid")?.split_whitespace().nth(1)?.parse().ok()
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo) -> VirtualizationFacts {
     VirtualizationFacts {
         hypervisor: hypervisor::read(root, cpuinfo),
         container: container::read(root),
+        container_unknown: container::is_unknown(root),
         extension: extension.map(str::to_owned),
         nested_paging: parameter("ept").or_else(|| parameter("npt")).or_else(|| flag("ept", "npt")),
         tagged_tlb: parameter("vpid").or_else(|| flag("vpid", "flushbyasid")),

@@ -264,6 +264,8 @@ pub struct VirtualizationFacts {
     pub hypervisor: Option<String>,
     /// The container: docker, podman, lxc, kubernetes …; none outside one.
     pub container: Option<String>,
+    /// Whether /proc does not tell if this is a container.
+    pub container_unknown: bool,
     /// The processor's virtualization extension as this kernel sees it: vmx, svm.
     pub extension: Option<String>,
     /// Whether guests' page tables are walked by the processor (EPT, NPT): KVM's own word where it is loaded, else the
@@ -288,8 +290,11 @@ pub struct LimitFacts {
     pub memory_limit_bytes: Option<u64>,
     /// Memory already charged to that group.
     pub memory_used_bytes: Option<u64>,
-    /// Whether the process has root's rights (effective user id 0).
-    pub is_root: bool,
+    /// Whether the process has root's rights (effective user id 0); none where nothing tells.
+    pub is_root: Option<bool>,
+    /// Whether limits could not be looked for, since /proc does not tell the control groups: that there are none above says
+    /// nothing then.
+    pub unknown: bool,
     /// Seccomp mode of this process: off, strict or filter.
     pub seccomp: Option<String>,
 }

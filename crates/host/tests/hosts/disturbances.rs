@@ -82,7 +82,7 @@ fn each_fact_calls_its_own_rule() {
         ("seccomp", |host| host.limits.seccomp = Some("filter".into())),
         ("no_huge_pages", |host| host.memory.transparent_huge_pages = Some("never".into())),
         ("perf_not_permitted", |host| {
-            host.limits.is_root = false;
+            host.limits.is_root = Some(false);
             host.kernel.perf_event_paranoid = Some(4);
         }),
         ("load", |host| host.activity.load = Some([1.7, 0.0, 0.0])),

@@ -14,7 +14,8 @@ fn hypervisor_of_file(path: &str, content: &str) -> Option<String> {
 }
 
 fn container_of_file(path: &str, content: &str) -> Option<String> {
-    Tree::new().file(path, content).facts().virtualization.container
+    // Namespaces of its own, of which /proc tells.
+    Tree::new().link("/proc/self/ns/pid", "pid:[4026532001]").file(path, content).facts().virtualization.container
 }
 
 fn x86(tree: &Tree, flags: &str) {

@@ -8,7 +8,7 @@ fn a_hybrid_system_without_limits_has_none() {
     let limits = machines::small_guest().facts().limits;
     assert_eq!((limits.cgroup_version, limits.cpu_quota), (Some(1), None));
     assert_eq!((limits.memory_limit_bytes, limits.memory_used_bytes), (None, None));
-    assert!(limits.is_root);
+    assert_eq!(limits.is_root, Some(true));
 }
 
 #[test]
@@ -76,7 +76,35 @@ fn a_version_1_container_sees_its_own_group_at_the_mount_point() {
 
 #[test]
 fn without_root_rights_one_is_not_root() {
-    assert!(!machines::one_cpu().facts().limits.is_root);
-    assert!(!Tree::new().facts().limits.is_root);
+    assert_eq!(machines::one_cpu().facts().limits.is_root, Some(false));
+    assert_eq!(Tree::new().facts().limits.is_root, None);
     assert_eq!(machines::one_cpu().facts().limits.cgroup_version, None);
+}
+
+#[test]
+fn what_nobody_can_look_for_is_unknown_and_not_absent() {
+    // Marker files prove nothing where /proc does not tell whose namespaces these are.
+    let marked = Tree::new();
+    marked.file("/.dockerenv", "");
+    let without_proc = machines::two_sockets();
+    without_proc.file("/.dockerenv", "").remove("/proc");
+    for tree in [Tree::new(), marked, without_proc] {
+        let host = tree.facts();
+        assert_eq!((host.virtualization.container.as_deref(), host.virtualization.container_unknown), (None, true));
+        let limits = host.limits.clone();
+        assert!(limits.unknown && limits.is_root.is_none() && limits.cpu_quota.is_none(), "{limits:?}");
+        let report = hostmark_report::findings::host::host_report(host, hostmark_model::Disturbed::default());
+        for (lang, claims, says) in [
+            (hostmark_model::Lang::En, ["no container", "no CPU quota", "no memory limit", "not root"], "unknown"),
+            (hostmark_model::Lang::Zh, ["非容器", "无 CPU 配额", "无内存限额", "非 root"], "未知"),
+        ] {
+            let options = hostmark_report::RenderOptions { lang, ..Default::default() };
+            let page = hostmark_report::render::host::host(&report, &options);
+            assert!(!claims.iter().any(|claim| page.contains(claim)), "{page}");
+            assert_eq!(page.matches(says).count(), 4, "{page}");
+        }
+    }
+    // Where /proc tells, absent is absent.
+    let host = machines::small_container().facts();
+    assert!(!host.virtualization.container_unknown && !host.limits.unknown && host.limits.is_root.is_some());
 }

@@ -167,8 +167,10 @@ fn surroundings(host: &HostFacts, facts: &mut Facts) {
     // A run always looks for these: none found is a fact, where anything is known of the host.
     let is_known = !host.kernel.release.is_empty();
     let or_none = |found: &Option<String>| found.clone().or_else(|| is_known.then(|| "none".to_owned()));
+    let known = |unknown: bool, told: Option<String>| told.filter(|word| !unknown || word != "none");
+    let of_container = known(virtualization.container_unknown, or_none(&virtualization.container));
     facts.add("host.virtualization.hypervisor", "hypervisor", "虚拟机监控程序", or_none(&virtualization.hypervisor));
-    facts.add("host.virtualization.container", "container", "容器", or_none(&virtualization.container));
+    facts.add("host.virtualization.container", "container", "容器", of_container);
     facts.add(
         "host.virtualization.extension",
         "virtualization extension",
@@ -183,10 +185,10 @@ fn surroundings(host: &HostFacts, facts: &mut Facts) {
     facts.shown("host.virtualization.nested_guests", "nested guests", "嵌套虚拟机", nested);
     facts.shown("host.limits.cgroup_version", "cgroup version", "cgroup 版本", limits.cgroup_version);
     let quota = limits.cpu_quota.map(|quota| quota.to_string());
-    facts.add("host.limits.cpu_quota", "CPU quota", "CPU 配额", or_none(&quota));
+    facts.add("host.limits.cpu_quota", "CPU quota", "CPU 配额", known(limits.unknown, or_none(&quota)));
     let limit = limits.memory_limit_bytes.map(size_text);
-    facts.add("host.limits.memory_limit_bytes", "memory limit", "内存限制", or_none(&limit));
-    facts.shown("host.limits.is_root", "root", "root 权限", is_known.then(|| on_off(limits.is_root)));
+    facts.add("host.limits.memory_limit_bytes", "memory limit", "内存限制", known(limits.unknown, or_none(&limit)));
+    facts.shown("host.limits.is_root", "root", "root 权限", limits.is_root.filter(|_| is_known).map(on_off));
     facts.add("host.limits.seccomp", "seccomp", "seccomp", limits.seccomp.clone());
 }
 

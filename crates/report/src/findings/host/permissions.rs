@@ -15,7 +15,10 @@ pub(super) static PERF: HostRule = HostRule {
         zh: "sysctl kernel.perf_event_paranoid=1，或以 root 运行；没有它结果同样有效",
     },
     see: |host, _| {
-        let level = host.kernel.perf_event_paranoid.filter(|level| *level > USER_LEVEL && !host.limits.is_root)?;
+        let level = host
+            .kernel
+            .perf_event_paranoid
+            .filter(|level| *level > USER_LEVEL && host.limits.is_root == Some(false))?;
         text(
             format!("performance counters are not permitted (perf_event_paranoid={level})"),
             format!("不允许使用性能计数器（perf_event_paranoid={level}）"),

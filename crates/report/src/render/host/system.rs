@@ -86,6 +86,9 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
     let container = match &around.container {
         Some(name) if block.lang == Lang::Zh => format!("{name} 容器"),
         Some(name) => format!("in a {name} container"),
+        None if around.container_unknown => {
+            block.say("container unknown without /proc", "无 /proc，是否容器未知").to_owned()
+        }
         None => block.say("no container", "非容器").to_owned(),
     };
     block.row("runs in", "环境", &[guest, container]);
@@ -105,9 +108,11 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
     block.row("extensions", "虚拟化扩展", &gives);
     let usable = host.usable_cpus().len();
     let mut may = Vec::new();
+    let unknown = host.limits.unknown;
     may.push(match (host.limits.cpu_quota, block.lang) {
         (Some(quota), Lang::En) => format!("CPU quota {} of {usable}", number(quota)),
         (Some(quota), Lang::Zh) => format!("CPU 配额 {}（可用 {usable} 个）", number(quota)),
+        (None, _) if unknown => block.say("CPU quota unknown without /proc", "无 /proc，CPU 配额未知").to_owned(),
         (None, _) => block.say("no CPU quota", "无 CPU 配额").to_owned(),
     });
     let bytes = |count: u64| value(count as f64, Unit::Bytes, Lang::En);
@@ -120,10 +125,16 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
             let used = host.limits.memory_used_bytes.map(|used| format!("，已用 {}", bytes(used)));
             format!("内存限额 {}{}", bytes(limit), used.unwrap_or_default())
         }
+        (None, _) if unknown => block.say("memory limit unknown without /proc", "无 /proc，内存限额未知").to_owned(),
         (None, _) => block.say("no memory limit", "无内存限额").to_owned(),
     });
     may.extend(host.limits.cgroup_version.map(|version| format!("cgroup v{version}")));
     may.extend(host.limits.seccomp.as_ref().map(|mode| format!("seccomp {mode}")));
-    may.push(if host.limits.is_root { "root".to_owned() } else { block.say("not root", "非 root").to_owned() });
+    let user = match host.limits.is_root {
+        Some(true) => "root",
+        Some(false) => block.say("not root", "非 root"),
+        None => block.say("user unknown", "用户未知"),
+    };
+    may.push(user.to_owned());
     block.row("limits", "限制", &may);
 }
