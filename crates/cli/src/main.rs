@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use hostmark_model::Exit;
+use hostmark_report::escape;
 
 use crate::command::{Arguments, Command};
 use crate::wall::SinceStart;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     // The hard limit of a run counts from here.
     let wall = SinceStart::now();
     hostmark_engine::sys::process::keep_ended_children();
+    signals::let_writes_fail();
     // Workers and the janitor are started by the hundred: they skip everything that only a person needs.
     let mut words = std::env::args_os().skip(1);
     match words.next().as_deref().and_then(std::ffi::OsStr::to_str) {
@@ -38,8 +40,13 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let code = if error.use_stderr() { Exit::BadInput } else { Exit::Fine };
-            // Help that nobody reads is no error.
-            let _ = error.print();
+            // Help that nobody reads is no error. What was typed is quoted in the message, and must not steer a terminal:
+            // then it goes without clap's colours.
+            let typed = std::env::args_os().any(|word| word.to_string_lossy().contains(escape::steers));
+            match typed {
+                true => output::complain_in_lines(&error.render().to_string()),
+                false => drop(error.print()),
+            }
             return ExitCode::from(code.code());
         }
     };

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_model::Lang;
 use hostmark_report::RenderOptions;
+use hostmark_report::escape::{self, visible};
 
 /// Widest and narrowest tables.
 const WIDTHS: (usize, usize) = (100, 80);
@@ -30,11 +31,22 @@ pub fn print(text: &str) {
     }
 }
 
+/// JSON as it is printed: with nothing in it that would steer a terminal.
+pub fn json(text: &str) -> String {
+    escape::json(text) + "\n"
+}
+
 /// Says one sentence, in one line, on standard error; when nobody can hear it, the exit code still tells.
 pub fn complain(sentence: &str) {
     // What was typed or read may be part of it, and must not steer a terminal.
-    let line = sentence.replace(char::is_control, "\u{fffd}");
-    let _ = writeln!(io::stderr(), "hostmark: {line}");
+    let _ = writeln!(io::stderr(), "hostmark: {}", visible(sentence));
+}
+
+/// Says several lines on standard error, each with what would steer a terminal written out.
+pub fn complain_in_lines(text: &str) {
+    for line in text.lines() {
+        let _ = writeln!(io::stderr(), "{}", visible(line));
+    }
 }
 
 /// How tables look on this output.

@@ -3,11 +3,21 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
+
+/// From now on a write to a closed pipe, or past the limit of file sizes, fails with an error; by default the kernel ends the
+/// program instead, without a word. A handler that does nothing is set rather than "ignore": the kernel resets handlers
+/// when a program is executed, whereas an ignored signal stays ignored in every program that is started from here.
+pub fn let_writes_fail() {
+    for signal in [SIGPIPE, SIGXFSZ] {
+        // Without the handler the signal does what it did before.
+        let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
+    }
+}
 
 /// Catches the signals that ask a run to stop.
 pub struct StopRequest {
@@ -16,13 +26,14 @@ pub struct StopRequest {
 }
 
 impl StopRequest {
-    /// From now on the first SIGINT, SIGTERM or SIGHUP is a request, and a second one ends the process.
+    /// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU (the limit of CPU time) is a request, and a second one ends
+    /// the process.
     pub fn catch() -> io::Result<StopRequest> {
         let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let which = Arc::new(AtomicUsize::new(0));
-        let asked = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let asked = Arc::new(AtomicBool::new(false));
         let ignored = ignored();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGXCPU] {
             // Whoever started the run with a signal ignored (nohup, a script's background job) meant it.
             if signal != SIGTERM && ignored >> (signal - 1) & 1 == 1 {
                 continue;

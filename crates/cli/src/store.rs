@@ -99,7 +99,7 @@ pub fn file_part(hostname: &str) -> String {
 }
 
 /// Every finished run that is kept, oldest first: names begin with the time.
-pub fn kept() -> Vec<PathBuf> {
+pub fn kept() -> Result<Vec<PathBuf>> {
     in_directory(".json")
 }
 
@@ -107,32 +107,58 @@ pub fn kept() -> Vec<PathBuf> {
 pub const JOURNAL: &str = ".partial.jsonl";
 
 /// Every journal that lies beside them, oldest first.
-pub fn journals() -> Vec<PathBuf> {
+pub fn journals() -> Result<Vec<PathBuf>> {
     in_directory(JOURNAL)
 }
 
-fn in_directory(ending: &str) -> Vec<PathBuf> {
-    let Some(entries) = directory().and_then(|directory| fs::read_dir(directory).ok()) else { return Vec::new() };
+/// A directory that is not there holds nothing; one that cannot be read is an error.
+fn in_directory(ending: &str) -> Result<Vec<PathBuf>> {
+    let Some(directory) = directory() else { return Ok(Vec::new()) };
+    let cannot = |error| unreadable(&directory, &error);
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(cannot)?,
+    };
     let is_wanted = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(ending) && !name.starts_with('.')
     };
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_wanted).collect();
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>().map_err(cannot)?;
+    files.retain(is_wanted);
     files.sort();
-    files
+    Ok(files)
+}
+
+fn unreadable(directory: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow::anyhow!(
+        "the directory of runs {} cannot be read ({error}); become its owner, or set XDG_DATA_HOME to another place",
+        directory.display()
+    )
+}
+
+/// The file of this name in the directory of runs, if it is there.
+fn in_store(name: &str) -> Result<Option<PathBuf>> {
+    let Some(directory) = directory() else { return Ok(None) };
+    let path = directory.join(name);
+    match path.try_exists() {
+        Ok(is_there) => Ok(is_there.then_some(path)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(unreadable(&directory, &error)),
+        // No such name can be: too long, or through a file.
+        Err(_) => Ok(None),
+    }
 }
 
 /// The journal that a person means: a file, or the name of a run that was cut short; nothing means the newest.
 pub fn find_journal(run: &str) -> Result<PathBuf> {
     if run.is_empty() {
-        return journals().pop().context("no run on this machine was cut short; hostmark run begins one");
+        return journals()?.pop().context("no run on this machine was cut short; hostmark run begins one");
     }
     let path = PathBuf::from(run);
     if path.is_file() && run.ends_with(JOURNAL) {
         return Ok(path);
     }
-    let named = directory().map(|directory| directory.join(format!("{run}{JOURNAL}"))).filter(|path| path.is_file());
-    named.with_context(|| format!("there is no run '{run}' that was cut short; give its name or its journal"))
+    in_store(&format!("{run}{JOURNAL}"))?
+        .with_context(|| format!("there is no run '{run}' that was cut short; give its name or its journal"))
 }
 
 /// The file that a person means by `run`: a file, `last`, `last-1` …, or the name of a run that is kept.
@@ -142,7 +168,7 @@ pub fn find(run: &str) -> Result<PathBuf> {
         _ => run.strip_prefix("last-").and_then(|number| number.parse::<usize>().ok()),
     };
     if let Some(back) = back {
-        let kept = kept();
+        let kept = kept()?;
         let index = kept.len().checked_sub(back + 1);
         return index.map(|index| kept[index].clone()).with_context(|| match kept.len() {
             0 => "no run is kept on this machine; hostmark run makes one".to_owned(),
@@ -153,8 +179,8 @@ pub fn find(run: &str) -> Result<PathBuf> {
     if path.exists() {
         return Ok(path);
     }
-    let named = directory().map(|directory| directory.join(format!("{run}.json"))).filter(|path| path.exists());
-    named.with_context(|| format!("there is no run '{run}'; give a file, a run's name, or last"))
+    in_store(&format!("{run}.json"))?
+        .with_context(|| format!("there is no run '{run}'; give a file, a run's name, or last"))
 }
 
 /// Reads a run.

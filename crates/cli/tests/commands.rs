@@ -5,7 +5,6 @@ mod skip;
 mod support;
 
 use std::collections::BTreeSet;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -13,7 +12,6 @@ use std::time::{Duration, Instant};
 use hostmark_engine::probe::entries;
 use hostmark_model::Lang;
 use hostmark_probes::CATALOGUE;
-use rustix::fs::{Mode, OFlags};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files, said};
 
@@ -200,26 +198,27 @@ fn a_filter_that_fits_nothing_is_answered_with_what_would() {
     }
     assert_selects_nothing(
         &["run", "a\n\u{1b}[31mb"],
-        "no probe is called 'a\u{fffd}\u{fffd}[31mb'; hostmark list shows all",
+        "no probe is called 'a\\n\\u{1b}[31mb'; hostmark list shows all",
     );
 }
 
 #[test]
-fn a_program_that_is_killed_while_it_writes_a_file_leaves_nothing_of_it() {
+fn a_file_past_the_limit_of_sizes_is_an_error_and_nothing_of_it_is_left() {
     let home = Home::new();
     let (run, directory) = (home.data.path().join("run.json"), home.data.path().join("out"));
     std::fs::write(&run, &*RUN).unwrap();
     std::fs::create_dir(&directory).unwrap();
-    let nameless = rustix::fs::open(&directory, OFlags::TMPFILE | OFlags::WRONLY, Mode::RUSR);
-    if nameless.is_err() {
-        return skipped("this file system has no files without a name");
-    }
-    // The kernel kills who writes past the limit, here before a tenth is written: signal 25, SIGXFSZ.
+    // The limit is reached before a tenth is written. By default the kernel would end the program by SIGXFSZ.
     assert!(RUN.len() > 10 << 10);
+    let copy = directory.join("copy.json");
     let mut command = home.start("sh");
     command.args(["-c", "ulimit -c 0; ulimit -f 1; exec \"$0\" \"$@\"", PROGRAM, "report", "--format", "json"]);
-    let status = command.arg(&run).arg("--out").arg(directory.join("copy.json")).status().unwrap();
-    assert_eq!(status.signal(), Some(25), "{status}");
+    let (code, out, errors) = ended(command.arg(&run).arg("--out").arg(&copy));
+    let sentence = format!(
+        "hostmark: {} cannot be written (File too large (os error 27)); raise the limit of file sizes (ulimit -f)\n",
+        copy.display()
+    );
+    assert_eq!((code, out, errors), (5, String::new(), sentence));
     assert!(files(&directory).is_empty(), "{:?}", files(&directory));
 }
 
@@ -352,7 +351,7 @@ fn a_report_goes_into_a_file_whole_or_not_at_all() {
     refused(&at("missing/file"), &format!("there is no directory {}", at("missing")));
     refused(&at(""), "Is a directory (os error 21)");
     assert_eq!(report("/dev/null"), (0, String::new(), String::new()));
-    let full = "hostmark: /dev/full cannot be written (No space left on device (os error 28)); give another file\n";
+    let full = "hostmark: /dev/full cannot be written (No space left on device (os error 28)); make room, or name another file by --out\n";
     assert_eq!(report("/dev/full"), (5, String::new(), full.into()));
     assert_eq!(files(home.data.path()).len(), 3, "{:?}", files(home.data.path()));
 }
@@ -373,4 +372,66 @@ fn a_worker_started_by_hand_says_who_starts_it() {
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(errors.contains("a worker is started by a run") && errors.ends_with("; use hostmark run\n"), "{errors}");
     assert_eq!(ended(Home::new().hostmark(&["janitor"]).stdin(Stdio::null())), (0, "\n".into(), String::new()));
+}
+
+#[test]
+fn a_directory_of_runs_that_cannot_be_read_is_not_said_to_be_empty() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let as_nobody = |arguments: &[&str]| {
+        let mut command = home.start("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]).args(arguments);
+        command.output().map(|output| said(&output))
+    };
+    if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
+        return skipped("no other user can be had here, or it cannot start the program");
+    }
+    let runs = home.data.path().join("hostmark/runs");
+    std::fs::create_dir_all(&runs).unwrap();
+    std::fs::write(runs.join("mine.json"), RUN.as_bytes()).unwrap();
+    let set = |directory: &std::path::Path, mode| {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(home.data.path(), 0o755);
+    set(&runs, 0o700);
+    let directory = runs.display();
+    let sentence = format!(
+        "hostmark: the directory of runs {directory} cannot be read (Permission denied (os error 13)); \
+         become its owner, or set XDG_DATA_HOME to another place\n"
+    );
+    for arguments in
+        [&["runs"][..], &["runs", "--format", "json"], &["report"], &["report", "mine"], &["run", "--resume"]]
+    {
+        assert_eq!(as_nobody(arguments).unwrap(), (2, String::new(), sentence.clone()), "{arguments:?}");
+    }
+    let (code, out, errors) = as_nobody(&["compare", &directory.to_string(), "mine"]).unwrap();
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(errors.contains("cannot be read (Permission denied"), "{errors}");
+    // The directory above it is closed too: nothing can be said of what lies there.
+    set(home.data.path(), 0o700);
+    assert_eq!(as_nobody(&["runs"]).unwrap(), (2, String::new(), sentence));
+}
+
+#[test]
+fn names_and_hosts_of_runs_that_are_kept_steer_no_terminal() {
+    const EVIL: &str = "\u{1b}[31m\u{9b}31m\u{7}\u{202e}\u{2066}\u{200f}\u{61c}x";
+    let home = Home::new();
+    let runs = home.data.path().join("hostmark/runs");
+    std::fs::create_dir_all(&runs).unwrap();
+    let mut run = hostmark_model::load_run(&RUN).unwrap();
+    (run.name, run.host.hostname, run.interrupted) = (EVIL.into(), EVIL.into(), Some(EVIL.into()));
+    (run.started, run.settings.filters) = (EVIL.into(), vec![EVIL.into()]);
+    std::fs::write(runs.join("a.json"), serde_json::to_string(&run).unwrap()).unwrap();
+    std::fs::write(runs.join(format!("{EVIL}.json")), "{}").unwrap();
+    std::fs::write(runs.join("b.json"), format!("{{\"schema\":\"{EVIL}\"}}")).unwrap();
+    let steers = |c: char| c != '\n' && hostmark_report::escape::steers(c);
+    for arguments in
+        [&["runs"][..], &["runs", "--format", "json"], &["report", "a"], &["report", EVIL], &["report", "b"]]
+    {
+        let (_, out, errors) = ended(&mut home.hostmark(arguments));
+        assert!(!out.contains(steers) && !errors.contains(steers), "{arguments:?}: {out:?} {errors:?}");
+    }
+    let (code, _, errors) = ended(&mut home.hostmark(&["run", &format!("--{EVIL}")]));
+    assert!(code == 2 && !errors.contains(steers), "{errors:?}");
+    assert_eq!(ended(&mut home.hostmark(&["runs"])).1.lines().count(), 3);
 }

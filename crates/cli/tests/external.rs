@@ -120,3 +120,27 @@ fn a_command_keeps_its_users_place_among_those_killed_for_want_of_memory() {
     assert_eq!(code, 0, "{:?}", run.cases);
     assert_eq!(measured(&run).notes.get("oom_score_adj"), None);
 }
+
+#[test]
+fn a_command_gets_the_signals_as_a_shell_would_give_them() {
+    let home = Home::new();
+    let masks = home.scratch.path().join("masks");
+    let script = format!("grep -E SigIgn:\\|SigBlk: /proc/self/status >> {}", masks.display());
+    // As few programs start with anything ignored: here even if the one that started hostmark ignored these.
+    for ignored in ["", "env --ignore-signal=PIPE --ignore-signal=XFSZ"] {
+        let mut words: Vec<&str> = ignored.split_whitespace().collect();
+        words.push(support::PROGRAM);
+        let mut command = home.start("env");
+        command.args(["--default-signal"]).args(words);
+        let command = command.args(["run", "--command", &format!("sh -c '{script}'"), "--format", "json"]);
+        assert_eq!(ended(command).0, 0);
+        let text = std::fs::read_to_string(&masks).unwrap();
+        std::fs::remove_file(&masks).unwrap();
+        assert_eq!(text.lines().count(), 6, "{text}");
+        for line in text.lines() {
+            let mask = line.split_whitespace().nth(1).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap();
+            // Above 31 are those that the C library takes for itself.
+            assert_eq!(mask & 0x7fff_ffff, 0, "{ignored}: {text}");
+        }
+    }
+}

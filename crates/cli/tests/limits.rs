@@ -82,7 +82,7 @@ fn a_disk_without_room_for_a_journal_is_told_before_anything_is_measured() {
     let _ = fs::write(&filler, vec![1; 1 << 20]);
     let file = disk.0.join("mine.json").display().to_string();
     let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file]));
-    let why = "cannot be written (No space left on device (os error 28)); name another file by --out";
+    let why = "cannot be written (No space left on device (os error 28)); make room, or name another file by --out";
     let sentence = format!("hostmark: the journal {} {why}\n", disk.0.join("mine.partial.jsonl").display());
     assert_eq!((code, out, errors), (5, String::new(), sentence));
     assert_eq!(files(&disk.0), [filler]);
@@ -225,4 +225,57 @@ fn a_place_for_runs_that_cannot_be_written_is_told_and_the_run_is_shown() {
     assert!(table.contains("Empty loop") && files(home.data.path()).is_empty(), "{table}");
     let end = ".partial.jsonl: Permission denied (os error 13)); name a file by --out\n";
     assert!(errors.starts_with("hostmark: the run cannot be kept (") && errors.ends_with(end), "{errors}");
+}
+
+/// hostmark under `ulimit OPTION`, whose own output goes where the limit is none: a pipe.
+fn limited(home: &Home, option: &str, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = home.start("sh");
+    command.args(["-c", &format!("ulimit -c 0; ulimit {option}; exec \"$0\" \"$@\""), PROGRAM]).args(arguments);
+    ended(&mut command)
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_told_in_a_sentence_and_the_name_is_free_again() {
+    let _alone = alone();
+    let home = Home::new();
+    let file = home.data.path().join("mine.json").display().to_string();
+    let (code, out, errors) = limited(&home, "-f 0", &["run", "clock.loop", "--out", &file]);
+    let sentence = format!(
+        "hostmark: the journal {} cannot be written (File too large (os error 27)); \
+         raise the limit of file sizes (ulimit -f)\n",
+        home.data.path().join("mine.partial.jsonl").display()
+    );
+    assert_eq!((code, out, errors), (5, String::new(), sentence));
+    assert!(files(home.data.path()).is_empty());
+    // What earlier versions left when they were ended there.
+    fs::write(home.data.path().join("mine.partial.jsonl"), "").unwrap();
+    let (code, _, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_eq!(files(home.data.path()), [PathBuf::from(&file)]);
+}
+
+#[test]
+fn a_probe_whose_files_are_limited_is_skipped_with_that_reason() {
+    let _alone = alone();
+    let home = Home::new();
+    // The run is printed, and not kept in a file: that would be limited too.
+    let (_, json, _) = limited(&home, "-f 100", &["run", "file.write", "--format", "json"]);
+    let run = load_run(&json).unwrap();
+    for case in &run.cases {
+        let Outcome::Skipped { reason } = &case.outcome else { panic!("{case:?}") };
+        assert!(reason.contains("ulimit -f") || reason.contains("bytes"), "{reason}");
+    }
+}
+
+#[test]
+fn the_limit_of_cpu_time_ends_a_run_as_a_person_would() {
+    let _alone = alone();
+    let home = Home::new();
+    let mut command = home.start("sh");
+    // The parent of a run uses little CPU time: the signal comes from outside.
+    let script = "ulimit -c 0; \"$0\" \"$@\" & run=$!; sleep 1; kill -XCPU $run; wait $run";
+    command.args(["-c", script, PROGRAM, "run", "cpu", "clock", "--format", "json"]);
+    let (code, json, _) = ended(&mut command);
+    let run = load_run(&json).unwrap();
+    assert_eq!((code, run.interrupted.as_deref()), (128 + 24, Some("stopped by a signal")));
 }

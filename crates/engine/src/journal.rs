@@ -19,6 +19,9 @@ pub struct Journal {
     path: PathBuf,
 }
 
+/// How the line of a header begins.
+const HEADER_START: &str = r#"{"run":"#;
+
 #[derive(Serialize)]
 struct HeaderLine<'a, R> {
     run: &'a R,
@@ -129,11 +132,18 @@ struct ReadHeader<R> {
 
 impl Journal {
     /// Creates the journal exclusively and writes its header: the run so far, the plan, and who may go on with it. It is
-    /// locked while it is open, which tells a run under way from one that was cut short.
+    /// locked while it is open, which tells a run under way from one that was cut short. What a run left that was ended
+    /// inside its header is taken over: nobody can go on with it.
     pub fn create(path: &Path, run: &impl Serialize, plan: &Plan, origin: &Origin) -> io::Result<Journal> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = match OpenOptions::new().write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => headerless(path)?.ok_or(error)?,
+            created => created?,
+        };
         // A file system without locks has journals all the same.
-        let _ = file.try_lock();
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            // Between its creation and its lock another run has taken it over.
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         let mut journal = Journal { file, path: path.to_owned() };
         let cases: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
         let header = HeaderLine { run, plan: PlanLine { seed: plan.request.seed, cases }, origin };
@@ -197,6 +207,35 @@ impl Journal {
     pub fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
+}
+
+/// The file at `path`, emptied and locked, if it is a journal whose header was cut off before its first byte or inside it, and
+/// no run has it open.
+fn headerless(path: &Path) -> io::Result<Option<File>> {
+    // Not through a link, and no pipe that would be waited for: a journal is a regular file that a run made here.
+    if !std::fs::symlink_metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let Ok(mut file) = OpenOptions::new().read(true).write(true).open(path) else { return Ok(None) };
+    // Where nothing can be locked, nobody can tell whether its run is under way.
+    if file.try_lock().is_err() {
+        return Ok(None);
+    }
+    let mut start = [0; HEADER_START.len()];
+    let mut length = 0;
+    while length < start.len() {
+        match file.read(&mut start[length..])? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    let is_ours = start[..length] == HEADER_START.as_bytes()[..length];
+    if !is_ours || text(&mut file)?.contains(&b'\n') {
+        return Ok(None);
+    }
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(Some(file))
 }
 
 fn text(file: &mut File) -> io::Result<Vec<u8>> {

@@ -127,3 +127,43 @@ fn a_header_that_cannot_be_written_leaves_nothing() {
     assert!(Journal::create(&path, &Unspeakable, &plan, &origin()).is_err());
     assert!(!path.exists());
 }
+
+#[test]
+fn what_was_ended_inside_its_header_does_not_keep_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.partial.jsonl");
+    let plan = planned(CATALOGUE, &["net"], Profile::Quick);
+    let create = || Journal::create(&path, &json!({ "id": "abc" }), &plan, &origin());
+    for left in
+        ["", "{", "{\"run\":", "{\"run\":{\"id\":\"old\",\"long\":\"............................................."]
+    {
+        std::fs::write(&path, left).unwrap();
+        drop(create().unwrap());
+        let (header, rounds, _) = Journal::read::<Value>(&path).unwrap();
+        assert_eq!((header.run, rounds.len()), (json!({ "id": "abc" }), 0), "{left}");
+    }
+    // A header, and what is none of ours, stays.
+    let whole = std::fs::read_to_string(&path).unwrap();
+    for other in [whole.as_str(), "{}\n", "mine", "{\"run\":\n"] {
+        std::fs::write(&path, other).unwrap();
+        assert_eq!(create().unwrap_err().kind(), io::ErrorKind::AlreadyExists, "{other}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+    }
+}
+
+#[test]
+fn a_journal_under_way_keeps_its_name_before_its_header_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.partial.jsonl");
+    let plan = planned(CATALOGUE, &["net"], Profile::Quick);
+    let create = |path: &Path| Journal::create(path, &json!({}), &plan, &origin());
+    let begun = File::create(&path).unwrap();
+    begun.lock().unwrap();
+    assert_eq!(create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    // Nothing is emptied through a link.
+    let (target, link) = (directory.path().join("target"), directory.path().join("l.partial.jsonl"));
+    std::fs::write(&target, "").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    assert_eq!(create(&link).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(&target).unwrap(), b"");
+}

@@ -36,7 +36,13 @@ impl std::error::Error for Stop {}
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
-        Stop::failed(error)
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+        match limit {
+            Some(bytes) if error.kind() == io::ErrorKind::FileTooLarge => {
+                Stop::skipped(format_args!("files are limited to {bytes} bytes here (ulimit -f)"))
+            }
+            _ => Stop::failed(error),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ pub fn visible(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\n' | '\r' | '\t' => out.extend(c.escape_default()),
-            c if c.is_control() || steers(c) => out.extend(c.escape_unicode()),
+            c if steers(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }
@@ -48,9 +48,34 @@ pub fn xml(text: &str) -> String {
     out
 }
 
-/// Characters without a picture of their own that change how their neighbours look.
-fn steers(c: char) -> bool {
-    matches!(c,
+/// `text` as a field of a table that a spreadsheet may open: what it would take for a formula begins with an apostrophe.
+pub fn csv(text: &str) -> String {
+    let shown = visible(text);
+    // The wide forms are signs too where people type Chinese or Japanese.
+    let is_formula = shown.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+    // A tab or a carriage return before a formula is dropped by a spreadsheet; here both are written out.
+    if is_formula || text.starts_with(['\t', '\r', '\n']) { format!("'{shown}") } else { shown }
+}
+
+/// A JSON text in which nothing steers a terminal: the same values, with the characters in question written as `\uXXXX`.
+/// They stand in strings alone, since JSON has no other place for them.
+pub fn json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Outside strings a line break is layout; inside them it is escaped already.
+        if c == '\n' || !steers(c) {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out += &format!("\\u{unit:04x}"));
+        }
+    }
+    out
+}
+
+/// Control characters, and characters without a picture of their own that change how their neighbours look.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0000}'..='\u{e0fff}')
@@ -75,6 +100,25 @@ mod tests {
             assert_eq!(&shown[at - 1..at], "\\", "{shown}");
         }
         assert_eq!(xml("a<b> & \"c\" 'd' \u{ffff}\0"), "a&lt;b&gt; &amp; &quot;c&quot; &apos;d&apos; \u{fffd}\\u{0}");
+    }
+
+    #[test]
+    fn no_field_is_a_formula() {
+        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\r=1", "＝1"] {
+            assert!(csv(formula).starts_with('\''), "{formula}");
+        }
+        assert_eq!(csv("\u{1b}[31ma\u{7}\u{202e}"), "\\u{1b}[31ma\\u{7}\\u{202e}");
+        for plain in ["", "size=32768;threads=1", "a-b", "no \"huge\" pages"] {
+            assert_eq!(csv(plain), plain);
+        }
+    }
+
+    #[test]
+    fn json_says_the_same_without_steering() {
+        let value = serde_json::json!({ "a\u{9b}": ["\u{202e}\u{7f}\u{e0041}", "内存 \n"], "b": 1.5 });
+        let text = json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(!text.contains(|c: char| c != '\n' && steers(c)), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 
     #[test]

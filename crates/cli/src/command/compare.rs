@@ -91,7 +91,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     let text = (format.render)(&comparison, &output::options(lang, arguments.verbose));
     match &arguments.out {
         Some(path) => store::write(path, &text).map_err(|error| {
-            unwritten(&error, format!("{} cannot be written ({error}); give another file", path.display()))
+            unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")
         })?,
         None => output::print(&text),
     }

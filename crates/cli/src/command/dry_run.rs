@@ -22,7 +22,7 @@ struct Count {
 pub fn show(plan: &Plan, set: &BTreeMap<String, String>, format: &str, lang: Lang) -> Result<Exit> {
     let text = match format {
         "table" => table(plan, lang),
-        "json" => serde_json::to_string_pretty(&value(plan, set))? + "\n",
+        "json" => output::json(&serde_json::to_string_pretty(&value(plan, set))?),
         _ => bail!("a plan cannot be shown as {format}; give --format table or json"),
     };
     output::print(&text);

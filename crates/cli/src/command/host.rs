@@ -38,7 +38,7 @@ pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
     let disturbed = disturbed(&host, &before, &after);
     let report = findings::host::host_report(host, disturbed);
     let text = match arguments.format {
-        Format::Json => serde_json::to_string_pretty(&report)? + "\n",
+        Format::Json => output::json(&serde_json::to_string_pretty(&report)?),
         Format::Table => render::host::host(&report, &output::options(lang, false)),
     };
     output::print(&text);

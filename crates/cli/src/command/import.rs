@@ -8,9 +8,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang, Run};
+use hostmark_report::escape::visible;
 use hostmark_report::import;
 
-use super::lost;
+use super::unsaved;
 use crate::output;
 use crate::store::{self, Place};
 
@@ -55,10 +56,7 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
     };
     run.name.clone_from(&place.name);
     run.findings = hostmark_report::findings(&run);
-    place.save(&store::text_of(&run)).map_err(|error| {
-        let file = place.file.display();
-        lost(format!("the run could not be saved to {file} ({error}); make room, or name another file by --out"))
-    })?;
+    place.save(&store::text_of(&run)).map_err(|error| unsaved(&place.file.display().to_string(), &error))?;
     output::print(&done(&run, &place.file, arguments.out.is_some(), lang));
     Ok(Exit::Fine)
 }
@@ -84,9 +82,8 @@ fn read(format: &str, path: &Path) -> Result<Run> {
 }
 
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
-    let (count, from) = (run.cases.len(), &run.tool.version);
-    let name = if is_named { file.display().to_string() } else { run.name.clone() };
-    let file = file.display();
+    let (count, from, file) = (run.cases.len(), visible(&run.tool.version), visible(&file.display().to_string()));
+    let name = if is_named { file.clone() } else { visible(&run.name) };
     // Beside a run of this machine there is a view for lmbench alone.
     let is_lmbench = run.imported.as_ref().is_some_and(|imported| imported.format == "lmbench");
     let show = if is_lmbench { format!("last {name} --format lmbench") } else { name };

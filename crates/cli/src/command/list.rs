@@ -27,7 +27,7 @@ pub struct ListArguments {
 pub fn list(arguments: &ListArguments, lang: Lang) -> Result<Exit> {
     let probes: Vec<ProbeInfo> = plan::pick(CATALOGUE, &arguments.filters)?.iter().map(|entry| entry.info()).collect();
     let text = match arguments.format {
-        Format::Json => serde_json::to_string_pretty(&probes)? + "\n",
+        Format::Json => output::json(&serde_json::to_string_pretty(&probes)?),
         Format::Table => handbook::contents(&probes, &output::options(lang, false)),
     };
     output::print(&text);

@@ -77,11 +77,29 @@ pub fn lost(sentence: String) -> anyhow::Error {
     EndsWith(Exit::ResourceLost, sentence).into()
 }
 
-/// A file that could not be written: a full disk is a lost resource, anything else is a bad name for a file.
-pub fn unwritten(error: &io::Error, sentence: String) -> anyhow::Error {
-    let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-    let exit = if is_full { Exit::ResourceLost } else { Exit::BadInput };
-    EndsWith(exit, sentence).into()
+/// A file that could not be written: a full disk or a limit is a lost resource, anything else is a bad name for a file, for
+/// which `otherwise` tells what to do.
+pub fn unwritten(error: &io::Error, what: &str, otherwise: &str) -> anyhow::Error {
+    let (exit, remedy) = match remedy(error) {
+        Some(remedy) => (Exit::ResourceLost, remedy),
+        None => (Exit::BadInput, otherwise),
+    };
+    EndsWith(exit, format!("{what} ({error}); {remedy}")).into()
+}
+
+/// A run that was measured or read, and could not be kept.
+pub fn unsaved(file: &str, error: &io::Error) -> anyhow::Error {
+    let remedy = remedy(error).unwrap_or("name another file by --out");
+    lost(format!("the run could not be saved to {file} ({error}); {remedy}"))
+}
+
+/// What to do where there is no more room for a file; none for other errors.
+pub fn remedy(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some("make room, or name another file by --out"),
+        io::ErrorKind::FileTooLarge => Some("raise the limit of file sizes (ulimit -f)"),
+        _ => None,
+    }
 }
 
 /// An error as a sentence that ends with what to do.

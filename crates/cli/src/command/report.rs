@@ -48,7 +48,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     };
     match &arguments.out {
         Some(path) => store::write(path, &text).map_err(|error| {
-            unwritten(&error, format!("{} cannot be written ({error}); give another file", path.display()))
+            unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")
         })?,
         None => output::print(&text),
     }

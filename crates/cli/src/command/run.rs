@@ -22,10 +22,11 @@ use hostmark_model::{
     Exit, HostFacts, Lang, Order, Outcome, PathBytes, Profile, Received, Run, SCHEMA, Settings, Text, Tool,
 };
 use hostmark_probes::CATALOGUE;
+use hostmark_report::escape::visible;
 use hostmark_report::findings;
 
 use super::janitor::Janitor;
-use super::{dry_run, lost, report, resume, unwritten, worker};
+use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten, worker};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -214,14 +215,11 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     }
     if let Some(Err(error)) = saved {
         let file = place.map(|place| place.file.display().to_string()).unwrap_or_default();
-        return Err(lost(format!(
-            "the run could not be saved to {file} ({error}); make room, or name another file by --out"
-        )));
+        return Err(unsaved(&file, &error));
     }
     if let Some(error) = results.journal_lost {
-        return Err(lost(format!(
-            "the journal could not be written to its end ({error}); make room before the next run"
-        )));
+        let remedy = remedy(&error).unwrap_or("name another file by --out");
+        return Err(lost(format!("the journal could not be written to its end ({error}); {remedy}")));
     }
     Ok(exit_of(&run, stop.signal()))
 }
@@ -322,7 +320,7 @@ fn open_journal(
                 "{path} is the journal of a run under way or cut short; remove it, or name another file by --out"
             )
         }
-        _ => unwritten(&error, format!("the journal {path} cannot be written ({error}); name another file by --out")),
+        _ => unwritten(&error, &format!("the journal {path} cannot be written"), "name another file by --out"),
     })
 }
 
@@ -436,8 +434,8 @@ fn save(run: &Run, place: &Place) -> io::Result<()> {
 }
 
 fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
-    let file = place.file.display();
-    let name = if is_kept { "last".to_owned() } else { file.to_string() };
+    let file = visible(&place.file.display().to_string());
+    let name = if is_kept { "last" } else { &file };
     let text = match lang {
         Lang::En => format!(
             "saved as {file}\nmore: hostmark report {name} --verbose    explain: hostmark explain memory.latency\n"

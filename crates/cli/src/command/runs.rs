@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Outcome, Run, Text};
+use hostmark_report::escape::visible;
 use serde_json::{Value, json};
 
 use crate::{output, store};
@@ -43,13 +44,13 @@ enum Kept {
 
 pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let mut files: Vec<(String, PathBuf)> =
-        store::kept().into_iter().map(|path| (name(&path, ".json"), path)).collect();
-    files.extend(store::journals().into_iter().map(|path| (name(&path, store::JOURNAL), path)));
+        store::kept()?.into_iter().map(|path| (name(&path, ".json"), path)).collect();
+    files.extend(store::journals()?.into_iter().map(|path| (name(&path, store::JOURNAL), path)));
     // Names begin with the time: the newest is the last.
     files.sort();
     let kept: Vec<Kept> = files.iter().map(|(name, path)| read(name, path)).collect();
     let text = match arguments.format {
-        Format::Json => serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())? + "\n",
+        Format::Json => output::json(&serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())?),
         Format::Table => table(&kept, lang),
     };
     output::print(&text);
@@ -123,12 +124,11 @@ fn table(kept: &[Kept], lang: Lang) -> String {
     }
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let mut text = String::new();
-    let plain = |text: &str| text.replace(char::is_control, "\u{fffd}");
-    let width = kept.iter().map(|kept| name_of(kept).chars().count()).max().unwrap_or(0);
-    for kept in kept {
-        let name = plain(name_of(kept));
+    let names: Vec<String> = kept.iter().map(|kept| visible(name_of(kept))).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (kept, name) in kept.iter().zip(&names) {
         let rest = match kept {
-            Kept::Unreadable { reason, .. } => format!("! {}", plain(reason)),
+            Kept::Unreadable { reason, .. } => format!("! {}", visible(reason)),
             Kept::Run { run, state, measured, skipped, failed } => {
                 let profile = match &run.imported {
                     Some(_) => word("imported", "导入").to_owned(),
@@ -142,7 +142,7 @@ fn table(kept: &[Kept], lang: Lang) -> String {
                     State::Partial => word("   cut short; --resume goes on", "   未完成；--resume 可继续").into(),
                     State::UnderWay => word("   under way", "   进行中").into(),
                 };
-                plain(&format!(
+                visible(&format!(
                     "{}  {:<16}  {profile:<8}  {measured:>4} {measured_word}  {skipped:>4} {skipped_word}  \
                      {failed:>4} {failed_word}{state}",
                     run.started, run.host.hostname

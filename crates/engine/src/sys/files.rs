@@ -57,7 +57,17 @@ pub fn read_at(file: &OwnedFd, offset: u64, block: &mut [u8]) -> io::Result<()> 
 pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
     let arguments = [file.as_raw_fd() as usize, block.as_ptr() as usize, block.len(), offset as usize, 0, 0];
     // SAFETY: the kernel reads at most `block.len()` bytes of `block`.
-    whole(checked(unsafe { arch::call(libc::SYS_pwrite64, arguments) })?, block.len())
+    let moved = checked(unsafe { arch::call(libc::SYS_pwrite64, arguments) })?;
+    if moved == block.len() { Ok(()) } else { Err(cut_short(file, offset, block, moved)) }
+}
+
+/// Why a write took only `moved` bytes: a full disk and the limit of file sizes are told by the write behind it.
+#[cold]
+fn cut_short(file: &OwnedFd, offset: u64, block: &[u8], moved: usize) -> io::Error {
+    match rustix::io::pwrite(file, &block[moved..], offset + moved as u64) {
+        Err(error) => error.into(),
+        Ok(_) => io::Error::other(format!("{moved} of {} bytes were moved", block.len())),
+    }
 }
 
 fn whole(moved: usize, asked: usize) -> io::Result<()> {

@@ -4,6 +4,7 @@ use hostmark_model::Text;
 
 use super::Comparison;
 use crate::RenderOptions;
+use crate::escape;
 use crate::html;
 use crate::render::comparison::markdown;
 use crate::render::console;
@@ -51,5 +52,5 @@ pub fn format_named(name: &str) -> Option<&'static Format> {
 fn json(comparison: &Comparison, _: &RenderOptions) -> String {
     let text = serde_json::to_string_pretty(comparison);
     // Only a key that is no string could fail, and there is none.
-    text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string()) + "\n"
+    escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
 }

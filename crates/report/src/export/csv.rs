@@ -4,6 +4,7 @@ use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
+use crate::escape::csv as safe;
 
 /// For tables elsewhere.
 pub(super) const FORMAT: Format = Format {
@@ -38,10 +39,9 @@ fn rows(run: &Run, case: &CaseRecord) -> Vec<[String; COLUMNS.len()]> {
     let row = |quantity: &str, numbers: [String; 5], flags: &str, outcome: &str, reason: &str| {
         let [median, low, high, rounds, n] = numbers;
         let unit = unit(run, case, quantity);
-        let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(String::clone);
+        let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(|text| safe(text));
         let [name, host, id, probe, params] = start;
-        let [flags, outcome, reason] = [flags, outcome, reason].map(str::to_owned);
-        let quantity = quantity.to_owned();
+        let [quantity, flags, outcome, reason] = [quantity, flags, outcome, reason].map(safe);
         [name, host, id, probe, params, quantity, unit, median, low, high, rounds, n, flags, outcome, reason]
     };
     let without = |outcome: &str, reason: &str| vec![row(VALUE, Default::default(), "", outcome, reason)];

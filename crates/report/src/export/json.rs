@@ -4,6 +4,7 @@ use hostmark_model::{Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
+use crate::escape;
 
 /// For programs.
 pub(super) const FORMAT: Format = Format {
@@ -14,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
 
 fn render(run: &Run, _: &RenderOptions) -> String {
     match serde_json::to_string_pretty(run) {
-        Ok(pretty) => lists_on_one_line(&pretty),
+        Ok(pretty) => escape::json(&lists_on_one_line(&pretty)),
         // Only a key that is no string could fail, and the model has none: still a document, and never a panic.
         Err(error) => format!("{}\n", serde_json::json!({ "error": error.to_string() })),
     }

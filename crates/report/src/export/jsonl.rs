@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Format, Render};
 use crate::RenderOptions;
+use crate::escape;
 
 /// For pipelines.
 pub(super) const FORMAT: Format = Format {
@@ -47,7 +48,8 @@ struct Line<'a> {
 
 fn render(run: &Run, _: &RenderOptions) -> String {
     // A line has no key but texts, so that there is nothing that could fail.
-    run.cases.iter().map(|case| serde_json::to_string(&line(run, case)).unwrap_or_default() + "\n").collect()
+    let text = |case| escape::json(&serde_json::to_string(&line(run, case)).unwrap_or_default()) + "\n";
+    run.cases.iter().map(text).collect()
 }
 
 fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> Line<'a> {

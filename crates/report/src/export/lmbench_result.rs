@@ -7,6 +7,7 @@ use hostmark_model::{Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
+use crate::escape::steers;
 use crate::lmbench::tables::{
     BANDWIDTH, BASIC, CONTEXT, DOUBLE, FILE_VM, FLOAT, INT64, INTEGER, LOCAL, MEMORY, PROCESSES, REMOTE,
 };
@@ -144,10 +145,10 @@ fn digits(value: f64) -> String {
 fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     let host = &run.host;
     let word = |text: &str| {
-        let word: String = text.chars().map(|c| if c.is_whitespace() || c.is_control() { '-' } else { c }).collect();
+        let word: String = text.chars().map(|c| if c.is_whitespace() || steers(c) { '-' } else { c }).collect();
         if word.is_empty() { "unknown".to_owned() } else { word }
     };
-    let line = |text: &str| text.replace(|c: char| c.is_control() || c == '[' || c == ']', " ");
+    let line = |text: &str| text.replace(|c: char| steers(c) || c == '[' || c == ']', " ");
     let (name, release) = (word(&host.hostname), word(&host.kernel.release));
     let (version, machine) = (line(&host.kernel.version), word(&host.cpu.architecture));
     writeln!(out, "[lmbench3.0 results for Linux {name} {release} {} {machine} GNU/Linux]", version.trim())?;

@@ -150,7 +150,7 @@ fn guess(trial: &Trial) -> Duration {
 fn prepare(directory: &Path) -> Result<()> {
     let shown = directory.display();
     std::fs::create_dir_all(directory)
-        .map_err(|error| unwritten(&error, format!("{shown} cannot be made ({error}); give another directory")))?;
+        .map_err(|error| unwritten(&error, &format!("{shown} cannot be made"), "give another directory"))?;
     if LETTERS.iter().any(|letter| directory.join(format!("{letter}-01.json")).exists()) {
         bail!("{shown} holds runs of an earlier trial; give another directory");
     }
@@ -160,7 +160,7 @@ fn prepare(directory: &Path) -> Result<()> {
 fn keep(directory: &Path, side: usize, pair: u32, text: &str) -> Result<()> {
     let file = directory.join(format!("{}-{:02}.json", LETTERS[side], pair + 1));
     store::write(&file, text)
-        .map_err(|error| unwritten(&error, format!("{} cannot be written ({error}); make room", file.display())))
+        .map_err(|error| unwritten(&error, &format!("{} cannot be written", file.display()), "give another directory"))
 }
 
 /// One run of one command.

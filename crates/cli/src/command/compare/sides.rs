@@ -66,7 +66,7 @@ fn side(name: &str) -> Result<Side> {
 /// The files of one side: one run, several with commas between, a pattern, or a directory of runs.
 fn files(name: &str) -> Result<Vec<PathBuf>> {
     if Path::new(name).is_dir() {
-        let found = matching(Path::new(name), "*.json");
+        let found = matching(Path::new(name), "*.json")?;
         if found.is_empty() {
             bail!("there is no run (*.json) in {name}; give another directory");
         }
@@ -82,7 +82,7 @@ fn files(name: &str) -> Result<Vec<PathBuf>> {
             all.push(store::find(part)?);
             continue;
         }
-        let found = of_pattern(part);
+        let found = of_pattern(part)?;
         if found.is_empty() {
             bail!("no run is called like '{part}'; hostmark runs shows those that are kept");
         }
@@ -92,32 +92,36 @@ fn files(name: &str) -> Result<Vec<PathBuf>> {
 }
 
 /// The runs that a pattern names: files where it says, else runs that are kept.
-fn of_pattern(pattern: &str) -> Vec<PathBuf> {
+fn of_pattern(pattern: &str) -> Result<Vec<PathBuf>> {
     let (folder, name) = match pattern.rsplit_once('/') {
         Some(("", name)) => (PathBuf::from("/"), name),
         Some((folder, name)) => (PathBuf::from(folder), name),
         None => (PathBuf::from("."), pattern),
     };
-    let found = matching(&folder, name);
+    let found = matching(&folder, name)?;
     if !found.is_empty() || pattern.contains('/') {
-        return found;
+        return Ok(found);
     }
-    store::kept()
-        .into_iter()
-        .filter(|path| path.file_stem().is_some_and(|stem| is_like(&stem.to_string_lossy(), name)))
-        .collect()
+    let is_meant = |path: &PathBuf| path.file_stem().is_some_and(|stem| is_like(&stem.to_string_lossy(), name));
+    Ok(store::kept()?.into_iter().filter(is_meant).collect())
 }
 
 /// The files of a directory whose names are like `pattern`, in order.
-fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            bail!("{} cannot be read ({error}); give a directory that may be read", folder.display())
+        }
+        Err(_) => return Ok(Vec::new()),
+        Ok(entries) => entries,
+    };
     let is_wanted = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         is_like(&name, pattern) && !name.starts_with('.') && path.is_file()
     };
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_wanted).collect();
     found.sort();
-    found
+    Ok(found)
 }
 
 /// Whether a name is like a pattern: `*` stands for any characters, `?` for one.
@@ -150,7 +154,7 @@ pub fn history(sides: &[Side]) -> History {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         hosts.iter().any(|host| name.contains(&format!("-{host}-")))
     };
-    for path in store::kept().into_iter().rev().filter(of_hosts).take(MOST_EARLIER) {
+    for path in store::kept().unwrap_or_default().into_iter().rev().filter(of_hosts).take(MOST_EARLIER) {
         if let Ok(run) = store::load(&path) {
             history.add(&run);
         }
