@@ -70,6 +70,21 @@ fn of_runs_without_a_difference_few_cases_are_called_different() {
     }
 }
 
+/// The figures of docs/measuring.md: whoever changes the verdict changes them too.
+#[test]
+fn without_history_runs_that_scatter_as_rounds_do_are_called_different_too_often() {
+    for (rounds, as_rounds, half_more) in [(3, 0.002, 0.032), (5, 0.062, 0.173), (10, 0.062, 0.187)] {
+        for (factor, told) in [(1.0, as_rounds), (1.5, half_more)] {
+            let scatter = Scatter { rounds, round: 0.01, run: 0.01 * factor, skewed: false };
+            let share = called_different(scatter, 40, 0);
+            assert!((share - told).abs() < 0.005, "{rounds} rounds, {factor}: {share}");
+            // Four earlier runs are enough.
+            let with_history = called_different(scatter, PAIRS, 4);
+            assert!(with_history < 0.05, "{rounds} rounds, {factor}, by history: {with_history}");
+        }
+    }
+}
+
 /// Pairs of runs of which the shares are taken.
 const PAIRS: u64 = 10;
 

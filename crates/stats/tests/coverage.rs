@@ -1,7 +1,8 @@
 //! Simulates how often the nominal 95 % interval holds the truth, for two-level data of several shapes.
 //!
 //! The truth is the median of the population of round medians. From ten rounds on the coverage must be 95 ± 2 %,
-//! below ten at least 93 %. Seeds are fixed; the standard error of a coverage is 0.35 % at 4000 repetitions (the
+//! below ten at least 93 %; rounds of two kinds are the exception, whose coverage is far lower and stands in the table of
+//! docs/measuring.md. Seeds are fixed; the standard error of a coverage is 0.35 % at 4000 repetitions (the
 //! bootstrap) and 0.22 % at 10,000 (the t interval). A failure names all figures of its population, and so does a run
 //! with HOSTMARK_SHOW_COVERAGE set.
 
@@ -33,6 +34,15 @@ impl Population {
     }
 
     fn check(&self) {
+        let holds = |rounds: usize, coverage: f64| match rounds {
+            rounds if rounds >= interval::BOOTSTRAP_ROUNDS => (93.0..=97.0).contains(&coverage),
+            _ => coverage >= 93.0,
+        };
+        self.check_that(holds);
+    }
+
+    /// Checks the coverage, in percent, at each number of rounds.
+    fn check_that(&self, holds: impl Fn(usize, f64) -> bool) {
         let mut random = Pcg64Mcg::seed_from_u64(20_261_121);
         let truth = self.truth(&mut random);
         let mut report = Vec::new();
@@ -47,7 +57,7 @@ impl Population {
                 held += usize::from(interval.low <= truth && truth <= interval.high);
             }
             let coverage = 100.0 * held as f64 / repetitions as f64;
-            good &= if bootstrapped { (93.0..=97.0).contains(&coverage) } else { coverage >= 93.0 };
+            good &= holds(round_count, coverage);
             report.push(format!("{round_count} rounds: {coverage:.1} %"));
         }
         assert!(good, "coverage out of bounds: {}", report.join(", "));
@@ -120,4 +130,19 @@ fn very_skewed_rounds() {
 #[test]
 fn one_sample_a_round_and_rounds_that_differ_by_half() {
     Population { effect: |r| (0.5 * normal(r)).exp(), noise: |_| 1.0, samples: 1 }.check();
+}
+
+/// Rounds of two kinds, as where a round meets a neighbour or the pages of a slow node. The median is that of the fast
+/// kind, and no interval over logarithms or drawings of few medians knows how seldom most of a run's rounds are slow.
+#[test]
+fn a_third_of_the_rounds_is_twice_as_slow() {
+    let population = Population {
+        effect: |r| if uniform(r) < 1.0 / 3.0 { 2.0 } else { 1.0 } * (0.01 * normal(r)).exp(),
+        noise: |r| (0.01 * normal(r)).exp(),
+        samples: 20,
+    };
+    // The figures of docs/measuring.md: whoever changes the interval changes them too.
+    let told = [(3, 93.0), (5, 92.7), (9, 68.1), (10, 95.8), (20, 96.0)];
+    population
+        .check_that(|rounds, coverage| told.iter().any(|(n, told)| *n == rounds && (coverage - told).abs() < 1.0));
 }
