@@ -30,6 +30,7 @@ mod run;
 mod sample;
 mod stop;
 mod tails;
+pub mod threads;
 mod together;
 pub mod worker;
 

@@ -11,6 +11,7 @@ use crate::sample::Samples;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
+use crate::threads;
 
 /// A chunk of work between two readings of the clock lasts about this long, ns.
 const CHUNK_NS: f64 = 100_000.0;
@@ -90,13 +91,9 @@ pub(crate) fn measure<W: FnMut(u64)>(
         }
         Ok(log_until(clock, epoch, budget_ns, amount, chunk, &mut body))
     };
-    let logs: Result<Vec<Log>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || work(cpu))).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Log>>| {
-            thread.join().unwrap_or_else(|_| Err(Stop::failed("a worker thread panicked")))
-        };
-        threads.into_iter().map(join).collect()
-    });
+    let work = &work;
+    let logs =
+        std::thread::scope(|scope| threads::join(threads::start(scope, cpus.iter().map(|&cpu| move || work(cpu)))?));
     common_window(&logs?).ok_or_else(|| Stop::failed("the workers had no window in common"))
 }
 

@@ -17,4 +17,5 @@ pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, 
 pub use crate::stop::{Checked, Result, Stop};
 pub use crate::sys;
 pub use crate::sys::memory::{Buffer, Node, Pages};
+pub use crate::threads;
 pub use crate::together::Part;

@@ -97,20 +97,21 @@ fn to_and_fro(case: &mut Case, way: &impl HandOver) -> Result<()> {
     let pages: Vec<Lonely> = (0..PAGES).map(|_| Lonely::default()).collect();
     let (word, state) = (&pages[(case.seed() % PAGES) as usize].0, Lonely::default());
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            if sys::affinity::bind(&[there.0]).is_err() {
-                return state.0.store(LOST, Ordering::Release);
-            }
-            state.0.store(READY, Ordering::Release);
+        let other = || {
+            let bound = threads::bind(there);
+            state.0.store(if bound.is_ok() { READY } else { LOST }, Ordering::Release);
+            bound?;
             let mut turn = 1;
             while state.0.load(Ordering::Relaxed) != END {
                 way.hand_over(word, turn, turn + 1);
                 turn += 2;
             }
-        });
+            Ok(())
+        };
+        let others = threads::start(scope, [other])?;
         while state.0.load(Ordering::Acquire) == STARTING {}
         if state.0.load(Ordering::Acquire) == LOST {
-            return Err(Stop::skipped(format!("CPU {} cannot be had", there.0)));
+            return threads::join(others).map(drop);
         }
         let (mut turn, mut halves) = (0, 0);
         let mut round_trip = || {

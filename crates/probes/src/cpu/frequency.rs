@@ -107,16 +107,16 @@ fn beside_vectors(case: &mut Case) -> Result<()> {
     case.note("isa", widest.name);
     let stop = AtomicBool::new(false);
     let others = case.thread_cpus().split_off(1);
-    std::thread::scope(|scope| {
-        for cpu in &others {
-            scope.spawn(|| {
-                let bound = sys::affinity::bind(&[cpu.0]);
-                while bound.is_ok() && !stop.load(Ordering::Relaxed) {
-                    vectors.run(TURNS / 8);
-                }
-                bound
-            });
+    let load = |cpu: Cpu| {
+        threads::bind(cpu)?;
+        while !stop.load(Ordering::Relaxed) {
+            vectors.run(TURNS / 8);
         }
+        Ok(())
+    };
+    let load = &load;
+    std::thread::scope(|scope| {
+        let loads = threads::start(scope, others.iter().map(|&cpu| move || load(cpu)))?;
         let observed = case.observe_rate(ADDITIONS, |clock| {
             vectors.run(TURNS);
             let start = clock.start();
@@ -124,7 +124,8 @@ fn beside_vectors(case: &mut Case) -> Result<()> {
             Ok(clock.end().since(start))
         });
         stop.store(true, Ordering::Relaxed);
-        observed
+        // A frequency without its load would be the wrong one.
+        threads::join(loads).and(observed)
     })
 }
 

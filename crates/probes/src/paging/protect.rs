@@ -77,15 +77,16 @@ fn measure(case: &mut Case) -> Result<()> {
     let others = cpus.get(1..).unwrap_or_default();
     let (ready, is_over) = (Barrier::new(others.len() + 1), AtomicBool::new(false));
     let load = |cpu: Cpu| {
-        let bound = sys::affinity::bind(&[cpu.0]);
+        let bound = threads::bind(cpu);
         ready.wait();
         while !is_over.load(Ordering::Relaxed) {
             mapping.read_at(&[0]);
         }
         bound
     };
+    let load = &load;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = others.iter().map(|&cpu| scope.spawn(move || load(cpu))).collect();
+        let loads = threads::start(scope, others.iter().map(|&cpu| move || load(cpu)))?;
         ready.wait();
         let measured = case.time(|| {
             mapping.protect(false)?;
@@ -94,10 +95,6 @@ fn measure(case: &mut Case) -> Result<()> {
             std::io::Result::Ok(())
         });
         is_over.store(true, Ordering::Relaxed);
-        for thread in threads {
-            let bound = thread.join().map_err(|_| Stop::failed("a thread panicked"))?;
-            bound.map_err(|error| Stop::skipped(format!("a CPU cannot be had: {error}")))?;
-        }
-        measured
+        threads::join(loads).and(measured)
     })
 }

@@ -1,6 +1,6 @@
 //! Probe sched.ipi: interrupting other CPUs and having their answer, by how many run.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_engine::prelude::*;
 
@@ -72,20 +72,22 @@ fn measure(case: &mut Case) -> Result<()> {
         .map_err(|error| Stop::skipped(format!("membarrier cannot be had: {error}")))?;
     let cpus = case.thread_cpus();
     let others = cpus.get(1..).unwrap_or_default();
-    let (is_over, lost) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (is_over, is_lost) = (&AtomicBool::new(false), &AtomicBool::new(false));
     let beats: Vec<Lonely> = others.iter().map(|_| Lonely::default()).collect();
     std::thread::scope(|scope| {
-        for (cpu, beat) in others.iter().zip(&beats) {
-            let (is_over, lost) = (&is_over, &lost);
-            scope.spawn(move || {
-                if sys::affinity::bind(&[cpu.0]).is_err() {
-                    lost.fetch_add(1, Ordering::Release);
+        let works = others.iter().zip(&beats).map(|(&cpu, beat)| {
+            move || {
+                let bound = threads::bind(cpu);
+                if bound.is_err() {
+                    is_lost.store(true, Ordering::Release);
                 }
                 while !is_over.load(Ordering::Relaxed) {
                     beat.0.fetch_add(1, Ordering::Release);
                 }
-            });
-        }
+                bound
+            }
+        });
+        let others = threads::start(scope, works)?;
         // One that does not run at the moment would not be interrupted, and the call would seem cheap.
         let all_run = || {
             for beat in &beats {
@@ -96,16 +98,17 @@ fn measure(case: &mut Case) -> Result<()> {
             }
         };
         all_run();
-        let measured = match lost.load(Ordering::Acquire) {
-            0 => case.tails(|clock| {
+        let measured = match is_lost.load(Ordering::Acquire) {
+            false => case.tails(|clock| {
                 all_run();
                 let start = clock.start();
                 barrier.everywhere()?;
                 Ok(clock.end().since(start))
             }),
-            lost => Err(Stop::skipped(format!("{lost} of the other CPUs cannot be had"))),
+            // Which one, and why, it says itself.
+            true => Ok(()),
         };
         is_over.store(true, Ordering::Relaxed);
-        measured
+        threads::join(others).and(measured)
     })
 }

@@ -43,10 +43,11 @@ pub(super) fn measure(case: &mut Case) -> Result<()> {
     let words = Words(std::array::from_fn(|_| AtomicU64::new(1)));
     let shared = Shared { words, told: Alone(AtomicU64::new(1)), done: Alone(AtomicU64::new(0)) };
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| add_where_told(&shared, there));
+        let others = threads::start(scope, [|| add_where_told(&shared, there)])?;
         let searched = case.search(|clock| {
-            if other.is_finished() {
-                return Err(Stop::skipped(format!("CPU {} cannot be had", there.0)));
+            if others.iter().any(|other| other.is_finished()) {
+                // Why, it says itself.
+                return Err(Stop::failed("the other thread has ended"));
             }
             let mut curve = Vec::new();
             for bytes in DISTANCES {
@@ -58,19 +59,17 @@ pub(super) fn measure(case: &mut Case) -> Result<()> {
             Ok(first_alone(&curve).map(|bytes| bytes as f64))
         });
         shared.told.0.store(END, Relaxed);
-        searched
+        threads::join(others).and(searched)
     })
 }
 
 /// The other CPU: adds to the word that it is told until it is told the end.
-fn add_where_told(shared: &Shared, cpu: Cpu) {
-    if sys::affinity::bind(&[cpu.0]).is_err() {
-        return;
-    }
+fn add_where_told(shared: &Shared, cpu: Cpu) -> Result<()> {
+    threads::bind(cpu)?;
     let mut done = 0;
     loop {
         let word = shared.told.0.load(Relaxed);
-        let Some(own) = shared.words.0.get(word as usize) else { return };
+        let Some(own) = shared.words.0.get(word as usize) else { return Ok(()) };
         for _ in 0..8 {
             own.fetch_add(1, Relaxed);
         }

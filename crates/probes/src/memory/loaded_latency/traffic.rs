@@ -95,17 +95,13 @@ impl Traffic {
                 }
                 Ok(())
             };
-            let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || work(cpu))).collect();
+            let loads = threads::start(scope, cpus.iter().map(|&cpu| move || work(cpu)))?;
             begun.wait();
             let ends = Ends(over);
             let measured = body(moved);
             drop(ends);
-            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-                thread.join().unwrap_or_else(|_| Err(Stop::failed("a thread panicked")))
-            };
-            let ended: Result<Vec<()>> = threads.into_iter().map(join).collect();
             // A latency without its load would be the wrong one.
-            ended.and(measured)
+            threads::join(loads).and(measured)
         })
     }
 

@@ -1,0 +1,121 @@
+//! Threads of a case: all that were asked for start, or none works.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::case::Cpu;
+use crate::stop::{Result, Stop};
+use crate::sys::affinity;
+
+/// Where threads wait until it is known whether all have started.
+#[derive(Default)]
+struct Gate {
+    are_all_there: Mutex<Option<bool>>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn open(&self, are_all_there: bool) {
+        *self.are_all_there.lock().unwrap_or_else(PoisonError::into_inner) = Some(are_all_there);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> bool {
+        let mut known = self.are_all_there.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *known {
+                Some(are_all_there) => return are_all_there,
+                None => known = self.changed.wait(known).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+/// Starts a thread for each work. Work begins when all threads are there; where the kernel refuses one, none of it is done,
+/// so that no thread waits for a partner that never comes. Skipped then, with the reason.
+pub fn start<'scope, T, W>(
+    scope: &'scope Scope<'scope, '_>,
+    works: impl IntoIterator<Item = W>,
+) -> Result<Vec<ScopedJoinHandle<'scope, Result<T>>>>
+where
+    W: FnOnce() -> Result<T> + Send + 'scope,
+    T: Send + 'scope,
+{
+    let gate = Arc::new(Gate::default());
+    let mut threads = Vec::new();
+    for work in works {
+        let own = Arc::clone(&gate);
+        let started = Builder::new().spawn_scoped(scope, move || match own.wait() {
+            true => work(),
+            false => Err(Stop::failed("another thread could not start")),
+        });
+        match started {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                gate.open(false);
+                return Err(Stop::skipped(format!("cannot start a thread (clone): {error}")));
+            }
+        }
+    }
+    gate.open(true);
+    Ok(threads)
+}
+
+/// Binds the calling thread to one CPU. Skipped where the kernel refuses.
+pub fn bind(cpu: Cpu) -> Result<()> {
+    affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))
+}
+
+/// Waits for threads that were started together: their results, or the first error.
+pub fn join<T>(threads: Vec<ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> {
+    // All are waited for before any error is told.
+    let results: Vec<Result<T>> = threads
+        .into_iter()
+        .map(|thread| thread.join().unwrap_or_else(|_| Err(Stop::failed("a thread panicked"))))
+        .collect();
+    results.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
+    use super::*;
+    use crate::sys::process::in_a_child;
+
+    #[test]
+    fn all_threads_meet_and_give_their_results() {
+        let barrier = Barrier::new(3);
+        let work = |number: u32| {
+            let barrier = &barrier;
+            move || {
+                barrier.wait();
+                if number == 9 { Err(Stop::skipped("nine")) } else { Ok(number) }
+            }
+        };
+        let run = |numbers: [u32; 3]| std::thread::scope(|scope| join(start(scope, numbers.map(work))?));
+        assert_eq!(run([1, 2, 3]), Ok(vec![1, 2, 3]));
+        assert_eq!(run([1, 9, 3]), Err(Stop::skipped("nine")));
+    }
+
+    #[test]
+    fn where_one_thread_cannot_start_none_waits_for_it() {
+        in_a_child(|| {
+            // Room for the stacks of some of the threads, not for all.
+            let limit = crate::sys::process::resident_bytes().unwrap_or(0) + (4 << 30);
+            setrlimit(Resource::As, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+            let barrier = Barrier::new(4096);
+            let work = |_| {
+                let barrier = &barrier;
+                move || Ok(drop(barrier.wait()))
+            };
+            let ended = std::thread::scope(|scope| join(start(scope, (0..4096).map(work))?));
+            match ended {
+                Err(Stop::Skipped(reason)) if reason.starts_with("cannot start a thread (clone): ") => Ok(()),
+                other => Err(std::io::Error::other(format!("{other:?}"))),
+            }
+        });
+    }
+}
