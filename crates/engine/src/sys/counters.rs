@@ -1,9 +1,12 @@
 //! What the kernel counts of the calling thread: switches, faults, time waited for a CPU.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 
 use rustix::fd::OwnedFd;
+
+use super::call::named;
 
 /// A reading of the calling thread's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,23 +21,33 @@ pub struct Reading {
     pub cpu: usize,
 }
 
+impl Reading {
+    /// The next reading. Counters only grow, and readers take differences: one that cannot be read now stays as it was.
+    fn then(self, usage: Option<Reading>, run_delay_ns: Option<u64>, cpu: usize) -> Reading {
+        Reading { run_delay_ns: run_delay_ns.unwrap_or(self.run_delay_ns), cpu, ..usage.unwrap_or(self) }
+    }
+}
+
 /// Reads the counters of the thread that made it.
 #[derive(Debug)]
 pub struct ThreadCounters {
     schedstat: Option<OwnedFd>,
+    last: Cell<Reading>,
 }
 
 impl ThreadCounters {
     /// Counters of the calling thread.
     pub fn open() -> ThreadCounters {
-        ThreadCounters { schedstat: File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from) }
+        let schedstat = File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from);
+        ThreadCounters { schedstat, last: Cell::default() }
     }
 
     /// Reads them: two or three microseconds.
     pub fn read(&self) -> Reading {
-        let usage = thread_usage().unwrap_or_default();
-        let run_delay_ns = self.schedstat.as_ref().and_then(run_delay_ns).unwrap_or(0);
-        Reading { run_delay_ns, cpu: rustix::thread::sched_getcpu(), ..usage }
+        let delay = self.schedstat.as_ref().and_then(run_delay_ns);
+        let cpu = rustix::thread::sched_getcpu();
+        self.last.set(self.last.get().then(thread_usage().ok(), delay, cpu));
+        self.last.get()
     }
 }
 
@@ -53,20 +66,17 @@ pub struct Faults {
     pub major: u64,
 }
 
-/// Page faults of the calling thread so far; none where the kernel does not tell.
-pub fn thread_faults() -> Faults {
-    let usage = raw_usage();
-    usage.map_or_else(
-        |_| Faults::default(),
-        |usage| Faults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 },
-    )
+/// Page faults of the calling thread so far.
+pub fn thread_faults() -> io::Result<Faults> {
+    let usage = raw_usage()?;
+    Ok(Faults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 })
 }
 
 fn raw_usage() -> io::Result<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a rusage that the kernel fills.
     if unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
+        return Err(named("getrusage", io::Error::last_os_error()));
     }
     // SAFETY: zeroed is a valid rusage, and the call filled it.
     Ok(unsafe { usage.assume_init() })
@@ -92,5 +102,14 @@ mod tests {
         let pages = vec![1_u8; 64 << 20];
         std::hint::black_box(&pages);
         assert!(counters.read().faults > before.faults);
+    }
+
+    #[test]
+    fn a_counter_that_cannot_be_read_once_has_not_changed() {
+        let usage = Reading { involuntary_switches: 7, faults: 90, ..Reading::default() };
+        let first = Reading::default().then(Some(usage), Some(1_000), 3);
+        assert_eq!(first, Reading { run_delay_ns: 1_000, cpu: 3, ..usage });
+        assert_eq!(first.then(None, None, 2), Reading { cpu: 2, ..first });
+        assert_eq!(first.then(None, Some(1_500), 3), Reading { run_delay_ns: 1_500, ..first });
     }
 }

@@ -168,9 +168,9 @@ mod tests {
         let (page, pages) = (Pages::Base.bytes(), 100);
         let mapping = Mapping::anonymous(pages * page, Pages::Base).unwrap();
         let faults = || {
-            let before = thread_faults().minor;
+            let before = thread_faults().unwrap().minor;
             mapping.write_every(page, mapping.length());
-            thread_faults().minor - before
+            thread_faults().unwrap().minor - before
         };
         assert_eq!((faults(), faults()), (pages as u64, 0));
         mapping.give_back().unwrap();

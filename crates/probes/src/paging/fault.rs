@@ -111,10 +111,10 @@ fn measure(case: &mut Case) -> Result<()> {
                 if kind == "copy_on_write" {
                     mapping.read_every(page, BASE_BYTES);
                 }
-                Ok(Pass::of(clock, || match kind {
+                Pass::of(clock, || match kind {
                     "file" => mapping.read_every(page, BASE_BYTES),
                     _ => mapping.write_every(page, BASE_BYTES),
-                }))
+                })
             })
         }
     }
@@ -125,7 +125,7 @@ fn anonymous(case: &mut Case, bytes: usize, pages: Pages) -> Result<()> {
     let bytes = bytes.next_multiple_of(pages.bytes());
     passes(case, None, |clock| {
         let mapping = Mapping::anonymous(bytes, pages)?;
-        let pass = Pass::of(clock, || mapping.write_every(pages.bytes(), bytes));
+        let pass = Pass::of(clock, || mapping.write_every(pages.bytes(), bytes))?;
         match pass.faults * pages.bytes() as u64 > 2 * bytes as u64 {
             true => Err(Stop::skipped("the kernel gives no huge pages")),
             false => Ok(pass),

@@ -20,9 +20,9 @@ pub(super) fn major(case: &mut Case) -> Result<()> {
         sys::files::drop_cache(&file)?;
         let mapping = Mapping::file(&file, MAJOR_BYTES, Sharing::Shared, false)?;
         mapping.expect_random()?;
-        let before = thread_faults();
-        let pass = Pass::of(clock, || mapping.read_at(&offsets));
-        match thread_faults().major - before.major {
+        let before = thread_faults()?;
+        let pass = Pass::of(clock, || mapping.read_at(&offsets))?;
+        match thread_faults()?.major - before.major {
             0 => Err(Stop::skipped("the filesystem keeps its pages, though asked to drop them")),
             major => Ok(Pass { faults: major, ..pass }),
         }

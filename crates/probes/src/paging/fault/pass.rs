@@ -39,12 +39,12 @@ pub(super) struct Pass {
 
 impl Pass {
     /// Times `touch`.
-    pub fn of(clock: &Clock, touch: impl FnOnce()) -> Pass {
-        let before = thread_faults();
+    pub fn of(clock: &Clock, touch: impl FnOnce()) -> Result<Pass> {
+        let before = thread_faults()?;
         let start = clock.start();
         touch();
         let took = clock.end().since(start);
-        let after = thread_faults();
-        Pass { took, faults: after.minor + after.major - before.minor - before.major }
+        let after = thread_faults()?;
+        Ok(Pass { took, faults: after.minor + after.major - before.minor - before.major })
     }
 }
