@@ -152,10 +152,12 @@ impl Companion {
     fn part(&mut self) -> Result<()> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
-            _ => {
+            Ok(Some(_)) => {
                 let last = self.next();
                 Err(self.wrong(last))
             }
+            // It may go on for ever, so that what it says is not waited for.
+            Err(error) => Err(Stop::failed(format!("wait4 for a copy on CPU {}: {error}", self.cpu))),
         }
     }
 
@@ -182,8 +184,9 @@ impl Companion {
 
     fn end(&mut self) {
         // One that has ended by itself is still there to be waited for.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if self.child.kill().is_ok() {
+            let _ = self.child.wait();
+        }
     }
 }
 

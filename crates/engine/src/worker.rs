@@ -12,8 +12,9 @@ use crate::company::{self, Company};
 use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, find};
 use crate::sample::Witness;
 use crate::stop::{Result, Stop, panic_text};
+use crate::sys::call::Call;
 use crate::sys::counters::ThreadCounters;
-use crate::sys::{affinity, first_victim, process};
+use crate::sys::{affinity, first_victim, last_words, process};
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
@@ -23,11 +24,17 @@ const ROUND_WARM_UP_NS: f64 = 5e6;
 /// Serves one order; the process should end afterwards, whatever is returned.
 pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<()> {
     let mut line = String::new();
-    input.read_line(&mut line)?;
+    input.read_line(&mut line).call("read")?;
     let order: Order = serde_json::from_str(&line)?;
     if !process::die_with_parent(order.parent) {
-        // Whoever gave the order is gone: nobody would read an answer.
-        return Ok(());
+        return match process::has_parent(order.parent) {
+            true => {
+                let reason = "prctl: the worker cannot ask to die with the run".to_owned();
+                tell(vec![Event::Failed { reason }], output)
+            }
+            // Whoever gave the order is gone: nobody would read an answer.
+            false => Ok(()),
+        };
     }
     // When memory runs out, this process is to be killed and nothing of others. Where the kernel does not take that, as
     // without /proc, it fills no more than it may all the same.
@@ -39,16 +46,37 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
 
 /// Carries the order out, and writes what came of it.
 fn respond(catalogue: Catalogue, order: Order, output: &mut impl Write) -> std::io::Result<()> {
-    let mut events = vec![Event::Hello { protocol: PROTOCOL, pid: std::process::id() }];
-    events.extend(answer(catalogue, order));
-    // Written after timing, at once.
+    answer_for_children();
+    let events = answer(catalogue, order);
+    last_words::answer_self();
+    tell(events, output)
+}
+
+/// Has this worker answer with the last words of a child that has failed, where it waits for that child.
+fn answer_for_children() {
+    const WORDS: &str = "@@";
+    let reason = format!("another process of the case ended: {WORDS}");
+    let lines = lines(&[Event::Failed { reason }]);
+    if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
+        last_words::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
+    }
+}
+
+/// Writes what came of an order: after timing, at once.
+fn tell(events: Vec<Event>, output: &mut impl Write) -> std::io::Result<()> {
+    output.write_all(lines(&events)?.as_bytes())?;
+    output.flush()
+}
+
+/// Events as lines, after the greeting.
+fn lines(events: &[Event]) -> serde_json::Result<String> {
+    let greeting = Event::Hello { protocol: PROTOCOL, pid: std::process::id() };
     let mut text = String::new();
-    for event in &events {
+    for event in std::iter::once(&greeting).chain(events) {
         text += &serde_json::to_string(event)?;
         text.push('\n');
     }
-    output.write_all(text.as_bytes())?;
-    output.flush()
+    Ok(text)
 }
 
 /// Carries the order out on the calling thread, which it binds to the order's CPUs.
@@ -63,9 +91,17 @@ pub fn answer(catalogue: Catalogue, order: Order) -> Vec<Event> {
     }));
     match round {
         Ok(Ok(events)) => events,
-        Ok(Err(Stop::Skipped(reason))) => vec![Event::Skipped { reason }],
-        Ok(Err(Stop::Failed(reason))) => vec![Event::Failed { reason }],
+        Ok(Err(Stop::Skipped(reason))) => vec![Event::Skipped { reason: with_last_words(reason) }],
+        Ok(Err(Stop::Failed(reason))) => vec![Event::Failed { reason: with_last_words(reason) }],
         Err(panic) => vec![Event::Failed { reason: panic_text(&*panic) }],
+    }
+}
+
+/// A reason, and why a process that this one forked has ended: often the cause of it.
+fn with_last_words(reason: String) -> String {
+    match last_words::heard() {
+        Some(words) if !reason.contains(&words) => format!("{reason} (another process of the case ended: {words})"),
+        _ => reason,
     }
 }
 

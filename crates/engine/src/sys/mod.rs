@@ -19,6 +19,7 @@ mod flow;
 pub mod futex;
 pub mod group;
 mod guard;
+pub mod last_words;
 pub mod listener;
 pub mod lookup;
 pub mod mapping;

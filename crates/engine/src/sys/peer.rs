@@ -4,7 +4,7 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 
 use super::child::{Address, Child, ChildId};
-use super::{affinity, process};
+use super::{affinity, last_words, process};
 
 /// A forked child, bound to CPUs of its own. It dies with its parent, and is ended and reaped when dropped.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ impl Peer {
     /// process has several threads: a lock held by one of them would stay locked in the child.
     pub fn spawn(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> io::Result<Peer> {
         process::only_one_thread()?;
+        last_words::prepare()?;
         let parent = std::process::id();
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
@@ -27,9 +28,17 @@ impl Peer {
         }
         // A panic must not unwind into what the parent does.
         let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            process::die_with_parent(parent) && affinity::bind(cpus).is_ok() && work().is_ok()
+            if !process::die_with_parent(parent) {
+                return Err(io::Error::other("prctl: it cannot ask to die with its parent"));
+            }
+            affinity::bind(cpus)?;
+            work()
         }));
-        let status = i32::from(!worked.unwrap_or(false));
+        let worked = worked.unwrap_or_else(|_| Err(io::Error::other("it panicked")));
+        let status = i32::from(worked.is_err());
+        if let Err(error) = worked {
+            last_words::say(&error.to_string());
+        }
         loop {
             // SAFETY: ends the child.
             unsafe { libc::syscall(libc::SYS_exit_group, status) };

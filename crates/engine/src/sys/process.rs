@@ -12,8 +12,12 @@ pub const LEAST_BYTES: u64 = 256 << 10;
 /// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
 /// False means that it is not, and that the process should end.
 pub fn die_with_parent(parent: u32) -> bool {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok()
-        && rustix::process::getppid().is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == parent)
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && has_parent(parent)
+}
+
+/// Whether the parent of this process is `parent`.
+pub fn has_parent(parent: u32) -> bool {
+    rustix::process::getppid().is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == parent)
 }
 
 /// Whether reading the time-stamp counter is forbidden to this process.

@@ -23,6 +23,11 @@ impl<T: Sync> Shared<T> {
     }
 }
 
+// SAFETY: it owns a value that several threads may use, and that may be unmapped by any of them.
+unsafe impl<T: Sync> Send for Shared<T> {}
+// SAFETY: it gives nothing out but shared references to a value that several threads may use.
+unsafe impl<T: Sync> Sync for Shared<T> {}
+
 impl<T: Sync> std::ops::Deref for Shared<T> {
     type Target = T;
 

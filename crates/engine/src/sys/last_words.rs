@@ -1,0 +1,169 @@
+//! What a forked child says of its failure, in memory that it shares with this process: its exit status says too little, and
+//! who waits for it in a futex, for a signal or for a message is woken by nobody.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+use super::call::named;
+use super::shared::Shared;
+
+/// Bytes of a sentence at most; what is longer is cut.
+const MOST_BYTES: usize = 400;
+/// How long this process may take to notice by itself that a child has failed: its own reason may say more.
+const PATIENCE_S: libc::c_uint = 1;
+
+/// The first sentence that any child has said.
+struct Words {
+    /// Whether one is being said.
+    is_taken: AtomicBool,
+    /// Bytes of it, when it is complete.
+    length: AtomicUsize,
+    text: [AtomicU8; MOST_BYTES],
+}
+
+static WORDS: OnceLock<Option<Shared<Words>>> = OnceLock::new();
+/// What this process writes before and after a child's last words when it ends for their sake.
+static ANSWER: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
+/// Whether this process has something of its own to say by now.
+static IS_ANSWERING: AtomicBool = AtomicBool::new(false);
+
+/// Has this process end by itself when a child has failed and nothing came of it within a second: it writes the words
+/// between these texts to standard output. They stand there as they are, and contain neither quotes nor backslashes.
+pub fn answer_with(before: Vec<u8>, after: Vec<u8>) {
+    let _ = ANSWER.set((before, after));
+}
+
+/// From now on this process answers for itself.
+pub fn answer_self() {
+    IS_ANSWERING.store(true, Ordering::Release);
+}
+
+/// Makes room for them, and watches for the end of children; to be called before the first fork. Without memory nothing is
+/// said.
+pub(super) fn prepare() -> io::Result<()> {
+    if WORDS.get().is_some() {
+        return Ok(());
+    }
+    let empty = Words {
+        is_taken: AtomicBool::new(false),
+        length: AtomicUsize::new(0),
+        text: std::array::from_fn(|_| AtomicU8::new(0)),
+    };
+    WORDS.get_or_init(|| Shared::new(empty).ok());
+    if ANSWER.get().is_some() {
+        handle(libc::SIGALRM, end)?;
+        handle(libc::SIGCHLD, look)?;
+    }
+    Ok(())
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
+    // SAFETY: an action of zeros is valid: default action, empty mask, no flags.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: both handlers do nothing but what is safe at any point of the program: they load atomics, and call alarm(2),
+    // write(2) and _exit(2).
+    match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(named("sigaction", io::Error::last_os_error())),
+    }
+}
+
+fn words() -> Option<&'static Words> {
+    WORDS.get()?.as_deref()
+}
+
+/// A child has ended: if it has said why, the time begins in which something must come of it.
+extern "C" fn look(_: libc::c_int) {
+    if words().is_some_and(|words| words.length.load(Ordering::Acquire) > 0) && !IS_ANSWERING.load(Ordering::Acquire) {
+        // SAFETY: no memory is involved; nothing else in this program uses the alarm.
+        unsafe { libc::alarm(PATIENCE_S) };
+    }
+}
+
+/// The time is over.
+extern "C" fn end(_: libc::c_int) {
+    let (Some(words), Some((before, after))) = (words(), ANSWER.get()) else { return };
+    if IS_ANSWERING.load(Ordering::Acquire) {
+        return;
+    }
+    let length = words.length.load(Ordering::Acquire).min(MOST_BYTES);
+    for (start, bytes) in
+        [(before.as_ptr(), before.len()), (words.text.as_ptr().cast(), length), (after.as_ptr(), after.len())]
+    {
+        // SAFETY: so many bytes are there, and nobody writes to them any more.
+        unsafe { libc::write(libc::STDOUT_FILENO, start.cast(), bytes) };
+    }
+    // SAFETY: ends the process; what it has made is removed by who outlives it, as after any other end.
+    unsafe { libc::_exit(0) };
+}
+
+/// Says why this child ends. The first of several failures is the cause of the others.
+pub(super) fn say(why: &str) {
+    let Some(words) = words() else { return };
+    if !words.is_taken.swap(true, Ordering::AcqRel) {
+        let length = why.floor_char_boundary(MOST_BYTES);
+        for (to, from) in words.text.iter().zip(why[..length].bytes()) {
+            let is_plain = !from.is_ascii_control() && from != b'"' && from != b'\\';
+            to.store(if is_plain { from } else { b' ' }, Ordering::Relaxed);
+        }
+        words.length.store(length, Ordering::Release);
+    }
+}
+
+/// What a child of this process has said before it ended, if one has.
+pub fn heard() -> Option<String> {
+    let words = words()?;
+    let length = words.length.load(Ordering::Acquire).min(MOST_BYTES);
+    let bytes: Vec<u8> = words.text[..length].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+    use crate::sys::affinity;
+    use crate::sys::peer::Peer;
+    use crate::sys::process::in_a_child;
+
+    #[test]
+    fn the_first_that_a_child_says_is_heard() {
+        // In a process of its own, as the words are the process'.
+        in_a_child(|| {
+            prepare()?;
+            assert_eq!(heard(), None);
+            for why in [&"pipe2: \"\n€".repeat(100), "write: a consequence"] {
+                in_a_child(|| {
+                    say(why);
+                    Ok(())
+                });
+                let heard = heard().unwrap();
+                assert!(heard.starts_with("pipe2:   €pipe2") && heard.len() > MOST_BYTES - 4, "{heard}");
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn who_waits_for_a_child_that_has_failed_answers_in_its_place() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        in_a_child(|| {
+            // SAFETY: this process has one thread, and its standard output is nobody else's.
+            unsafe { libc::dup2(write.as_raw_fd(), libc::STDOUT_FILENO) };
+            answer_with(b"<".to_vec(), b">".to_vec());
+            let _peer = Peer::spawn(&affinity::allowed()?, || Err(io::Error::other("mq_open: no room")))?;
+            loop {
+                // Nobody unparks it.
+                std::thread::park();
+            }
+        });
+        drop(write);
+        let mut said = [0; 64];
+        let length = rustix::io::read(&read, &mut said).unwrap();
+        assert_eq!(std::str::from_utf8(&said[..length]), Ok("<mq_open: no room>"));
+    }
+}
