@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use hostmark_model::Received;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::group::Group;
 
@@ -19,12 +20,16 @@ const GRACE_TURNS: u32 = 100;
 const GRACE_TURN: Duration = Duration::from_millis(2);
 /// Bytes of a line at most: what has no end by then is no line, and must not fill the memory.
 const LONGEST_LINE: usize = 64 << 20;
+/// Characters of a last word at most.
+const LONGEST_WORD: usize = 200;
 
 /// A worker process and what it has said that nobody has read yet.
 #[derive(Debug)]
 pub struct Worker {
     group: Group,
     unread: Vec<u8>,
+    /// What it writes to standard error: nothing, unless it cannot even begin.
+    errors: Option<OwnedFd>,
     stop: Option<Rc<OwnedFd>>,
 }
 
@@ -32,13 +37,18 @@ impl Worker {
     /// Starts `program` with `arguments`, gives it one line and no more. `stop` becomes readable when the person asks to
     /// stop. The worker is the leader of a process group of its own.
     pub fn spawn(program: &Path, arguments: &[&str], line: &str, stop: Option<Rc<OwnedFd>>) -> io::Result<Worker> {
+        // Who fills the pipe is not kept waiting, and who reads it does not wait either.
+        let (errors, stderr) = match pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) {
+            Ok((errors, stderr)) => (Some(errors), Stdio::from(stderr)),
+            Err(_) => (None, Stdio::null()),
+        };
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut group = Group::spawn(&mut command)?;
         let mut worker = match group.streams().stdin.take() {
             Some(mut stdin) => {
                 let told = stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n"));
-                let worker = Worker { group, unread: Vec::new(), stop };
+                let worker = Worker { group, unread: Vec::new(), errors, stop };
                 // A worker that ended before it had read its order is told of when its end is received.
                 told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
                     .map(|()| worker)
@@ -120,10 +130,24 @@ impl Worker {
                 std::thread::sleep(GRACE_TURN);
             }
         }
-        match self.group.end() {
+        let how = match self.group.end() {
             Ok(status) => describe(status),
             Err(error) => format!("cannot be waited for: {error}"),
+        };
+        match self.last_word() {
+            Some(word) => format!("{how}: {word}"),
+            None => how,
         }
+    }
+
+    /// The last line that it wrote to standard error: that of the loader, or of the language's start, which have no other
+    /// way to say why a program cannot begin.
+    fn last_word(&self) -> Option<String> {
+        let mut text = vec![0; 1 << 16];
+        let length = rustix::io::read(self.errors.as_ref()?, &mut text).ok()?;
+        let text = String::from_utf8_lossy(&text[..length]);
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        Some(line.chars().filter(|character| !character.is_control()).take(LONGEST_WORD).collect())
     }
 
     /// Ends the worker and everything in its group, and waits until it is gone.
@@ -169,6 +193,23 @@ mod tests {
         assert_eq!(worker.receive(SOON), Received::Line("two".into()));
         let Received::Ended(how) = worker.receive(SOON) else { panic!() };
         assert_eq!(how, "ended with status 3 before it was done");
+    }
+
+    #[test]
+    fn the_last_word_of_a_worker_that_could_not_begin_is_in_its_reason() {
+        let script = r"echo first >&2; printf 'cannot load \033[1mlibc\n\n' >&2; exit 127";
+        let mut worker = shell(script, None);
+        let Received::Ended(how) = worker.receive(SOON) else { panic!() };
+        assert_eq!(how, "ended with status 127 before it was done: cannot load [1mlibc");
+    }
+
+    #[test]
+    fn a_worker_that_complains_without_end_is_not_kept_waiting() {
+        let script = "yes no | head -c 1000000 >&2; echo done; kill -9 $$";
+        let mut worker = shell(script, None);
+        assert_eq!(worker.receive(SOON), Received::Line("done".into()));
+        let Received::Ended(how) = worker.receive(SOON) else { panic!() };
+        assert!(how.starts_with("was ended by signal 9: n"), "{how}");
     }
 
     #[test]
