@@ -1,0 +1,135 @@
+//! What a quick run would order of its workers, and where they may put files.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use hostmark_engine::clock;
+use hostmark_engine::plan::{Request, plan};
+use hostmark_engine::{Observer, Setting, Wall, WorkerLink};
+use hostmark_host::Root;
+use hostmark_model::{Event, Order, PROTOCOL, Profile, Received};
+use hostmark_probes::CATALOGUE;
+
+use crate::support::files;
+use crate::traces::names;
+
+/// Time for samples, ns: enough for every probe to take some.
+const BUDGET_NS: u64 = 500_000;
+/// Memory that a case may fill here: what needs more says so, and does what smaller ones do.
+const MEMORY_BYTES: u64 = 96 << 20;
+/// Arrays small enough to be filled at once.
+const SET: &str = "memory.stream:elements=65536";
+
+/// Passes over what is planned, and keeps the orders.
+struct Recorded {
+    lines: Vec<Event>,
+}
+
+impl WorkerLink for Recorded {
+    fn receive(&mut self, _: Duration) -> Received {
+        match self.lines.pop() {
+            Some(event) => Received::Line(serde_json::to_string(&event).unwrap()),
+            None => Received::Ended("has said all".into()),
+        }
+    }
+
+    fn end(&mut self) {}
+}
+
+struct NoTime;
+
+impl Wall for NoTime {
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn round(&mut self, _: &str, _: usize, _: usize, _: Duration) {}
+}
+
+/// Where workers put their files.
+pub struct Places {
+    scratch: tempfile::TempDir,
+    memory: tempfile::TempDir,
+}
+
+/// The name of something of others that lies where scratch directories do.
+const OF_OTHERS: &str = "hostmark-of-others";
+
+impl Places {
+    /// Two directories of their own, with something of others in each.
+    pub fn new() -> Places {
+        let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let places = Places { scratch: tempfile::tempdir().unwrap(), memory };
+        for place in places.all() {
+            fs::create_dir(place.join(OF_OTHERS)).unwrap();
+            fs::write(place.join(OF_OTHERS).join("file"), "theirs").unwrap();
+        }
+        places
+    }
+
+    /// Both: on a disk, where temporary files lie on one, and in memory.
+    pub fn all(&self) -> [&Path; 2] {
+        [self.scratch.path(), self.memory.path()]
+    }
+
+    /// What is there now and should not be, and what is no longer there; it is removed.
+    pub fn left(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for place in self.all() {
+            let theirs = place.join(OF_OTHERS).join("file");
+            if !fs::read(&theirs).is_ok_and(|text| text == b"theirs") {
+                found.push(format!("{} was touched", theirs.display()));
+            }
+            for name in names(place).into_iter().filter(|name| name != OF_OTHERS) {
+                found.push(format!("{name} is left: {:?}", files(&place.join(&name))));
+                let _ = fs::remove_dir_all(place.join(&name));
+            }
+        }
+        found
+    }
+}
+
+/// The orders that a quick run gives for the first round of its cases, of the smallest of each probe that has a size.
+pub fn orders(places: &Places) -> Vec<Order> {
+    let host = hostmark_host::read(&Root::here());
+    let request = Request { filters: vec![], profile: Profile::Quick, seed: 1, set: vec![SET.into()], command: vec![] };
+    let plan = plan(CATALOGUE, &host, request).unwrap();
+    let clock = clock::choose(&host).order;
+    let path = |path: &Path| path.display().to_string();
+    let [scratch, memory_scratch] = places.all().map(path);
+    let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past: vec![] };
+    let mut orders = Vec::new();
+    let mut open = |order: &Order| -> std::io::Result<Box<dyn WorkerLink>> {
+        if !order.case.is_empty() {
+            orders.push(order.clone());
+        }
+        let greeting = Event::Hello { protocol: PROTOCOL, pid: 1 };
+        Ok(Box::new(Recorded { lines: vec![Event::Skipped { reason: "recorded".into() }, greeting] }))
+    };
+    hostmark_engine::run(&setting, &mut open, &NoTime, &mut Nobody, None);
+    let planned = |order: &Order| plan.cases.iter().position(|case| case.id.to_string() == order.case);
+    orders.sort_by_key(|order| planned(order));
+    let size = |order: &Order| -> Option<(String, u64)> {
+        let (probe, axes) = order.case.split_once("@size=")?;
+        let size = axes.split(',').next()?.parse().ok()?;
+        Some((probe.to_owned(), size))
+    };
+    let smallest = |order: &Order| {
+        let own = size(order);
+        own.is_none_or(|(probe, own)| {
+            let others = orders.iter().filter_map(size).filter(|(other, _)| *other == probe);
+            others.map(|(_, other)| other).min() == Some(own)
+        })
+    };
+    orders.iter().filter(|order| smallest(order)).cloned().map(shortened).collect()
+}
+
+fn shortened(order: Order) -> Order {
+    let memory_bytes = order.memory_bytes.min(MEMORY_BYTES);
+    Order { parent: std::process::id(), budget_ns: BUDGET_NS, memory_bytes, ..order }
+}
