@@ -11,7 +11,8 @@ use hostmark_stats::interval::{self, Method};
 use hostmark_stats::order as stats;
 
 use crate::gate;
-use crate::probe::{Entry, Quantity};
+use crate::probe::{Entry, Limit, Quantity};
+use crate::vote;
 
 /// Groups whose disturbed samples leave the estimate: their values are the hardware's.
 const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
@@ -99,15 +100,21 @@ pub fn outcome(entry: &Entry, id: &CaseId, rounds: &[RoundResult], planned: u32,
         Event::Skipped { reason } => Some(Outcome::Skipped { reason: reason.clone() }),
         _ => None,
     });
+    let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
+    let is_voted = entry.probe.limit == Limit::Voted;
+    // A round that found no step abstains, as long as others have votes.
+    let skipped = skipped.filter(|_| !is_voted || measured.is_empty());
     // What went wrong is not hidden behind what could not be had, nor behind a value.
     if let Some(outcome) = failed.or(skipped) {
         return outcome;
     }
-    let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
     if measured.is_empty() {
         return Outcome::Failed { reason: "no round gave a finite value".into() };
     }
     let mut result = combine(entry, id, &measured, seed);
+    if is_voted && let Err(reason) = vote::elect(&mut result, rounds.len()) {
+        return Outcome::Skipped { reason };
+    }
     if !is_finite(&result) {
         return Outcome::Failed { reason: "the rounds came to no finite value".into() };
     }
@@ -260,6 +267,7 @@ pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better, s
         best_round: best_round.unwrap_or(0.0),
         n: all.len() as u64,
         rounds: medians.len() as u32,
+        agreement: None,
     }
 }
 

@@ -37,7 +37,7 @@ pub fn check(probe: &Probe, params: &Params, estimate: &Estimate, core_hz: Optio
                 ));
             }
         }
-        Limit::None => {}
+        Limit::None | Limit::Voted => {}
     }
     Vec::new()
 }

@@ -32,6 +32,7 @@ mod stop;
 mod tails;
 pub mod threads;
 mod together;
+mod vote;
 pub mod worker;
 
 pub use budget::largest_buffer;

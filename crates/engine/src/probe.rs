@@ -213,6 +213,9 @@ pub enum Limit {
     BytesPerCycle,
     /// A latency does not fall as this axis grows.
     Rising(&'static str),
+    /// A discrete quantity: rounds vote on it, and without a majority there is no value. The probe yields only numbers that
+    /// hardware has.
+    Voted,
 }
 
 /// What a probe needs of its host; an unmet need is Skipped with the reason.

@@ -51,6 +51,10 @@ pub struct Estimate {
     pub n: u64,
     /// Rounds used.
     pub rounds: u32,
+    /// Of a discrete quantity, which rounds vote on: the share of them that agree on `median`. It has no interval. Absent of
+    /// all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<f64>,
 }
 
 impl Estimate {

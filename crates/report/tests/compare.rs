@@ -394,3 +394,26 @@ fn values_that_never_vary_differ_by_more_than_the_clocks_calibration() {
     assert_eq!(verdict(0.8, 0.8 * 1.000_1), Verdict::NoDifference);
     assert_eq!(verdict(0.8, 0.81), Verdict::Slower);
 }
+
+#[test]
+fn numbers_that_rounds_voted_on_are_the_same_or_another() {
+    let line = |values: &[f64], value: f64| {
+        with(rounds("memory.line@sharers=1", values), |measured| {
+            measured.estimate.median = value;
+            (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
+            measured.estimate.agreement = Some(0.75);
+        })
+    };
+    let [usual, split] = [[64.0; 4], [64.0, 64.0, 64.0, 512.0]];
+    let same = one_case(line(&usual, 64.0), line(&split, 64.0));
+    assert_eq!((same.verdict, same.reason), (Verdict::NoDifference, None));
+    let other = one_case(line(&split, 64.0), line(&[128.0; 2], 128.0));
+    assert_eq!((other.verdict, other.reason), (Verdict::Changed, None));
+    // Of several runs the value is one that a run has.
+    let runs = |values: [f64; 4]| -> Vec<Run> {
+        let made = values.into_iter().enumerate();
+        made.map(|(index, value)| run(&format!("r{index}"), vec![line(&[value; 3], value)])).collect()
+    };
+    let pooled = compared(&runs([64.0, 64.0, 128.0, 128.0]), &runs([64.0; 4]));
+    assert_eq!(pooled.new[0].cases[0].base.as_ref().map(|value| value.median), Some(64.0));
+}

@@ -81,23 +81,29 @@ fn a_cache_that_is_proven_to_be_of_another_size_is_a_finding_and_one_between_two
 }
 
 #[test]
-fn lines_and_ways_that_measure_otherwise_are_findings_unless_the_interval_holds_what_is_reported() {
+fn lines_and_ways_that_measure_otherwise_are_findings_where_the_rounds_agree() {
     let mut run = synthetic::plausible();
     let reported = run.host.caches.iter_mut().find(|cache| cache.level == 1).unwrap();
     (reported.line_bytes, reported.ways) = (Some(64), Some(8));
-    let with = |line: f64, ways: f64, spread: f64| {
+    let voted = |value: f64, agreement| {
+        let estimate = synthetic::estimate(value, 0.0);
+        Also { estimate: hostmark_model::Estimate { ci_low: None, ci_high: None, agreement, ..estimate } }
+    };
+    let with = |line: f64, ways: f64, agreement: Option<f64>| {
         let mut run = run.clone();
         change(&mut run, "memory.hierarchy@level=l1d", |measured| {
-            measured.also.insert("line".into(), Also { estimate: synthetic::estimate(line, 0.0) });
-            measured.also.insert("ways".into(), Also { estimate: synthetic::estimate(ways, spread) });
+            measured.also.insert("line".into(), voted(line, agreement));
+            measured.also.insert("ways".into(), voted(ways, agreement));
         });
         let all = findings(&run).into_iter().filter(|finding| finding.id == "memory.cache_structure_differs");
         all.map(|finding| finding.text.en).collect::<Vec<String>>()
     };
-    assert_eq!(with(64.0, 8.0, 0.0), Vec::<String>::new());
-    assert_eq!(with(64.0, 7.0, 0.2), Vec::<String>::new());
-    assert_eq!(with(64.0, 6.0, 0.0), ["L1d is reported with 8 ways, but 6 lines fill a set."]);
-    assert!(with(128.0, 8.0, 0.0)[0].contains("units of 128 bytes"));
+    assert_eq!(with(64.0, 8.0, Some(1.0)), Vec::<String>::new());
+    // Two of three rounds, or a value from before rounds voted.
+    assert_eq!(with(256.0, 6.0, Some(0.66)), Vec::<String>::new());
+    assert_eq!(with(256.0, 6.0, None), Vec::<String>::new());
+    assert_eq!(with(64.0, 6.0, Some(1.0)), ["L1d is reported with 8 ways, but 6 lines fill a set."]);
+    assert!(with(128.0, 8.0, Some(1.0))[0].contains("units of 128 bytes"));
 }
 
 #[test]

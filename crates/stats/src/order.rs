@@ -119,6 +119,20 @@ fn midpoint(low: f64, high: f64) -> f64 {
     if low == high { low } else { 0.5 * low + 0.5 * high }
 }
 
+/// The value that occurs most often; none where there is none, or where two values do so equally often.
+pub fn mode(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mut counts: Vec<(usize, f64)> =
+        sorted.chunk_by(|one, other| one == other).map(|run| (run.len(), run[0])).collect();
+    counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    match counts.as_slice() {
+        [] => None,
+        [first, second, ..] if first.0 == second.0 => None,
+        [first, ..] => Some(first.1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,7 @@ const WALKS: usize = 6;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Ways of the L1 data cache", zh: "一级数据缓存的路数" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Count,
     better: Better::Higher,
     also: &[],
@@ -29,9 +29,11 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "A chain of dependent loads goes round 2, 3, 4 … lines that lie one stride apart, in random order. Where the \
                  stride is a multiple of the size of a way, all of them compete for one set, and loads become slower as soon as \
-                 there are more lines than ways. The stride is doubled from 4 KiB until twice as far gives the same number.",
+                 there are more lines than ways. The stride is doubled from 4 KiB until twice as far gives the same number. Rounds vote: the \
+                 value is the number that most of them find, among those that an L1d is built with (a power of two, or three \
+                 times one).",
             zh: "相关加载链以随机顺序循环访问 2、3、4…… 个相隔固定步长的缓存行。当步长是一路大小的整数倍时，这些行争用同一组，行数一旦超过\
-                 路数，加载就变慢。步长从 4 KiB 起加倍，直到再加倍也得到同一数目。",
+                 路数，加载就变慢。步长从 4 KiB 起加倍，直到再加倍也得到同一数目。各轮投票：取多数轮得到的数目，且只认可 L1d 实际会有的路数（2 的幂，或其三倍）。",
         },
         why: Text {
             en: "Data a power of two apart (columns of a matrix, buffers at page boundaries, per-thread stacks) shares sets: with 8 \
@@ -62,7 +64,7 @@ pub static PROBE: Probe = Probe {
     differs: None,
     axes: &[],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::Voted,
     blocking: false,
     needs: &[],
     replaces: &[],
@@ -80,8 +82,14 @@ fn measure(case: &mut Case) -> Result<()> {
             let offsets: Vec<usize> = shuffled(lines, seed).into_iter().map(|line| line * stride).collect();
             fastest_ns(clock, buffer.bytes_mut(), &offsets, LOADS, WALKS)
         };
-        Ok(ways(&mut time)?.map(|ways| ways as f64))
+        Ok(ways(&mut time)?.filter(|&ways| is_built(ways)).map(|ways| ways as f64))
     })
+}
+
+/// Whether an L1d of so many ways is built: a power of two or three times one, since its ways are as large as powers of two and
+/// its size is such a number. Whoever shares the cache takes ways away, and leaves 11 or 10 of 12.
+fn is_built(ways: usize) -> bool {
+    ways.is_power_of_two() || (ways.is_multiple_of(3) && (ways / 3).is_power_of_two())
 }
 
 /// The ways that the times of so many lines at such a stride show.

@@ -27,6 +27,12 @@ fn one_slow_time_is_no_step() {
 }
 
 #[test]
+fn a_number_of_ways_that_no_cache_has_is_none() {
+    let built: Vec<usize> = (1..=32).filter(|&ways| is_built(ways)).collect();
+    assert_eq!(built, [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]);
+}
+
+#[test]
 fn without_a_step_there_are_no_ways() {
     assert_eq!(ways(&mut |_, _| Ok(1.3)), Ok(None));
     // A step that moves with every stride is no set's.

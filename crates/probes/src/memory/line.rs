@@ -25,7 +25,7 @@ const WALKS: usize = 6;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Cache line", zh: "缓存行大小" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Bytes,
     better: Better::Neither,
     also: &[],
@@ -34,10 +34,11 @@ pub static PROBE: Probe = Probe {
             en: "sharers=1: a chain of dependent loads through a buffer that misses L1d and hits L2 visits pairs of words, the \
                  upper before the lower, 8 to 512 bytes apart. Within a line the second load hits; the value is the first \
                  distance at which it misses as well. sharers=2: two CPUs each add atomically to a word of their own; the \
-                 value is the first distance at which they no longer slow each other down (false sharing).",
+                 value is the first distance at which they no longer slow each other down (false sharing). Rounds vote: the value is the \
+                 number that most of them find.",
             zh: "sharers=1：相关加载链在一个 L1d 装不下、L2 装得下的缓冲区里成对访问相距 8 到 512 字节的两个字，先高后低。两字同在一行时\
                  第二次加载命中；数值是第二次也未命中的最小距离。sharers=2：两个 CPU 各自对自己的字做原子加；数值是二者不再互相拖慢\
-                 （伪共享消失）的最小距离。",
+                 （伪共享消失）的最小距离。各轮投票，取多数轮得到的数目。",
         },
         why: Text {
             en: "A line is what one miss brings in and what CPUs pass to each other. Fields that are used together belong into \
@@ -76,7 +77,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[Axis::threads("sharers", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] })],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::Voted,
     blocking: false,
     needs: &[],
     replaces: &["line"],

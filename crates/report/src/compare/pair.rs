@@ -3,7 +3,7 @@
 use hostmark_model::{Better, FlagKind, Run, Text};
 use hostmark_stats::compare::{benjamini_hochberg, welch};
 
-use super::side::{Found, Records, ids, named, round_medians, run_value, value};
+use super::side::{Found, Records, ids, is_voted, named, round_medians, run_value, value};
 use super::{
     Against, CaseComparison, Counts, Effect, History, Level, Pool, Test, Value, Verdict, differs, reason, verdict,
 };
@@ -61,15 +61,23 @@ fn paired(first: &Found, old: &[Found], new: &[Found]) -> CaseComparison {
     let (old_value, new_value) = (value(old), value(new));
     let level = level(&old_value, &new_value);
     let mut effect = None;
+    let mut verdict = Verdict::NotComparable;
     let meaning = reason::of_meaning(old, new);
     let why = match meaning {
         Some(why) => Some(why),
         None => {
             effect = untested(&old_value, &new_value);
-            reason::of_values(old, new, level).or_else(|| {
-                effect = tested(old, new, level);
-                None
-            })
+            if let Some(voted) = voted(old, new, &effect) {
+                // What forbids a verdict does so here too; that there are few rounds, or that it is derived, does not.
+                let why = reason::of_values(old, new, Level::Run);
+                verdict = if why.is_none() { voted } else { verdict };
+                why
+            } else {
+                reason::of_values(old, new, level).or_else(|| {
+                    effect = tested(old, new, level);
+                    None
+                })
+            }
         }
     };
     let probe = old.iter().chain(new).find_map(|found| found.probe);
@@ -85,9 +93,17 @@ fn paired(first: &Found, old: &[Found], new: &[Found]) -> CaseComparison {
         base: old_value,
         new: new_value,
         effect,
-        verdict: Verdict::NotComparable,
+        verdict,
         reason: why,
     }
+}
+
+/// The verdict on a discrete quantity that rounds of both sides voted on: it is the same or another, and there is no test.
+fn voted(old: &[Found], new: &[Found], effect: &Option<Effect>) -> Option<Verdict> {
+    let all_voted = |side: &[Found]| side.iter().filter_map(Found::measured).all(is_voted);
+    let ratio = effect.as_ref()?.ratio;
+    let verdict = if ratio == 1.0 { Verdict::NoDifference } else { Verdict::Changed };
+    (all_voted(old) && all_voted(new)).then_some(verdict)
 }
 
 /// Runs are the observations where both sides have several; otherwise rounds are.

@@ -87,6 +87,11 @@ pub(super) fn round_medians(measured: &Measured) -> Vec<f64> {
     measured.rounds.iter().map(|round| round.median).collect()
 }
 
+/// Whether rounds voted on the value.
+pub(super) fn is_voted(measured: &Measured) -> bool {
+    measured.estimate.agreement.is_some()
+}
+
 /// Whether the value is one that physics forbids.
 pub(super) fn is_implausible(measured: &Measured) -> bool {
     measured.flags.iter().any(|flag| flag.kind == FlagKind::Implausible)
@@ -96,9 +101,12 @@ pub(super) fn is_implausible(measured: &Measured) -> bool {
 pub(super) fn value(found: &[Found]) -> Option<Value> {
     let measured: Vec<&Measured> = found.iter().filter_map(Found::measured).collect();
     let values: Vec<f64> = measured.iter().map(|measured| run_value(measured)).collect();
-    let median = order::median(&values)?;
+    // Of numbers that were voted on a median may be one that nothing has.
+    let is_voted = measured.iter().all(|measured| is_voted(measured));
+    let median = if is_voted { order::mode(&values).or(values.first().copied()) } else { order::median(&values) }?;
     let (ci_low, ci_high) = match measured.as_slice() {
         [one] => (one.estimate.ci_low, one.estimate.ci_high),
+        _ if is_voted => (None, None),
         _ => interval::log_t(&values, 0.0).map_or((None, None), |over| (Some(over.low), Some(over.high))),
     };
     Some(Value {

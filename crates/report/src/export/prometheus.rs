@@ -126,7 +126,7 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
         }
     }
     for (quantity, unit, title, estimate) in all {
-        let Estimate { median, ci_low, ci_high, .. } = *estimate;
+        let Estimate { median, ci_low, ci_high, agreement, .. } = *estimate;
         let (suffix, scale) = base(unit);
         let mut add = |part: &str, of: &str, value: f64| {
             let name = name(&format!("hostmark_{}{quantity}{part}{suffix}", case.probe));
@@ -136,6 +136,10 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
         if let (Some(low), Some(high)) = (ci_low, ci_high) {
             add("_interval_low", ", lower end of the 95 % interval", low);
             add("_interval_high", ", upper end of the 95 % interval", high);
+        }
+        if let Some(share) = agreement {
+            let name = name(&format!("hostmark_{}{quantity}_agreement_ratio", case.probe));
+            families.add(&name, &format!("{title}, share of rounds that agree on it."), &labels, share);
         }
     }
 }

@@ -53,9 +53,11 @@ fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> 
     })
 }
 
-/// Whether the interval excludes what is reported; a value without one is taken at its word.
+/// The share of rounds that must agree before the host is contradicted: a neighbour disturbs some of them.
+const SURE: f64 = 0.75;
+
+/// Whether the rounds agree on another value. A value that was not voted on proves nothing: a median of rounds may be one that
+/// no cache has.
 fn differs(measured: &Estimate, reported: f64) -> bool {
-    let low = measured.ci_low.unwrap_or(measured.median);
-    let high = measured.ci_high.unwrap_or(measured.median);
-    reported > 0.0 && !(low..=high).contains(&reported)
+    reported > 0.0 && measured.median != reported && measured.agreement.is_some_and(|share| share >= SURE)
 }

@@ -1,6 +1,6 @@
 //! How sure a value is: its interval as ± or as low … high.
 
-use hostmark_model::{Estimate, Profile, Unit};
+use hostmark_model::{Estimate, Lang, Profile, Unit};
 
 use super::scale::{in_scale, scale_for, with_digits};
 use super::{DIGITS, number};
@@ -49,6 +49,16 @@ pub fn low_high(estimate: &Estimate, unit: Unit) -> Option<String> {
     Some(format!("{from} … {to}"))
 }
 
+/// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.
+pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
+    let share = estimate.agreement?;
+    // Rounds that abstained are in the share alone.
+    Some(match lang {
+        Lang::En => format!("{} of rounds agree", percent(share)),
+        Lang::Zh => format!("{} 的轮次一致", percent(share)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +79,7 @@ mod tests {
             best_round: median,
             n: 120,
             rounds: 3,
+            agreement: None,
         }
     }
 

@@ -6,7 +6,7 @@ use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Estimate, Lang, Params, Pro
 
 use super::bilingual::{COMMA, Words, each, joined, same};
 use crate::RenderOptions;
-use crate::format::{low_high, percent, value};
+use crate::format::{agreement, low_high, percent, value};
 use crate::render::console::view::View;
 use crate::render::console::words;
 
@@ -232,7 +232,11 @@ impl<'a> Case<'a> {
 pub(super) fn told(estimate: &Estimate, unit: Unit) -> Words {
     each(|lang| {
         let shown = value(estimate.median, unit, lang);
-        low_high(estimate, unit).map_or_else(|| shown.clone(), |interval| format!("{shown} [95 %: {interval}]"))
+        match (low_high(estimate, unit), agreement(estimate, lang)) {
+            (Some(interval), _) => format!("{shown} [95 %: {interval}]"),
+            (None, Some(agreement)) => format!("{shown} [{agreement}]"),
+            (None, None) => shown,
+        }
     })
 }
 

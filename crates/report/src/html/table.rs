@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::bilingual::{COMMA, Words, each, fixed, joined, same};
 use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
-use crate::format::{DISTURBED_SHARE, low_high, number, rounds_and_samples, value};
+use crate::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, value};
 use crate::render::console::words;
 
 /// What the page says of a probe.
@@ -175,7 +175,11 @@ fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
     let none = fixed(words::NO_INTERVAL);
     Cells {
         value: each(|lang| value(estimate.median, unit, lang)),
-        interval: low_high(estimate, unit).map_or(none, same),
+        interval: match (low_high(estimate, unit), estimate.agreement) {
+            (Some(interval), _) => same(interval),
+            (None, Some(_)) => each(|lang| agreement(estimate, lang).unwrap_or_default()),
+            (None, None) => none,
+        },
         half: plus_minus(estimate),
         samples: rounds_and_samples(estimate),
         disturbed: if tainted > 0 { format!("{tainted}/{taken}") } else { String::new() },

@@ -260,6 +260,7 @@ fn of(values: &[f64]) -> Option<Estimate> {
         best_round: median,
         n: values.len() as u64,
         rounds: 1,
+        agreement: None,
     })
 }
 

@@ -3,7 +3,7 @@
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, Params, Run, Text, Unit};
 
 use super::{Column, Point, Source};
-use crate::format::{number, value};
+use crate::format::{agreement, number, value};
 use crate::levels::{HIERARCHY, LEVELS, bracket_text};
 
 /// What stands in a cell.
@@ -138,6 +138,15 @@ fn median(measured: &Measured, point: Point) -> f64 {
 
 /// What a reader must know before the number is believed.
 fn remark(measured: &Measured) -> Option<Text<String>> {
+    let split = || {
+        let estimate =
+            Some(&measured.estimate).filter(|estimate| estimate.agreement.is_some_and(|share| share < 1.0))?;
+        Some(Text { en: agreement(estimate, Lang::En)?, zh: agreement(estimate, Lang::Zh)? })
+    };
+    flagged(measured).or_else(split)
+}
+
+fn flagged(measured: &Measured) -> Option<Text<String>> {
     let flag =
         measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Implausible | FlagKind::UnderResolution))?;
     let what: Text = match flag.kind {

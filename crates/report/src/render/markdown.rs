@@ -8,7 +8,7 @@ use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, 
 use super::RenderOptions;
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
-use crate::format::{low_high, rounds_and_samples, value};
+use crate::format::{agreement, low_high, rounds_and_samples, value};
 
 const CASE: Text = Text { en: "case", zh: "用例" };
 const MEDIAN: Text = Text { en: "median", zh: "中位数" };
@@ -127,7 +127,8 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
         }
     };
     let (unit, estimate) = (probe.map_or(Unit::Ratio, |probe| probe.unit), &measured.estimate);
-    let interval = low_high(estimate, unit).unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
+    let interval = low_high(estimate, unit).or_else(|| agreement(estimate, lang));
+    let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
     let mut remarks: Vec<String> = Vec::new();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if let Some(known) = measured.also.get(&also.name) {

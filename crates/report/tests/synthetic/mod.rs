@@ -22,6 +22,7 @@ pub fn estimate(median: f64, spread: f64) -> Estimate {
         best_round: median,
         n: 120,
         rounds: 3,
+        agreement: None,
     }
 }
 

@@ -13,6 +13,10 @@ const TIMES_ON_STEP: usize = 6;
 /// time. So many for few pages, and for many.
 const TIMES_AGAIN: (usize, usize) = (24, 6);
 const FEW_PAGES: usize = 512;
+/// Entries of TLBs are a power of two times one of these: 64, 96, 160, 72.
+const ODD_PARTS: [f64; 4] = [1.0, 3.0, 5.0, 9.0];
+/// How far the number found may be from such a number. Two of them are 11 % apart at least.
+const NEAR: f64 = 0.04;
 /// The step is followed from here to here, as parts of its height.
 const FOOT: f64 = 0.2;
 const MIDDLE: f64 = 0.5;
@@ -76,6 +80,15 @@ pub fn reach(curve: &Curve, time: &mut impl FnMut(usize, usize) -> Result<(f64, 
     let (foot, middle) = (crossing(FOOT)?, crossing(MIDDLE)?);
     let pages = foot - (middle - foot).max(0.0) * FOOT / (MIDDLE - FOOT);
     Ok((pages >= 1.0).then(|| Reach { pages: pages.round(), miss_ns: high }))
+}
+
+/// The number of entries of a TLB that is built, nearest to the number of pages found; none where that is not near: the step was
+/// disturbed, or part of the entries serves others.
+pub fn built(pages: f64) -> Option<f64> {
+    let sizes = (0..13).flat_map(|power| ODD_PARTS.map(|part| part * f64::from(1 << power)));
+    sizes
+        .min_by(|one, other| (one - pages).abs().total_cmp(&(other - pages).abs()))
+        .filter(|size| (size / pages - 1.0).abs() <= NEAR)
 }
 
 /// What translation adds to a load, ns.

@@ -44,3 +44,14 @@ fn without_a_step_there_is_no_reach() {
     assert_eq!(reach(&Curve { level: 1, most: 512 }, &mut |_, _| Ok((1.3, 1.3))), Ok(None));
     assert_eq!(reach(&Curve { level: 2, most: 512 }, &mut machine((16, 4), (1, 100_000))), Ok(None));
 }
+
+#[test]
+fn a_reach_is_the_number_of_entries_that_a_tlb_has_or_none() {
+    for (pages, entries) in [(95.0, 96.0), (97.0, 96.0), (64.0, 64.0), (73.0, 72.0), (1510.0, 1536.0), (2101.0, 2048.0)]
+    {
+        assert_eq!(built(pages), Some(entries), "{pages}");
+    }
+    for pages in [89.0, 110.0, 1700.0, 0.0] {
+        assert_eq!(built(pages), None, "{pages}");
+    }
+}

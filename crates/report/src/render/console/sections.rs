@@ -10,7 +10,7 @@ use super::remarks::{quantities, reason_rows, remarks};
 use super::sweep::{Series, Sweep, cells, lines_along, points};
 use super::view::{Shown, View};
 use super::words;
-use crate::format::{low_high, rounds_and_samples, value};
+use crate::format::{agreement, low_high, rounds_and_samples, value};
 
 /// Points of a numeric axis from which a line across is easier to read than rows.
 const NUMERIC_POINTS: usize = 4;
@@ -92,7 +92,8 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
     } else {
         format!("  {}", view.points_label(probe, &off))
     };
-    let interval = low_high(estimate, unit).unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
+    let interval = low_high(estimate, unit).or_else(|| agreement(estimate, view.lang));
+    let interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
     let mut notes = quantities(view, case, measured);
     notes.extend(remarks(view, case, measured));
     let cells = vec![

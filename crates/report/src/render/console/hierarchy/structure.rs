@@ -2,7 +2,7 @@
 
 use hostmark_model::{Estimate, Lang, Unit};
 
-use crate::format::value;
+use crate::format::{agreement, value};
 use crate::levels::{LEVELS, Level};
 use crate::render::console::page::{Page, Piece};
 use crate::render::console::view::View;
@@ -16,12 +16,22 @@ pub(super) fn write(view: &View, page: &mut Page) {
     }
 }
 
+/// A number that rounds voted on, with their share where some disagree.
+fn counted(view: &View, estimate: &Estimate, unit: Unit) -> String {
+    let shown = value(estimate.median, unit, view.lang);
+    let is_split = estimate.agreement.is_some_and(|share| share < 1.0);
+    match agreement(estimate, view.lang).filter(|_| is_split) {
+        Some(share) => format!("{shown} [{share}]"),
+        None => shown,
+    }
+}
+
 fn facts(view: &View) -> Vec<String> {
     let of = |level: &Level, name: &str| level.also(view.run, name);
     let mut facts = Vec::new();
     for level in LEVELS {
         let Some(reach) = of(level, "tlb") else { continue };
-        let pages = value(reach.median, Unit::Count, view.lang);
+        let pages = counted(view, reach, Unit::Count);
         let miss = of(level, "tlb_miss").map(|miss| value(miss.median, Unit::Nanoseconds, view.lang));
         let name = level.name;
         facts.push(match (view.lang, miss) {
@@ -32,11 +42,11 @@ fn facts(view: &View) -> Vec<String> {
         });
     }
     for level in LEVELS {
-        let line = of(level, "line").map(|line| value(line.median, Unit::Bytes, view.lang));
+        let line = of(level, "line").map(|line| counted(view, line, Unit::Bytes));
         facts.extend(line.map(|line| format!("{} {line}", view.say(words::CACHE_LINE))));
         let ways = |ways: &Estimate| match view.lang {
-            Lang::En => format!("{} ways ({})", value(ways.median, Unit::Count, view.lang), level.name),
-            Lang::Zh => format!("{} 路（{}）", value(ways.median, Unit::Count, view.lang), level.name),
+            Lang::En => format!("{} ways ({})", counted(view, ways, Unit::Count), level.name),
+            Lang::Zh => format!("{} 路（{}）", counted(view, ways, Unit::Count), level.name),
         };
         facts.extend(of(level, "ways").map(ways));
     }
