@@ -97,6 +97,7 @@ fn what_other_probes_measured_stands_beside_its_level() {
     {
         cases.push(other(&format!("memory.read@size={},kernel=best,page=pmd,threads=1", kib << 10), rate));
         cases.push(other(&format!("memory.read@size={},kernel=best,page=pmd,threads=2", kib << 10), 2.0 * rate));
+        cases.push(other(&format!("memory.copy@size={},kernel=best,page=pmd,threads=1", kib << 10), rate));
     }
     cases.push(other("memory.line@sharers=1", 64.0));
     cases.push(other("memory.associativity", 8.0));
@@ -109,6 +110,9 @@ fn what_other_probes_measured_stands_beside_its_level() {
     let reads: Vec<Option<f64>> = (0..4).map(|level| also(level, "read")).collect();
     // Well inside each level: not where it ends.
     assert_eq!(reads, [Some(8e11), Some(4e11), Some(2e11), Some(1e10)]);
+    // A copy needs room for two buffers.
+    let copies: Vec<Option<f64>> = (0..4).map(|level| also(level, "copy")).collect();
+    assert_eq!(copies, [Some(9e11), Some(7e11), Some(2e11), Some(1e10)]);
     assert_eq!((also(0, "line"), also(0, "ways"), also(1, "ways")), (Some(64.0), Some(8.0), None));
     assert_eq!((also(0, "tlb"), also(1, "tlb"), also(1, "tlb_miss")), (Some(64.0), Some(1536.0), Some(18.0)));
     assert_eq!((also(2, "tlb"), also(0, "write")), (None, None));

@@ -45,8 +45,10 @@ pub fn beside(level: &Level, found: &[Level], cases: &[CaseRecord]) -> Vec<(&'st
     let mut keep = |quantity: &Quantity, estimate: Option<&Estimate>| {
         all.extend(estimate.map(|estimate| (quantity.name, Also { estimate: estimate.clone() })));
     };
-    for (quantity, probe) in [(READ, "memory.read"), (WRITE, "memory.write"), (COPY, "memory.copy")] {
-        keep(&quantity, within(level, found, cases, probe));
+    for (quantity, probe, buffers) in
+        [(READ, "memory.read", 1.0), (WRITE, "memory.write", 1.0), (COPY, "memory.copy", 2.0)]
+    {
+        keep(&quantity, within(level, found, cases, (probe, buffers)));
     }
     let first = |probe: &str, axes: &[(&str, &str)]| {
         let is_it = |case: &&CaseRecord| {
@@ -69,8 +71,13 @@ pub fn beside(level: &Level, found: &[Level], cases: &[CaseRecord]) -> Vec<(&'st
     all
 }
 
-/// The bandwidth at the largest size that lies well inside the level: over the level before, and at most half of it; beyond the caches the largest of all.
-fn within<'a>(level: &Level, found: &[Level], cases: &'a [CaseRecord], probe: &str) -> Option<&'a Estimate> {
+/// The bandwidth, of a probe that goes over so many buffers of its size, at the largest size that lies well inside the level: over the level before, and at most half of it; beyond the caches the largest of all.
+fn within<'a>(
+    level: &Level,
+    found: &[Level],
+    cases: &'a [CaseRecord],
+    (probe, buffers): (&str, f64),
+) -> Option<&'a Estimate> {
     let before = found.iter().take_while(|other| other.name != level.name).filter_map(Level::size);
     let (least, most) = (before.fold(0.0, f64::max), level.size().map_or(f64::INFINITY, |size| size / 2.0));
     let is_plain = |case: &CaseRecord| {
@@ -79,7 +86,8 @@ fn within<'a>(level: &Level, found: &[Level], cases: &'a [CaseRecord], probe: &s
     };
     let sized = |case: &'a CaseRecord| {
         let size: f64 = case.params.get("size")?.parse().ok()?;
-        (is_plain(case) && size > least && size <= most).then_some((size, &case.measured()?.estimate))
+        (is_plain(case) && buffers * size > least && buffers * size <= most)
+            .then_some((size, &case.measured()?.estimate))
     };
     cases.iter().filter_map(sized).max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, estimate)| estimate)
 }

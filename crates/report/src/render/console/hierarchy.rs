@@ -14,6 +14,8 @@ use super::words;
 use crate::format::{number, plus_minus, value};
 use crate::levels::{HIERARCHY, LEVELS, Level, last_cache_size, proves_sizes};
 
+const COPY: &str = "memory.copy";
+
 /// A best round that is this much better than the median stands beside it.
 const BEST_ROUND_GAP: f64 = 0.05;
 
@@ -176,10 +178,12 @@ fn size_of(case: &CaseRecord) -> Option<f64> {
 /// the largest.
 fn within<'a>(view: &View<'a>, probe: &str, level: &Level) -> Option<&'a CaseRecord> {
     let (least, most) = bounds(view.run, level)?;
+    // A copy goes over two buffers of its size, and both are to fit.
+    let buffers = if probe == COPY { 2.0 } else { 1.0 };
     let fits = |case: &&CaseRecord| {
         view.off_default(probe, &case.params).iter().all(|(axis, _)| *axis == "size")
             && case.measured().is_some()
-            && size_of(case).is_some_and(|size| size > least && size <= most)
+            && size_of(case).is_some_and(|size| buffers * size > least && buffers * size <= most)
     };
     let cases = view.cases_of(probe).into_iter().filter(fits);
     cases.max_by(|a, b| size_of(a).unwrap_or(0.0).total_cmp(&size_of(b).unwrap_or(0.0)))
