@@ -7,10 +7,14 @@ use crate::kernels::chase::{Chain, WINDOW_PAGES};
 /// Up to this multiple of the last-level cache a full pass precedes, so that what stays cached is cached.
 const PASS_UP_TO_CACHES: u64 = 2;
 
+/// Lines that the adjacent-line prefetcher brings in together: of each pair one is visited, or every second load would find its
+/// line under way, or not, as the machine's load decides.
+const PAIR_BYTES: usize = 128;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory latency", zh: "内存延迟" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
@@ -18,11 +22,11 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Every line of a buffer holds the address of another; one instruction, mov r,[r], follows the chain, so that \
                  no load can start before the last one has ended. Patterns: random is one cycle over all lines in \
-                 random order (Sattolo's shuffle); in_page stays inside a window of 64 pages until all of its lines are \
-                 done, which keeps address translation cheap; a number is a stride in bytes, forward, as lmbench does.",
+                 random order (Sattolo's shuffle); in_page stays inside a window of 64 pages until it has \
+                 visited one line of each 128 bytes (lines are prefetched in pairs), which keeps address translation cheap; a number is a stride in bytes, forward, as lmbench does.",
             zh: "缓冲区的每个缓存行里存着另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开始。模式：\
-                 random 是以随机顺序走遍所有行的一个环（Sattolo 洗牌）；in_page 在 64 页的窗口内走完所有行再换窗口，使地址转换\
-                 保持便宜；数字表示以字节计的向前步长，与 lmbench 相同。",
+                 random 是以随机顺序走遍所有行的一个环（Sattolo 洗牌）；in_page 在 64 页的窗口内每 128 字节访问一行（缓存行成对预取），\
+                 走完再换窗口，使地址转换保持便宜；数字表示以字节计的向前步长，与 lmbench 相同。",
         },
         why: Text {
             en: "Pointer chasing is what trees, hash tables, linked lists and interpreters do. Their speed is this latency, \
@@ -116,7 +120,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let memory = buffer.bytes_mut();
     let chain = match pattern.as_str() {
         "random" => Chain::random(memory, line, case.seed()),
-        "in_page" => Chain::windowed(memory, line, 4096, WINDOW_PAGES, case.seed()),
+        "in_page" => Chain::windowed(memory, line.max(PAIR_BYTES), 4096, WINDOW_PAGES, case.seed()),
         stride => {
             let stride: u64 = stride.parse().map_err(Stop::failed)?;
             if stride > size {
