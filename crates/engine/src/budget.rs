@@ -144,6 +144,11 @@ impl Budget {
     }
 }
 
+/// Memory that a case may fill on this host, bytes, for sizes that the plan settles.
+pub fn may_fill_bytes(host: &HostFacts) -> u64 {
+    Budget::memory_bytes(host)
+}
+
 /// The largest buffer that a profile asks for, bytes.
 pub fn largest_buffer(profile: Profile) -> u64 {
     match profile {

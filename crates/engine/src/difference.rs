@@ -1,6 +1,6 @@
 //! Samples of what is left of an operation when a known part of it is taken away, both timed in turn.
 
-use crate::sample::{Sampler, Samples};
+use crate::sample::{MOST_SOUGHT, Sampler, Samples};
 use crate::stop::Result;
 
 /// Samples of a difference, and both sides of each, ns an iteration.
@@ -8,6 +8,12 @@ pub(crate) struct Differences {
     pub samples: Samples,
     pub whole_ns: Vec<f64>,
     pub part_ns: Vec<f64>,
+}
+
+impl Differences {
+    fn none(learned: u64) -> Differences {
+        Differences { samples: Samples::of_times(learned), whole_ns: Vec::new(), part_ns: Vec::new() }
+    }
 }
 
 impl Sampler<'_> {
@@ -19,16 +25,22 @@ impl Sampler<'_> {
         whole: &mut dyn FnMut(u64) -> Result<()>,
         part: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Differences> {
-        let of_whole = self.find_confirmed(hint, whole)?;
-        let of_part = self.find_confirmed(None, part)?;
-        let samples = Samples::of_times(of_whole);
-        let mut taken = Differences { samples, whole_ns: Vec::new(), part_ns: Vec::new() };
-        let begin = self.clock.start();
+        let mut of_whole = self.find_confirmed(hint, whole)?;
+        let mut of_part = self.find_confirmed(None, part)?;
+        let mut taken = Differences::none(of_whole);
+        let (begin, mut sought) = (self.clock.start(), 1);
         loop {
             let before = self.witness.read();
             let whole_ns = self.timed(of_whole, whole)?;
             let part_ns = self.timed(of_part, part)?;
             let after = self.witness.read();
+            if (self.is_far_too_short(whole_ns) || self.is_far_too_short(part_ns)) && sought < MOST_SOUGHT {
+                of_whole = self.find_confirmed(Some(of_whole), whole)?;
+                of_part = self.find_confirmed(Some(of_part), part)?;
+                taken = Differences::none(of_whole);
+                sought += 1;
+                continue;
+            }
             let (whole_each_ns, part_each_ns) = (whole_ns / of_whole as f64, part_ns / of_part as f64);
             let left_ns = (whole_each_ns - part_each_ns) * of_whole as f64;
             taken.samples.push(left_ns, of_whole, whole_ns + part_ns, before, after);

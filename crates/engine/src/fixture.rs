@@ -131,12 +131,12 @@ pub static ODD: Catalogue = &[
 static ON_ALL: Probe = Probe {
     axes: &[
         Axis::all_threads("threads", listed(&["all"], &["1"], &[])),
-        Axis::count("elements", "auto", listed(&["auto"], &[], &[])),
+        Axis::settled_count("elements", |host| host.last_level_caches_bytes(&host.usable_cpus()) / 2),
     ],
     ..PLAIN
 };
 
-/// A probe whose numbers have words for defaults.
+/// A probe whose numbers have words for defaults, which the host settles.
 pub static WORDS: Catalogue = &[&Group { name: "words", probes: &[("all", &ON_ALL)] }];
 
 static TEN: Probe = Probe {

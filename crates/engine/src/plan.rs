@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{ALL, Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
+use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
 pub use allowance::{Allowance, allowance};
 pub use cpus::{keep_to_cpus, nearest_other};
@@ -121,9 +121,9 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             plan.derived.push(entry);
             continue;
         }
-        let (axes, set, profile) = (entry.probe.axes, sets.of(&entry)?, plan.request.profile);
+        let (axes, set, profile) = (entry.probe.axes, sets.of(&entry, host)?, plan.request.profile);
         let star = star(&Swept { axes, set, host, profile }, &entry);
-        let points = unique(selection.points(&entry, &star));
+        let points = unique(selection.points(&entry, &star, host));
         if points.is_empty() {
             continue;
         }
@@ -181,6 +181,7 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
         }
     };
     points.push(axis.default.to_owned());
+    points.iter_mut().for_each(|point| *point = axis.on(host, point));
     in_order(axis, &mut points);
     let mut seen = std::collections::HashSet::new();
     points.retain(|point| seen.insert(point.clone()));
@@ -217,9 +218,10 @@ impl Swept<'_> {
 
     /// The value of an axis while another is swept: its default, unless that is not among what was set.
     fn base(&self, axis: &Axis) -> String {
+        let default = axis.on(self.host, axis.default);
         match self.set(axis) {
-            Some(values) if !values.iter().any(|value| value == axis.default) => values[0].clone(),
-            _ => axis.default.to_owned(),
+            Some(values) if !values.contains(&default) => values[0].clone(),
+            _ => default,
         }
     }
 
@@ -273,8 +275,7 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
         entry.probe.axes.iter().find(|axis| axis.kind == kind).and_then(|axis| case.id.params.get(axis.name))
     };
     let have = host.usable_cpus().len();
-    let threads = |value: &str| if value == ALL { Some(have) } else { value.parse::<usize>().ok() };
-    let threads = value_of(AxisKind::Threads).and_then(threads);
+    let threads = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok());
     let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);
     if copies > 1 {
         let is_apart = threads.is_some_and(|threads| threads > 1)

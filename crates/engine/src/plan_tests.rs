@@ -329,7 +329,7 @@ fn two_parties_run_on_the_pair_that_they_are_given() {
 }
 
 #[test]
-fn all_threads_are_those_of_the_host_and_a_word_may_stand_for_a_number() {
+fn a_word_for_a_number_is_the_number_of_this_host_in_every_id() {
     let plan_of = |cpus: &[usize], set: &[&str]| {
         let mut request = request(&["words"], Profile::Standard);
         request.set = set.iter().map(|&set| set.to_owned()).collect();
@@ -338,18 +338,33 @@ fn all_threads_are_those_of_the_host_and_a_word_may_stand_for_a_number() {
     let cases = |plan: &Plan| -> Vec<(String, usize)> {
         plan.cases.iter().map(|case| (case.id.to_string(), case.cpus.len())).collect()
     };
-    let [all, one] = ["words.all@threads=all,elements=auto", "words.all@threads=1,elements=auto"].map(str::to_owned);
-    assert_eq!(cases(&plan_of(&[0, 1, 3], &[])), [(all.clone(), 3), (one.clone(), 1)]);
-    assert_eq!(cases(&plan_of(&[1], &[])), [(all, 1), (one, 1)]);
-    let set = plan_of(&[0, 1], &["elements=30000000,auto", "threads=2,all"]);
-    assert_eq!(
-        cases(&set),
-        [
-            ("words.all@threads=all,elements=auto".to_owned(), 2),
-            ("words.all@threads=2,elements=auto".to_owned(), 2),
-            ("words.all@threads=all,elements=30000000".to_owned(), 2),
-        ]
-    );
+    let id = |threads: usize, elements: u64| format!("words.all@threads={threads},elements={elements}");
+    let auto = 2 << 20;
+    assert_eq!(cases(&plan_of(&[0, 1, 3], &[])), [(id(3, auto), 3), (id(1, auto), 1)]);
+    assert_eq!(cases(&plan_of(&[1], &[])), [(id(1, auto), 1)]);
+    let set = plan_of(&[0, 1], &["elements=30000000,auto", "threads=2,all,1"]);
+    assert_eq!(cases(&set), [(id(2, auto), 2), (id(1, auto), 1), (id(2, 30_000_000), 2)]);
+    assert_eq!(set.probes()[0].axes[1].default, auto.to_string());
+}
+
+#[test]
+fn a_filter_may_say_the_word_for_what_the_host_settles() {
+    let ids = |filter: &str, profile: Profile| -> Vec<String> {
+        let plan = plan(WORDS, &host_with(&[0, 1]), request(&[filter], profile)).unwrap();
+        plan.cases.iter().map(|case| case.id.to_string()).collect()
+    };
+    let (all, one) = ("words.all@threads=2,elements=2097152", "words.all@threads=1,elements=2097152");
+    assert_eq!(ids("words.all@elements=auto", Profile::Standard), [all, one]);
+    assert_eq!(ids("words@threads=all", Profile::Standard), [all]);
+    assert_eq!(ids("words@threads=all,elements=8", Profile::Standard), ["words.all@threads=2,elements=8"]);
+    // Neither the profile nor a limit changes what an id means.
+    for profile in [Profile::Quick, Profile::Standard, Profile::Thorough] {
+        let mut small = host_with(&[0, 1]);
+        small.limits.memory_limit_bytes = Some(1 << 20);
+        let plan = plan(WORDS, &small, request(&["words"], profile)).unwrap();
+        assert_eq!(plan.cases[0].id.to_string(), all);
+        assert!(plan.cases.iter().all(|case| !case.id.to_string().contains("auto")), "{profile:?}");
+    }
 }
 
 static NODES: Probe = Probe { axes: &[Axis::nodes("nodes")], ..PLAIN };

@@ -2,14 +2,14 @@
 
 pub use hostmark_model::{
     Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, Flag, FlagKind, Histogram,
-    HostFacts, Measured, Noise, Outcome, Params, Profile, RoundRecord, Text, Unit,
+    HostFacts, Measured, NodeFact, Noise, Outcome, Params, Profile, RoundRecord, Text, Unit,
 };
 
 pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, plateaus};
 
 pub use crate::allotment::{Allotment, Filling};
-pub use crate::budget::largest_buffer;
+pub use crate::budget::{largest_buffer, may_fill_bytes};
 pub use crate::case::{Case, Cpu};
 pub use crate::clock::{Clock, Ticks};
 pub use crate::estimate::estimate;

@@ -106,14 +106,23 @@ pub struct Axis {
     pub default: &'static str,
     /// Its points.
     pub points: Points,
+    /// What the default stands for on this host, where it is a word: the plan puts the number in the word's place, so that
+    /// every case id has the number, and no limit or profile changes what an id means.
+    pub settled: Option<fn(&HostFacts) -> u64>,
 }
 
+/// The word for a number that the host's facts settle.
+pub(crate) const AUTO: &str = "auto";
 /// The placement that leaves the choice to the scheduler.
 pub(crate) const FREE: &str = "free";
-/// As many threads as there are usable CPUs.
+/// The word for as many threads as there are usable CPUs.
 pub(crate) const ALL: &str = "all";
 /// Placements as points, nearest first.
 const PLACEMENTS: &[&str] = &["same_cpu", "smt_sibling", "same_cache", "other_cache", "other_node", FREE];
+
+fn usable_cpus(host: &HostFacts) -> u64 {
+    host.usable_cpus().len() as u64
+}
 
 /// The points of an axis of copies.
 fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
@@ -131,33 +140,57 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 impl Axis {
     /// An axis of bytes.
     pub const fn size(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Size, default, points }
+        Axis { name, kind: AxisKind::Size, default, points, settled: None }
     }
 
     /// An axis of names.
     pub const fn choice(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Choice, default, points }
+        Axis { name, kind: AxisKind::Choice, default, points, settled: None }
     }
 
     /// An axis of plain integers.
     pub const fn count(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Count, default, points }
+        Axis { name, kind: AxisKind::Count, default, points, settled: None }
+    }
+
+    /// An axis of bytes whose default the host's facts settle before anything is measured. What a person types as `auto` is
+    /// the number too.
+    pub const fn settled_size(name: &'static str, by: fn(&HostFacts) -> u64) -> Axis {
+        Axis::settled(name, AxisKind::Size, by)
+    }
+
+    /// The same of plain integers.
+    pub const fn settled_count(name: &'static str, by: fn(&HostFacts) -> u64) -> Axis {
+        Axis::settled(name, AxisKind::Count, by)
+    }
+
+    const fn settled(name: &'static str, kind: AxisKind, by: fn(&HostFacts) -> u64) -> Axis {
+        let points = Points::Listed { quick: &[AUTO], standard: &[], thorough: &[] };
+        Axis { name, kind, default: AUTO, points, settled: Some(by) }
+    }
+
+    /// A value as it stands in case ids of this host: the number in the place of the word for it.
+    pub(crate) fn on(&self, host: &HostFacts, value: &str) -> String {
+        match self.settled {
+            Some(by) if value == self.default => by(host).to_string(),
+            _ => value.to_owned(),
+        }
     }
 
     /// An axis of numbers of threads, each on a CPU of its own; 1 by default.
     pub const fn threads(name: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Threads, default: "1", points }
+        Axis { name, kind: AxisKind::Threads, default: "1", points, settled: None }
     }
 
-    /// An axis of numbers of threads whose default is `all`: a thread on every usable CPU.
+    /// An axis of numbers of threads whose default is `all`: a thread on every usable CPU, as a number in case ids.
     pub const fn all_threads(name: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Threads, default: ALL, points }
+        Axis { name, kind: AxisKind::Threads, default: ALL, points, settled: Some(usable_cpus) }
     }
 
     /// An axis of pairs of memory nodes, that of the CPUs and that of the memory; all usable CPUs of the first are the
     /// case's. `0-0` by default; larger matrices are sampled.
     pub const fn nodes(name: &'static str) -> Axis {
-        Axis { name, kind: AxisKind::Nodes, default: "0-0", points: Points::NodePairs }
+        Axis { name, kind: AxisKind::Nodes, default: "0-0", points: Points::NodePairs, settled: None }
     }
 
     /// The axis of numbers of processes that do the same at once, each on a CPU of its own; 1 by default, and from a profile
@@ -169,18 +202,18 @@ impl Axis {
             Profile::Standard => |host, profile| copies(host, profile, Profile::Standard),
             Profile::Thorough => |host, profile| copies(host, profile, Profile::Thorough),
         };
-        Axis { name: "copies", kind: AxisKind::Copies, default: "1", points: Points::OfHost(points) }
+        Axis { name: "copies", kind: AxisKind::Copies, default: "1", points: Points::OfHost(points), settled: None }
     }
 
     /// An axis of all placements of two parties; those that the host lacks are Skipped.
     pub const fn placement(name: &'static str, default: &'static str) -> Axis {
         let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
-        Axis { name, kind: AxisKind::Placement, default, points }
+        Axis { name, kind: AxisKind::Placement, default, points, settled: None }
     }
 
     /// An axis of the placements of two parties that `points` names; `a-b` is the pair of these two CPUs.
     pub const fn placements(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Placement, default, points }
+        Axis { name, kind: AxisKind::Placement, default, points, settled: None }
     }
 }
 

@@ -24,12 +24,11 @@ const LEAST_SAMPLES: usize = 3;
 const MOST_SAMPLES: usize = 1000;
 /// Bodies timed at most while the number of iterations is sought: one whose time jumps with its length never fits.
 const MOST_TURNS: usize = 64;
-/// Samples that are looked at, and how short one may be as a share of the length that was sought: what was timed to find that
-/// length was else the cost of a first time, as of pages that a child had still to be given.
-const LOOKED_AT: usize = 3;
+/// How short a sample may be as a share of the length that was sought: what was timed to find that length was else the cost of
+/// a first time, as of pages that a child had still to be given, however long that lasts.
 const FAR_TOO_SHORT: f64 = 0.25;
 /// How often a length is sought anew: one whose time jumps never fits.
-const MOST_SOUGHT: usize = 16;
+pub(crate) const MOST_SOUGHT: usize = 16;
 /// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
 const MOST_ITERATIONS: u64 = 1 << 40;
 /// A run delay over this share of a sample marks it.
@@ -166,7 +165,7 @@ impl Sampler<'_> {
         while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
             self.one(iterations, body, &mut samples)?;
             let last_ns = samples.spent_ns.last().copied().unwrap_or(0.0);
-            if self.is_far_too_short(last_ns, samples.ns.len()) && sought < MOST_SOUGHT {
+            if self.is_far_too_short(last_ns) && sought < MOST_SOUGHT {
                 (iterations, sample_ns) = self.lengthened(2 * iterations, body)?;
                 samples = Samples::of_times(iterations);
                 sought += 1;
@@ -186,9 +185,9 @@ impl Sampler<'_> {
         taken >= MOST_SAMPLES || (spent_ns >= self.budget_ns && taken >= least)
     }
 
-    /// Whether the sample number `nth`, from 1, tells that its length was found by the cost of a first time.
-    fn is_far_too_short(&self, ns: f64, nth: usize) -> bool {
-        nth <= LOOKED_AT && ns < FAR_TOO_SHORT * self.target_ns()
+    /// Whether a sample tells that its length was found by the cost of a first time. Those before it were of that cost too.
+    pub(crate) fn is_far_too_short(&self, ns: f64) -> bool {
+        ns < FAR_TOO_SHORT * self.target_ns()
     }
 
     /// One sample: the short length, then the long one, and the difference of the two.
@@ -236,7 +235,7 @@ impl Sampler<'_> {
         let (mut iterations, _) = self.find_iterations(hint, body)?;
         for _ in 0..MOST_SOUGHT {
             let ns = self.timed(iterations, body)?;
-            if !self.is_far_too_short(ns, 1) {
+            if !self.is_far_too_short(ns) {
                 break;
             }
             (iterations, _) = self.lengthened(2 * iterations, body)?;

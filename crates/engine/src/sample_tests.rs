@@ -73,6 +73,43 @@ fn the_cost_of_a_first_time_does_not_make_the_samples_short() {
 }
 
 #[test]
+fn every_sample_is_held_to_its_length_and_not_the_first_ones_alone() {
+    for slow in [4, 30, 100] {
+        let fake = FakeClock::new(20);
+        let clock = Clock::Fake(fake.clone());
+        let mut calls = 0;
+        // 60 µs each at first, as a load of memory that is given while it is measured, then 100 ns.
+        let mut body = |n: u64| {
+            calls += 1;
+            fake.advance(n * if calls <= slow { 60_000 } else { 100 });
+            Ok(())
+        };
+        let samples = sampler(&clock, &Witness::Blind, 40e6).take(None, &mut body).unwrap();
+        let shortest_ns = samples.spent_ns.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(shortest_ns >= FAR_TOO_SHORT * SHORTEST_SAMPLE_NS, "{slow}: {shortest_ns}");
+        assert!(samples.ns.iter().zip(&samples.iterations).all(|(ns, &n)| ns / n as f64 == 100.0), "{slow}");
+    }
+}
+
+#[test]
+fn both_sides_of_every_difference_are_held_to_their_length() {
+    let fake = FakeClock::new(0);
+    let clock = Clock::Fake(fake.clone());
+    let slow = |op_ns: u64| {
+        let (fake, mut calls) = (fake.clone(), 0);
+        move |n: u64| {
+            calls += 1;
+            fake.advance(n * op_ns * if calls <= 20 { 600 } else { 1 });
+            Ok(())
+        }
+    };
+    let (mut whole, mut part) = (slow(300), slow(100));
+    let taken = sampler(&clock, &Witness::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
+    assert!(taken.whole_ns.iter().all(|&ns| ns == 300.0) && taken.part_ns.iter().all(|&ns| ns == 100.0));
+    assert!(taken.samples.iterations.iter().all(|&n| n > 100) && taken.samples.learned > 100);
+}
+
+#[test]
 fn the_length_of_both_sides_of_a_difference_is_sought_anew() {
     let fake = FakeClock::new(0);
     let clock = Clock::Fake(fake.clone());

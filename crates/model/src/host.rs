@@ -64,6 +64,12 @@ impl HostFacts {
         (1..=5).rev().find_map(|level| self.cache(cpu, level))
     }
 
+    /// The largest last-level cache of a usable CPU, bytes; 0 where the host tells of none.
+    pub fn largest_last_level_cache_bytes(&self) -> u64 {
+        let caches = self.usable_cpus().into_iter().filter_map(|cpu| self.last_level_cache(cpu));
+        caches.map(|cache| cache.size_bytes).max().unwrap_or(0)
+    }
+
     /// The sizes of the last-level caches of `cpus` together, each cache once, bytes.
     pub fn last_level_caches_bytes(&self, cpus: &[usize]) -> u64 {
         let mut caches: Vec<&CacheFact> = Vec::new();

@@ -1,6 +1,6 @@
 //! What a person asked for, and what derived probes need of others.
 
-use hostmark_model::{CaseIdError, Params};
+use hostmark_model::{CaseIdError, HostFacts, Params};
 
 use super::refused::PlanError;
 use super::{checked_value, nearest};
@@ -50,13 +50,18 @@ impl Filter {
     }
 
     /// The cases of the star that have the filter's values; where there is none, the default point with those values.
-    pub fn points(&self, star: &[Params]) -> Vec<Params> {
-        let has_all = |params: &&Params| self.pairs.iter().all(|(axis, value)| params.get(axis) == Some(value));
+    pub fn points(&self, entry: &Entry, star: &[Params], host: &HostFacts) -> Vec<Params> {
+        let settled = |(axis, value): &(String, String)| {
+            let known = entry.probe.axes.iter().find(|known| known.name == axis);
+            (axis.clone(), known.map_or_else(|| value.clone(), |known| known.on(host, value)))
+        };
+        let pairs: Vec<(String, String)> = self.pairs.iter().map(settled).collect();
+        let has_all = |params: &&Params| pairs.iter().all(|(axis, value)| params.get(axis) == Some(value));
         let of_star: Vec<Params> = star.iter().filter(has_all).cloned().collect();
         if !of_star.is_empty() {
             return of_star;
         }
-        vec![self.pairs.iter().fold(star[0].clone(), |params, (axis, value)| params.with(axis, value))]
+        vec![pairs.iter().fold(star[0].clone(), |params, (axis, value)| params.with(axis, value))]
     }
 }
 
@@ -105,7 +110,7 @@ impl Selection {
 
     /// The cases of the star that are asked for or needed, in its order, and then what was asked for beyond them; none where
     /// what is computed from the probe can make nothing of it here.
-    pub fn points(&self, entry: &Entry, star: &[Params]) -> Vec<Params> {
+    pub fn points(&self, entry: &Entry, star: &[Params], host: &HostFacts) -> Vec<Params> {
         if self.filters.is_empty() {
             return star.to_vec();
         }
@@ -118,7 +123,7 @@ impl Selection {
             }
         }
         for filter in self.filters.iter().filter(|filter| filter.picks(entry)) {
-            points.extend(filter.points(star));
+            points.extend(filter.points(entry, star, host));
         }
         points.sort_by_key(|params| star.iter().position(|point| point == params).unwrap_or(star.len()));
         points

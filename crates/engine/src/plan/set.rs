@@ -1,5 +1,7 @@
 //! `--set [PROBE:]AXIS=V1,V2`: the points of an axis as a person wants them, in the place of the probe's own.
 
+use hostmark_model::HostFacts;
+
 use super::selection::Filter;
 use super::{PlanError, checked_value};
 use crate::probe::{Axis, Catalogue, Entry};
@@ -67,12 +69,12 @@ impl Sets {
     }
 
     /// The axes of a probe that are set, with their points: as they stand in a case id, each once.
-    pub(super) fn of(&self, entry: &Entry) -> Result<Vec<(&'static str, Vec<String>)>, PlanError> {
+    pub(super) fn of(&self, entry: &Entry, host: &HostFacts) -> Result<Vec<(&'static str, Vec<String>)>, PlanError> {
         let of_axis = |axis: &Axis| {
             let set = self.0.iter().rfind(|set| set.axis == axis.name && set.is_for(entry))?;
             let mut values: Vec<String> = Vec::new();
             for value in &set.values {
-                match checked_value(entry, axis.name, value) {
+                match checked_value(entry, axis.name, value).map(|value| axis.on(host, &value)) {
                     Ok(value) if values.contains(&value) => {}
                     Ok(value) => values.push(value),
                     Err(error) => return Some(Err(error)),

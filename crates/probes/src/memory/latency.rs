@@ -4,9 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::chase::{Chain, WINDOW_PAGES};
 
-/// Up to this multiple of the last-level cache a full pass precedes, so that what stays cached is cached.
-const PASS_UP_TO_CACHES: u64 = 2;
-
 /// Lines that the adjacent-line prefetcher brings in together: of each pair one is visited, or every second load would find its
 /// line under way, or not, as the machine's load decides.
 const PAIR_BYTES: usize = 128;
@@ -129,9 +126,7 @@ fn measure(case: &mut Case) -> Result<()> {
             Chain::strided(memory, stride as usize)
         }
     };
-    let mut chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
-    if size <= PASS_UP_TO_CACHES * case.llc_bytes() {
-        chain.walk(chain.nodes());
-    }
+    let chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    let mut chain = chain.settled(case.llc_bytes(), line as u64);
     case.time_n(|n| chain.walk(n))
 }

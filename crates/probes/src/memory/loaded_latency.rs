@@ -21,18 +21,20 @@ const INJECTED: Quantity = Quantity {
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Loaded memory latency", zh: "有负载的内存延迟" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, INJECTED],
     explain: Explain {
         what: Text {
-            en: "One CPU follows a random chain of dependent loads through 4 times its last-level cache, at least 64 MiB and at most 512 MiB, while all \
-                 other CPUs go over memory of their own, 1 KiB at a time with `delay` dependent one-cycle additions in between; \
+            en: "One CPU follows a random chain of dependent loads through `size` bytes (auto: 4 times its \
+                 last-level cache, 64 to 512 MiB), while all other CPUs go over memory of their own, `traffic` bytes \
+                 together (auto: 4 times all last-level caches, 16 MiB a CPU at least), 1 KiB at a time with `delay` dependent one-cycle additions in between; \
                  idle has none. mix: read; read_write, plain stores, for each of which the bus reads a line and writes one back; \
                  write, stores past the caches. The further quantity `injected` is what the others moved meanwhile, counted as \
                  the bus carries it; the chain's own loads are not in it. The method is that of Intel's Memory Latency Checker.",
-            zh: "一个 CPU 沿随机的相关加载链走过其末级缓存 4 倍（至少 64 MiB，至多 512 MiB）的内存，同时其他所有 CPU 各自处理自己的内存，每次 1 KiB，其间做 `delay` \
+            zh: "一个 CPU 沿随机的相关加载链走过 `size` 字节的内存（auto：其末级缓存的 4 倍，64 到 512 MiB），同时其他所有 CPU \
+                 各自处理自己的内存，合计 `traffic` 字节（auto：全部末级缓存的 4 倍，每个 CPU 至少 16 MiB），每次 1 KiB，其间做 `delay` \
                  次相关的单周期加法；idle 表示无负载。mix：read；read_write 为普通存储，总线为每次存储读入一行并写回一行；write 为绕过缓存的\
                  存储。附加量 `injected` 是其他 CPU 同时搬运的流量，按总线计；不含链自身的加载。方法与 Intel Memory Latency Checker 相同。",
         },
@@ -82,6 +84,8 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["read"], standard: &["read_write", "write"], thorough: &[] },
         ),
         Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &[], thorough: &[] }),
+        Axis::settled_size("size", size),
+        Axis::settled_size("traffic", traffic),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["delay", "mix"] }],
     limit: Limit::CyclesPerOp,
@@ -95,8 +99,19 @@ pub static PROBE: Probe = Probe {
 /// The chain's memory: far beyond the last-level cache, within what a run may take.
 const TIMES_CACHE: u64 = 4;
 const CHAIN_BYTES: (u64, u64) = (64 << 20, 512 << 20);
-/// The others' memory together is as many times all caches, a thread's no less than this.
+/// The others' memory together is as many times all caches, on average no less than this a thread.
 const LEAST_TRAFFIC_BYTES: u64 = 16 << 20;
+
+fn size(host: &HostFacts) -> u64 {
+    let caches = host.largest_last_level_cache_bytes();
+    (TIMES_CACHE * caches).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).next_multiple_of(2 << 20)
+}
+
+fn traffic(host: &HostFacts) -> u64 {
+    let cpus = host.usable_cpus();
+    let others = cpus.len().saturating_sub(1).max(1) as u64;
+    (TIMES_CACHE * host.last_level_caches_bytes(&cpus)).max(LEAST_TRAFFIC_BYTES * others).next_multiple_of(1 << 20)
+}
 
 fn measure(case: &mut Case) -> Result<()> {
     let delay: String = case.param("delay")?;
@@ -105,15 +120,14 @@ fn measure(case: &mut Case) -> Result<()> {
     let others = if delay == "idle" { Vec::new() } else { others.to_vec() };
     let delay: u64 = if delay == "idle" { 0 } else { case.param("delay")? };
     let line = case.line_bytes();
-    let chain_bytes = (TIMES_CACHE * case.llc_bytes()).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).next_multiple_of(4096);
-    let each = (TIMES_CACHE * case.llc_sum_bytes() / others.len().max(1) as u64).max(LEAST_TRAFFIC_BYTES);
-    let each = each.next_multiple_of(1 << 20);
+    let (chain_bytes, all_bytes): (u64, u64) = (case.param("size")?, case.param("traffic")?);
+    let each = (all_bytes / others.len().max(1) as u64).next_multiple_of(1 << 20);
     let traffic_bytes = each.next_multiple_of(Pages::Pmd.bytes() as u64) * others.len() as u64;
     case.may_fill(chain_bytes.next_multiple_of(Pages::Pmd.bytes() as u64) + traffic_bytes)?;
     let mut buffer = crate::chained::chained(case, chain_bytes, Pages::Pmd, None)?;
     let chain = Chain::random(buffer.bytes_mut(), line as usize, case.seed());
-    let mut chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
-    case.note("chain_bytes", chain_bytes);
+    let chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    let mut chain = chain.settled(case.llc_bytes(), line);
     case.note("injectors", others.len());
     let allotment = case.allot(others.len() as u64, each, Pages::Pmd, None)?;
     let traffic = Traffic::new(mix, delay, allotment)?;

@@ -13,17 +13,17 @@ const MOST_BYTES: u64 = 256 << 20;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Bandwidth between nodes", zh: "节点间内存带宽" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[],
     explain: Explain {
         what: Text {
             en: "Every usable CPU of the first node reads a buffer of its own, bound to the second node (mbind, checked by move_pages), \
-                 with the kernel that memory.read holds best for memory; together the buffers are four times the last-level \
-                 cache, 16 MiB a CPU at least. What all read in their common time counts.",
+                 with the kernel that memory.read holds best for memory; together the buffers have `size` bytes (auto: four \
+                 times a node's last-level caches, 16 to 256 MiB a CPU). What all read in their common time counts.",
             zh: "第一个节点的每个可用 CPU 各自读取绑定在第二个节点的缓冲区（mbind，并用 move_pages 核对），使用 memory.read 对内存最优的内核；\
-                 全部缓冲区合计为末级缓存的四倍，每个 CPU 不少于 16 MiB。只统计所有 CPU 共同时间内读取的量。",
+                 全部缓冲区合计 `size` 字节（auto：一个节点全部末级缓存的四倍，每个 CPU 16 到 256 MiB）。只统计所有 CPU 共同时间内读取的量。",
         },
         why: Text {
             en: "The diagonal is what a node's memory channels give; the rest is what the links between sockets leave of it. Programs \
@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["memory.numa_latency", "memory.stream", "memory.read"],
     differs: None,
-    axes: &[Axis::nodes("nodes")],
+    axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size)],
     cross: &[],
     limit: Limit::None,
     blocking: false,
@@ -59,11 +59,21 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
+/// Of the node that takes most, so that all pairs of nodes have the same.
+fn size(host: &HostFacts) -> u64 {
+    let usable = host.usable_cpus();
+    let of_node = |node: &NodeFact| -> u64 {
+        let cpus: Vec<usize> = node.cpus.iter().copied().filter(|cpu| usable.contains(cpu)).collect();
+        let count = cpus.len() as u64;
+        (CACHES * host.last_level_caches_bytes(&cpus)).clamp(LEAST_BYTES * count, MOST_BYTES * count)
+    };
+    host.nodes.iter().map(of_node).max().unwrap_or(0).max(LEAST_BYTES).next_multiple_of(2 << 20)
+}
+
 fn measure(case: &mut Case) -> Result<()> {
     let (_, memory) = super::nodes(case)?;
     let cpus = case.thread_cpus();
-    let each = (CACHES * case.llc_bytes() / cpus.len().max(1) as u64).clamp(LEAST_BYTES, MOST_BYTES);
-    let each = each.next_multiple_of(2 << 20);
+    let each = (case.param::<u64>("size")? / cpus.len().max(1) as u64).next_multiple_of(2 << 20);
     let allotment = case.allot(cpus.len() as u64, each, Pages::Pmd, Some(memory))?;
     // One buffer is made for its notes: the pages and the node that the kernel gives here.
     drop(case.buffer(2 << 20, Pages::Pmd, Some(memory))?);

@@ -13,17 +13,17 @@ const MOST_BYTES: u64 = 1 << 30;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Latency between nodes", zh: "节点间内存延迟" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "The chain of memory.latency (random order, huge pages) on a CPU of the first node, through a buffer of twice the \
-                 last-level cache, 64 MiB at least, that is bound to the second node (mbind); where its pages really lie is read \
+            en: "The chain of memory.latency (random order, huge pages) on a CPU of the first node, through a buffer of `size` bytes (auto: \
+                 twice the last-level cache, at least 64 MiB and at most 1 GiB), that is bound to the second node (mbind); where its pages really lie is read \
                  back (move_pages) and noted.",
-            zh: "与 memory.latency 相同的链（随机顺序、大页），在第一个节点的一个 CPU 上遍历绑定在第二个节点（mbind）的缓冲区，大小为末级缓存的\
-                 两倍且不小于 64 MiB；其页面实际所在的节点会读回（move_pages）并记入备注。",
+            zh: "与 memory.latency 相同的链（随机顺序、大页），在第一个节点的一个 CPU 上遍历绑定在第二个节点（mbind）的缓冲区，大小为 `size`\
+                 （auto：末级缓存的两倍，不小于 64 MiB，不大于 1 GiB）；其页面实际所在的节点会读回（move_pages）并记入备注。",
         },
         why: Text {
             en: "On a machine of several nodes a thread that runs far from its memory pays the way between the sockets with each \
@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["memory.numa_bandwidth", "memory.latency", "cpu.core_to_core"],
     differs: None,
-    axes: &[Axis::nodes("nodes")],
+    axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size)],
     cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: false,
@@ -64,13 +64,17 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
+fn size(host: &HostFacts) -> u64 {
+    (CACHES * host.largest_last_level_cache_bytes()).clamp(LEAST_BYTES, MOST_BYTES).next_multiple_of(2 << 20)
+}
+
 fn measure(case: &mut Case) -> Result<()> {
     let (_, memory) = super::nodes(case)?;
-    let size = (CACHES * case.llc_bytes()).clamp(LEAST_BYTES, MOST_BYTES).next_multiple_of(2 << 20);
+    let size: u64 = case.param("size")?;
     let (line, seed) = (case.line_bytes() as usize, case.seed());
     let mut buffer = crate::chained::chained(case, size, Pages::Pmd, Some(memory))?;
-    case.note("size_bytes", size);
     let chain = Chain::random(buffer.bytes_mut(), line, seed);
-    let mut chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    let chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    let mut chain = chain.settled(case.llc_bytes(), line as u64);
     case.time_n(|n| chain.walk(n))
 }

@@ -7,17 +7,19 @@ use crate::kernels::random_access::{Access, Blocks};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Random access", zh: "随机访问" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "8-byte loads (op=read) or stores (op=write) at random words of a block, 64 in a block before the next one is \
-                 entered, through all blocks of a memory of `size` bytes. Four generators in registers choose the places, so that \
+            en: "8-byte loads (op=read) or stores (op=write) at random words of a memory of `size` bytes. within: all, anywhere \
+                 in it; l1_blocks_1k, l1_blocks_4k, 64 in a block of 1 or 4 KiB before the next block is entered, so that most \
+                 hit L1. One access for each line goes before the first sample. Four generators in registers choose the places, so that \
                  no address waits for a load and many accesses are under way at once: this is throughput, where memory.latency \
                  is a chain. A multiplication, a shift and a mask belong to each access, about 2 core cycles that overlap it.",
-            zh: "对一个块中的随机字做 8 字节加载（op=read）或存储（op=write），每块 64 次后进入下一块，走遍 `size` 字节内存的所有块。四个寄存器中的\
+            zh: "对 `size` 字节内存中的随机字做 8 字节加载（op=read）或存储（op=write）。within：all 为任意位置；l1_blocks_1k、\
+                 l1_blocks_4k 为在 1 或 4 KiB 的块内访问 64 次后进入下一块，因而多数命中 L1。首个样本之前先按行数各访问一次。四个寄存器中的\
                  生成器选择位置，地址不依赖任何加载，许多访问同时在途：这是吞吐，而 memory.latency 是一条链。每次访问含一次乘法、一次移位和一次\
                  掩码，约 2 个核心周期，与访问重叠。",
         },
@@ -27,18 +29,17 @@ pub static PROBE: Probe = Probe {
             zh: "哈希表、分散更新和图分析都只碰单个字。在虚拟机中该循环从不离开用户态：与本机值并列，即为嵌套分页给内存访问单独带来的开销。",
         },
         reading: Text {
-            en: "With small blocks the first misses bring a block into L1, and the rest hit. Blocks as large as the \
-                 memory (block=all) show a level's own rate: a latency shared by the outstanding misses. base above \
-                 pmd is the price of page walks.",
-            zh: "块小时，最初几次缺失把块带入 L1，其余都命中。块与内存一样大时（block=all）显示该级自身的速率：一次延迟由未完成的缺失分摊。base 高出 pmd 的部分是页表\
+            en: "all shows the rate of the level that holds the memory: its latency shared by the outstanding misses. \
+                 With l1_blocks the first misses bring a block into L1, and the rest hit. base above pmd is the price of page walks.",
+            zh: "all 显示容纳该内存的一级的速率：一次延迟由未完成的缺失分摊。l1_blocks 时最初几次缺失把块带入 L1，其余都命中。base 高出 pmd 的部分是页表\
                  遍历的代价。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): with 1 MiB and blocks of 1 \
-                 KiB 0.45 to 0.6 ns a read and 0.74 a write, 2 core cycles, which is the loop's own pace. 64 MiB with \
-                 block=all, in DRAM: 14 ns a read, near memory.latency over memory.parallelism.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1 MiB、1 KiB 块时每次读 0.45 到 0.6 ns，写 0.74 \
-                 ns，约 2 个核心周期，即循环自身的节奏。64 MiB、block=all（DRAM 中）：每次读 14 ns，接近 memory.latency 除以 \
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1 MiB with \
+                 l1_blocks_1k 0.45 to 0.6 ns a read and 0.74 a write, 2 core cycles, which is the loop's own pace. 64 MiB \
+                 with all, in DRAM: 14 ns a read, near memory.latency over memory.parallelism.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1 MiB、l1_blocks_1k 时每次读 0.45 到 0.6 ns，写 0.74 \
+                 ns，约 2 个核心周期，即循环自身的节奏。64 MiB、all（DRAM 中）：每次读 14 ns，接近 memory.latency 除以 \
                  memory.parallelism。",
         },
         causes: Text {
@@ -53,17 +54,21 @@ pub static PROBE: Probe = Probe {
         Axis::choice("op", "read", Points::Listed { quick: &["read"], standard: &["write"], thorough: &[] }),
         Axis::size(
             "size",
-            "1048576",
+            "67108864",
             Points::Listed {
-                quick: &["1048576"],
-                standard: &["67108864"],
+                quick: &["67108864"],
+                standard: &["1048576"],
                 thorough: &["32768", "16777216", "268435456"],
             },
         ),
-        Axis::choice("block", "1k", Points::Listed { quick: &["1k"], standard: &["all"], thorough: &["4k"] }),
+        Axis::choice(
+            "within",
+            "all",
+            Points::Listed { quick: &["all"], standard: &["l1_blocks_1k"], thorough: &["l1_blocks_4k"] },
+        ),
         super::PMD_FIRST,
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["op", "size", "block"] }],
+    cross: &[Cross { from: Profile::Standard, axes: &["op", "size", "within"] }],
     limit: Limit::None,
     blocking: false,
     needs: &[],
@@ -78,15 +83,16 @@ fn measure(case: &mut Case) -> Result<()> {
         "write" => Access::Write,
         _ => Access::Read,
     };
-    let block = match case.param::<String>("block")?.as_str() {
-        "4k" => 4 << 10,
-        "all" => usize::try_from(size).map_err(Stop::skipped)?,
-        _ => 1 << 10,
+    let block = match case.param::<String>("within")?.as_str() {
+        "l1_blocks_1k" => 1 << 10,
+        "l1_blocks_4k" => 4 << 10,
+        _ => usize::try_from(size).map_err(Stop::skipped)?,
     };
     let pages = super::pages(case)?;
     let seed = case.seed();
     let mut buffer = case.buffer(size, pages, None)?;
     let mut blocks =
         Blocks::new(buffer.bytes_mut(), block, seed).map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+    blocks.access(access, size / case.line_bytes());
     case.time_n(|n| blocks.access(access, n))
 }

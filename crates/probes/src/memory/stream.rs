@@ -10,13 +10,13 @@ use crate::kernels::stream::{self, Kernel, Operation};
 mod elements;
 mod share;
 
-use elements::elements;
+use elements::{note_short, settled};
 use share::{Share, bytes, part};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM", zh: "STREAM 内存带宽" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[],
@@ -24,13 +24,14 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Three arrays a, b, c of 64-bit floating-point numbers; kernels copy c=a, scale b=qc, add c=a+b, triad a=b+qc. \
                  Each thread has a fixed, equal part of every array, which it touches first, and keeps its CPU; a sample is one \
-                 pass of all, from a barrier to the next. Each array has 4 times the bytes of all last-level caches used \
-                 (elements=auto), or as much as memory allows, which is then noted. store: plain, nt (past the caches), libc \
+                 pass of all, from a barrier to the next. elements=auto is 4 times the bytes of all last-level caches, twice or once \
+                 where memory does not hold that, and stands as a number in the id; arrays under 4 times the caches are \
+                 named as short. store: plain, nt (past the caches), libc \
                  (memcpy, of copy alone). 16, 16, 24 and 24 bytes count for each element. At the end all elements are compared \
                  with what they should be, within 1e-13; a wrong one fails the case.",
             zh: "三个 64 位浮点数组 a、b、c；内核：copy c=a，scale b=qc，add c=a+b，triad a=b+qc。每个线程固定负责每个数组的等份，由它首次\
-                 触碰，并固定在自己的 CPU 上；一个样本是所有线程从一个屏障到下一个屏障的一遍。每个数组为所用全部末级缓存之和的 4 倍\
-                 （elements=auto），内存不足时取允许的最大值并在备注中说明。store：plain 普通存储，nt 绕过缓存，libc（memcpy，仅 copy）。\
+                 触碰，并固定在自己的 CPU 上；一个样本是所有线程从一个屏障到下一个屏障的一遍。elements=auto 为全部末级缓存之和的 4 倍，\
+                 内存不足时为 2 倍或 1 倍，以数字写入用例名；数组小于缓存 4 倍时会注明。store：plain 普通存储，nt 绕过缓存，libc（memcpy，仅 copy）。\
                  每个元素分别计 16、16、24、24 字节。结束时逐个核对所有元素，相对误差超过 1e-13 则用例失败。",
         },
         why: Text {
@@ -81,7 +82,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("store", "plain", Points::Listed { quick: &["plain"], standard: &["nt", "libc"], thorough: &[] }),
         Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &["1"], thorough: &[] }),
         super::PMD_FIRST,
-        Axis::count("elements", "auto", Points::Listed { quick: &["auto"], standard: &[], thorough: &[] }),
+        Axis::settled_count("elements", settled),
     ],
     cross: &[
         Cross { from: Profile::Standard, axes: &["kernel", "store"] },
@@ -101,7 +102,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernel = kernel(operation, &case.param::<String>("store")?)?;
     let pages = super::pages(case)?;
     let cpus = case.thread_cpus();
-    let elements = elements(case, cpus.len() as u64)?;
+    let elements: u64 = case.param("elements")?;
+    note_short(case, elements);
     let total = usize::try_from(elements).map_err(Stop::skipped)?;
     let largest = (0..cpus.len()).map(|index| part(total, cpus.len(), index)).max().unwrap_or(0);
     let memory = case.allot(cpus.len() as u64, bytes(largest), pages, None)?;

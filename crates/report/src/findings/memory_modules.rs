@@ -106,7 +106,9 @@ fn most_moved(run: &Run) -> Vec<(&CaseRecord, Proven)> {
     let all = run.host.usable_cpus().len();
     let scaled =
         |proven: Proven, by: f64| Proven { low: proven.low * by, median: proven.median * by, high: proven.high * by };
-    let streams = run.cases.iter().filter(|case| case.probe == STREAM && case.params.get("threads") == Some("all"));
+    // Earlier runs have a word for the number.
+    let on_all = |case: &&CaseRecord| case.params.get("threads").is_some_and(|it| it == "all" || it == all.to_string());
+    let streams = run.cases.iter().filter(|case| case.probe == STREAM).filter(on_all);
     let mut moved: Vec<(&CaseRecord, Proven)> = streams
         .filter_map(|case| {
             let kernel = case.params.get("kernel")?;

@@ -8,6 +8,7 @@ mod fastest;
 #[cfg(test)]
 mod tests;
 
+use std::hint::black_box;
 use std::marker::PhantomData;
 
 pub use fastest::fastest_ns;
@@ -18,12 +19,36 @@ use super::random::{Random, one_cycle};
 /// Loads that one turn of the hot loop holds: the loop's own cost hides under their latency.
 const UNROLL: u64 = 64;
 
+/// No cache of today has shorter lines.
+const SMALLEST_LINE_BYTES: usize = 32;
+
 /// A link: the address of the next node, at the start of each node.
 const LINK_BYTES: usize = size_of::<usize>();
 
 /// Pages that a windowed chain mixes: within reach of the smallest first-level TLBs, yet more pages than the hardware
 /// prefetchers follow at once (a single page would wake the streamer).
 pub const WINDOW_PAGES: usize = 64;
+
+/// A chain just built. Nobody can walk it before the pass over its memory has been made: what building left in the caches, and
+/// memory that is given only when it is first read, would be in the first samples.
+pub struct Built<'a>(Chain<'a>);
+
+impl<'a> Built<'a> {
+    /// Every line of the memory has been loaded; walks the whole chain, or where the caches of `cache_bytes` hold half of it or less
+    /// so much of it that they hold nothing else: from then on a walk of any length meets what every later one meets.
+    /// `line_bytes`: what a node takes in a cache.
+    pub fn settled(self, cache_bytes: u64, line_bytes: u64) -> Chain<'a> {
+        let Built(mut chain) = self;
+        let cached = if cache_bytes > 0 { cache_bytes } else { USUAL_CACHE_BYTES };
+        chain.walk(chain.nodes().min(PASS_CACHES * cached / line_bytes.max(1)));
+        chain
+    }
+}
+
+/// A walk of this many times the caches' lines leaves nothing else in them.
+const PASS_CACHES: u64 = 2;
+/// The last-level cache of a host that does not tell: as large as most.
+const USUAL_CACHE_BYTES: u64 = 32 << 20;
 
 /// Memory whose nodes form one cycle, and the place where the last walk stopped.
 pub struct Chain<'a> {
@@ -38,7 +63,7 @@ impl<'a> Chain<'a> {
     /// Builds one random cycle over all lines of `line_bytes` in `memory`.
     ///
     /// Every byte is written, in ascending order: the link, then non-zero filler that differs from word to word.
-    pub fn random(memory: &'a mut [u8], line_bytes: usize, seed: u64) -> Result<Self, Refused> {
+    pub fn random(memory: &'a mut [u8], line_bytes: usize, seed: u64) -> Result<Built<'a>, Refused> {
         let nodes = count_nodes(memory, line_bytes, line_bytes)?;
         let mut order = vec![0; nodes as usize];
         one_cycle(&mut order, &mut Random::new(seed));
@@ -46,7 +71,7 @@ impl<'a> Chain<'a> {
         for ((index, line), next) in (0..).zip(memory.chunks_exact_mut(line_bytes)).zip(order) {
             write_line(line, base + next as usize * line_bytes, index);
         }
-        Ok(Self::starting_at(memory, base, nodes))
+        Ok(Self::read_once(memory, base, nodes))
     }
 
     /// Builds one cycle that visits all lines of a window of `window_pages` pages in random order before it enters the
@@ -59,7 +84,7 @@ impl<'a> Chain<'a> {
         page_bytes: usize,
         window_pages: usize,
         seed: u64,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Built<'a>, Refused> {
         let nodes = count_nodes(memory, line_bytes, page_bytes)?;
         let window_bytes = page_bytes.saturating_mul(window_pages).min(memory.len().next_multiple_of(page_bytes));
         if window_pages == 0 || !page_bytes.is_multiple_of(line_bytes) {
@@ -86,13 +111,13 @@ impl<'a> Chain<'a> {
                 index += 1;
             }
         }
-        Ok(Self::starting_at(memory, address(0, entries[0]), nodes))
+        Ok(Self::read_once(memory, address(0, entries[0]), nodes))
     }
 
     /// Builds a chain that goes forward by `stride_bytes` and from the last node back to the first.
     ///
     /// Only the links are written (a line with a link is not zero): bytes between the nodes keep what they held.
-    pub fn strided(memory: &'a mut [u8], stride_bytes: usize) -> Result<Self, Refused> {
+    pub fn strided(memory: &'a mut [u8], stride_bytes: usize) -> Result<Built<'a>, Refused> {
         let whole = if stride_bytes == 0 { 0 } else { memory.len() - memory.len() % stride_bytes };
         let memory = &mut memory[..whole];
         let nodes = count_nodes(memory, stride_bytes, LINK_BYTES)?;
@@ -101,7 +126,7 @@ impl<'a> Chain<'a> {
             let next = if next == nodes as usize { 0 } else { next };
             node[..LINK_BYTES].copy_from_slice(&(base + next * stride_bytes).to_ne_bytes());
         }
-        Ok(Self::starting_at(memory, base, nodes))
+        Ok(Self::read_once(memory, base, nodes))
     }
 
     /// Builds a chain through the nodes at these `offsets` of `memory`, in their order, and back to the first.
@@ -122,6 +147,14 @@ impl<'a> Chain<'a> {
             memory[offset..offset + LINK_BYTES].copy_from_slice(&(base + next).to_ne_bytes());
         }
         Ok(Self { node: base + first, ..Self::starting_at(memory, base, offsets.len() as u64) })
+    }
+
+    /// The same after a load of every line, so that all of the memory has been given and translated.
+    fn read_once(memory: &'a mut [u8], node: usize, nodes: u64) -> Built<'a> {
+        for line in memory.chunks(SMALLEST_LINE_BYTES) {
+            black_box(line[0]);
+        }
+        Built(Self::starting_at(memory, node, nodes))
     }
 
     fn starting_at(memory: &'a mut [u8], node: usize, nodes: u64) -> Self {

@@ -28,6 +28,26 @@ fn visit(chain: &mut Chain<'_>) -> Vec<usize> {
     offsets
 }
 
+/// At its first node.
+fn built(chain: Result<Built<'_>, Refused>) -> Chain<'_> {
+    chain.unwrap().settled(1, 64)
+}
+
+#[test]
+fn no_chain_is_walked_before_a_pass_that_leaves_nothing_else_in_the_caches() {
+    let (lines, line) = (4096, 64);
+    let mut memory = Aligned::new(line * lines);
+    let order = visit(&mut built(Chain::random(memory.slice(line * lines), line, 42)));
+    // Caches of a whole, a half, a quarter and a 16th of the memory: the whole chain, or twice the caches.
+    for (caches, walked) in [(4096, 4096), (2048, 4096), (1024, 2048), (256, 512)] {
+        let chain =
+            Chain::random(memory.slice(line * lines), line, 42).unwrap().settled(caches * line as u64, line as u64);
+        assert_eq!(chain.position(), order[walked % lines], "{caches}");
+    }
+    // A host that does not tell of caches has the usual one, which holds all of it.
+    assert_eq!(Chain::random(memory.slice(line * lines), line, 42).unwrap().settled(0, 64).position(), order[0]);
+}
+
 fn assert_each_once(offsets: &[usize], step: usize) {
     let mut sorted = offsets.to_vec();
     sorted.sort_unstable();
@@ -40,7 +60,7 @@ fn random_is_one_cycle_over_all_lines() {
     for line in [64, 128] {
         for lines in [1, 2, 3, 64, 1000, 4096] {
             let mut memory = Aligned::new(line * lines);
-            let mut chain = Chain::random(memory.slice(line * lines), line, 42).unwrap();
+            let mut chain = built(Chain::random(memory.slice(line * lines), line, 42));
             assert_eq!(chain.nodes(), lines as u64);
             assert_each_once(&visit(&mut chain), line);
         }
@@ -50,7 +70,7 @@ fn random_is_one_cycle_over_all_lines() {
 #[test]
 fn seeds_differ_and_repeat() {
     let mut memory = Aligned::new(64 * 1000);
-    let mut order = |seed| visit(&mut Chain::random(memory.slice(64 * 1000), 64, seed).unwrap());
+    let mut order = |seed| visit(&mut built(Chain::random(memory.slice(64 * 1000), 64, seed)));
     let (first, again, other) = (order(1), order(1), order(2));
     assert_eq!(first, again);
     assert_ne!(first, other);
@@ -61,7 +81,7 @@ fn windowed_is_one_cycle_that_finishes_each_window() {
     for (pages, window_pages) in [(1, 64), (2, 1), (64, 64), (65, 64), (200, 64), (37, 4)] {
         for line in [64, 128] {
             let mut memory = Aligned::new(pages * 4096);
-            let mut chain = Chain::windowed(memory.slice(pages * 4096), line, 4096, window_pages, 5).unwrap();
+            let mut chain = built(Chain::windowed(memory.slice(pages * 4096), line, 4096, window_pages, 5));
             assert_eq!(chain.nodes(), (pages * 4096 / line) as u64);
             let offsets = visit(&mut chain);
             assert_each_once(&offsets, line);
@@ -76,7 +96,7 @@ fn windowed_is_one_cycle_that_finishes_each_window() {
 fn strided_goes_forward_and_wraps() {
     for (bytes, stride) in [(4096, 8), (4096, 64), (65536, 128), (65536, 4096), (10000, 192), (512, 512)] {
         let mut memory = Aligned::new(bytes);
-        let mut chain = Chain::strided(memory.slice(bytes), stride).unwrap();
+        let mut chain = built(Chain::strided(memory.slice(bytes), stride));
         assert_eq!(chain.nodes(), (bytes / stride) as u64);
         let offsets = visit(&mut chain);
         assert!(offsets.iter().enumerate().all(|(node, &offset)| offset == node * stride));
@@ -96,7 +116,7 @@ fn a_chain_goes_through_the_offsets_given_in_their_order() {
 #[test]
 fn walks_add_up() {
     let mut memory = Aligned::new(64 * 1024);
-    let mut chain = Chain::random(memory.slice(64 * 1024), 64, 3).unwrap();
+    let mut chain = built(Chain::random(memory.slice(64 * 1024), 64, 3));
     let order = visit(&mut chain);
     let mut walked = 0;
     for n in [0u64, 1, 5, 63, 64, 65, 128, 1000, 4096, 12345] {
