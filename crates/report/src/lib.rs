@@ -14,6 +14,7 @@ mod levels;
 pub mod lmbench;
 mod overhead;
 pub mod render;
+mod short_arrays;
 
 pub use findings::findings;
 pub use render::RenderOptions;

@@ -240,3 +240,27 @@ fn environments_of_other_sizes_are_told_and_runs_without_a_pair_say_what_to_do()
         assert!(alone.contains("native=RUN guest=RUN"), "{alone}");
     }
 }
+
+#[test]
+fn arrays_that_the_caches_hold_in_part_are_named_wherever_stream_is_shown() {
+    const NAMED: &str = "arrays of 2.00 × the last-level caches";
+    let shown = |is_short: bool| -> Vec<(&str, String)> {
+        let mut runs = five("native", NATIVE, "4");
+        runs.extend(five("guest", NATIVE, "4"));
+        for case in runs.iter_mut().flat_map(|run| &mut run.cases) {
+            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+            measured.notes.extend(is_short.then(|| ("times_caches".to_owned(), "2.00".to_owned())));
+        }
+        let formats = ["table", "stream", "html"];
+        let one = |name: &'static str| {
+            (name, format_named(name).unwrap().render(&runs[..1], &RenderOptions::default()).unwrap())
+        };
+        formats.into_iter().map(one).chain([("overhead", view(&runs))]).collect()
+    };
+    for (format, text) in shown(true) {
+        // The console breaks lines.
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(NAMED), "{format}: {text}");
+    }
+    assert!(shown(false).iter().all(|(_, text)| !text.contains("last-level caches, under")));
+}

@@ -9,6 +9,7 @@ use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
 use crate::import::stream as imported;
+use crate::short_arrays::short_arrays;
 
 /// For scripts that read STREAM's output, and for eyes that know it.
 pub(super) const FORMAT: Format = Format {
@@ -57,6 +58,9 @@ fn table(rest: &Params, cases: &[&CaseRecord]) -> String {
     if let Some(elements) = noted("elements") {
         let mib = elements * 8.0 / f64::from(1 << 20);
         let _ = writeln!(text, "Array size = {elements} (elements), memory per array = {mib:.1} MiB");
+    }
+    if let Some(short) = cases.iter().find_map(|case| short_arrays(case.measured()?)) {
+        let _ = writeln!(text, "NOT BY STREAM'S RULE: {}", short.en);
     }
     if let Some(threads) = noted("threads") {
         let _ = writeln!(text, "Number of Threads counted = {threads}");

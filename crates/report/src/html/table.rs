@@ -9,6 +9,7 @@ use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
 use crate::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, value};
 use crate::render::console::words;
+use crate::short_arrays::short_arrays;
 
 /// What the page says of a probe.
 #[derive(Debug, Serialize)]
@@ -226,6 +227,9 @@ fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &St
             (detail, Lang::En) => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
         });
         all.push(Remark { text, warns: true });
+    }
+    if let Some(short) = short_arrays(measured) {
+        all.push(Remark { text: each(|lang| short.get(lang).to_owned()), warns: true });
     }
     let own = measured.notes.iter().filter(|note| !common.contains(note));
     let notes: Vec<String> = own.map(|(key, note)| format!("{key}={note}")).collect();

@@ -5,6 +5,7 @@ use hostmark_model::{CaseRecord, Measured, Outcome, Text};
 
 use super::{Environment, Row, Table, both, of};
 use crate::export::stream::{KERNELS, best_rate_and_mean_time};
+use crate::short_arrays::short_arrays;
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
@@ -25,6 +26,8 @@ struct Best {
     /// Seconds.
     mean_time_s: f64,
     alike: [Option<String>; 2],
+    /// How short the arrays were, where they were.
+    short: Option<Text<String>>,
 }
 
 /// Two tables for each set of axes but the kernel: rates and times.
@@ -64,7 +67,7 @@ fn of_group(environments: &[Environment], probe: &str, rest: &[(String, String)]
             let best: Vec<_> = environments.iter().map(|one| best(one, probe, kernel, rest)).collect();
             best.iter()
                 .any(Result::is_ok)
-                .then(|| Row { label: both(label.trim_end_matches(':')), cells: cells(&best, shown) })
+                .then(|| Row { label: named(label.trim_end_matches(':'), &best), cells: cells(&best, shown) })
         };
         KERNELS.iter().filter_map(row).collect()
     };
@@ -102,6 +105,14 @@ fn cells(best: &[Result<Best, Text<String>>], shown: fn(&Best) -> (f64, String))
     cells
 }
 
+/// A kernel's label, with how short the arrays were where they were under the rule's size.
+fn named(label: &str, best: &[Result<Best, Text<String>>]) -> Text<String> {
+    match best.iter().find_map(|one| one.as_ref().ok()?.short.clone()) {
+        Some(short) => Text { en: format!("{label} ({})", short.en), zh: format!("{label}（{}）", short.zh) },
+        None => both(label),
+    }
+}
+
 /// Why two environments' values say nothing of each other.
 fn unlike(base: &Best, value: &Best) -> Option<Text<String>> {
     let mut pairs = ALIKE.iter().zip(base.alike.iter().zip(&value.alike));
@@ -137,7 +148,8 @@ fn best(environment: &Environment, probe: &str, kernel: &str, rest: &[(String, S
     let mean_time_s = found.iter().map(|(_, time)| *time).reduce(f64::min);
     let (Some(rate), Some(mean_time_s)) = (rate, mean_time_s) else { return Err(reason(&picked)) };
     let alike = ALIKE.map(|(name, _)| picked.iter().find_map(|case| noted(case, name)));
-    Ok(Best { rate, mean_time_s, alike })
+    let short = picked.iter().find_map(|case| short_arrays(case.measured()?));
+    Ok(Best { rate, mean_time_s, alike, short })
 }
 
 /// A number that a case notes, or has in its id.

@@ -29,16 +29,15 @@ fn told(caches_bytes: u64) -> u64 {
 /// Names arrays that caches hold a part of.
 pub fn note_short(case: &mut Case, elements: u64) {
     if let Some(short) = short(elements, case.llc_sum_bytes()) {
-        case.note("short", short);
+        case.note("times_caches", short);
     }
 }
 
-/// How short arrays of so many elements are beside caches of so many bytes; none where they are long enough.
+/// How many times caches of so many bytes an array of so many elements has; none where it is long enough.
 fn short(elements: u64, caches_bytes: u64) -> Option<String> {
     let caches = told(caches_bytes);
     let times = elements as f64 * 8.0 / caches as f64;
-    (elements < TIMES_CACHES * caches / 8)
-        .then(|| format!("each array has {times:.2} times the bytes of the last-level caches, not {TIMES_CACHES}"))
+    (elements < TIMES_CACHES * caches / 8).then(|| format!("{times:.2}"))
 }
 
 #[cfg(test)]
@@ -76,8 +75,7 @@ mod tests {
     #[test]
     fn arrays_under_four_times_the_caches_are_named() {
         assert_eq!(short(4 * (32 << 20) / 8, 32 << 20), None);
-        let half = "each array has 2.00 times the bytes of the last-level caches, not 4";
-        assert_eq!(short(2 * (32 << 20) / 8, 32 << 20).as_deref(), Some(half));
+        assert_eq!(short(2 * (32 << 20) / 8, 32 << 20).as_deref(), Some("2.00"));
         assert!(short(1000, 0).is_some());
     }
 }

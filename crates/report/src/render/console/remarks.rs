@@ -8,6 +8,7 @@ use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
 use crate::format::{DISTURBED_SHARE, in_scale, percent, scale_for, value};
+use crate::short_arrays::short_arrays;
 
 /// Further quantities up to this many fit behind a value.
 const FEW_QUANTITIES: usize = 3;
@@ -65,6 +66,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
             texts.push(flag_text(view, measured, flag));
         }
     }
+    texts.extend(short_arrays(measured).map(|short| short.get(view.lang).to_owned()));
     let noise = &measured.noise;
     let samples = measured.taken().max(1);
     let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyTainted);

@@ -11,6 +11,7 @@ use super::view::{View, reason, short_size};
 use super::words;
 use crate::escape::visible;
 use crate::format::{Scale, in_scale, percent_number, scale_for, value};
+use crate::short_arrays::short_arrays;
 
 /// Values that lie further apart than this have no unit in common that suits them all.
 const ONE_SCALE: f64 = 1e4;
@@ -309,6 +310,22 @@ impl<'a> Sweep<'a> {
                     }
                 }
             }
+        }
+        let mut shorts: Vec<(String, Vec<String>)> = Vec::new();
+        for series in &self.series {
+            for (point, case) in self.points.iter().zip(&series.cells) {
+                let Some(short) = case.and_then(CaseRecord::measured).and_then(short_arrays) else { continue };
+                let (short, name) =
+                    (short.get(view.lang).to_owned(), format!("{} {}", series.label.trim(), point.label));
+                match shorts.iter_mut().find(|(known, _)| *known == short) {
+                    Some((_, names)) => names.push(name),
+                    None => shorts.push((short, vec![name])),
+                }
+            }
+        }
+        for (short, names) in shorts {
+            let text = format!("{short}{}{}", view.say(words::COLON), names.join(view.say(words::COMMA)));
+            page.paragraph("    ! ", &text, Style::Warning);
         }
         for (kind, names, detail) in kinds {
             let mut text = format!(
