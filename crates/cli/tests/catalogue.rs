@@ -437,3 +437,18 @@ fn the_document_of_all_probes_is_up_to_date() {
          HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue"
     );
 }
+
+#[test]
+fn what_a_limit_can_make_stall_tells_its_mean_or_its_sustained_rate() {
+    for entry in entries(CATALOGUE) {
+        let has = |name: &str| entry.probe.also.iter().any(|quantity| quantity.name == name);
+        let id = entry.id();
+        if has("p99") {
+            assert!(has("mean"), "{id} has percentiles and no mean");
+        }
+        let is_of_device = matches!(entry.group, "disk" | "net") || id.to_string() == "file.write";
+        if is_of_device && matches!(entry.probe.measure, Measure::Run(_)) && !has("rate") {
+            assert!(has("sustained"), "{id} tells no rate that lasts");
+        }
+    }
+}

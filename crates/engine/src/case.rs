@@ -41,6 +41,8 @@ pub(crate) struct Yield {
     /// Further quantities by name, each with its values so far.
     pub also: BTreeMap<String, Vec<f64>>,
     pub histogram: Option<Histogram>,
+    /// The mean of the operations that were timed one by one, ns.
+    pub mean_ns: Option<f64>,
 }
 
 /// One round of one case, as its probe sees it.
@@ -176,8 +178,9 @@ impl Case {
 
     /// An iteration of what was sampled did the thing measured so many times.
     fn share(&mut self, times: u64) {
-        let samples = self.yielded.samples.iter_mut();
-        samples.flat_map(|samples| &mut samples.iterations).for_each(|iterations| *iterations *= times);
+        let Some(samples) = &mut self.yielded.samples else { return };
+        samples.iterations.iter_mut().for_each(|iterations| *iterations *= times);
+        samples.whole.operations *= times;
     }
 
     fn sampler(&mut self) -> Sampler<'_> {
@@ -336,14 +339,17 @@ impl Case {
         }
         let sampler =
             TailSampler { clock: &self.clock, witness: &self.witness, budget_ns: self.order.budget_ns as f64 };
-        let (samples, histogram) = sampler.take(self.order.iterations, &mut next)?;
-        self.yielded.histogram = Some(histogram);
-        self.keep(samples, 0)
+        let taken = sampler.take(self.order.iterations, &mut next)?;
+        self.yielded.histogram = Some(taken.histogram);
+        self.yielded.mean_ns = Some(taken.mean_ns);
+        self.keep(taken.samples, 0)
     }
 
     /// Times of single operations, ns, beside samples that are of something else, as of a rate: a histogram, from which the
     /// engine fills in the percentiles that the probe declares, as for [`Case::tails`].
     pub fn times(&mut self, ns: impl IntoIterator<Item = f64>) -> Result<()> {
+        let ns: Vec<f64> = ns.into_iter().collect();
+        self.yielded.mean_ns = hostmark_stats::order::mean(&ns);
         self.yielded.histogram = Some(tails::histogram(ns)?);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hostmark_model::{
     Also, Better, CaseId, Estimate, Event, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome,
-    RoundNoise, RoundRecord, Taint,
+    RoundNoise, RoundRecord, Taint, Unit,
 };
 use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval::{self, Method};
@@ -188,7 +188,12 @@ fn also(
             // What a round did not give has no part in it; how exact the values are is known to the probe alone.
             let given: Vec<Vec<f64>> = rounds.iter().map(|round| given(quantity, round)).collect();
             let given: Vec<Vec<f64>> = given.into_iter().filter(|values| !values.is_empty()).collect();
-            if given.is_empty() { None } else { Some(estimate(&given, 0.0, better, seed)) }
+            let estimate = (!given.is_empty()).then(|| estimate(&given, 0.0, better, seed));
+            if quantity.is_of_the_whole() {
+                estimate.map(|estimate| over_all(&given, estimate, quantity.unit))
+            } else {
+                estimate
+            }
         } else {
             let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
             rounds.map(|rounds| estimate(&rounds, relative_resolution, better, seed))
@@ -196,6 +201,20 @@ fn also(
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))
     };
     entry.probe.also.iter().filter_map(estimated).collect()
+}
+
+/// The same estimate for what rounds gave as a whole: over all of them, since their median would hide those that stalled.
+/// Rounds last equally long, so that rates are averaged as they are, and times by their rates.
+fn over_all(rounds: &[Vec<f64>], estimate: Estimate, unit: Unit) -> Estimate {
+    let values: Vec<f64> = rounds.iter().flatten().copied().collect();
+    let rates: Vec<f64> = values.iter().map(|value| value.recip()).collect();
+    let over_all = match unit {
+        Unit::Nanoseconds => stats::mean(&rates).map(f64::recip),
+        _ => stats::mean(&values),
+    };
+    let median = over_all.unwrap_or(estimate.median);
+    let (ci_low, ci_high) = (estimate.ci_low.map(|low| low.min(median)), estimate.ci_high.map(|high| high.max(median)));
+    Estimate { median, ci_low, ci_high, ..estimate }
 }
 
 /// A percentile of each round's operations, as far as all of them together tell it.

@@ -359,6 +359,35 @@ fn rounds_that_did_not_give_a_quantity_have_no_part_in_it() {
     assert!(lossy(&[&[], &[], &[]]).also.is_empty());
 }
 
+static STALLING: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], ..PLAIN };
+
+#[test]
+fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall() {
+    let entry = Entry { group: "disk", name: "stalling", probe: &STALLING };
+    let id = CaseId { probe: entry.id(), params: entry.default_params() };
+    // Four rounds lived on what a limit had saved up, 1000 operations a second; one met the limit, 10.
+    let rounds: Vec<RoundResult> = [1000.0, 1000.0, 10.0, 1000.0, 1000.0]
+        .into_iter()
+        .enumerate()
+        .map(|(number, rate)| {
+            let mut round = round(number as u32, tainted(&[4.0, 5.0, 6.0], &[0, 0, 0]));
+            let also = |name: &str, value| Event::Also { name: name.into(), values: vec![value] };
+            let end = round.events.len() - 1;
+            round.events.splice(end..end, [also("mean", 1e9 / rate), also("sustained", rate)]);
+            round
+        })
+        .collect();
+    let Outcome::Measured(measured) = outcome(&entry, &id, &rounds, 5, 1) else { panic!("not measured") };
+    let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also[name].estimate.clone());
+    assert!((sustained.median - 802.0).abs() < 1e-6, "{sustained:?}");
+    // 4010 operations in five seconds.
+    assert!((mean.median / (5e9 / 4010.0) - 1.0).abs() < 1e-9, "{mean:?}");
+    for estimate in [mean, sustained] {
+        assert!(estimate.ci_low.unwrap() <= estimate.median && estimate.median <= estimate.ci_high.unwrap());
+        assert!(estimate.min < estimate.max && estimate.rounds == 5);
+    }
+}
+
 static TAILED: Probe = Probe { also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999], ..PLAIN };
 
 /// A case whose rounds have these operations, (ns, how many) each; its samples are disturbed.

@@ -33,6 +33,7 @@ mod tails;
 pub mod threads;
 mod together;
 mod vote;
+mod whole;
 pub mod worker;
 
 pub use budget::largest_buffer;

@@ -63,6 +63,25 @@ impl Quantity {
     /// The time that 99.9 % of the operations do not exceed.
     pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9 % 分位数" });
 
+    /// The mean of all operations: what a median of most of them hides, as a stall after a burst, is in it. Filled in by the
+    /// engine, as [`Quantity::SUSTAINED`], for probes that measure by [`Case::tails`], [`Case::time`], [`Case::rate`],
+    /// [`Case::observe`] and their kin.
+    pub const MEAN: Quantity = Quantity {
+        name: "mean",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        title: Text { en: "mean", zh: "平均值" },
+    };
+    /// Operations a second over all of a round's samples, stalls included.
+    pub const SUSTAINED: Quantity = Quantity {
+        name: "sustained",
+        unit: Unit::OperationsPerSecond,
+        better: Better::Higher,
+        title: Text { en: "sustained rate", zh: "持续速率" },
+    };
+    /// The same in bytes, of a probe whose value is a rate of bytes.
+    pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
+
     const fn percentile(name: &'static str, title: Text) -> Quantity {
         Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title }
     }
@@ -429,6 +448,11 @@ impl Quantity {
         self.name == name
             && ![Self::CORE_CYCLES.name, Self::BYTES_PER_CYCLE.name].contains(&name)
             && Percentile::of_name(name).is_none()
+    }
+
+    /// Whether its value is that of all operations of all rounds.
+    pub(crate) fn is_of_the_whole(&self) -> bool {
+        [Self::MEAN.name, Self::SUSTAINED.name].contains(&self.name)
     }
 
     fn info(&self) -> QuantityInfo {

@@ -5,6 +5,7 @@ use hostmark_model::Taint;
 use crate::clock::{Clock, CoreClock, Precision};
 use crate::stop::{Result, Stop};
 use crate::sys::counters::{Reading, ThreadCounters};
+use crate::whole::Whole;
 
 /// Samples that a round's budget is cut into.
 const SAMPLES_A_ROUND: f64 = 160.0;
@@ -76,6 +77,8 @@ pub struct Samples {
     pub faults: u64,
     /// Iterations of a sample, to hand on to later rounds.
     pub learned: u64,
+    /// All operations, also those whose time is left out of a sample.
+    pub whole: Whole,
     /// Whether `ns` are times: what the clock cannot tell apart is then not known better.
     pub is_time: bool,
 }
@@ -105,6 +108,7 @@ impl Samples {
         self.taints.push(Taint(taint));
         self.delays_ns.push(delay_ns);
         self.spent_ns.push(spent_ns);
+        self.whole.add(iterations, spent_ns);
         self.involuntary_switches += involuntary;
         self.faults += faults;
     }
@@ -199,6 +203,7 @@ impl Sampler<'_> {
             let long_ns = self.timed(iterations, body)?;
             let after = self.witness.read();
             samples.push(long_ns - short_ns, iterations - short, long_ns + short_ns, before, after);
+            samples.whole.add(2 * short, 0.0);
         } else {
             let ns = self.timed(iterations, body)?;
             samples.push(ns, iterations, ns, before, self.witness.read());

@@ -7,6 +7,7 @@ use hostmark_stats::order::median_in_place;
 use crate::clock::{Clock, Ticks};
 use crate::sample::{Body, Samples, Witness};
 use crate::stop::{Result, Stop};
+use crate::whole::Whole;
 
 /// Batches that a round's time is cut into: the kernel's counters are read around a batch, never between operations.
 const BATCHES: f64 = 80.0;
@@ -16,6 +17,17 @@ const DIGITS: u8 = 3;
 const LONGEST_NS: u64 = 1_000_000_000_000;
 /// A last batch that the end of the round's time cut short is a sample from this share of its operations on.
 const WHOLE_ENOUGH: f64 = 0.5;
+
+/// A round's operations.
+#[derive(Debug)]
+pub(crate) struct Tails {
+    /// The medians of batches.
+    pub samples: Samples,
+    /// Every operation.
+    pub histogram: Histogram,
+    /// The mean of all, ns.
+    pub mean_ns: f64,
+}
 
 /// What takes a round's operations.
 pub(crate) struct TailSampler<'a> {
@@ -27,17 +39,13 @@ pub(crate) struct TailSampler<'a> {
 
 impl TailSampler<'_> {
     /// Takes operations until the time is over. `hint`: operations of a batch that an earlier round found.
-    pub(crate) fn take(
-        &self,
-        hint: Option<u64>,
-        next: &mut dyn FnMut(&Clock) -> Result<Ticks>,
-    ) -> Result<(Samples, Histogram)> {
+    pub(crate) fn take(&self, hint: Option<u64>, next: &mut dyn FnMut(&Clock) -> Result<Ticks>) -> Result<Tails> {
         let mut recorder = recorder()?;
         let batch = self.find_batch(hint, next)?;
         let mut samples = Samples::of_times(batch);
         let mut times: Vec<f64> = vec![0.0; usize::try_from(batch).unwrap_or(usize::MAX)];
         let begin = self.clock.start();
-        let mut is_over = false;
+        let (mut is_over, mut sum_ns, mut whole) = (false, 0.0, Whole::default());
         while !is_over {
             let before = self.witness.read();
             let from = self.clock.start();
@@ -45,18 +53,22 @@ impl TailSampler<'_> {
             while done < times.len() && !is_over {
                 let ns = self.clock.ns(next(self.clock)?);
                 times[done] = ns;
+                sum_ns += ns;
                 done += 1;
                 recorder.saturating_record(ns.round() as u64);
                 until = self.clock.start();
                 is_over = self.clock.ns(until.since(begin)) >= self.budget_ns;
             }
+            whole = Whole { operations: whole.operations + done as u64, ns: self.clock.ns(until.since(begin)) };
             let after = self.witness.read();
             let is_whole = done as f64 >= WHOLE_ENOUGH * times.len() as f64;
             if let Some(ns) = median_in_place(&mut times[..done]).filter(|_| is_whole || samples.ns.is_empty()) {
                 samples.push(ns, 1, self.clock.ns(until.since(from)), before, after);
             }
         }
-        Ok((samples, counted(&recorder)))
+        samples.whole = whole;
+        // The loop above is over after an operation at least.
+        Ok(Tails { samples, histogram: counted(&recorder), mean_ns: sum_ns / whole.operations as f64 })
     }
 
     /// How many operations make a batch. Those that it takes to find out are thrown away, as a round's first sample is.

@@ -7,6 +7,11 @@ use crate::clock::FakeClock;
 
 /// A round of 80 ms of operations whose times are given by their number; none takes the time to read the clock.
 fn taken(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> (Samples, Histogram) {
+    let Tails { samples, histogram, .. } = all_of(hint, time_ns);
+    (samples, histogram)
+}
+
+fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Tails {
     let fake = FakeClock::new(0);
     let mut number = 0;
     let mut next = |clock: &Clock| {
@@ -93,6 +98,29 @@ fn operations_that_slow_down_end_with_the_rounds_time() {
     let (samples, histogram) = taken(Some(1000), |number| if number < 1000 { 1000 } else { 80_000 });
     assert_eq!(histogram.counts.iter().sum::<u64>(), 1000);
     assert_eq!(samples.ns, [80_000.0]);
+}
+
+#[test]
+fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
+    // As under a limit of 200 a second that is kept by slices of 100 ms: 19 at once, then one waits for the next slice.
+    let burst = |number: u64| if number % 20 == 19 { 86_500_000 } else { 710_000 };
+    let fake_budget_ns = 800e6;
+    let fake = FakeClock::new(0);
+    let (clock, mut number) = (Clock::Fake(fake.clone()), 0);
+    let mut next = |clock: &Clock| {
+        let start = clock.start();
+        fake.advance(burst(number));
+        number += 1;
+        Ok(clock.end().since(start))
+    };
+    let sampler = TailSampler { clock: &clock, witness: &Witness::Blind, budget_ns: fake_budget_ns };
+    let taken = sampler.take(None, &mut next).unwrap();
+    assert_eq!(hostmark_stats::order::median(&taken.samples.ns), Some(710_000.0));
+    assert!((taken.mean_ns / 5e6 - 1.0).abs() < 0.15, "{}", taken.mean_ns);
+    let Whole { operations, ns } = taken.samples.whole;
+    let sustained = operations as f64 * 1e9 / ns;
+    assert!((sustained / 200.0 - 1.0).abs() < 0.15, "{sustained}");
+    assert!((sustained * taken.mean_ns / 1e9 - 1.0).abs() < 1e-9, "{sustained} {}", taken.mean_ns);
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{AxisKind, CaseId, Event, Order, PROTOCOL, RoundNoise};
 
-use crate::case::Case;
+use crate::case::{Case, Yield};
 use crate::clock::{Clock, CoreClock, Precision, warm_up};
 use crate::company::{self, Company};
-use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, find};
+use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, Quantity, find};
 use crate::sample::Witness;
 use crate::stop::{Result, Stop, panic_text};
 use crate::sys::call::Call;
@@ -192,10 +192,15 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
 fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec<Event>> {
     let mut samples =
         case.yielded.samples.take().ok_or_else(|| Stop::failed("the probe ended without measuring anything"))?;
-    let also = std::mem::take(&mut case.yielded.also);
+    let mut also = std::mem::take(&mut case.yielded.also);
     if let Some(name) = also.keys().find(|name| !entry.probe.also.iter().any(|quantity| quantity.is_given_as(name))) {
         return Err(Stop::failed(format!("the probe declares no quantity '{name}' that it measures itself")));
     }
+    let whole = |quantity: &Quantity| {
+        let Yield { mean_ns, amount, .. } = case.yielded;
+        Some((quantity.name.to_owned(), vec![samples.whole.value(quantity, mean_ns, amount, entry.probe.unit)?]))
+    };
+    also.extend(entry.probe.also.iter().filter_map(whole));
     if entry.probe.blocking {
         samples.forgive_usual_delay();
     }

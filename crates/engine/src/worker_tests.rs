@@ -1,6 +1,6 @@
 //! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
-use hostmark_model::{Better, ClockOrder, Scratch, Taint, Unit};
+use hostmark_model::{Better, ClockOrder, Histogram, Scratch, Taint, Unit};
 
 use super::*;
 use crate::case::Case;
@@ -22,6 +22,8 @@ static NAN: Probe = Probe { also: &[LOSS], measure: Measure::Run(not_a_number), 
 static FILLED: Probe = Probe { also: &[Quantity::CORE_CYCLES], measure: Measure::Run(filled), ..PLAIN };
 static UNDECLARED: Probe = Probe { measure: Measure::Run(more), ..PLAIN };
 static TAILS: Probe = Probe { measure: Measure::Run(tails), ..PLAIN };
+static WHOLE: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], measure: Measure::Run(tails), ..PLAIN };
+static WHOLE_RATE: Probe = Probe { unit: Unit::BytesPerSecond, also: &[Quantity::SUSTAINED_BYTES], ..RATE };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
 static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
 
@@ -41,6 +43,8 @@ static CATALOGUE: Catalogue = &[&Group {
         ("filled", &FILLED),
         ("undeclared", &UNDECLARED),
         ("tails", &TAILS),
+        ("whole", &WHOLE),
+        ("whole_rate", &WHOLE_RATE),
         ("derived", &DERIVED),
         ("placed", &PLACED),
     ],
@@ -192,6 +196,47 @@ fn every_operation_of_a_round_is_told_as_a_histogram() {
     assert!(histogram.values.is_sorted() && histogram.values.len() == histogram.counts.len());
     let (first, last) = (histogram.values[0] as f64, *histogram.values.last().unwrap() as f64);
     assert!(ns.iter().all(|&ns| ns > first * 0.99 && ns < last * 1.01), "{first} {last} {ns:?}");
+}
+
+#[test]
+fn the_mean_and_the_sustained_rate_are_those_of_all_operations() {
+    let told_of = |id: &str, wanted: &str| {
+        let events = told(order(id));
+        let of_name = |event: &Event| match event {
+            Event::Also { name, values } if name == wanted => Some(values.clone()),
+            _ => None,
+        };
+        let values = events.iter().find_map(of_name).unwrap_or_else(|| panic!("{wanted}: {events:?}"));
+        (values[0], events)
+    };
+    let (mean, events) = told_of("try.whole", "mean");
+    let histogram = events.iter().find_map(|event| match event {
+        Event::Histogram(histogram) => Some(histogram),
+        _ => None,
+    });
+    let each = |histogram: &Histogram| {
+        let sum: f64 =
+            histogram.values.iter().zip(&histogram.counts).map(|(&ns, &count)| ns as f64 * count as f64).sum();
+        sum / histogram.counts.iter().sum::<u64>() as f64
+    };
+    // The histogram has whole nanoseconds.
+    assert!((mean - each(histogram.unwrap())).abs() <= 0.5 + 1e-3 * mean, "{mean}");
+    // What passes between operations is in the rate alone.
+    let (sustained, _) = told_of("try.whole", "sustained");
+    assert!(sustained > 0.0);
+    let (bytes, events) = told_of("try.whole_rate", "sustained");
+    let rates: Vec<f64> = events
+        .iter()
+        .find_map(|event| match event {
+            Event::Samples { ns, iterations, amount, .. } => {
+                Some(ns.iter().zip(iterations).map(|(ns, &n)| *amount as f64 * n as f64 * 1e9 / ns).collect())
+            }
+            _ => None,
+        })
+        .unwrap();
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    assert!(bytes > 0.5 * least && bytes < 2.0 * most, "{bytes} {rates:?}");
 }
 
 #[test]

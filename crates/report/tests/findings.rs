@@ -162,3 +162,27 @@ fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_
     assert_eq!(drawn(8e6, 0.5), "");
     assert!(findings(&synthetic::empty()).is_empty());
 }
+
+#[test]
+fn a_sync_that_a_limit_makes_stall_is_told_though_its_median_is_fast_and_its_percentile_is_not_known() {
+    let drawn = |mean: f64, slow: u64| {
+        let mut run = synthetic::empty();
+        let mut sync = synthetic::measured(0.71e6, 0.01);
+        for (name, value) in [("mean", mean), ("sustained", 1e9 / mean)] {
+            sync.also.insert(name.into(), hostmark_model::Also { estimate: synthetic::estimate(value, 0.3) });
+        }
+        let counts = vec![100 - slow, slow];
+        sync.histogram = Some(hostmark_model::Histogram { values: vec![710_000, 90_000_000], counts });
+        let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
+        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
+        let found = findings(&run).into_iter().filter(|finding| finding.id == "disk.slow_sync");
+        found.map(|finding| finding.text.en).collect::<Vec<_>>()
+    };
+    let limited = drawn(11.4e6, 12);
+    let [slow, stalls] = limited.as_slice() else { panic!("{limited:?}") };
+    assert!(slow.contains(" is too slow for etcd") && slow.contains("12 of 100 appends"), "{slow}");
+    assert!(stalls.contains("at most 710 µs, but 11.4 ms on average") && stalls.contains(" 88 a second"), "{stalls}");
+    assert!(drawn(4e6, 4).iter().any(|text| text.contains(" may be too slow for etcd")));
+    // One of a hundred is what they ask for, and a mean near the median is no stall.
+    assert_eq!(drawn(1.6e6, 1), Vec::<String>::new());
+}

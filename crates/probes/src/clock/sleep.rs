@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN],
     explain: Explain {
         what: Text {
             en: "A thread asks to sleep for delay_us microseconds, on a CPU that is otherwise idle, and the value is by how much \

@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     revision: 3,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999],
+    also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
     explain: Explain {
         what: Text {
             en: "A record of `block` random bytes, no two alike, is written behind the last one by pwrite, and fdatasync waits until it is on the device. Every pair of \
@@ -32,9 +32,11 @@ pub static PROBE: Probe = Probe {
             en: "written is one write and one flush. preallocated and growing also commit the journal, since blocks \
                  turn from reserved to written or the length changes: another write and flush, by a thread of the \
                  kernel that has to be woken; up to twice as long where the device is slow. The p99 is what a \
-                 consensus protocol feels, the median alone hides it.",
+                 consensus protocol feels, the median alone hides it. Under a limit on operations a second the mean and the \
+                 sustained rate tell what lasts: a burst is served at once, and the next append waits.",
             zh: "written 是一次写加一次刷新。preallocated 与 growing 还要提交日志，因为块由预留变为已写，或长度改变：由一个须被唤醒的内核线程再写并刷新一次；设\
-                 备慢时可达两倍。共识协议感受到的是 p99，只看中位数会掩盖它。",
+                 备慢时可达两倍。共识协议感受到的是 p99，只看中位数会掩盖它。有每秒操作数限额时，平均值\
+                 和持续速率才说明能长期得到多少：突发的部分立即完成，随后的追加要等待。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), space=growing, ext4 on a \

@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999],
+    also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
     explain: Explain {
         what: Text {
             en: "Reads past the page cache (O_DIRECT) of `block` bytes from a scratch file of 64 MiB random data without a name, in the directory that --scratch names. \

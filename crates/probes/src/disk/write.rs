@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999],
+    also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
     explain: Explain {
         what: Text {
             en: "As disk.read, but writes: past the page cache (O_DIRECT) over blocks that the 64 MiB scratch file already has, so that nothing is allocated. \

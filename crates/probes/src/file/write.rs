@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
+    also: &[Quantity::SUSTAINED_BYTES],
     explain: Explain {
         what: Text {
             en: "`size` bytes are written to an empty file, 64 KiB at a time; the file is emptied between passes, untimed. sync=fsync waits at the end until \

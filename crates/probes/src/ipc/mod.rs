@@ -75,7 +75,7 @@ fn refused(error: io::Error) -> Stop {
 }
 
 /// Further quantities of the round trips.
-const TAILS: &[Quantity] = &[Quantity::P50, Quantity::P99, Quantity::P999];
+const TAILS: &[Quantity] = &[Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN];
 
 /// Times an exchange there and back; one that cannot be made is the host's lack.
 fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {

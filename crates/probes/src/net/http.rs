@@ -15,7 +15,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "A client asks a server for a file of `size` bytes by GET of HTTP/1.1 and reads all of the response. The server, a process \

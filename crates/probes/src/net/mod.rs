@@ -20,6 +20,10 @@ mod udp_bandwidth;
 
 crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth);
 
+/// Further quantities of the round trips: the last two tell of stalls that most operations do not meet, as under a limit that
+/// is kept by slices of time.
+const TAILS: &[Quantity] = &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED];
+
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Where servers listen: on any free port of loopback, which no other host reaches.

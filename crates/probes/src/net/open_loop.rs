@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999, RATE],
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, RATE],
     explain: Explain {
         what: Text {
             en: "As net.tcp and net.udp, one byte to a server and back, but at fixed moments: each round first sends 200 requests one after \

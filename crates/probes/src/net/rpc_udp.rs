@@ -13,7 +13,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "A client calls the null procedure of a server by ONC RPC (RFC 5531): a datagram of 40 bytes (call, empty credentials) \

@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "A client sends one byte over a TCP connection that stands (TCP_NODELAY), the server, a process of its own, sends it \

@@ -15,6 +15,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[
+        Quantity::SUSTAINED_BYTES,
         Quantity {
             name: "sender_cpus",
             unit: Unit::Ratio,

@@ -10,7 +10,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    also: super::TAILS,
     explain: Explain {
         what: Text {
             en: "A client makes a socket and connects to a server, a process of its own, which accepts and at once closes the connection; \

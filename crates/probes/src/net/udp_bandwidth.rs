@@ -11,12 +11,15 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[Quantity {
-        name: "loss",
-        unit: Unit::Ratio,
-        better: Better::Lower,
-        title: Text { en: "share of datagrams lost", zh: "数据报丢失率" },
-    }],
+    also: &[
+        Quantity::SUSTAINED_BYTES,
+        Quantity {
+            name: "loss",
+            unit: Unit::Ratio,
+            better: Better::Lower,
+            title: Text { en: "share of datagrams lost", zh: "数据报丢失率" },
+        },
+    ],
     explain: Explain {
         what: Text {
             en: "A process sends numbered datagrams of `datagram` bytes without pause (send on a connected socket), and the case receives \

@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99],
+    also: &[Quantity::P90, Quantity::P99, Quantity::MEAN],
     explain: Explain {
         what: Text {
             en: "membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) while `threads` threads of the process run, the caller among them, each on a CPU of its own: the \

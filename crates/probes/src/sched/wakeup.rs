@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999],
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN],
     explain: Explain {
         what: Text {
             en: "A process wakes another `rate` times a second; the value is the time from the moment at which a wake-up was due until the other runs. Between \
