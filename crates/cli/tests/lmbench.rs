@@ -102,6 +102,20 @@ fn a_program_of_lmbench_selects_the_probes_that_replace_it_and_no_others() {
     }
 }
 
+#[test]
+fn a_column_of_the_summary_is_explained_by_its_name_and_is_no_filter() {
+    for (_, column) in columns() {
+        let head = column.head.en.replace('\n', " ");
+        assert!(pick(CATALOGUE, std::slice::from_ref(&head)).is_err(), "{head} is a filter as well");
+        for probe in hostmark_report::lmbench::probes_of_column(&head) {
+            assert!(find(CATALOGUE, probe).is_some(), "{head}: there is no {probe}");
+        }
+    }
+    let (code, page, errors) = ended(&mut Home::new().hostmark(&["explain", "2p/0K ctxsw", "lat_pipe"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(page.contains("sched.context_switch") && page.contains("ipc.pipe"), "{page}");
+}
+
 /// What the handbook for those who know lmbench says.
 fn handbook() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/coming-from-lmbench.md");

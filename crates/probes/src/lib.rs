@@ -20,6 +20,7 @@ mod sched;
 mod section;
 mod signal;
 mod syscall;
+mod turns;
 
 use hostmark_engine::probe::Catalogue;
 

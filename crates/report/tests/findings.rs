@@ -179,7 +179,7 @@ fn a_sync_that_a_limit_makes_stall_is_told_though_its_median_is_fast_and_its_per
         found.map(|finding| finding.text.en).collect::<Vec<_>>()
     };
     let limited = drawn(11.4e6, 12);
-    let [slow, stalls] = limited.as_slice() else { panic!("{limited:?}") };
+    let [stalls, slow] = limited.as_slice() else { panic!("{limited:?}") };
     assert!(slow.contains(" is too slow for etcd") && slow.contains("12 of 100 appends"), "{slow}");
     assert!(stalls.contains("at most 710 µs, but 11.4 ms on average") && stalls.contains(" 88 a second"), "{stalls}");
     assert!(drawn(4e6, 4).iter().any(|text| text.contains(" may be too slow for etcd")));

@@ -246,7 +246,46 @@ fn full() -> Run {
             run.cases.push(synthetic::value(&id, f64::from(number) * scale));
         }
     }
+    run.cases.push(scaling(1.0));
     run
+}
+
+/// How copies of the sieve fare.
+fn scaling(within: f64) -> hostmark_model::CaseRecord {
+    let mut most = synthetic::measured(1.9, 0.01);
+    let estimate = synthetic::estimate(within, 0.0);
+    most.also.insert("within_5_percent".into(), hostmark_model::Also { estimate });
+    synthetic::case("cpu.scaling@source=cpu.sieve,copies=4", Outcome::Measured(Box::new(most)))
+}
+
+#[test]
+fn scal_load_is_how_many_copies_do_not_hinder_each_other_and_no_cell_names_what_there_is_not() {
+    let mut run = synthetic::empty();
+    run.host.hostname = "new-host".into();
+    run.cases.push(scaling(3.0));
+    let shown = tables(std::slice::from_ref(&run), Lang::En);
+    assert_eq!(rows(&shown, "new-host  ")[0].last(), Some(&"3"), "{shown}");
+    run.cases.clear();
+    let shown = tables(std::slice::from_ref(&run), Lang::En);
+    assert!(shown.contains("not in this run: hostmark run cpu.scaling") || shown.contains("cpu.scaling"), "{shown}");
+    assert!(shown.contains("no second host was measured") && !shown.contains("to=peer"), "{shown}");
+    assert!(!shown.contains("--peer"), "{shown}");
+}
+
+#[test]
+fn a_column_of_the_summary_names_its_probes_however_it_is_typed() {
+    use hostmark_report::lmbench::probes_of_column;
+    assert_eq!(probes_of_column("null call"), ["syscall.null"]);
+    assert_eq!(probes_of_column("Null  I/O"), ["syscall.read_zero", "syscall.write_null"]);
+    assert_eq!(probes_of_column("2p/0k ctxsw"), ["sched.context_switch"]);
+    assert_eq!(probes_of_column("pipe"), ["ipc.pipe", "ipc.pipe_bandwidth"]);
+    assert_eq!(probes_of_column("RPC/TCP"), ["net.rpc_tcp"]);
+    assert_eq!(probes_of_column("空调用"), ["syscall.null"]);
+    assert_eq!(
+        (probes_of_column("scal load"), probes_of_column("Guesses")),
+        (vec!["cpu.scaling"], vec!["memory.hierarchy"])
+    );
+    assert!(probes_of_column("lat_pipe").is_empty() && probes_of_column("Description").is_empty());
 }
 
 /// The rows of a host with what stands between its name and the first note.

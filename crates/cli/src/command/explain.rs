@@ -5,22 +5,30 @@ use clap::Args;
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_probes::CATALOGUE;
+use hostmark_report::lmbench;
 use hostmark_report::render::handbook;
 
 use crate::output;
 
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// Probes, groups or lmbench names; without any, the handbook's contents
+    /// Probes, groups, lmbench programs or columns of its summary ("null call"); none: the handbook's contents
     ids: Vec<String>,
 }
 
 pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
+    let wanted: Vec<String> = arguments.ids.iter().flat_map(|id| of_column(id)).collect();
     let options = output::options(lang, false);
-    let picked: Vec<ProbeInfo> = plan::pick(CATALOGUE, &arguments.ids)?.iter().map(|entry| entry.info()).collect();
+    let picked: Vec<ProbeInfo> = plan::pick(CATALOGUE, &wanted)?.iter().map(|entry| entry.info()).collect();
     output::print(&match arguments.ids.as_slice() {
         [] => handbook::contents(&picked, &options),
         _ => handbook::pages(&picked, &options),
     });
     Ok(Exit::Fine)
+}
+
+/// The probes behind a column of lmbench's summary, or the name as it is.
+fn of_column(name: &str) -> Vec<String> {
+    let probes = lmbench::probes_of_column(name);
+    if probes.is_empty() { vec![name.to_owned()] } else { probes.into_iter().map(str::to_owned).collect() }
 }

@@ -73,7 +73,7 @@ impl Ring {
 /// A child that copies messages into a ring until it is dropped; it dies with its parent.
 #[derive(Debug)]
 pub struct RingWriter {
-    _peer: Peer,
+    peer: Peer,
     ring: Ring,
 }
 
@@ -89,7 +89,12 @@ impl RingWriter {
                 }
             }
         })?;
-        Ok(RingWriter { _peer: peer, ring })
+        Ok(RingWriter { peer, ring })
+    }
+
+    /// The writer's process id.
+    pub fn writer(&self) -> u32 {
+        self.peer.pid()
     }
 
     /// Copies `bytes` out of the ring into `block`, at most a block at a time.

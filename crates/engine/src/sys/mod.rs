@@ -42,6 +42,7 @@ pub mod signal_pair;
 pub mod sleeper;
 pub mod socket;
 pub mod stream;
+pub mod switches;
 pub mod sysv;
 pub mod timer;
 mod turns;

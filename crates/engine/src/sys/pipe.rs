@@ -24,6 +24,11 @@ impl PipeWriter {
         Ok(PipeWriter { stream: Stream::spawn(message, read_end, write_end, cpus)?, capacity })
     }
 
+    /// The writer's process id.
+    pub fn writer(&self) -> u32 {
+        self.stream.writer()
+    }
+
     /// Reads `bytes` from the pipe into `block`, at most a block at a time.
     #[inline]
     pub fn read(&self, bytes: u64, block: &mut [u8]) -> io::Result<()> {

@@ -10,7 +10,7 @@ use super::peer::Peer;
 /// A child that writes messages into a stream until it is dropped; it dies with its parent.
 #[derive(Debug)]
 pub struct Stream {
-    _peer: Peer,
+    peer: Peer,
     read_end: OwnedFd,
 }
 
@@ -23,7 +23,7 @@ impl Stream {
             write_for_ever(&write_end, message);
             Ok(())
         })?;
-        Ok(Stream { _peer: peer, read_end })
+        Ok(Stream { peer, read_end })
     }
 
     /// The same through a pair of stream sockets without a name.
@@ -31,6 +31,11 @@ impl Stream {
         let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
         let (read_end, write_end) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
         Stream::spawn(message, read_end, write_end, cpus)
+    }
+
+    /// The writer's process id.
+    pub fn writer(&self) -> u32 {
+        self.peer.pid()
     }
 
     /// Bytes that the socket's send buffer may hold, with the kernel's own structures; 0 where it has none.

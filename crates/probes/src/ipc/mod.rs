@@ -24,6 +24,8 @@ use std::io;
 use hostmark_engine::prelude::*;
 use sys::exchange::{Exchange, Turn};
 
+use crate::turns::{SWITCHES, Turns, WAKE_UPS};
+
 /// Axis cpus of most round trips: one CPU by default, as the costs of the way itself are compared best.
 const PLACEMENT: Axis = Axis::placements(
     "cpus",
@@ -77,6 +79,9 @@ fn refused(error: io::Error) -> Stop {
 /// Further quantities of the round trips.
 const TAILS: &[Quantity] = &[Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN];
 
+/// Further quantities of the bandwidths.
+const TAKEN_TURNS: &[Quantity] = &[SWITCHES, WAKE_UPS];
+
 /// Times an exchange there and back; one that cannot be made is the host's lack.
 fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
@@ -99,13 +104,17 @@ fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<
     Ok(failed.map_or_else(|| exchange.check(), Err)?)
 }
 
-/// The rate of `read`, which reads as many bytes as it is told.
-fn bytes_read(case: &mut Case, mut read: impl FnMut(u64) -> io::Result<()>) -> Result<()> {
-    let mut failed = None;
+/// The rate of `read`, which reads as many bytes as it is told of those that the process `writer` writes.
+fn bytes_read(case: &mut Case, writer: u32, mut read: impl FnMut(u64) -> io::Result<()>) -> Result<()> {
+    let (mut failed, turns) = (None, Turns::with(writer));
     case.rate(STEP_BYTES, |steps| {
         if failed.is_none() {
             failed = read(steps * STEP_BYTES).err();
+            turns.moved(steps * STEP_BYTES);
         }
     })?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    turns.give(case)
 }

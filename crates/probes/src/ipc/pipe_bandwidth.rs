@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
+    also: super::TAKEN_TURNS,
     explain: Explain {
         what: Text {
             en: "A child writes messages into a pipe without pause; the parent reads them, at most a block at a time, and its rate is \
@@ -55,11 +55,19 @@ pub static PROBE: Probe = Probe {
             "message",
             "65536",
             Points::Listed {
-                quick: &["4096", "65536", "1048576", "16777216"],
-                standard: &[
-                    "8192", "16384", "32768", "131072", "262144", "524288", "2097152", "4194304", "8388608", "33554432",
+                quick: &["4096", "65536", "1048576"],
+                standard: &["16384", "262144", "4194304", "16777216"],
+                thorough: &[
+                    "8192",
+                    "32768",
+                    "131072",
+                    "524288",
+                    "2097152",
+                    "8388608",
+                    "33554432",
+                    "67108864",
+                    "134217728",
                 ],
-                thorough: &["67108864", "134217728"],
             },
         ),
         Axis::size(
@@ -68,10 +76,10 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["65536"], standard: &["4096", "1048576"], thorough: &[] },
         ),
         Axis::choice("capacity", "default", Points::Listed { quick: &["default", "1m"], standard: &[], thorough: &[] }),
-        Axis::placement("cpus", "same_cpu"),
+        Axis::near("cpus"),
         Axis::copies(Profile::Standard),
     ],
-    cross: &[],
+    cross: &[Cross { from: Profile::Quick, axes: &["message", "cpus"] }],
     limit: Limit::None,
     blocking: true,
     needs: &[],
@@ -93,5 +101,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let peer = sys::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)
         .map_err(|error| Stop::skipped(format!("no such pipe can be had: {error}")))?;
     case.note("capacity_bytes", peer.capacity);
-    super::bytes_read(case, |bytes| peer.read(bytes, block.bytes_mut()))
+    super::bytes_read(case, peer.writer(), |bytes| peer.read(bytes, block.bytes_mut()))
 }

@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
+    also: super::TAKEN_TURNS,
     explain: Explain {
         what: Text {
             en: "A ring of 256 KiB lies in memory that two processes share. A child copies its message into it, \
@@ -62,5 +62,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let message = case.buffer(case.param("message")?, Pages::Base, None)?;
     let mut block = case.buffer(super::BLOCK_BYTES, Pages::Base, None)?;
     let ring = sys::byte_ring::RingWriter::spawn(message.bytes(), &writer).map_err(super::refused)?;
-    super::bytes_read(case, |bytes| ring.read(bytes, block.bytes_mut()))
+    super::bytes_read(case, ring.writer(), |bytes| ring.read(bytes, block.bytes_mut()))
 }

@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
+    also: super::TAKEN_TURNS,
     explain: Explain {
         what: Text {
             en: "A child writes messages into a stream socket of a pair without pause; this process reads them, \
@@ -62,5 +62,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut block = case.buffer(super::BLOCK_BYTES, Pages::Base, None)?;
     let stream = sys::stream::Stream::by_socket_pair(message.bytes(), &writer).map_err(super::refused)?;
     case.note("send_buffer_bytes", stream.send_buffer_bytes());
-    super::bytes_read(case, |bytes| stream.read(bytes, block.bytes_mut()))
+    super::bytes_read(case, stream.writer(), |bytes| stream.read(bytes, block.bytes_mut()))
 }

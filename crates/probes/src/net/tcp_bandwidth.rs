@@ -1,11 +1,14 @@
 //! Probe net.tcp_bandwidth: how fast bytes go through TCP connections, by message, method, placement and streams.
 
+mod quantities;
 mod sender;
 mod streams;
 
 use hostmark_engine::prelude::sys::cpu_time::{Busy, CpuTime};
 use hostmark_engine::prelude::*;
 
+use crate::turns::Turns;
+use quantities::ALSO;
 use sender::{Method, Receiver, send_for_ever};
 
 /// See the module.
@@ -14,21 +17,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[
-        Quantity::SUSTAINED_BYTES,
-        Quantity {
-            name: "sender_cpus",
-            unit: Unit::Ratio,
-            better: Better::Lower,
-            title: Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
-        },
-        Quantity {
-            name: "receiver_cpus",
-            unit: Unit::Ratio,
-            better: Better::Lower,
-            title: Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
-        },
-    ],
+    also: ALSO,
     explain: Explain {
         what: Text {
             en: "A process sends messages over a TCP connection without pause; the case reads them, at most 64 KiB at a time, and its \
@@ -85,7 +74,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed {
                 quick: &["65536"],
                 standard: &["1", "64", "1024", "4096", "16384", "262144", "1048576", "10485760"],
-                thorough: &["8", "256", "8192", "32768", "131072", "4194304"],
+                thorough: &["8192", "32768", "131072", "4194304"],
             },
         ),
         Axis::choice(
@@ -93,7 +82,7 @@ pub static PROBE: Probe = Probe {
             "write",
             Points::Listed { quick: &["write"], standard: &["sendfile", "splice", "zero_copy"], thorough: &[] },
         ),
-        super::ENDS,
+        Axis::near_and_free("cpus"),
         Axis::threads("streams", Points::OfHost(streams::points)),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["message", "method"] }],
@@ -131,14 +120,16 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("congestion_control", receiver.congestion_control()?);
     if streams == 1 {
         let mut busy = Busy::new([CpuTime::of(Some(senders[0].pid()))?, CpuTime::of(None)?]);
-        let mut failed = None;
+        let (mut failed, turns) = (None, Turns::with(senders[0].pid()));
         case.rate(step, |steps| {
+            turns.moved(steps * step);
             let received = busy.begin().and_then(|()| receiver.receive(steps * step)).and_then(|()| busy.end());
             failed = failed.take().or(received.err());
         })?;
         if let Some(error) = failed {
             return Err(super::unanswered(error));
         }
+        turns.give(case)?;
         let Some([sending, receiving]) = busy.cpus() else { return Ok(()) };
         case.also("sender_cpus", [sending])?;
         return case.also("receiver_cpus", [receiving]);

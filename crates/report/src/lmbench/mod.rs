@@ -91,7 +91,7 @@ pub enum Source {
     Case(Point),
     /// In two cases, whose mean it is.
     Mean(Point, Point),
-    /// It is the number of copies that measured at once.
+    /// It is a number of copies: of ours, up to which none hinders another; of lmbench's, how many measured at once.
     Load,
     /// It is text on the machine itself: its model.
     Machine,
@@ -113,6 +113,15 @@ pub struct Point {
 }
 
 impl Source {
+    /// The probes that it comes from.
+    fn probes(&self) -> Vec<&'static str> {
+        match self {
+            Source::Load => vec![value::SCALING],
+            Source::Caches => vec![crate::levels::HIERARCHY],
+            _ => self.points().iter().map(|point| point.probe).collect(),
+        }
+    }
+
     /// The cases that it needs.
     pub fn points(&self) -> Vec<Point> {
         match *self {
@@ -121,6 +130,22 @@ impl Source {
             Source::Load | Source::Machine | Source::Caches => Vec::new(),
         }
     }
+}
+
+/// The probes behind the columns whose head is `name` in either language, whatever its case and its spaces; none where there
+/// is no such column, or it has no probe.
+pub fn probes_of_column(name: &str) -> Vec<&'static str> {
+    let plain = |text: &str| -> String { text.split_whitespace().collect::<String>().to_lowercase() };
+    let wanted = plain(name);
+    let is_meant = |column: &&Column| [column.head.en, column.head.zh].iter().any(|head| plain(head) == wanted);
+    let columns = TABLES.iter().flat_map(|table| table.columns).filter(is_meant);
+    let mut probes: Vec<&str> = Vec::new();
+    for probe in columns.flat_map(|column| column.ours.probes()) {
+        if !probes.contains(&probe) {
+            probes.push(probe);
+        }
+    }
+    probes
 }
 
 /// A case at its probe's default but for `at`.

@@ -251,7 +251,7 @@ const LOCALHOST: (&str, &str) = ("server", "localhost");
 const AWAY: (&str, &str) = ("server", "remote");
 
 /// How the probes of group net call a far end that is another host.
-const PEER: (&str, &str) = ("to", "peer");
+pub(super) const PEER: (&str, &str) = ("to", "peer");
 
 pub(crate) static LOCAL: &[Column] = &[
     ring!("2p/0K\nctxsw", "2p/0K\n切换", "2", "0"),

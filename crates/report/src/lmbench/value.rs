@@ -6,6 +6,9 @@ use super::{Column, Point, Source};
 use crate::format::{agreement, number, value};
 use crate::levels::{HIERARCHY, LEVELS, bracket_text};
 
+/// What tells how several copies fare beside one.
+pub(super) const SCALING: &str = "cpu.scaling";
+
 /// What stands in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
@@ -51,7 +54,7 @@ pub(crate) fn cell(run: &Run, column: &Column) -> Cell {
         Source::Case(point) => numeric(run, &[point], column.scale),
         Source::Mean(one, other) => numeric(run, &[one, other], column.scale),
         Source::Load => match &run.imported {
-            None => Cell::of("1".into()),
+            None => unhindered(run),
             Some(_) => match run.settings.set.get("SYNC_MAX") {
                 Some(copies) => Cell::of(copies.clone()),
                 None => Cell::without(Text {
@@ -62,6 +65,21 @@ pub(crate) fn cell(run: &Run, column: &Column) -> Cell {
         },
         Source::Machine => machine(run),
         Source::Caches => caches(run),
+    }
+}
+
+/// The number of copies of which each is within 5 % of one alone, of the probe that needs nothing but its CPU.
+fn unhindered(run: &Run) -> Cell {
+    const WITHIN: &str = "within_5_percent";
+    let of_sieve = |case: &&CaseRecord| case.probe == SCALING && case.params.get("source") == Some("cpu.sieve");
+    let mut cases = run.cases.iter().filter(of_sieve);
+    let told = cases.clone().find_map(|case| case.measured()?.also.get(WITHIN));
+    match (told, cases.next().map(|case| &case.outcome)) {
+        (Some(within), _) => Cell::of(format!("{:.0}", within.estimate.median)),
+        // More than one copy takes more than one CPU.
+        (None, _) if run.host.usable_cpus().len() == 1 => Cell::of("1".into()),
+        (None, Some(Outcome::Skipped { reason })) => Cell::without(skipped(reason)),
+        _ => Cell::without(Remark { filter: Some(SCALING.into()), ..not_here().into() }),
     }
 }
 
@@ -163,23 +181,28 @@ fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
             Some(_) => {
                 Text { en: "the result file has no value".to_owned(), zh: "结果文件中没有这个值".to_owned() }.into()
             }
-            None if lacks_axis(run, point) => Text {
-                en: "this program measures no second host yet".to_owned(),
-                zh: "本程序尚不测量第二台主机".to_owned(),
+            None if is_far(point) || lacks_axis(run, point) => {
+                Text { en: "no second host was measured".to_owned(), zh: "未测量第二台主机".to_owned() }.into()
             }
-            .into(),
             None => Remark { filter: Some(wanted(point)), ..not_here().into() },
         });
     };
     match &case.outcome {
         Outcome::Measured(measured) => Ok(measured),
-        Outcome::Skipped { reason } => {
-            Err(Text { en: format!("skipped: {reason}"), zh: format!("略过：{reason}") }.into())
-        }
+        Outcome::Skipped { reason } => Err(skipped(reason).into()),
         Outcome::Failed { reason } => {
             Err(Text { en: format!("failed: {reason}"), zh: format!("失败：{reason}") }.into())
         }
     }
+}
+
+fn skipped(reason: &str) -> Text<String> {
+    Text { en: format!("skipped: {reason}"), zh: format!("已跳过：{reason}") }
+}
+
+/// Whether the point is that of a far end: which filter would measure it depends on the program that made the run.
+fn is_far(point: Point) -> bool {
+    point.at.contains(&super::tables::PEER)
 }
 
 /// Whether the point names an axis that its probe, as this run knows it, does not have: that of the far end.

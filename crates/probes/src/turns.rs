@@ -1,0 +1,59 @@
+//! How often the two sides of a transfer take turns: what a bandwidth pays beside its copies.
+
+use std::cell::Cell;
+
+use hostmark_engine::prelude::*;
+use sys::switches::Switches;
+
+/// Both sides together.
+pub const SWITCHES: Quantity = Quantity {
+    name: "switches",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "context switches per MiB", zh: "每 MiB 上下文切换数" },
+};
+/// Each side that slept had to be woken.
+pub const WAKE_UPS: Quantity = Quantity {
+    name: "wake_ups",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "wake-ups per MiB", zh: "每 MiB 唤醒数" },
+};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// The turns of this process and of another one, from now on.
+#[derive(Debug)]
+pub struct Turns {
+    other: u32,
+    begun: Option<[Switches; 2]>,
+    bytes: Cell<u64>,
+}
+
+impl Turns {
+    /// Those of this process and of the process `other`.
+    pub fn with(other: u32) -> Turns {
+        Turns { other, begun: both(other), bytes: Cell::new(0) }
+    }
+
+    /// So many bytes were moved.
+    #[inline]
+    pub fn moved(&self, bytes: u64) {
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    /// Gives the case the turns for what was moved, where the kernel tells them.
+    pub fn give(&self, case: &mut Case) -> Result<()> {
+        let (Some(before), Some(after)) = (self.begun, both(self.other)) else { return Ok(()) };
+        let sides = [0, 1].map(|side| after[side].since(before[side]));
+        let each_mib = |count: u64| count as f64 * MIB / self.bytes.get().max(1) as f64;
+        let wake_ups = sides.iter().map(|side| side.voluntary).sum();
+        let switches = sides.iter().map(|side| side.voluntary + side.involuntary).sum();
+        case.also(SWITCHES.name, [each_mib(switches)])?;
+        case.also(WAKE_UPS.name, [each_mib(wake_ups)])
+    }
+}
+
+fn both(other: u32) -> Option<[Switches; 2]> {
+    Some([Switches::of(None).ok()?, Switches::of(Some(other)).ok()?])
+}
