@@ -446,7 +446,7 @@ fn what_a_limit_can_make_stall_tells_its_mean_or_its_sustained_rate() {
         if has("p99") {
             assert!(has("mean"), "{id} has percentiles and no mean");
         }
-        let is_of_device = matches!(entry.group, "disk" | "net") || id.to_string() == "file.write";
+        let is_of_device = matches!(entry.group, "disk" | "net") || id == "file.write";
         if is_of_device && matches!(entry.probe.measure, Measure::Run(_)) && !has("rate") {
             assert!(has("sustained"), "{id} tells no rate that lasts");
         }
