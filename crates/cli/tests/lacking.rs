@@ -191,6 +191,23 @@ fn a_busy_neighbour_is_named_and_its_marks_are_on_the_samples() {
 }
 
 #[test]
+fn short_lived_neighbours_in_a_row_are_told_of_by_their_share() {
+    let _alone = alone();
+    let one = rustix::thread::sched_getaffinity(None).map(|set| (0..1024).find(|cpu| set.is_set(*cpu)));
+    let Ok(Some(one)) = one else { return skipped("no CPU below 1024 may be used") };
+    let cpu = one.to_string();
+    let mut row = Command::new("taskset");
+    row.args(["-c", &cpu, "sh", "-c", "while :; do /bin/true; done"]).stdin(Stdio::null());
+    let Ok(child) = row.spawn() else { return skipped("there is no taskset here") };
+    let _neighbours = Neighbour(child);
+    let home = Home::new();
+    let beside = Smaller { home: &home, outside: &[], inside: "true".into() };
+    let run = beside.run(&["clock.loop", "syscall.null", "--cpu", &cpu]).0;
+    let told = format!("% of the time of CPU {cpu} during this run");
+    assert!(run.disturbances.iter().any(|text| text.en.ends_with(&told)), "{:?}", run.disturbances);
+}
+
+#[test]
 fn a_memory_limit_is_named_and_what_does_not_fit_is_skipped() {
     let _alone = alone();
     const LIMIT: u64 = 192 << 20;

@@ -14,7 +14,7 @@ use hostmark_model::{AxisKind, CaseId, HostFacts, Params, ProbeInfo, Profile, is
 use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
 pub use allowance::{Allowance, allowance};
-pub use cpus::{keep_to_cpus, nearest_other};
+pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 pub use refused::PlanError;
 use selection::Selection;
 use set::Sets;

@@ -23,6 +23,10 @@ pub struct NoiseSnapshot {
     pub uptime_ns: Option<u64>,
     /// Time that the hypervisor gave to others, of every online CPU, in steps of 10 ms.
     pub steal_ns: BTreeMap<usize, u64>,
+    /// Time in which every online CPU ran programs or the kernel for them, without interrupts, in steps of 10 ms.
+    pub busy_ns: BTreeMap<usize, u64>,
+    /// CPU time of this process and of its children that it waited for, and theirs, in steps of 10 ms.
+    pub own_ns: Option<u64>,
     /// Context switches of the whole machine since boot.
     pub context_switches: Option<u64>,
     /// Load averages of 1, 5 and 15 minutes.
@@ -46,7 +50,9 @@ impl NoiseSnapshot {
             |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
         NoiseSnapshot {
             uptime_ns: root.text("/proc/uptime").as_deref().and_then(uptime_ns),
-            steal_ns: stat.lines().filter_map(steal).collect(),
+            steal_ns: stat.lines().filter_map(|line| ticks_of_cpu(line, &[STEAL])).collect(),
+            busy_ns: stat.lines().filter_map(|line| ticks_of_cpu(line, &[USER, NICE, SYSTEM])).collect(),
+            own_ns: root.raw("/proc/self/stat").as_deref().and_then(own_ns),
             context_switches: counter("ctxt"),
             load: root.text("/proc/loadavg").as_deref().and_then(crate::activity::load),
             running: counter("procs_running"),
@@ -95,6 +101,22 @@ impl NoiseSnapshot {
             return None;
         }
         Some(self.steal_ns_until(after, cpus)? as f64 / (elapsed_ns as f64 * cpus.len() as f64))
+    }
+}
+
+/// Shorter, the ticks by which the kernel counts say too little of who used a CPU.
+const SHORTEST_BLOCK_NS: u64 = 1_000_000_000;
+
+impl NoiseSnapshot {
+    /// The share of the time of `cpus` that others used from this snapshot to `after`: neither this process, nor children
+    /// that it waited for, nor idle. All of these are taken to have run on `cpus`, so that the share is rather too small.
+    /// None under 1 s, or when a CPU is not counted in both.
+    pub fn others_share(&self, after: &NoiseSnapshot, cpus: &[usize]) -> Option<f64> {
+        let elapsed_ns = self.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_BLOCK_NS)?;
+        let busy = |cpu: &usize| Some(after.busy_ns.get(cpu)?.saturating_sub(*self.busy_ns.get(cpu)?));
+        let busy_ns: u64 = cpus.iter().map(busy).sum::<Option<u64>>().filter(|_| !cpus.is_empty())?;
+        let own_ns = after.own_ns?.saturating_sub(self.own_ns?);
+        Some(busy_ns.saturating_sub(own_ns) as f64 / (elapsed_ns as f64 * cpus.len() as f64))
     }
 }
 
@@ -156,10 +178,24 @@ fn uptime_ns(text: &str) -> Option<u64> {
     (seconds.is_finite() && seconds >= 0.0).then(|| (seconds * 100.0).round() as u64 * TICK_NS)
 }
 
-/// The steal column of `cpu3 user nice system idle iowait irq softirq steal …`.
-fn steal(line: &str) -> Option<(usize, u64)> {
+/// Columns of `cpu3 user nice system idle iowait irq softirq steal …`.
+const USER: usize = 0;
+const NICE: usize = 1;
+const SYSTEM: usize = 2;
+const STEAL: usize = 7;
+
+/// The sum of these columns of a CPU's line.
+fn ticks_of_cpu(line: &str, columns: &[usize]) -> Option<(usize, u64)> {
     let mut words = line.strip_prefix("cpu")?.split(' ');
     let cpu = words.next()?.parse().ok()?;
-    let ticks: u64 = words.nth(7)?.parse().ok()?;
-    Some((cpu, ticks.checked_mul(TICK_NS)?))
+    let ticks: Vec<&str> = words.collect();
+    let sum: Option<u64> = columns.iter().map(|&column| ticks.get(column)?.parse::<u64>().ok()).sum();
+    Some((cpu, sum?.checked_mul(TICK_NS)?))
+}
+
+/// Fields 14 to 17 of a process' stat: its own time and that of the children it waited for, in user and kernel mode.
+fn own_ns(text: &str) -> Option<u64> {
+    let (_, tail) = text.rsplit_once(')')?;
+    let ticks: Option<u64> = tail.split_whitespace().skip(14 - 3).take(4).map(|word| word.parse::<u64>().ok()).sum();
+    ticks?.checked_mul(TICK_NS)
 }

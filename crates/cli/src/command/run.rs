@@ -1,7 +1,7 @@
 //! `hostmark run`: measures, shows and stores.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -38,6 +38,8 @@ use crate::words;
 const MEMORY_FILES: &str = "/dev/shm";
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
+/// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
+const OTHERS_SHARE: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProfileName {
@@ -193,7 +195,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     let after = NoiseSnapshot::read_with_processes(&root);
 
     run.settings.clock = calibration.facts();
-    run.disturbances.extend(disturbances(&before, &after));
+    run.disturbances.extend(disturbances(&before, &after, &plan));
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
     run.finished = Some(timestamp(jiff::Timestamp::now()));
     run.cases = results.cases;
@@ -411,7 +413,7 @@ fn spawn(program: &Path, order: &Order, stop: &StopRequest) -> io::Result<Worker
 }
 
 /// What took the machine's time while the run went on.
-fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<String>> {
+fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) -> Vec<Text<String>> {
     let mut found = Vec::new();
     if let Some(emulator) = crate::emulator::name() {
         found.push(Text {
@@ -424,6 +426,19 @@ fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Vec<Text<Strin
         found.push(Text {
             en: format!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run"),
             zh: format!("有繁忙的进程（pid {pid}，{name}，占一个 CPU 的 {percent:.0} %）干扰了本次运行"),
+        });
+    }
+    // Also those that came and went, of which no process is left to be named.
+    let measured = plan.cases.iter().filter(|case| case.skip.is_none());
+    let cpus: Vec<usize> =
+        measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
+    if let Some(share) = before.others_share(after, &cpus).filter(|share| *share >= OTHERS_SHARE) {
+        let (percent, cpus) = (share * 100.0, plan::cpu_list(&cpus));
+        found.push(Text {
+            en: format!(
+                "other programs or the kernel's own threads used {percent:.0} % of the time of CPU {cpus} during this run"
+            ),
+            zh: format!("运行期间，其他程序或内核线程占用了 CPU {cpus} 时间的 {percent:.0} %"),
         });
     }
     found

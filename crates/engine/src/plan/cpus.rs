@@ -14,7 +14,7 @@ pub fn keep_to_cpus(host: &mut HostFacts, list: &str) -> Result<(), PlanError> {
         return Err(PlanError::NoCpu);
     }
     if let Some(&cpu) = ids.iter().find(|id| !usable.contains(id)) {
-        return Err(PlanError::UnusableCpu { cpu, usable: text(&usable) });
+        return Err(PlanError::UnusableCpu { cpu, usable: cpu_list(&usable) });
     }
     for cpu in &mut host.cpus {
         cpu.allowed &= ids.contains(&cpu.id);
@@ -32,7 +32,7 @@ pub fn nearest_other(host: &HostFacts, cpus: &[usize]) -> Option<usize> {
 }
 
 /// Ascending ids as a list: `0-3,8`.
-fn text(ids: &[usize]) -> String {
+pub fn cpu_list(ids: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &id in ids {
         match ranges.last_mut() {

@@ -58,6 +58,30 @@ fn counters_are_read_per_cpu_and_compared() {
 }
 
 #[test]
+fn others_have_used_what_neither_we_nor_idle_did() {
+    let at = |uptime: u32, user: [u64; 2], own: [u64; 4]| {
+        let tree = Tree::new();
+        let cpu = |cpu: usize| format!("cpu{cpu} {} 10 20 4000 5 600 700 800 0 0\n", user[cpu]);
+        let own: Vec<String> = own.iter().map(u64::to_string).collect();
+        tree.file("/proc/uptime", format!("{uptime}.00 99.00\n"))
+            .file("/proc/stat", format!("cpu  9 9 9 9 9 9 9 9 0 0\n{}{}", cpu(0), cpu(1)))
+            .file("/proc/self/stat", format!("7 (a) b) S 1 {}{} 0 0\n", "0 ".repeat(9), own.join(" ")));
+        NoiseSnapshot::read(&tree.root())
+    };
+    let before = at(100, [1000, 5000], [10, 20, 30, 40]);
+    // Two seconds later: CPU 1 was busy for 1.8 s, of which 0.3 s were ours and 0.9 s our children's.
+    let after = at(102, [1000, 5180], [30, 30, 100, 60]);
+    let share = before.others_share(&after, &[1]).unwrap();
+    assert!((share - 0.3).abs() < 1e-9, "{share}");
+    let share = before.others_share(&after, &[0, 1]).unwrap();
+    assert!((share - 0.15).abs() < 1e-9, "{share}");
+    // What is ours may have run elsewhere: never less than nothing.
+    assert_eq!(before.others_share(&after, &[0]), Some(0.0));
+    assert_eq!((before.others_share(&after, &[]), before.others_share(&after, &[2])), (None, None));
+    assert_eq!(at(102, [0; 2], [0; 4]).others_share(&after, &[1]), None, "no second lies between");
+}
+
+#[test]
 fn what_quotas_did_is_read_from_the_group_and_those_around_it() {
     let group = "/sys/fs/cgroup/user.slice";
     let [before, after] = both(
