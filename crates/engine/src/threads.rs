@@ -109,7 +109,10 @@ mod tests {
             let barrier = Barrier::new(4096);
             let work = |_| {
                 let barrier = &barrier;
-                move || Ok(drop(barrier.wait()))
+                move || {
+                    barrier.wait();
+                    Ok(())
+                }
             };
             let ended = std::thread::scope(|scope| join(start(scope, (0..4096).map(work))?));
             match ended {

@@ -1,17 +1,18 @@
 //! What a quick run would order of its workers, and where they may put files.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use hostmark_engine::clock;
 use hostmark_engine::plan::{Request, plan};
+use hostmark_engine::sys::scratch::Private;
 use hostmark_engine::{Observer, Setting, Wall, WorkerLink};
 use hostmark_host::Root;
 use hostmark_model::{Event, Order, PROTOCOL, Profile, Received};
 use hostmark_probes::CATALOGUE;
 
-use crate::support::files;
 use crate::traces::names;
 
 /// Time for samples, ns: enough for every probe to take some.
@@ -53,8 +54,21 @@ impl Observer for Nobody {
 
 /// Where workers put their files.
 pub struct Places {
-    scratch: tempfile::TempDir,
-    memory: tempfile::TempDir,
+    scratch: Place,
+    memory: Place,
+}
+
+/// A directory, and in it one that a run's janitor would make and, in the end, remove.
+struct Place {
+    base: tempfile::TempDir,
+    run: Private,
+}
+
+impl Place {
+    fn new(base: tempfile::TempDir) -> Place {
+        let run = Private::make(base.path()).unwrap();
+        Place { base, run }
+    }
 }
 
 /// The name of something of others that lies where scratch directories do.
@@ -64,7 +78,7 @@ impl Places {
     /// Two directories of their own, with something of others in each.
     pub fn new() -> Places {
         let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let places = Places { scratch: tempfile::tempdir().unwrap(), memory };
+        let places = Places { scratch: Place::new(tempfile::tempdir().unwrap()), memory: Place::new(memory) };
         for place in places.all() {
             fs::create_dir(place.join(OF_OTHERS)).unwrap();
             fs::write(place.join(OF_OTHERS).join("file"), "theirs").unwrap();
@@ -74,7 +88,7 @@ impl Places {
 
     /// Both: on a disk, where temporary files lie on one, and in memory.
     pub fn all(&self) -> [&Path; 2] {
-        [self.scratch.path(), self.memory.path()]
+        [self.scratch.base.path(), self.memory.base.path()]
     }
 
     /// What is there now and should not be, and what is no longer there; it is removed.
@@ -85,13 +99,28 @@ impl Places {
             if !fs::read(&theirs).is_ok_and(|text| text == b"theirs") {
                 found.push(format!("{} was touched", theirs.display()));
             }
-            for name in names(place).into_iter().filter(|name| name != OF_OTHERS) {
-                found.push(format!("{name} is left: {:?}", files(&place.join(&name))));
-                let _ = fs::remove_dir_all(place.join(&name));
+            let (mut own, others): (Vec<_>, Vec<_>) = names(place)
+                .into_iter()
+                .filter(|name| name != OF_OTHERS)
+                .partition(|name| is_private(&place.join(name)));
+            if own.len() != 1 || !others.is_empty() {
+                found.push(format!("beside the run's directory: {own:?} {others:?}"));
+            }
+            // What a worker could not remove the janitor removes.
+            own.truncate(1);
+            for name in own
+                .iter()
+                .flat_map(|own| names(&place.join(own)).into_iter().map(move |name| Path::new(own).join(name)))
+            {
+                let _ = fs::remove_dir_all(place.join(name));
             }
         }
         found
     }
+}
+
+fn is_private(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o777 == 0o700)
 }
 
 /// The orders that a quick run gives for the first round of its cases, of the smallest of each probe that has a size.
@@ -100,8 +129,7 @@ pub fn orders(places: &Places) -> Vec<Order> {
     let request = Request { filters: vec![], profile: Profile::Quick, seed: 1, set: vec![SET.into()], command: vec![] };
     let plan = plan(CATALOGUE, &host, request).unwrap();
     let clock = clock::choose(&host).order;
-    let path = |path: &Path| path.display().to_string();
-    let [scratch, memory_scratch] = places.all().map(path);
+    let [scratch, memory_scratch] = [&places.scratch, &places.memory].map(|place| place.run.told().unwrap());
     let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past: vec![] };
     let mut orders = Vec::new();
     let mut open = |order: &Order| -> std::io::Result<Box<dyn WorkerLink>> {
