@@ -1,6 +1,6 @@
 //! Tests of ending groups: members of a leader that is gone, and numbers that others have by then.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -70,31 +70,34 @@ fn what_leads_no_group_or_is_of_another_session_is_left_alone() {
         way(family.group(apart.id()).unwrap()).end();
         for child in [&mut member, &mut apart] {
             assert_eq!(child.try_wait().unwrap(), None);
-            Child::kill(child).unwrap();
+            child.kill().unwrap();
             child.wait().unwrap();
         }
     }
 }
 
-#[expect(clippy::print_stderr, reason = "what a test passes over is told")]
+/// Says, past what libtest captures, why a test ends before it has looked at anything.
 fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    let _ = writeln!(io::stderr(), "skipped: {name}: {why}");
 }
 
-/// Runs the test of this name once more, in a process namespace of its own. False where there is none to be had.
-fn runs_in_a_namespace(test: &str) -> bool {
+/// Runs the test of this name once more, in a process namespace of its own.
+fn run_in_a_namespace(test: &str) {
     let unshare = |of: &[&str]| Command::new("unshare").args(of).args(["-pf", "--mount-proc"]).arg("true").output();
     let way = [&[][..], &["-Ur"]].into_iter().find(|of| unshare(of).is_ok_and(|output| output.status.success()));
     let Some(way) = way else {
-        skipped(&format!("{test}: no process namespace can be made here"));
-        return false;
+        return skipped("no process namespace can be made here");
     };
     let mut inside = Command::new("unshare");
     inside.args(way).args(["-pf", "--mount-proc"]).arg(std::env::current_exe().unwrap());
     let output = inside.args(["--exact", test, "--nocapture"]).env(INSIDE, "1").output().unwrap();
     let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
-    true
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success(), "{said}");
+    if let Some(line) = said.lines().find(|line| line.starts_with("skipped: ")) {
+        let _ = writeln!(io::stderr(), "{line}");
+    }
 }
 
 /// A process that leads a group and has a number that another one had before. None where numbers cannot be chosen.
@@ -114,8 +117,7 @@ fn with_number(number: u32) -> Option<Child> {
 #[test]
 fn a_number_that_another_one_has_by_now_is_left_alone() {
     if std::env::var_os(INSIDE).is_none() {
-        runs_in_a_namespace("sys::group::tests::a_number_that_another_one_has_by_now_is_left_alone");
-        return;
+        return run_in_a_namespace("sys::group::tests::a_number_that_another_one_has_by_now_is_left_alone");
     }
     let family = Family::own().unwrap();
     for way in WAYS {
