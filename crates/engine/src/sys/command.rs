@@ -9,6 +9,7 @@ use std::process::{Child, Command as Program, Stdio};
 use rustix::fd::OwnedFd;
 
 use super::affinity;
+use super::call::named;
 use super::process::die_with_parent;
 
 /// How much of the end of a program's output is looked at for its last line, bytes.
@@ -98,7 +99,7 @@ impl Running {
             }
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
+                return Err(named("wait4", error));
             }
         }
         if libc::WIFSIGNALED(status) {

@@ -7,6 +7,8 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use super::call::{Call, named};
+
 /// Bytes of the smallest piece that a device looks at.
 const SECTOR_BYTES: usize = 512;
 
@@ -17,8 +19,10 @@ impl Content {
     /// A new source. An error where the kernel gives no random bytes.
     pub fn new() -> io::Result<Content> {
         let mut seed = <Pcg64Mcg as SeedableRng>::Seed::default();
-        let given = getrandom(&mut seed, GetRandomFlags::INSECURE)?;
-        debug_assert_eq!(given, seed.len(), "16 bytes are never cut short");
+        let given = getrandom(&mut seed, GetRandomFlags::INSECURE).call("getrandom")?;
+        if given != seed.len() {
+            return Err(named("getrandom", io::Error::other("fewer bytes came than were asked for")));
+        }
         Ok(Content(Pcg64Mcg::from_seed(seed)))
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::arch;
+use super::call::named;
 use super::memory::{Buffer, Pages};
 
 /// A coroutine's stack: it calls nothing that needs more.
@@ -44,7 +45,7 @@ pub fn set_signal_mask() -> io::Result<()> {
         let none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut())
     };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok(()) } else { Err(named("sigprocmask", io::Error::last_os_error())) }
 }
 
 /// The same coroutine made and switched by the C library's makecontext and swapcontext, where it has them (glibc).
@@ -87,7 +88,7 @@ pub mod by_libc {
             let mut contexts = Box::new(unsafe { std::mem::zeroed::<Contexts>() });
             // SAFETY: fills the context it is given.
             if unsafe { libc::getcontext(&raw mut contexts.coroutine) } != 0 {
-                return Err(io::Error::last_os_error());
+                return Err(super::named("getcontext", io::Error::last_os_error()));
             }
             contexts.coroutine.uc_stack.ss_sp = stack.bytes_mut().as_mut_ptr().cast();
             contexts.coroutine.uc_stack.ss_size = STACK_BYTES;

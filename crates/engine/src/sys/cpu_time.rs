@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::call::named;
+
 /// What the kernel counts of one process, by the clock that is its CPU time.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuTime {
@@ -16,7 +18,7 @@ impl CpuTime {
             // SAFETY: the kernel's id of the clock is written through the pointer.
             let result = unsafe { libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) };
             if result != 0 {
-                return Err(io::Error::from_raw_os_error(result));
+                return Err(named("clock_getcpuclockid", io::Error::from_raw_os_error(result)));
             }
         }
         Ok(CpuTime { clock })
@@ -75,7 +77,7 @@ fn read(clock: libc::clockid_t) -> io::Result<u64> {
     // SAFETY: the kernel writes one timespec through the pointer.
     match unsafe { libc::clock_gettime(clock, &raw mut time) } {
         0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
-        _ => Err(io::Error::last_os_error()),
+        _ => Err(named("clock_gettime", io::Error::last_os_error())),
     }
 }
 

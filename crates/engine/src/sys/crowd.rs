@@ -5,6 +5,7 @@ use std::io;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::call::Call;
 use super::peer::Peer;
 
 /// By what messages go.
@@ -50,10 +51,9 @@ pub struct Gathered {
 /// Both ends of a channel: that of the receiver first.
 fn ends(channel: Channel) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(match channel {
-        Channel::Pipe => rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?,
-        Channel::Socket => {
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?
-        }
+        Channel::Pipe => rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?,
+        Channel::Socket => rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .call("socketpair")?,
     })
 }
 
@@ -110,7 +110,7 @@ fn receive(crowd: &Crowd, from: &OwnedFd, finishing: &OwnedFd) -> io::Result<()>
 
 fn write_whole(to: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        let written = rustix::io::retry_on_intr(|| rustix::io::write(to, bytes))?;
+        let written = rustix::io::retry_on_intr(|| rustix::io::write(to, bytes)).call("write")?;
         bytes = &bytes[written..];
     }
     Ok(())
@@ -118,7 +118,7 @@ fn write_whole(to: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
 
 fn read_whole(from: &OwnedFd, mut bytes: &mut [u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *bytes))? {
+        match rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *bytes)).call("read")? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             got => bytes = &mut bytes[got..],
         }

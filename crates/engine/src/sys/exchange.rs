@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
+use super::call::Call;
 use super::peer::Peer;
 use super::turns::Turns;
 use super::{arch, checked, files};
@@ -42,14 +43,14 @@ impl<T: Turn> Exchange<T> {
         near: T,
         make_far: impl FnOnce() -> io::Result<F>,
     ) -> io::Result<Exchange<T>> {
-        let (ready, tell) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let (ready, tell) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
         let theirs = Turns::new()?;
         let mut near = Some(near);
         let ours = &mut near;
         let peer = Peer::spawn(cpus, || {
             drop(ours.take());
             let mut far = make_far()?;
-            rustix::io::write(&tell, b"x")?;
+            rustix::io::write(&tell, b"x").call("write")?;
             drop(tell);
             loop {
                 theirs.take(&mut far)?;
@@ -113,7 +114,7 @@ fn by_sockets(cpus: &[usize], near: OwnedFd, far: OwnedFd) -> io::Result<Exchang
 
 /// A byte through two pipes.
 pub fn by_pipe(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
-    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
+    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2");
     by_channels(cpus, pipe()?, pipe()?)
 }
 
@@ -124,11 +125,13 @@ pub fn by_fifo(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Tur
 
 /// Both ends of a new named pipe, that which is read first.
 fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
-    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        .call("mknodat")?;
     // Without waiting for who writes, since that is opened next.
-    let read = rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+    let read =
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
     let write = files::open(path, true)?;
-    rustix::fs::fcntl_setfl(&read, OFlags::empty())?;
+    rustix::fs::fcntl_setfl(&read, OFlags::empty()).call("fcntl")?;
     Ok((read, write))
 }
 
@@ -150,7 +153,8 @@ pub fn by_socket_pair(cpus: &[usize], kind: Kind) -> io::Result<Exchange<impl Tu
         Kind::Datagram => SocketType::DGRAM,
         Kind::SeqPacket => SocketType::SEQPACKET,
     };
-    let (near, far) = rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
+    let (near, far) =
+        rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).call("socketpair")?;
     by_sockets(cpus, near, far)
 }
 
@@ -174,7 +178,7 @@ pub fn by_unix_datagram(cpus: &[usize], directory: &Path) -> io::Result<Exchange
 
 /// A token by the counters of two eventfds.
 pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
-    let eventfd = || rustix::event::eventfd(0, EventfdFlags::CLOEXEC);
+    let eventfd = || rustix::event::eventfd(0, EventfdFlags::CLOEXEC).call("eventfd2");
     let (there, back) = (eventfd()?, eventfd()?);
     let (near, far) = ((there.try_clone()?, back.try_clone()?), (back, there));
     Exchange::start(
@@ -188,14 +192,14 @@ pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
 #[inline(always)]
 fn add_one(eventfd: &OwnedFd) -> io::Result<()> {
     let mut one = 1_u64.to_ne_bytes();
-    checked(arch::transfer(libc::SYS_write, eventfd.as_raw_fd(), one.as_mut_ptr(), one.len())).map(drop)
+    checked("write", arch::transfer(libc::SYS_write, eventfd.as_raw_fd(), one.as_mut_ptr(), one.len())).map(drop)
 }
 
 /// Waits until an eventfd's counter is more than zero, and makes it zero.
 #[inline(always)]
 fn take_all(eventfd: &OwnedFd) -> io::Result<()> {
     let mut count = [0; 8];
-    checked(arch::transfer(libc::SYS_read, eventfd.as_raw_fd(), count.as_mut_ptr(), count.len())).map(drop)
+    checked("read", arch::transfer(libc::SYS_read, eventfd.as_raw_fd(), count.as_mut_ptr(), count.len())).map(drop)
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ fn set(file: &OwnedFd, command: i32, kind: i32, byte: i64) -> io::Result<()> {
     let lock = libc::flock { l_type: kind as i16, l_whence: libc::SEEK_SET as i16, l_start: byte, l_len: 1, l_pid: 0 };
     let arguments = [file.as_raw_fd() as usize, command as usize, &raw const lock as usize, 0, 0, 0];
     // SAFETY: a lock, which these commands only read.
-    unsafe { until_done(libc::SYS_fcntl, arguments) }.map(drop)
+    unsafe { until_done("fcntl", libc::SYS_fcntl, arguments) }.map(drop)
 }
 
 /// Turns by the locks of three bytes of a file in `directory`. Each process holds one byte and goes on to the next, which

@@ -7,41 +7,42 @@ use rustix::fd::AsRawFd;
 pub use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
+use super::call::{Call, named};
 use super::content::Content;
 use super::{arch, checked};
 
 /// Opens an existing file.
 pub fn open(path: &Path, write: bool) -> io::Result<OwnedFd> {
     let access = if write { OFlags::WRONLY } else { OFlags::RDONLY };
-    Ok(rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty())?)
+    rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty()).call("openat")
 }
 
 /// Reads one byte by the instruction; an error when there was none.
 #[inline(always)]
 pub fn read_byte(file: &OwnedFd) -> io::Result<()> {
     let mut byte = [0_u8];
-    one(arch::transfer(libc::SYS_read, file.as_raw_fd(), byte.as_mut_ptr(), 1))
+    one("read", arch::transfer(libc::SYS_read, file.as_raw_fd(), byte.as_mut_ptr(), 1))
 }
 
 /// Writes one byte by the instruction; an error when it was not taken.
 #[inline(always)]
 pub fn write_byte(file: &OwnedFd) -> io::Result<()> {
     let mut byte = [b'x'];
-    one(arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
+    one("write", arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
 }
 
 /// Reads one byte, whatever it is.
 #[inline(always)]
 pub fn take_byte(file: &OwnedFd) -> io::Result<u8> {
     let mut byte = [0_u8];
-    one(arch::transfer(libc::SYS_read, file.as_raw_fd(), byte.as_mut_ptr(), 1)).map(|()| byte[0])
+    one("read", arch::transfer(libc::SYS_read, file.as_raw_fd(), byte.as_mut_ptr(), 1)).map(|()| byte[0])
 }
 
 /// Writes this byte.
 #[inline(always)]
 pub fn give_byte(file: &OwnedFd, byte: u8) -> io::Result<()> {
     let mut byte = [byte];
-    one(arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
+    one("write", arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
 }
 
 /// Reads into `block` from a place of the file: pread64(2) by the instruction; an error unless all of it came.
@@ -49,7 +50,7 @@ pub fn give_byte(file: &OwnedFd, byte: u8) -> io::Result<()> {
 pub fn read_at(file: &OwnedFd, offset: u64, block: &mut [u8]) -> io::Result<()> {
     let arguments = [file.as_raw_fd() as usize, block.as_mut_ptr() as usize, block.len(), offset as usize, 0, 0];
     // SAFETY: the kernel writes at most `block.len()` bytes to `block`.
-    whole(checked(unsafe { arch::call(libc::SYS_pread64, arguments) })?, block.len())
+    whole(checked("pread64", unsafe { arch::call(libc::SYS_pread64, arguments) })?, block.len())
 }
 
 /// Writes `block` at a place of the file: pwrite64(2) by the instruction; an error unless all of it was taken.
@@ -57,7 +58,7 @@ pub fn read_at(file: &OwnedFd, offset: u64, block: &mut [u8]) -> io::Result<()> 
 pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
     let arguments = [file.as_raw_fd() as usize, block.as_ptr() as usize, block.len(), offset as usize, 0, 0];
     // SAFETY: the kernel reads at most `block.len()` bytes of `block`.
-    let moved = checked(unsafe { arch::call(libc::SYS_pwrite64, arguments) })?;
+    let moved = checked("pwrite64", unsafe { arch::call(libc::SYS_pwrite64, arguments) })?;
     if moved == block.len() { Ok(()) } else { Err(cut_short(file, offset, block, moved)) }
 }
 
@@ -65,7 +66,7 @@ pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
 #[cold]
 fn cut_short(file: &OwnedFd, offset: u64, block: &[u8], moved: usize) -> io::Error {
     match rustix::io::pwrite(file, &block[moved..], offset + moved as u64) {
-        Err(error) => error.into(),
+        Err(error) => named("pwrite64", error),
         Ok(_) => io::Error::other(format!("{moved} of {} bytes were moved", block.len())),
     }
 }
@@ -82,8 +83,8 @@ pub fn unnamed(directory: &Path) -> io::Result<OwnedFd> {
     }
     // Not every filesystem has files without names.
     let path = directory.join("unnamed");
-    let file = rustix::fs::open(&path, access | OFlags::CREATE | OFlags::EXCL, mode)?;
-    rustix::fs::unlink(&path)?;
+    let file = rustix::fs::open(&path, access | OFlags::CREATE | OFlags::EXCL, mode).call("openat")?;
+    rustix::fs::unlink(&path).call("unlink")?;
     Ok(file)
 }
 
@@ -109,48 +110,48 @@ pub fn fill<E: From<io::Error>>(
 
 /// Waits until all of the file is on its device: fsync(2).
 pub fn sync(file: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::fs::fsync(file)?)
+    rustix::fs::fsync(file).call("fsync")
 }
 
 /// Waits until the file's data, and what is needed to find it again, are on its device: fdatasync(2).
 #[inline(always)]
 pub fn sync_data(file: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::fs::fdatasync(file)?)
+    rustix::fs::fdatasync(file).call("fdatasync")
 }
 
 /// Gives the file a length, without writing to it.
 pub fn set_length(file: &OwnedFd, bytes: u64) -> io::Result<()> {
-    Ok(rustix::fs::ftruncate(file, bytes)?)
+    rustix::fs::ftruncate(file, bytes).call("ftruncate")
 }
 
 /// Gives the file this length and blocks for all of it, which hold nothing yet: fallocate(2). An error where its filesystem
 /// cannot.
 pub fn preallocate(file: &OwnedFd, bytes: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes).call("fallocate")
 }
 
 /// Makes reads and writes of the file bypass the cache (O_DIRECT). An error where its filesystem cannot.
 pub fn bypass_cache(file: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::fs::fcntl_setfl(file, rustix::fs::fcntl_getfl(file)? | OFlags::DIRECT)?)
+    rustix::fs::fcntl_setfl(file, rustix::fs::fcntl_getfl(file).call("fcntl")? | OFlags::DIRECT).call("fcntl")
 }
 
 /// Asks that no page of the file stay in the cache; a filesystem may keep them all the same.
 pub fn drop_cache(file: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).call("fadvise64")
 }
 
 /// Bytes that this user may still write to the filesystem of `directory`.
 pub fn room(directory: &Path) -> io::Result<u64> {
-    let room = rustix::fs::statvfs(directory)?;
+    let room = rustix::fs::statvfs(directory).call("statfs")?;
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
 #[inline(always)]
-fn one(result: i64) -> io::Result<()> {
+fn one(call: &'static str, result: i64) -> io::Result<()> {
     match result {
         1 => Ok(()),
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        error => Err(io::Error::from_raw_os_error(-error as i32)),
+        error => Err(named(call, io::Error::from_raw_os_error(-error as i32))),
     }
 }
 

@@ -15,7 +15,7 @@ use super::{arch, checked};
 pub fn wake(word: &AtomicU32, is_private: bool) -> io::Result<usize> {
     let operation = libc::FUTEX_WAKE | flag(is_private);
     // SAFETY: the word is valid; to wake reads nothing from it.
-    checked(unsafe { arch::call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, 1, 0, 0, 0]) })
+    checked("futex", unsafe { arch::call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, 1, 0, 0, 0]) })
 }
 
 /// Waits on `word` as long as it is `value`. False when it was another value from the beginning, or a signal came.
@@ -27,7 +27,7 @@ pub fn wait(word: &AtomicU32, value: u32, is_private: bool) -> io::Result<bool> 
     let result = unsafe { arch::call(libc::SYS_futex, arguments) };
     match -result as i32 {
         libc::EAGAIN | libc::EINTR => Ok(false),
-        _ => checked(result).map(|_| true),
+        _ => checked("futex", result).map(|_| true),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 
-use super::call::{errno, named};
+use super::call::{Call, errno, named};
 use super::child::ChildId;
 use super::{process, remains};
 
@@ -37,8 +37,8 @@ impl Guarded {
     ) -> io::Result<Guarded> {
         process::only_one_thread()?;
         let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
-        let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
+        let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
         let guard = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };

@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::call::Call;
 use super::files;
 use super::peer::Peer;
 use super::turns::Turns;
@@ -40,8 +41,9 @@ impl Listener {
     pub fn connect_and_close(&mut self) -> io::Result<()> {
         self.asked += 1;
         let socket: OwnedFd =
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        rustix::net::connect(&socket, &self.address)?;
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .call("socket")?;
+        rustix::net::connect(&socket, &self.address).call("connect")?;
         match files::read_byte(&socket) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
             Err(error) => Err(error),

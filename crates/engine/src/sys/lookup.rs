@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use super::call::{Call, named};
 use super::{arch, checked};
 
 /// A path, made ready for the kernel before anything is timed.
@@ -26,7 +27,7 @@ impl KernelPath {
         let mut status = MaybeUninit::<libc::stat>::uninit();
         let arguments = [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, status.as_mut_ptr() as usize, 0, 0, 0];
         // SAFETY: a path that ends in 0, and room for one status.
-        checked(unsafe { arch::call(libc::SYS_newfstatat, arguments) }).map(drop)
+        checked("newfstatat", unsafe { arch::call(libc::SYS_newfstatat, arguments) }).map(drop)
     }
 
     /// Opens the file to read: openat(2).
@@ -34,7 +35,7 @@ impl KernelPath {
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
         // SAFETY: a path that ends in 0; no file is created, so that no mode is read.
-        let file = checked(unsafe {
+        let file = checked("openat", unsafe {
             arch::call(libc::SYS_openat, [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, flags, 0, 0, 0])
         })?;
         // SAFETY: the descriptor has just been made, and nobody else knows it.
@@ -46,11 +47,11 @@ impl KernelPath {
     pub fn open_close(&self) -> io::Result<()> {
         let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
         // SAFETY: a path that ends in 0; no file is created, so that no mode is read.
-        let file = checked(unsafe {
+        let file = checked("openat", unsafe {
             arch::call(libc::SYS_openat, [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, flags, 0, 0, 0])
         })?;
         // SAFETY: closes the descriptor that has just been made, which nobody else knows.
-        checked(unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) }).map(drop)
+        checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) }).map(drop)
     }
 }
 
@@ -79,12 +80,12 @@ impl KernelPath {
         // SAFETY: `attributes` has the size that is part of the request's number.
         let got = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSGETXATTR as _, &raw mut attributes) };
         if got < 0 {
-            return Err(io::Error::last_os_error());
+            return Err(named("ioctl", io::Error::last_os_error()));
         }
         attributes.flags ^= FS_XFLAG_DAX;
         // SAFETY: as above; the kernel only reads them.
         let set = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSSETXATTR as _, &raw const attributes) };
-        if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        if set < 0 { Err(named("ioctl", io::Error::last_os_error())) } else { Ok(()) }
     }
 }
 
@@ -95,17 +96,17 @@ pub fn fstat(file: &OwnedFd) -> io::Result<()> {
     // SAFETY: room for one status.
     let result =
         unsafe { arch::call(libc::SYS_fstat, [file.as_raw_fd() as usize, status.as_mut_ptr() as usize, 0, 0, 0, 0]) };
-    checked(result).map(drop)
+    checked("fstat", result).map(drop)
 }
 
 /// The type of the filesystem that holds `path`, as the kernel names its magic number here; its number in hex otherwise.
 pub fn filesystem(path: &Path) -> io::Result<String> {
-    Ok(name_of(&rustix::fs::statfs(path)?))
+    Ok(name_of(&rustix::fs::statfs(path).call("statfs")?))
 }
 
 /// The same of the filesystem that holds an open directory.
 pub fn filesystem_of(directory: &OwnedFd) -> io::Result<String> {
-    Ok(name_of(&rustix::fs::fstatfs(directory)?))
+    Ok(name_of(&rustix::fs::fstatfs(directory).call("fstatfs")?))
 }
 
 fn name_of(status: &rustix::fs::StatFs) -> String {

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use rustix::fd::{AsRawFd, OwnedFd};
 
+use super::call::named;
 use super::memory::Pages;
 
 /// What writes to a file's mapping become.
@@ -33,7 +34,7 @@ impl Mapping {
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, file, 0) };
         if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return Err(named("mmap", io::Error::last_os_error()));
         }
         let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         Ok(Mapping { mapping, mapped, offset: 0, length: mapped })
@@ -77,7 +78,7 @@ impl Mapping {
         // SAFETY: the range is this mapping's own, and nobody holds a reference into it.
         match unsafe { libc::madvise(self.start().cast(), self.length, advice) } {
             0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+            _ => Err(named("madvise", io::Error::last_os_error())),
         }
     }
 
@@ -130,7 +131,7 @@ impl Mapping {
         // SAFETY: the range is this mapping's own, which stays readable, and nobody holds a reference into it.
         match unsafe { libc::mprotect(self.start().cast(), self.length, if write { WRITE } else { READ }) } {
             0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+            _ => Err(named("mprotect", io::Error::last_os_error())),
         }
     }
 

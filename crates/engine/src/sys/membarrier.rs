@@ -28,7 +28,7 @@ impl Barrier {
 #[inline(always)]
 fn command(command: usize) -> io::Result<()> {
     // SAFETY: a barrier touches no memory of ours.
-    checked(unsafe { arch::call(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) }).map(drop)
+    checked("membarrier", unsafe { arch::call(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) }).map(drop)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::ptr::NonNull;
 
+use super::call::named;
+
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
 const MADV_COLLAPSE: libc::c_int = 25;
 /// Pages of a buffer that are asked for their node.
@@ -105,7 +107,7 @@ impl Buffer {
         // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
         if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return Err(named("mmap", io::Error::last_os_error()));
         }
         let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         // SAFETY: the second page lies inside the mapping, which has three at least.
@@ -130,7 +132,7 @@ impl Buffer {
         let part = &self.bytes()[from..to];
         // SAFETY: the range is of this buffer's own mapping; locking changes no contents.
         let result = unsafe { libc::mlock(part.as_ptr().cast(), part.len()) };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        if result < 0 { Err(named("mlock", io::Error::last_os_error())) } else { Ok(()) }
     }
 
     fn start(&self) -> *mut u8 {
@@ -154,7 +156,7 @@ impl Buffer {
         let result = unsafe {
             libc::syscall(libc::SYS_mbind, self.start(), whole, libc::MPOL_BIND, mask.as_ptr(), mask_bits, 0)
         };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        if result < 0 { Err(named("mbind", io::Error::last_os_error())) } else { Ok(()) }
     }
 
     /// Makes the pages before and after the buffer present.
@@ -335,7 +337,9 @@ mod tests {
                 let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
                 assert!(kib >= 64, "{line}");
             }
-            Err(error) => assert!(matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN))),
+            Err(error) => {
+                assert!(matches!(crate::sys::call::errno(&error), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN)))
+            }
         }
     }
 
@@ -350,7 +354,7 @@ mod tests {
         let buffer = match Buffer::map(1 << 20, Pages::Base, Some(Node(0))) {
             Ok(buffer) => buffer,
             // A container may forbid it, and an emulator or a kernel without NUMA has none.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => return,
+            Err(error) if matches!(crate::sys::call::errno(&error), Some(libc::EPERM | libc::ENOSYS)) => return,
             Err(error) => panic!("{error}"),
         };
         let nodes = buffer.nodes();

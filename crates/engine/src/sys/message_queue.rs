@@ -64,19 +64,25 @@ fn named(name: &CStr) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     let arguments = [name.as_ptr() as usize, flags as usize, MODE, &raw const attributes as usize, 0, 0];
     // SAFETY: a name that ends in zero, and attributes, both only read.
-    let opened = checked(unsafe { arch::call(libc::SYS_mq_open, arguments) })?;
+    let opened = checked("mq_open", unsafe { arch::call(libc::SYS_mq_open, arguments) })?;
     // SAFETY: a descriptor that is new, and nobody else's.
     let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
     // SAFETY: the same name.
-    checked(unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) })?;
+    checked("mq_unlink", unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) })?;
     Ok(queue)
 }
 
 #[inline(always)]
 fn send(queue: &OwnedFd) -> io::Result<()> {
     // SAFETY: one byte, which is only read; no timeout.
-    unsafe { until_done(libc::SYS_mq_timedsend, [queue.as_raw_fd() as usize, b"x".as_ptr() as usize, 1, 0, 0, 0]) }
-        .map(drop)
+    unsafe {
+        until_done(
+            "mq_timedsend",
+            libc::SYS_mq_timedsend,
+            [queue.as_raw_fd() as usize, b"x".as_ptr() as usize, 1, 0, 0, 0],
+        )
+    }
+    .map(drop)
 }
 
 #[inline(always)]
@@ -84,7 +90,7 @@ fn receive(queue: &OwnedFd) -> io::Result<()> {
     let mut byte = [0_u8];
     let arguments = [queue.as_raw_fd() as usize, byte.as_mut_ptr() as usize, 1, 0, 0, 0];
     // SAFETY: room for one byte, which is the most that a message has; nobody asks for its priority; no timeout.
-    unsafe { until_done(libc::SYS_mq_timedreceive, arguments) }.map(drop)
+    unsafe { until_done("mq_timedreceive", libc::SYS_mq_timedreceive, arguments) }.map(drop)
 }
 
 /// A message of one byte through two queues.

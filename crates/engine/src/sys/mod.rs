@@ -62,10 +62,10 @@ mod arch;
 #[path = "soak_tests.rs"]
 mod soak_tests;
 
-/// A result by the instruction, as programs see it.
+/// A result by the instruction, as programs see it; an error says which call it was.
 #[inline(always)]
-fn checked(result: i64) -> std::io::Result<usize> {
-    usize::try_from(result).map_err(|_| std::io::Error::from_raw_os_error(-result as i32))
+fn checked(call: &'static str, result: i64) -> std::io::Result<usize> {
+    usize::try_from(result).map_err(|_| call::named(call, std::io::Error::from_raw_os_error(-result as i32)))
 }
 
 /// `getpid` by the system-call instruction itself.

@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
+use super::call::Call;
 use super::{arch, checked};
 
 /// An open directory, and names for files in it.
@@ -20,7 +21,8 @@ impl Names {
     /// `count` short names for files in `directory`, which it makes.
     pub fn new(directory: &Path, count: usize) -> io::Result<Names> {
         std::fs::create_dir_all(directory)?;
-        let directory = rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let directory =
+            rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
         let names = (0..count).map(|number| Ok(CString::new(number.to_string())?)).collect::<io::Result<_>>()?;
         Ok(Names { directory, names })
     }
@@ -37,16 +39,16 @@ impl Names {
         for name in &self.names {
             let arguments = [self.directory.as_raw_fd() as usize, name.as_ptr() as usize, flags, 0o600, 0, 0];
             // SAFETY: a path that ends in 0.
-            let file = checked(unsafe { arch::call(libc::SYS_openat, arguments) })?;
+            let file = checked("openat", unsafe { arch::call(libc::SYS_openat, arguments) })?;
             let written = if content.is_empty() {
                 0
             } else {
                 let arguments = [file, content.as_ptr() as usize, content.len(), 0, 0, 0];
                 // SAFETY: the kernel reads at most as many bytes of `content` as it has.
-                checked(unsafe { arch::call(libc::SYS_write, arguments) })?
+                checked("write", unsafe { arch::call(libc::SYS_write, arguments) })?
             };
             // SAFETY: closes the descriptor that has just been made, which nobody else knows.
-            checked(unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) })?;
+            checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) })?;
             if written < content.len() {
                 return Err(io::Error::other("a file was written in part"));
             }
@@ -60,7 +62,7 @@ impl Names {
         for name in &self.names {
             let arguments = [self.directory.as_raw_fd() as usize, name.as_ptr() as usize, 0, 0, 0, 0];
             // SAFETY: a path that ends in 0.
-            checked(unsafe { arch::call(libc::SYS_unlinkat, arguments) })?;
+            checked("unlinkat", unsafe { arch::call(libc::SYS_unlinkat, arguments) })?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::call::Call;
 use super::stream::Stream;
 
 /// A child that writes messages into a pipe until it is dropped; it dies with its parent.
@@ -16,11 +17,11 @@ impl PipeWriter {
     /// Starts a child bound to `cpus` that writes `message` over and over. `capacity`: what to ask the kernel for.
     /// Refuses when this process has several threads: a lock held by one of them would stay locked in the child.
     pub fn spawn(message: &[u8], capacity: Option<usize>, cpus: &[usize]) -> io::Result<PipeWriter> {
-        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?;
         if let Some(bytes) = capacity {
-            rustix::pipe::fcntl_setpipe_size(&write_end, bytes)?;
+            rustix::pipe::fcntl_setpipe_size(&write_end, bytes).call("fcntl")?;
         }
-        let capacity = rustix::pipe::fcntl_getpipe_size(&write_end)?;
+        let capacity = rustix::pipe::fcntl_getpipe_size(&write_end).call("fcntl")?;
         Ok(PipeWriter { stream: Stream::spawn(message, read_end, write_end, cpus)?, capacity })
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::call::named;
 use super::mapping::Mapping;
 use super::memory::Pages;
 use super::signal::ThisThread;
@@ -93,7 +94,7 @@ impl Protected {
         // SAFETY: the handler only touches atomics and what the kernel hands it.
         if unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, former.as_mut_ptr()) } != 0 {
             PAGE.store(0, Ordering::SeqCst);
-            return Err(io::Error::last_os_error());
+            return Err(named("sigaction", io::Error::last_os_error()));
         }
         // SAFETY: zeroed is a valid action, and the call filled it.
         let former = unsafe { former.assume_init() };

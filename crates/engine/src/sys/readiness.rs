@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use rustix::event::epoll;
 use rustix::fd::{AsRawFd, OwnedFd};
 
+use super::call::Call;
 use super::{arch, checked};
 
 /// Descriptors that select can name.
@@ -56,9 +57,9 @@ impl Descriptors {
 
     /// Prepares epoll_pwait(2) over all of them. An error where the kernel refuses them, as it does regular files.
     pub fn epoll(&self) -> io::Result<Epoll> {
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC).call("epoll_create1")?;
         for (index, copy) in self.copies.iter().enumerate() {
-            epoll::add(&set, copy, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN)?;
+            epoll::add(&set, copy, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN).call("epoll_ctl")?;
         }
         Ok(Epoll { set, events: vec![libc::epoll_event { events: 0, u64: 0 }; self.copies.len().max(1)] })
     }
@@ -66,7 +67,7 @@ impl Descriptors {
 
 /// Duplicates of `file`, a descriptor each.
 fn copies(file: &OwnedFd, count: usize) -> io::Result<Vec<OwnedFd>> {
-    (0..count).map(|_| Ok(rustix::io::fcntl_dupfd_cloexec(file, 3)?)).collect()
+    (0..count).map(|_| rustix::io::fcntl_dupfd_cloexec(file, 3).call("fcntl")).collect()
 }
 
 /// A timeout of zero: ask, and do not wait.
@@ -88,7 +89,7 @@ impl Select {
         let mut timeout = AT_ONCE;
         let arguments = [self.width, set.as_mut_ptr() as usize, 0, 0, timeout.as_mut_ptr() as usize, 0];
         // SAFETY: a set of as many bits as the width needs, and a timeout, both writable.
-        checked(unsafe { arch::call(libc::SYS_pselect6, arguments) })
+        checked("pselect6", unsafe { arch::call(libc::SYS_pselect6, arguments) })
     }
 }
 
@@ -106,7 +107,7 @@ impl Poll {
         let arguments =
             [self.entries.as_mut_ptr() as usize, self.entries.len(), timeout.as_mut_ptr() as usize, 0, 0, 0];
         // SAFETY: as many entries as said, and a timeout, all writable.
-        checked(unsafe { arch::call(libc::SYS_ppoll, arguments) })
+        checked("ppoll", unsafe { arch::call(libc::SYS_ppoll, arguments) })
     }
 }
 
@@ -123,14 +124,14 @@ impl Epoll {
     pub fn ask(&mut self) -> io::Result<usize> {
         let arguments = [self.set.as_raw_fd() as usize, self.events.as_mut_ptr() as usize, self.events.len(), 0, 0, 0];
         // SAFETY: room for as many events as said; a timeout of 0 and no mask.
-        checked(unsafe { arch::call(libc::SYS_epoll_pwait, arguments) })
+        checked("epoll_pwait", unsafe { arch::call(libc::SYS_epoll_pwait, arguments) })
     }
 }
 
 /// A pipe with a byte in it, by its read end: always ready.
 pub fn ready_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    rustix::io::write(&write, b"x")?;
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?;
+    rustix::io::write(&write, b"x").call("write")?;
     Ok((read, write))
 }
 

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use rustix::fd::OwnedFd;
 
+use super::call::Call;
 use super::peer::Peer;
 use super::{affinity, files};
 
@@ -33,7 +34,7 @@ pub struct Ring {
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")
 }
 
 impl Ring {

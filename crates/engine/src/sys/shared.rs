@@ -3,6 +3,8 @@
 use std::io;
 use std::ptr::NonNull;
 
+use super::call::named;
+
 /// A value in memory that is shared with children forked later; unmapped when dropped, and never dropped itself.
 #[derive(Debug)]
 pub struct Shared<T: Sync>(NonNull<T>);
@@ -14,7 +16,7 @@ impl<T: Sync> Shared<T> {
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<T>().max(1), protection, flags, -1, 0) };
         if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return Err(named("mmap", io::Error::last_os_error()));
         }
         let place = NonNull::new(address.cast::<T>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         // SAFETY: the mapping is as long as the value, writable, nobody else's, and aligned to a page.

@@ -4,6 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::call::named;
 use super::{arch, checked};
 
 /// Signals handled.
@@ -25,7 +26,7 @@ pub fn install() -> io::Result<()> {
     let mut old: MaybeUninit<KernelAction> = MaybeUninit::uninit();
     let arguments = [libc::SIGUSR2 as usize, (&raw const action) as usize, old.as_mut_ptr() as usize, MASK_BYTES, 0, 0];
     // SAFETY: both actions have the kernel's size; to ignore a signal needs no restorer.
-    checked(unsafe { arch::call(libc::SYS_rt_sigaction, arguments) }).map(drop)
+    checked("rt_sigaction", unsafe { arch::call(libc::SYS_rt_sigaction, arguments) }).map(drop)
 }
 
 /// The thread that made it, as tgkill(2) names it.
@@ -51,7 +52,7 @@ impl ThisThread {
     pub(super) unsafe fn send(&self, signal: libc::c_int) -> io::Result<()> {
         // SAFETY: no pointer is given; what the signal does is the caller's promise.
         let sent = unsafe { arch::call(libc::SYS_tgkill, [self.process, self.thread, signal as usize, 0, 0, 0]) };
-        checked(sent).map(drop)
+        checked("tgkill", sent).map(drop)
     }
 }
 
@@ -70,7 +71,7 @@ impl Handled {
         action.sa_sigaction = count as *const () as usize;
         // SAFETY: the handler only adds to an atomic, which is safe at any point of the program.
         if unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut former) } != 0 {
-            return Err(io::Error::last_os_error());
+            return Err(named("sigaction", io::Error::last_os_error()));
         }
         Ok(Handled { former, thread: ThisThread::new() })
     }

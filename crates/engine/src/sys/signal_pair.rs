@@ -62,7 +62,7 @@ impl SignalPair {
 #[inline(always)]
 fn send(to: Address) -> io::Result<()> {
     // SAFETY: it is this one's parent or its own child, which is not waited for before it is dropped; both have a handler.
-    checked(unsafe { arch::call(libc::SYS_kill, [to.number(), libc::SIGUSR1 as usize, 0, 0, 0, 0]) }).map(drop)
+    checked("kill", unsafe { arch::call(libc::SYS_kill, [to.number(), libc::SIGUSR1 as usize, 0, 0, 0, 0]) }).map(drop)
 }
 
 /// Waits until a signal has been handled: the call always ends by "interrupted".
@@ -72,7 +72,7 @@ fn wait() -> io::Result<()> {
     // SAFETY: a mask of the kernel's size, which is only read.
     let ended =
         unsafe { arch::call(libc::SYS_rt_sigsuspend, [(&raw const none_blocked) as usize, MASK_BYTES, 0, 0, 0, 0]) };
-    match checked(ended) {
+    match checked("rt_sigsuspend", ended) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         Err(error) => Err(error),
         Ok(_) => Err(io::Error::other("the wait for a signal ended without one")),
@@ -104,7 +104,7 @@ fn mask(how: i32, signals: u64) -> io::Result<u64> {
     let mut former = 0_u64;
     let arguments = [how as usize, (&raw const signals) as usize, (&raw mut former) as usize, MASK_BYTES, 0, 0];
     // SAFETY: both masks have the kernel's size.
-    checked(unsafe { arch::call(libc::SYS_rt_sigprocmask, arguments) }).map(|_| former)
+    checked("rt_sigprocmask", unsafe { arch::call(libc::SYS_rt_sigprocmask, arguments) }).map(|_| former)
 }
 
 #[cfg(test)]

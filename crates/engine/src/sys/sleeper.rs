@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::event::EventfdFlags;
 use rustix::fd::OwnedFd;
 
+use super::call::Call;
 use super::peer::Peer;
 use super::shared::Shared;
 use super::waits::{Alone, count_to, sleep_past};
@@ -49,7 +50,7 @@ impl Sleeper {
     pub fn spawn(by: &str, cpus: &[usize], is_here: bool, clock: &Clock) -> io::Result<Option<Sleeper>> {
         let bell = match by {
             "futex" => Bell::Futex,
-            "eventfd" => Bell::Eventfd(rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?),
+            "eventfd" => Bell::Eventfd(rustix::event::eventfd(0, EventfdFlags::CLOEXEC).call("eventfd2")?),
             _ => return Ok(None),
         };
         let words = Shared::new(Words::default())?;
@@ -64,7 +65,7 @@ impl Sleeper {
         self.calls = self.calls.wrapping_add(1);
         match &self.bell {
             Bell::Futex => count_to(&self.words.called.0, self.calls)?,
-            Bell::Eventfd(counter) => drop(rustix::io::write(counter, &1_u64.to_ne_bytes())?),
+            Bell::Eventfd(counter) => drop(rustix::io::write(counter, &1_u64.to_ne_bytes()).call("write")?),
         }
         let answered = &self.words.answered.0;
         match self.is_here {
@@ -88,7 +89,7 @@ fn serve(words: &Words, bell: &Bell, clock: &Clock, is_here: bool) -> io::Result
         match bell {
             Bell::Futex => sleep_past(&words.called.0, answered)?,
             Bell::Eventfd(counter) => {
-                rustix::io::read(counter, &mut [0_u8; 8])?;
+                rustix::io::read(counter, &mut [0_u8; 8]).call("read")?;
             }
         }
         #[cfg(test)]

@@ -9,34 +9,37 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::pipe::SpliceFlags;
 
+use super::call::{Call, named};
+
 /// Lets a stream end with a reset when it is closed: no end of it waits for a minute in TIME_WAIT, which in a round of
 /// many connections would use up the ports of the rounds after it.
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
-    Ok(sockopt::set_socket_linger(stream, Some(Duration::ZERO))?)
+    sockopt::set_socket_linger(stream, Some(Duration::ZERO)).call("setsockopt")
 }
 
 /// A new connection that is reset when closed, and on which a read waits no longer than `patience`: socket, two options,
 /// connect. A far end that is not there is an error at once.
 #[inline]
 pub fn connect(address: SocketAddrV4, patience: Duration) -> io::Result<TcpStream> {
-    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))?;
-    rustix::net::connect(&socket, &address)?;
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).call("socket")?;
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).call("setsockopt")?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience)).call("setsockopt")?;
+    rustix::net::connect(&socket, &address).call("connect")?;
     Ok(socket.into())
 }
 
 /// The algorithm by which the kernel decides how much of a stream may be under way, as `cubic`.
 pub fn congestion_control(stream: &TcpStream) -> io::Result<String> {
-    Ok(sockopt::tcp_congestion(stream)?)
+    sockopt::tcp_congestion(stream).call("getsockopt")
 }
 
 /// A file in memory that holds `bytes`.
 pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create("message", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let file = rustix::fs::memfd_create("message", rustix::fs::MemfdFlags::CLOEXEC).call("memfd_create")?;
     let mut rest = bytes;
     while !rest.is_empty() {
-        rest = &rest[rustix::io::write(&file, rest)?..];
+        rest = &rest[rustix::io::write(&file, rest).call("write")?..];
     }
     Ok(file)
 }
@@ -47,7 +50,7 @@ pub fn send_file(stream: &TcpStream, file: &OwnedFd, bytes: usize) -> io::Result
     let mut offset = 0;
     while (offset as usize) < bytes {
         let left = bytes - offset as usize;
-        if rustix::fs::sendfile(stream, file, Some(&mut offset), left)? == 0 {
+        if rustix::fs::sendfile(stream, file, Some(&mut offset), left).call("sendfile")? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
@@ -64,7 +67,7 @@ pub struct Splicer {
 impl Splicer {
     /// A pipe of `bytes` capacity, as far as the kernel gives it.
     pub fn new(bytes: usize) -> io::Result<Splicer> {
-        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?;
         // Without the right to so much it stays at its default.
         let _ = rustix::pipe::fcntl_setpipe_size(&write_end, bytes);
         Ok(Splicer { read_end, write_end })
@@ -77,12 +80,13 @@ impl Splicer {
         while (offset as usize) < bytes {
             let left = bytes - offset as usize;
             let flags = SpliceFlags::MOVE;
-            let mut inside = rustix::pipe::splice(file, Some(&mut offset), &self.write_end, None, left, flags)?;
+            let mut inside =
+                rustix::pipe::splice(file, Some(&mut offset), &self.write_end, None, left, flags).call("splice")?;
             if inside == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             while inside > 0 {
-                inside -= rustix::pipe::splice(&self.read_end, None, stream, None, inside, flags)?;
+                inside -= rustix::pipe::splice(&self.read_end, None, stream, None, inside, flags).call("splice")?;
             }
         }
         Ok(())
@@ -113,7 +117,7 @@ impl<'a> ZeroCopySender<'a> {
         };
         match result {
             0 => Ok(ZeroCopySender { stream: stream.as_fd(), under_way: 0, copied: false }),
-            _ => Err(io::Error::last_os_error()),
+            _ => Err(named("setsockopt", io::Error::last_os_error())),
         }
     }
 
@@ -135,7 +139,7 @@ impl<'a> ZeroCopySender<'a> {
                     let error = io::Error::last_os_error();
                     // No memory is left to account for what is under way.
                     if error.raw_os_error() != Some(libc::ENOBUFS) || self.under_way == 0 {
-                        return Err(error);
+                        return Err(named("send", error));
                     }
                     self.wait()?;
                 }
@@ -158,7 +162,7 @@ impl<'a> ZeroCopySender<'a> {
             let mut polled = libc::pollfd { fd: self.stream.as_raw_fd(), events: 0, revents: 0 };
             // SAFETY: one entry, as said. Errors are told without being asked for.
             if unsafe { libc::poll(&raw mut polled, 1, -1) } < 0 {
-                return Err(io::Error::last_os_error());
+                return Err(named("poll", io::Error::last_os_error()));
             }
             if polled.revents & libc::POLLHUP != 0 {
                 return Err(io::ErrorKind::BrokenPipe.into());
@@ -176,7 +180,7 @@ impl<'a> ZeroCopySender<'a> {
         // SAFETY: the header names `room` and nothing else; with MSG_ERRQUEUE the call never waits.
         if unsafe { libc::recvmsg(self.stream.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE) } < 0 {
             let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) };
+            return if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(named("recvmsg", error)) };
         }
         // SAFETY: the kernel has filled the header that these walk.
         let mut control = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };

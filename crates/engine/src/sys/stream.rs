@@ -5,6 +5,7 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::call::{Call, named};
 use super::peer::Peer;
 
 /// A child that writes messages into a stream until it is dropped; it dies with its parent.
@@ -29,7 +30,8 @@ impl Stream {
     /// The same through a pair of stream sockets without a name.
     pub fn by_socket_pair(message: &[u8], cpus: &[usize]) -> io::Result<Stream> {
         let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
-        let (read_end, write_end) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
+        let (read_end, write_end) =
+            rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None).call("socketpair")?;
         Stream::spawn(message, read_end, write_end, cpus)
     }
 
@@ -57,7 +59,7 @@ impl Stream {
                 -1 => {
                     let error = io::Error::last_os_error();
                     if error.kind() != io::ErrorKind::Interrupted {
-                        return Err(error);
+                        return Err(named("read", error));
                     }
                 }
                 got => left -= got as u64,

@@ -13,12 +13,12 @@ use super::remains;
 /// # Safety
 /// As for [`arch::call`].
 #[inline(always)]
-pub(super) unsafe fn until_done(number: libc::c_long, arguments: [usize; 6]) -> io::Result<usize> {
+pub(super) unsafe fn until_done(name: &'static str, number: libc::c_long, arguments: [usize; 6]) -> io::Result<usize> {
     loop {
         // SAFETY: the caller's.
         let result = unsafe { arch::call(number, arguments) };
         if result != -i64::from(libc::EINTR) {
-            return checked(result);
+            return checked(name, result);
         }
     }
 }
@@ -63,7 +63,7 @@ fn operation(semaphore: u16, change: i16) -> libc::sembuf {
 fn change(set: i32, operations: &mut [libc::sembuf]) -> io::Result<()> {
     let arguments = [set as usize, operations.as_mut_ptr() as usize, operations.len(), 0, 0, 0];
     // SAFETY: as many operations as said.
-    unsafe { until_done(libc::SYS_semop, arguments) }.map(drop)
+    unsafe { until_done("semop", libc::SYS_semop, arguments) }.map(drop)
 }
 
 /// A message of one byte, as the kernel has it: a type that is not zero, and the text.
@@ -89,14 +89,15 @@ pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
 fn send(queue: i32) -> io::Result<()> {
     let message = Message { kind: 1, text: *b"x" };
     // SAFETY: a message with a text of one byte, which the kernel only reads.
-    unsafe { until_done(libc::SYS_msgsnd, [queue as usize, &raw const message as usize, 1, 0, 0, 0]) }.map(drop)
+    unsafe { until_done("msgsnd", libc::SYS_msgsnd, [queue as usize, &raw const message as usize, 1, 0, 0, 0]) }
+        .map(drop)
 }
 
 #[inline(always)]
 fn receive(queue: i32) -> io::Result<()> {
     let mut message = Message { kind: 0, text: [0] };
     // SAFETY: room for a message with a text of one byte, whatever its type.
-    unsafe { until_done(libc::SYS_msgrcv, [queue as usize, &raw mut message as usize, 1, 0, 0, 0]) }.map(drop)
+    unsafe { until_done("msgrcv", libc::SYS_msgrcv, [queue as usize, &raw mut message as usize, 1, 0, 0, 0]) }.map(drop)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::time::Duration;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
+use super::call::{Call, named};
+
 /// A way to wait; its descriptors are made beforehand.
 #[derive(Debug)]
 pub enum Sleeper {
@@ -25,10 +27,13 @@ impl Sleeper {
         let sleeper = match name {
             "nanosleep" => Sleeper::Nanosleep,
             "poll" => Sleeper::Poll,
-            "epoll" => Sleeper::Epoll(rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC)?),
-            "timerfd" => {
-                Sleeper::Timer(rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?)
-            }
+            "epoll" => Sleeper::Epoll(
+                rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC).call("epoll_create1")?,
+            ),
+            "timerfd" => Sleeper::Timer(
+                rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)
+                    .call("timerfd_create")?,
+            ),
             _ => return Ok(None),
         };
         // Whether the kernel has the call is known once it was made.
@@ -49,8 +54,8 @@ impl Sleeper {
             Sleeper::Epoll(epoll) => epoll_wait(epoll, &delay),
             Sleeper::Timer(timer) => {
                 let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: delay };
-                rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), &once)?;
-                match rustix::io::read(timer, &mut [0_u8; 8])? {
+                rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), &once).call("timerfd_settime")?;
+                match rustix::io::read(timer, &mut [0_u8; 8]).call("read")? {
                     8 => Ok(()),
                     _ => Err(io::Error::other("the timer told of no expiry")),
                 }
@@ -59,10 +64,10 @@ impl Sleeper {
     }
 }
 
-fn timed_out(ready: i64) -> io::Result<()> {
+fn timed_out(call: &'static str, ready: i64) -> io::Result<()> {
     match ready {
         0 => Ok(()),
-        -1 => Err(io::Error::last_os_error()),
+        -1 => Err(named(call, io::Error::last_os_error())),
         _ => Err(io::Error::other("something was ready where nothing is watched")),
     }
 }
@@ -71,7 +76,7 @@ fn poll(delay: &Timespec) -> io::Result<()> {
     let delay = libc::timespec { tv_sec: delay.tv_sec, tv_nsec: delay.tv_nsec };
     // SAFETY: no descriptors are given, the time is read alone, and no signal mask is given.
     let ready = unsafe { libc::ppoll(std::ptr::null_mut(), 0, &raw const delay, std::ptr::null()) };
-    timed_out(ready.into())
+    timed_out("ppoll", ready.into())
 }
 
 fn epoll_wait(epoll: &OwnedFd, delay: &Timespec) -> io::Result<()> {
@@ -80,12 +85,12 @@ fn epoll_wait(epoll: &OwnedFd, delay: &Timespec) -> io::Result<()> {
     let (descriptor, event, no_mask) = (epoll.as_raw_fd(), &raw mut event, std::ptr::null::<libc::sigset_t>());
     // SAFETY: the kernel writes at most one event to `event` and reads the time; no signal mask is given.
     let ready = unsafe { libc::syscall(libc::SYS_epoll_pwait2, descriptor, event, 1, &raw const delay, no_mask, 0) };
-    timed_out(ready)
+    timed_out("epoll_pwait2", ready)
 }
 
 /// The time by which the kernel may put off the end of the calling thread's waits, so as to end several at once, ns.
 pub fn slack_ns() -> io::Result<u64> {
-    Ok(rustix::thread::current_timer_slack()?)
+    rustix::thread::current_timer_slack().call("prctl")
 }
 
 #[cfg(test)]
@@ -98,7 +103,7 @@ mod tests {
         for name in ["nanosleep", "poll", "epoll", "timerfd"] {
             let sleeper = match Sleeper::of_name(name) {
                 Ok(sleeper) => sleeper.unwrap(),
-                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => continue,
+                Err(error) if crate::sys::call::errno(&error) == Some(libc::ENOSYS) => continue,
                 Err(error) => panic!("{name}: {error}"),
             };
             let before = Source::Monotonic.read();

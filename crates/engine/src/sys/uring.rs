@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 
 use rustix::fd::{AsRawFd, OwnedFd};
 
+use super::call::named;
 use super::memory::{Buffer, Pages};
 use super::uring_rings::{Rings, Submission};
 
@@ -77,7 +78,7 @@ impl Ring {
         match result {
             done if done == self.block_bytes as i32 => Ok(slot),
             done if done >= 0 => Err(io::Error::other(format!("{done} of {} bytes were moved", self.block_bytes))),
-            error => Err(io::Error::from_raw_os_error(-error)),
+            error => Err(named("io_uring", io::Error::from_raw_os_error(-error))),
         }
     }
 
@@ -132,7 +133,11 @@ mod tests {
         let mut ring = match Ring::new(file, depth, block) {
             Ok(ring) => ring,
             // Containers often forbid it.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::ENOMEM)) => return,
+            Err(error)
+                if matches!(crate::sys::call::errno(&error), Some(libc::EPERM | libc::ENOSYS | libc::ENOMEM)) =>
+            {
+                return;
+            }
             Err(error) => panic!("{error}"),
         };
         let content = ring.blocks.bytes().to_vec();

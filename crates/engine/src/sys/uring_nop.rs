@@ -87,7 +87,12 @@ mod tests {
                 let mut nops = match Nops::new(batch, poller) {
                     Ok(nops) => nops,
                     // Kernels, containers and emulators without it.
-                    Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES)) => {
+                    Err(error)
+                        if matches!(
+                            crate::sys::call::errno(&error),
+                            Some(libc::ENOSYS | libc::EPERM | libc::EACCES)
+                        ) =>
+                    {
                         return;
                     }
                     Err(error) => panic!("{error}"),

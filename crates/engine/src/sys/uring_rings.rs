@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use super::call::named;
 use super::{arch, checked};
 
 /// Constants of the kernel's interface (include/uapi/linux/io_uring.h).
@@ -96,7 +97,7 @@ impl Mapping {
         let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, ring.as_raw_fd(), offset) };
         match NonNull::new(address.cast::<u8>()) {
             Some(start) if address != libc::MAP_FAILED => Ok(Mapping { start, bytes }),
-            _ => Err(io::Error::last_os_error()),
+            _ => Err(named("mmap", io::Error::last_os_error())),
         }
     }
 
@@ -156,7 +157,9 @@ impl Rings {
         });
         let filled = (&raw mut parameters) as usize;
         // SAFETY: the kernel reads and fills one structure of its own layout.
-        let ring = checked(unsafe { arch::call(libc::SYS_io_uring_setup, [entries as usize, filled, 0, 0, 0, 0]) })?;
+        let ring = checked("io_uring_setup", unsafe {
+            arch::call(libc::SYS_io_uring_setup, [entries as usize, filled, 0, 0, 0, 0])
+        })?;
         // SAFETY: the kernel made this descriptor for us, and nobody else knows it.
         let ring = unsafe { OwnedFd::from_raw_fd(ring as i32) };
         if parameters.features & FEATURE_SINGLE_MMAP == 0 {
@@ -217,7 +220,7 @@ impl Rings {
     fn call(&self, submit: u32, complete: u32, flags: usize) -> io::Result<usize> {
         let arguments = [self.ring.as_raw_fd() as usize, submit as usize, complete as usize, flags, 0, 0];
         // SAFETY: no signal mask is given; what is submitted names memory that lives, as `write` asks.
-        checked(unsafe { arch::call(libc::SYS_io_uring_enter, arguments) })
+        checked("io_uring_enter", unsafe { arch::call(libc::SYS_io_uring_enter, arguments) })
     }
 
     /// Completions that have not been taken.
