@@ -14,21 +14,24 @@ use hostmark_model::{ClockOrder, Event, Order, Outcome, PROTOCOL, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
-/// A control group of 128 MiB, of whichever version this machine has; removed when dropped, with what is in it.
+/// A control group of either version, whichever this machine has; removed when dropped, when all in it have ended.
 struct Group(PathBuf);
 
-const LIMIT: &str = "134217728";
+/// Where a limit is written, by version: the mount, the file, and the value.
+type Limit = [(&'static str, &'static str, &'static str); 2];
+
+const OF_128_MIB: Limit =
+    [("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "134217728"), ("/sys/fs/cgroup", "memory.max", "134217728")];
+/// A twentieth of a CPU.
+const OF_LITTLE_CPU: Limit =
+    [("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "5000"), ("/sys/fs/cgroup", "cpu.max", "5000 100000")];
 
 impl Group {
-    fn new(name: &str) -> Option<Group> {
+    fn new(name: &str, limit: Limit) -> Option<Group> {
         let name = format!("hostmark-{name}-{}", std::process::id());
-        for (mount, limit) in [
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-            ("/sys/fs/cgroup", "memory.max"),
-            ("/sys/fs/cgroup/unified", "memory.max"),
-        ] {
+        for (mount, file, value) in limit {
             let group = Group(Path::new(mount).join(&name));
-            if fs::create_dir(&group.0).is_ok() && fs::write(group.0.join(limit), LIMIT).is_ok() {
+            if fs::create_dir(&group.0).is_ok() && fs::write(group.0.join(file), value).is_ok() {
                 return Some(group);
             }
         }
@@ -103,6 +106,7 @@ fn order(case: &str) -> Order {
         line_bytes: 64,
         // Of a time when the group was empty.
         memory_bytes: 1 << 30,
+        setup_ns: 0,
         other_cpu: None,
         scratch: String::new(),
         memory_scratch: format!("/dev/shm/hostmark-pressure-{}", std::process::id()),
@@ -111,21 +115,25 @@ fn order(case: &str) -> Order {
     }
 }
 
-/// The last event of a round that is measured in the group.
-fn last_event(group: &Group, home: &Home, case: &str) -> Event {
-    let mut worker = group.start(home, &[PROGRAM, "worker"]);
+/// What a worker says that is given the order.
+fn events(mut worker: Command, order: &Order) -> Vec<Event> {
     let mut worker = worker.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let line = serde_json::to_string(&order(case)).unwrap() + "\n";
+    let line = serde_json::to_string(order).unwrap() + "\n";
     worker.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
     let output = worker.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let last = text.lines().last().unwrap_or_else(|| panic!("{case}: the worker {}", output.status));
-    serde_json::from_str(last).unwrap()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The last event of a round that is measured in the group.
+fn last_event(group: &Group, home: &Home, case: &str) -> Event {
+    let mut events = events(group.start(home, &[PROGRAM, "worker"]), &order(case));
+    events.pop().unwrap_or_else(|| panic!("{case}: the worker said nothing"))
 }
 
 #[test]
 fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
-    let (home, Some(group)) = (Home::new(), Group::new("worker")) else {
+    let (home, Some(group)) = (Home::new(), Group::new("worker", OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
     let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl cannot be had here") };
@@ -152,6 +160,34 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
 }
 
 #[test]
+fn a_set_up_that_would_take_too_long_is_skipped_after_its_first_part() {
+    let home = Home::new();
+    let order = order("memory.read@kernel=best,size=268435456,page=base,threads=1");
+    // 64 MiB cannot be filled in a millisecond.
+    let hurried = Order { setup_ns: 1_000_000, ..order };
+    let said = events(home.hostmark(&["worker"]), &hurried);
+    let Some(Event::Skipped { reason }) = said.last() else { panic!("{said:?}") };
+    assert!(reason.starts_with("filling 256 MiB at "), "{reason}");
+}
+
+#[test]
+fn a_slow_set_up_is_told_of_until_the_first_sample() {
+    let (home, Some(group)) = (Home::new(), Group::new("slow", OF_LITTLE_CPU)) else {
+        return skipped("no control group with a CPU quota can be made here");
+    };
+    let order = order("memory.read@kernel=best,size=134217728,page=base,threads=1");
+    let said = events(group.start(&home, &[PROGRAM, "worker"]), &order);
+    let told: Vec<u64> = said
+        .iter()
+        .filter_map(|event| if let Event::Filled { bytes, .. } = event { Some(*bytes) } else { None })
+        .collect();
+    assert!(!told.is_empty() && told.is_sorted() && matches!(said[0], Event::Hello { .. }), "{said:?}");
+    // All of it comes before the round's own events.
+    assert!(said[1..=told.len()].iter().all(|event| matches!(event, Event::Filled { .. })), "{said:?}");
+    assert!(matches!(said.last(), Some(Event::Done { .. })), "{said:?}");
+}
+
+#[test]
 fn a_worker_and_its_copies_are_the_first_to_be_killed() {
     let home = Home::new();
     let mut worker = home.hostmark(&["worker"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -170,7 +206,7 @@ fn a_worker_and_its_copies_are_the_first_to_be_killed() {
 
 #[test]
 fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
-    let (home, Some(group)) = (Home::new(), Group::new("run")) else {
+    let (home, Some(group)) = (Home::new(), Group::new("run", OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
     let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl cannot be had here") };

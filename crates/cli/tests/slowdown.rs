@@ -78,6 +78,7 @@ fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round
         llc_sum_bytes: 32 << 20,
         line_bytes: 64,
         memory_bytes: 1 << 30,
+        setup_ns: 0,
         other_cpu: None,
         scratch: Scratch::Missing("none".into()),
         memory_scratch: Scratch::Missing("none".into()),

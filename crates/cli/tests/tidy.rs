@@ -148,6 +148,7 @@ fn the_example_of_the_handbook_measures() {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 0,
+        setup_ns: 0,
         other_cpu: None,
         scratch: run.told().unwrap(),
         memory_scratch: Scratch::Missing("none".into()),

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use hostmark_host::{Root, SpareMemory};
 
+use crate::clock::monotonic_ns;
+use crate::setup::{self, Deadline};
 use crate::stop::{Result, Stop};
 use crate::sys::memory::{Buffer, Node, Pages, Pattern, footprint_bytes};
 
@@ -12,8 +14,11 @@ use crate::sys::memory::{Buffer, Node, Pages, Pattern, footprint_bytes};
 const UNASKED_BYTES: u64 = 1 << 20;
 /// Share of what can be spared that is filled at most.
 const SHARE: u64 = 2;
-/// Whether there is still room is looked at again after so many bytes.
+/// Whether there is still room, and time, is looked at again after so many bytes; on a device, which may be slow, earlier.
 const STEP_BYTES: usize = 16 << 20;
+const DEVICE_STEP_BYTES: u64 = 4 << 20;
+/// The rate of the first bytes, so many at least, tells how long all will take.
+const FORECAST_BYTES: u64 = 64 << 20;
 
 /// What a round may fill.
 #[derive(Debug, Clone)]
@@ -27,15 +32,16 @@ struct Account {
     most_bytes: u64,
     /// Workers of this case that fill as much at the same time.
     copies: u64,
+    deadline: Deadline,
     /// What this worker has filled.
     filled_bytes: AtomicU64,
 }
 
 impl MemoryBudget {
-    /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says.
-    pub(crate) fn new(root: Root, most_bytes: u64, copies: u64) -> MemoryBudget {
+    /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says, and set up until the deadline.
+    pub(crate) fn new(root: Root, most_bytes: u64, copies: u64, deadline: Deadline) -> MemoryBudget {
         let (spare, filled_bytes) = (OnceLock::new(), AtomicU64::new(0));
-        MemoryBudget(Arc::new(Account { root, spare, most_bytes, copies: copies.max(1), filled_bytes }))
+        MemoryBudget(Arc::new(Account { root, spare, most_bytes, copies: copies.max(1), deadline, filled_bytes }))
     }
 
     fn spare(&self) -> &SpareMemory {
@@ -81,7 +87,7 @@ impl MemoryBudget {
 
     /// The filling of `bytes` that were asked for.
     pub(crate) fn filling(&self, bytes: u64) -> Filling {
-        Filling { budget: Some(self.clone()), left_bytes: bytes, count: 1, node: None, step_bytes: 0 }
+        Filling::new(Some(self.clone()), bytes, 1, None)
     }
 
     /// Skipped where what is left to fill no longer fits: others have taken memory meanwhile.
@@ -131,8 +137,7 @@ impl Allotment {
             None => Stop::skipped(format!("no memory: {error}")),
         })?;
         let left_bytes = footprint_bytes(self.bytes as u64, self.pages);
-        let (budget, count, node) = (self.budget.clone(), self.count, self.node);
-        Ok((buffer, Filling { budget, left_bytes, count, node, step_bytes: 0 }))
+        Ok((buffer, Filling::new(self.budget.clone(), left_bytes, self.count, self.node)))
     }
 
     /// One of the buffers, filled by the calling thread with varying non-zero data.
@@ -159,25 +164,48 @@ impl Allotment {
 #[derive(Debug)]
 pub struct Filling {
     budget: Option<MemoryBudget>,
+    begun_ns: u64,
+    of_bytes: u64,
     left_bytes: u64,
     /// How many are filled at the same time.
     count: u64,
     node: Option<Node>,
     /// Filled since the last look.
     step_bytes: u64,
+    /// Between two looks.
+    every_bytes: u64,
+    /// From when on the rest is forecast.
+    forecast_bytes: u64,
 }
 
 impl Filling {
-    /// So many more bytes are filled. Skipped where there is no longer room for the rest.
+    fn new(budget: Option<MemoryBudget>, of_bytes: u64, count: u64, node: Option<Node>) -> Filling {
+        let (begun_ns, every_bytes, left_bytes) = (monotonic_ns(), STEP_BYTES as u64, of_bytes);
+        let forecast_bytes = FORECAST_BYTES;
+        Filling { budget, begun_ns, of_bytes, left_bytes, count, node, step_bytes: 0, every_bytes, forecast_bytes }
+    }
+
+    /// The same for a file that is written to its device part by part: each of so many bytes.
+    pub fn to_device(self) -> (Filling, u64) {
+        let every_bytes = DEVICE_STEP_BYTES;
+        (Filling { every_bytes, forecast_bytes: every_bytes, ..self }, every_bytes)
+    }
+
+    /// So many more bytes are filled. Skipped where there is no longer room for the rest, or no time.
     pub fn advance(&mut self, bytes: u64) -> Result<()> {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);
         self.step_bytes += bytes;
         let Some(budget) = &self.budget else { return Ok(()) };
         budget.0.filled_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if self.step_bytes < STEP_BYTES as u64 {
+        if self.step_bytes < self.every_bytes {
             return Ok(());
         }
         self.step_bytes = 0;
+        let done_bytes = self.of_bytes - self.left_bytes;
+        setup::tell(done_bytes, self.of_bytes);
+        if done_bytes >= self.forecast_bytes {
+            budget.0.deadline.forecast(self.begun_ns, done_bytes, self.of_bytes)?;
+        }
         budget.ask_again(self.left_bytes.saturating_mul(self.count), self.node)
     }
 }

@@ -27,7 +27,7 @@ impl Machine {
     }
 
     fn budget(&self, copies: u64) -> MemoryBudget {
-        MemoryBudget::new(Root::at(self.0.path()), 1024 * MIB, copies)
+        MemoryBudget::new(Root::at(self.0.path()), 1024 * MIB, copies, Deadline::from_now(0))
     }
 }
 
@@ -106,9 +106,25 @@ fn filling_ends_when_others_take_the_memory_meanwhile() {
 #[test]
 fn without_proc_only_what_is_small_is_filled() {
     let empty = tempfile::tempdir().unwrap();
-    let budget = MemoryBudget::new(Root::at(empty.path()), 1024 * MIB, 1);
+    let budget = MemoryBudget::new(Root::at(empty.path()), 1024 * MIB, 1, Deadline::from_now(0));
     assert_eq!(budget.ask(MIB, None), Ok(()));
     let told = "needs 2 MiB of memory, and /proc does not tell how much is free: mount /proc";
     assert_eq!(reason(budget.ask(2 * MIB, None)), told);
     assert!(Allotment::small(MIB as usize + 1, Pages::Base).is_err());
+}
+
+#[test]
+fn a_slow_fill_ends_after_its_first_64_mib_and_on_a_device_after_4() {
+    let machine = Machine::new();
+    let hurry = MemoryBudget::new(Root::at(machine.0.path()), 1024 * MIB, 1, Deadline::from_now(20_000_000));
+    let mut filling = hurry.filling(1024 * MIB);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    for _ in 0..3 {
+        assert_eq!(filling.advance(16 * MIB), Ok(()));
+    }
+    let told = reason(filling.advance(16 * MIB));
+    assert!(told.starts_with("filling 1024 MiB at ") && told.contains("may take 0.0 s to set up"), "{told}");
+    let (mut filling, every) = hurry.filling(64 * MIB).to_device();
+    assert_eq!((every, filling.advance(4 * MIB - 1)), (4 * MIB, Ok(())));
+    assert!(reason(filling.advance(1)).starts_with("filling 64 MiB at "));
 }

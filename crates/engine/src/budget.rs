@@ -62,6 +62,8 @@ pub struct Next {
 }
 
 impl Budget {
+    /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
+    pub const WARM_UP_LIMIT: Duration = Duration::from_secs(2);
     /// What a round is thought to take besides samples before any is known.
     pub const FIRST_OVERHEAD: Duration = Duration::from_millis(15);
 
@@ -101,6 +103,12 @@ impl Budget {
             // How long a command takes is what is asked.
             false => plan.allowance().limit,
         }
+    }
+
+    /// How long a round's set-up may take: it is told of on its way, so that patience alone would not end it.
+    pub fn set_up(plan: &Plan, elapsed: Duration) -> Duration {
+        // Not nothing, which would be no limit.
+        Budget::patience(plan).min(Budget::time_for_more(plan, elapsed)).max(LEAST_SAMPLES)
     }
 
     /// What is left for rounds beyond the planned ones.

@@ -15,6 +15,7 @@ use crate::company::{self, Company};
 use crate::parallel;
 use crate::probe::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
+use crate::setup::{self, Deadline};
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::scratch::Folder;
 use crate::tails::{self, TailSampler};
@@ -72,7 +73,7 @@ impl Case {
         company: Company,
     ) -> Case {
         let begun = clock.start();
-        let memory = MemoryBudget::new(Root::here(), order.memory_bytes, 1);
+        let memory = MemoryBudget::new(Root::here(), order.memory_bytes, 1, Deadline::from_now(order.setup_ns));
         Case {
             id,
             order,
@@ -90,7 +91,8 @@ impl Case {
 
     /// So many workers fill memory for this case at the same time.
     pub(crate) fn share_memory(&mut self, copies: u64) {
-        self.memory = MemoryBudget::new(Root::here(), self.order.memory_bytes, copies);
+        let deadline = Deadline::from_now(self.order.setup_ns);
+        self.memory = MemoryBudget::new(Root::here(), self.order.memory_bytes, copies, deadline);
     }
 
     /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
@@ -206,6 +208,7 @@ impl Case {
     /// another company, and has to go on until it is killed.
     fn meet(&mut self) -> Result<bool> {
         self.company.meet()?;
+        setup::end();
         self.begun = self.clock.start();
         Ok(self.company.is_kept())
     }

@@ -25,6 +25,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 1 << 20,
+        setup_ns: 0,
         other_cpu: None,
         scratch: Scratch::Missing("no directory here; name one by --scratch".into()),
         memory_scratch: Scratch::Missing("no memory here; name one by --scratch".into()),

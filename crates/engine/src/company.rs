@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use hostmark_model::{Event, Order};
 
 use crate::clock::Clock;
+use crate::setup;
 use crate::stop::{Result, Stop};
 
 /// A companion's body is repeated until it lasts so long, ns, so that what lies between two does not count.
@@ -161,13 +162,15 @@ impl Companion {
         }
     }
 
-    /// The next that it says, its greeting apart.
+    /// The next that it says, its greeting and how far its set-up is apart.
     fn next(&mut self) -> Option<Event> {
         loop {
             let mut line = String::new();
             self.output.read_line(&mut line).ok()?;
             match serde_json::from_str(&line).ok()? {
                 Event::Hello { .. } => {}
+                // Whoever waits for this worker learns that the copy is on its way.
+                Event::Filled { bytes, of_bytes } => setup::tell(bytes, of_bytes),
                 event => return Some(event),
             }
         }

@@ -21,6 +21,7 @@ fn order(cpus: &[usize]) -> Order {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 900,
+        setup_ns: 0,
         other_cpu: None,
         scratch: Scratch::Missing("none".into()),
         memory_scratch: Scratch::Missing("none".into()),

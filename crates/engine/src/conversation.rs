@@ -9,6 +9,11 @@ use crate::run::{Wall, WorkerLink};
 /// A round is a handful of lines; a worker that goes on and on would fill the parent's memory.
 const MOST_LINES: usize = 10_000;
 
+/// A worker that waits for a CPU or a device is waited for in turn, until this multiple of the patience.
+const MOST_PATIENCE: u32 = 3;
+/// The time between two looks at one.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// How a conversation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -20,15 +25,28 @@ pub(crate) enum End {
     Interrupted,
 }
 
-/// Hears a worker out; it has hung when it is not done at `hung`, and the run is over at `limit`.
-pub(crate) fn hear(link: &mut dyn WorkerLink, wall: &dyn Wall, hung: Duration, limit: Duration) -> (Vec<Event>, End) {
-    let began = wall.elapsed();
-    let until = hung.min(limit);
+/// Hears a worker out; it has hung when nothing was heard of it for `patience` although it had the CPU, and the run is over
+/// at `limit`.
+pub(crate) fn hear(
+    link: &mut dyn WorkerLink,
+    wall: &dyn Wall,
+    patience: Duration,
+    limit: Duration,
+) -> (Vec<Event>, End) {
+    let (mut heard, mut hung, mut fills) = (wall.elapsed(), wall.elapsed() + patience, 0);
     let mut events = Vec::new();
     let wrong = loop {
+        let until = hung.min(limit);
         match link.receive(until.saturating_sub(wall.elapsed())) {
             Received::Line(line) => match event(&line, events.is_empty()) {
+                // It is on its way, and this is no part of what it measured.
+                Ok(Event::Filled { .. }) if fills < MOST_LINES => {
+                    (heard, fills) = (wall.elapsed(), fills + 1);
+                    hung = heard + patience;
+                }
                 Ok(event) => {
+                    heard = wall.elapsed();
+                    hung = heard + patience;
                     let is_last = matches!(event, Event::Done { .. } | Event::Skipped { .. } | Event::Failed { .. });
                     events.push(event);
                     if is_last {
@@ -44,7 +62,20 @@ pub(crate) fn hear(link: &mut dyn WorkerLink, wall: &dyn Wall, hung: Duration, l
             // Which of the two it waited for, and not the clock, decides: a wait may end a little early.
             Received::TimedOut if limit <= hung => return (events, End::OutOfTime),
             Received::TimedOut => {
-                break format!("no answer within {:.0} s", (hung.saturating_sub(began)).as_secs_f64());
+                let silent = hung.saturating_sub(heard);
+                let waited = silent.as_secs_f64();
+                if !link.is_starved(patience) {
+                    break format!("no answer within {waited:.0} s");
+                }
+                if silent >= MOST_PATIENCE * patience {
+                    let reason = format!(
+                        "in {waited:.0} s it had too little of a CPU, or waited for a device: look for a process of \
+                         real-time priority, a CPU quota or a slow disk"
+                    );
+                    events.push(Event::Skipped { reason });
+                    return (events, End::Complete);
+                }
+                hung += LOOK;
             }
             Received::Interrupted => return (events, End::Interrupted),
         }

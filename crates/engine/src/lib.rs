@@ -28,6 +28,7 @@ pub mod prelude;
 pub mod probe;
 mod run;
 mod sample;
+mod setup;
 mod stop;
 mod tails;
 pub mod threads;

@@ -11,6 +11,9 @@ use crate::journal::{Journal, PastRound};
 use crate::plan::Plan;
 use crate::run::{Observer, Results, Setting, Wall, WorkerLink, run};
 
+/// The case whose workers are short of a CPU.
+pub const STARVED: &str = "net.tcp_connect";
+
 /// What a link gives, each after a time.
 pub type Script = Vec<(Duration, Received)>;
 
@@ -35,6 +38,8 @@ struct MockLink {
     wall: MockWall,
     script: VecDeque<(Duration, Received)>,
     ended: Rc<Cell<usize>>,
+    /// Whether it is short of a CPU all the time.
+    is_starved: bool,
 }
 
 impl WorkerLink for MockLink {
@@ -52,6 +57,10 @@ impl WorkerLink for MockLink {
                 received
             }
         }
+    }
+
+    fn is_starved(&mut self, _: Duration) -> bool {
+        self.is_starved
     }
 
     fn end(&mut self) {
@@ -119,7 +128,8 @@ pub fn go_on(
         if script.is_empty() {
             return Err(std::io::Error::other("no processes left"));
         }
-        Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone() }))
+        let is_starved = order.case == STARVED;
+        Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone(), is_starved }))
     };
     let setting = Setting {
         plan,

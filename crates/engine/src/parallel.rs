@@ -8,6 +8,7 @@ use hostmark_model::{ClockOrder, Taint};
 use crate::case::Cpu;
 use crate::clock::{self, Clock, Ticks};
 use crate::sample::Samples;
+use crate::setup;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
@@ -85,6 +86,7 @@ pub(crate) fn measure<W: FnMut(u64)>(
         }
         // Everyone comes to the barrier, also who cannot work: else the others would wait for ever.
         barrier.wait();
+        setup::end();
         let (mut body, chunk) = ready?;
         if broken.load(Ordering::Relaxed) {
             return Ok(Log::default());

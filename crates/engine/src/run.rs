@@ -19,13 +19,12 @@ use crate::journal::{Journal, PastRound, Took};
 use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::probe::{Limit, Measure};
 
-/// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
-const WARM_UP_LIMIT: Duration = Duration::from_secs(2);
-
 /// A way to one worker.
 pub trait WorkerLink {
     /// The next line, or why there is none.
     fn receive(&mut self, at_most: Duration) -> Received;
+    /// Whether a part of the worker waits for a CPU or a device, and has had less CPU time than `enough` so far.
+    fn is_starved(&mut self, enough: Duration) -> bool;
     /// Ends the worker and everything it started, and waits until it is gone.
     fn end(&mut self);
 }
@@ -195,9 +194,9 @@ impl Runner<'_> {
             }
             let order = self.order("", vec![cpu], 0, Duration::ZERO, None);
             if let Ok(mut link) = (self.open)(&order) {
-                let until = self.wall.elapsed() + WARM_UP_LIMIT;
                 // Whether it settled is measured again in every round.
-                let (_, how) = conversation::hear(link.as_mut(), self.wall, until, Budget::hard_limit(plan));
+                let (_, how) =
+                    conversation::hear(link.as_mut(), self.wall, Budget::WARM_UP_LIMIT, Budget::hard_limit(plan));
                 link.end();
                 if how == End::Interrupted {
                     self.results.interrupted = true;
@@ -333,6 +332,7 @@ impl Runner<'_> {
             scratch: self.setting.scratch.clone(),
             memory_scratch: self.setting.memory_scratch.clone(),
             folder: format!("round-{}", self.done),
+            setup_ns: Budget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
             cpus,
             iterations,
@@ -377,8 +377,8 @@ impl Runner<'_> {
                 return (vec![Event::Failed { reason }], End::Complete);
             }
         };
-        let hung = self.wall.elapsed() + grant + Budget::patience(plan);
-        let heard = conversation::hear(link.as_mut(), self.wall, hung, Budget::hard_limit(plan));
+        let patience = grant + Budget::patience(plan);
+        let heard = conversation::hear(link.as_mut(), self.wall, patience, Budget::hard_limit(plan));
         link.end();
         heard
     }

@@ -5,7 +5,7 @@ use hostmark_model::{FlagKind, Profile};
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, ODD, host, planned};
 use crate::journal::Origin;
-use crate::mock::{Script, Seen, done, fine, hello, line, perform, samples, usual};
+use crate::mock::{STARVED, Script, Seen, done, fine, hello, line, perform, samples, usual};
 
 #[path = "run_budget_tests.rs"]
 mod budget;
@@ -336,4 +336,55 @@ fn progress_counts_rounds_up_to_their_number() {
     }
     assert_eq!(seen.progress[0].2, 3 * ALL_OF_A);
     assert_eq!(seen.progress.last().map(|last| last.1 + 1), seen.progress.last().map(|last| last.2));
+}
+
+/// A fill that goes on for so many seconds, with a word every four, and the round after it.
+fn slow_set_up(seconds: u64) -> Script {
+    let word = |n: u64| (Duration::from_secs(4), line(&Event::Filled { bytes: n, of_bytes: seconds / 4 }).1);
+    let set_up = (1..=seconds / 4).map(word);
+    let end = [line(&samples(&[5.0, 5.0, 5.0])), line(&done(1000))];
+    std::iter::once(hello()).chain(set_up).chain(end).collect()
+}
+
+#[test]
+fn a_worker_that_tells_how_far_its_set_up_is_has_not_hung() {
+    // Patience is 5 s; the first round's set-up takes 16.
+    let mut first = true;
+    let seen = measure(&["net.tcp"], |order| match std::mem::take(&mut first) && !order.case.is_empty() {
+        true => slow_set_up(16),
+        false => {
+            first |= order.case.is_empty();
+            usual(order)
+        }
+    });
+    assert!(is_measured(seen.outcome("net.tcp")), "{:?}", seen.outcome("net.tcp"));
+    assert!(seen.elapsed > Duration::from_secs(16));
+    // A word is no part of the round, and silence after it is a hang.
+    let mut script = slow_set_up(8);
+    script[3].0 = Duration::from_secs(6);
+    let seen = measure(&["net.tcp"], |order| if order.case.is_empty() { usual(order) } else { script.clone() });
+    assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: "no answer within 5 s".into() });
+}
+
+#[test]
+fn a_worker_that_only_ever_tells_of_its_set_up_is_ended() {
+    let word = || line(&Event::Filled { bytes: 1, of_bytes: 2 });
+    let babble: Script = std::iter::once(hello()).chain((0..50_000).map(|_| word())).collect();
+    let seen = measure(&["net.tcp"], |order| if order.case.is_empty() { usual(order) } else { babble.clone() });
+    assert_eq!(reason(seen.outcome("net.tcp")), "the worker wrote 10000 lines and was not done");
+}
+
+#[test]
+fn a_worker_that_waits_for_a_cpu_is_waited_for_and_then_skipped() {
+    let silent = |seconds: u64| {
+        vec![hello(), (Duration::from_secs(seconds), line(&samples(&[5.0, 5.0, 5.0])).1), line(&done(1000))]
+    };
+    for (seconds, is_done) in [(9, true), (900, false)] {
+        let seen = measure(&[STARVED], |order| if order.case.is_empty() { usual(order) } else { silent(seconds) });
+        assert_eq!(is_measured(seen.outcome(STARVED)), is_done, "{:?}", seen.outcome(STARVED));
+        if !is_done {
+            let Outcome::Skipped { reason } = seen.outcome(STARVED) else { panic!("{:?}", seen.outcome(STARVED)) };
+            assert!(reason.starts_with("in 16 s it had too little of a CPU"), "{reason}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use hostmark_model::Taint;
 use crate::case::Cpu;
 use crate::clock::Clock;
 use crate::sample::{DELAY_SHARE, Samples, Witness};
+use crate::setup;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
@@ -100,6 +101,7 @@ fn prepare<P: Part>(
         team.break_up();
     }
     made.wait();
+    setup::end();
     match team.is_broken() {
         true => part.and(Err(Stop::failed("another thread could not begin"))),
         false => part,

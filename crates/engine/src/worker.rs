@@ -11,6 +11,7 @@ use crate::clock::{Clock, CoreClock, Precision, warm_up};
 use crate::company::{self, Company};
 use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, Quantity, find};
 use crate::sample::Witness;
+use crate::setup;
 use crate::stop::{Result, Stop, panic_text};
 use crate::sys::call::Call;
 use crate::sys::counters::ThreadCounters;
@@ -30,7 +31,8 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
         return match process::has_parent(order.parent) {
             true => {
                 let reason = "prctl: the worker cannot ask to die with the run".to_owned();
-                tell(vec![Event::Failed { reason }], output)
+                greet(output)?;
+                tell(&[Event::Failed { reason }], output)
             }
             // Whoever gave the order is gone: nobody would read an answer.
             false => Ok(()),
@@ -41,15 +43,17 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     let _ = first_victim::become_first();
     // A panic is reported as an event, not on the terminal of whoever measures.
     std::panic::set_hook(Box::new(|_| {}));
+    setup::begin()?;
     respond(catalogue, order, output)
 }
 
 /// Carries the order out, and writes what came of it.
 fn respond(catalogue: Catalogue, order: Order, output: &mut impl Write) -> std::io::Result<()> {
+    greet(output)?;
     answer_for_children();
     let events = answer(catalogue, order);
     last_words::answer_self();
-    tell(events, output)
+    tell(&events, output)
 }
 
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
@@ -62,17 +66,21 @@ fn answer_for_children() {
     }
 }
 
+/// Says that it is there, before anything that may take long.
+fn greet(output: &mut impl Write) -> std::io::Result<()> {
+    tell(&[Event::Hello { protocol: PROTOCOL, pid: std::process::id() }], output)
+}
+
 /// Writes what came of an order: after timing, at once.
-fn tell(events: Vec<Event>, output: &mut impl Write) -> std::io::Result<()> {
-    output.write_all(lines(&events)?.as_bytes())?;
+fn tell(events: &[Event], output: &mut impl Write) -> std::io::Result<()> {
+    output.write_all(lines(events)?.as_bytes())?;
     output.flush()
 }
 
-/// Events as lines, after the greeting.
+/// Events as lines.
 fn lines(events: &[Event]) -> serde_json::Result<String> {
-    let greeting = Event::Hello { protocol: PROTOCOL, pid: std::process::id() };
     let mut text = String::new();
-    for event in std::iter::once(&greeting).chain(events) {
+    for event in events {
         text += &serde_json::to_string(event)?;
         text.push('\n');
     }

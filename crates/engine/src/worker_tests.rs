@@ -136,6 +136,7 @@ fn order(case: &str) -> Order {
         l1d_bytes: 32 << 10,
         line_bytes: 64,
         memory_bytes: 1 << 20,
+        setup_ns: 0,
         other_cpu: None,
         scratch: Scratch::Missing("no directory here; name one by --scratch".into()),
         memory_scratch: Scratch::Missing("no memory here; name one by --scratch".into()),

@@ -64,6 +64,11 @@ impl Worker {
         self.group.id()
     }
 
+    /// Whether a process of its group waits for a CPU or a device, and has had less CPU time than `enough` so far.
+    pub fn is_starved(&self, enough: Duration) -> bool {
+        crate::starved::is_starved(self.id(), enough)
+    }
+
     /// The next line, or why there is none within `at_most`.
     pub fn receive(&mut self, at_most: Duration) -> Received {
         let until = now().checked_add(at_most);

@@ -57,6 +57,9 @@ pub struct Order {
     pub line_bytes: u64,
     /// Memory that the case may fill, bytes.
     pub memory_bytes: u64,
+    /// How long its set-up may take, ns; 0: as long as it takes.
+    #[serde(default)]
+    pub setup_ns: u64,
     /// The run's directory for files.
     pub scratch: Scratch,
     /// The same in memory, on a tmpfs.
@@ -117,7 +120,7 @@ pub struct RoundNoise {
     pub faults: u64,
 }
 
-/// What a worker says, a line each, written after timing.
+/// What a worker says, a line each, written before or after timing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Event {
@@ -127,6 +130,13 @@ pub enum Event {
         protocol: u32,
         /// The worker's process id.
         pid: u32,
+    },
+    /// How far the set-up is: a buffer or a file is being filled. Told only before the first sample is taken.
+    Filled {
+        /// What is filled so far.
+        bytes: u64,
+        /// What is to be filled.
+        of_bytes: u64,
     },
     /// A worker that accompanies another has set up, and does from now on what the other measures.
     Measuring,

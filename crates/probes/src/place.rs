@@ -57,7 +57,18 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
 /// A file of `bytes` varying bytes in the scratch directory, without a name, written to its device.
 pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
     let directory = with_device(case)?;
-    let file = filled(case, &directory, bytes)?;
+    let (mut filling, every_bytes) = may_hold(case, &directory, bytes)?.to_device();
+    let file = sys::files::unnamed(&directory)?;
+    let mut cached_bytes = 0;
+    sys::files::fill(&file, bytes, |written| -> Result<()> {
+        cached_bytes += written;
+        if cached_bytes >= every_bytes {
+            // Else the cache would hide how fast the device is.
+            sys::files::sync_data(&file)?;
+            cached_bytes = 0;
+        }
+        filling.advance(written)
+    })?;
     sys::files::sync(&file)?;
     Ok(file)
 }

@@ -110,6 +110,7 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
             llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
             line_bytes: 64,
             memory_bytes: 1 << 30,
+            setup_ns: 0,
             other_cpu: None,
             scratch: Scratch::Missing("none".into()),
             memory_scratch: Scratch::Missing("none".into()),

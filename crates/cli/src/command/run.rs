@@ -381,6 +381,10 @@ impl WorkerLink for LocalLink {
         self.worker.receive(at_most)
     }
 
+    fn is_starved(&mut self, enough: Duration) -> bool {
+        self.worker.is_starved(enough)
+    }
+
     fn end(&mut self) {
         let group = self.worker.id();
         self.worker.end();

@@ -50,6 +50,7 @@ fn collect(value: &Value, names: &mut Vec<String>) {
 pub fn examples() -> Value {
     let events = [
         Event::Hello { protocol: PROTOCOL, pid: 1 },
+        Event::Filled { bytes: 1, of_bytes: 2 },
         Event::Measuring,
         Event::Note { key: "kernel".into(), value: "avx2".into() },
         Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
@@ -89,6 +90,7 @@ fn order() -> Order {
         llc_sum_bytes: 0,
         line_bytes: 64,
         memory_bytes: 0,
+        setup_ns: 0,
         other_cpu: None,
         scratch: Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 },
         memory_scratch: Scratch::Missing("there is none".into()),

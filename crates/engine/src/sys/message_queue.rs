@@ -39,7 +39,7 @@ pub(super) fn unlink_ours(name: &CStr) -> io::Result<()> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: a name that ends in zero; nothing is created, so that neither mode nor attributes are read.
     let opened =
-        checked(unsafe { arch::call(libc::SYS_mq_open, [name.as_ptr() as usize, flags as usize, 0, 0, 0, 0]) })?;
+        checked("mq_open", unsafe { arch::call(libc::SYS_mq_open, [name.as_ptr() as usize, flags as usize, 0, 0, 0, 0]) })?;
     // SAFETY: a descriptor that is new, and nobody else's.
     let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
     let status = rustix::fs::fstat(&queue)?;
@@ -47,7 +47,7 @@ pub(super) fn unlink_ours(name: &CStr) -> io::Result<()> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     // SAFETY: the same name. The queues' directory lets nobody but its owner take a name away.
-    checked(unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }).map(drop)
+    checked("mq_unlink", unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }).map(drop)
 }
 
 /// A queue of one message of one byte, which has lost its name already.
