@@ -333,7 +333,13 @@ fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, 
     });
     let reason = &reasons.chain([last_line(&errors)]).collect::<Vec<_>>().join(" ");
     // Before the program's own first line the loader and the language's start end it as they like.
-    let is_early = ["error while loading shared libraries", "fatal runtime error", "memory allocation"];
+    let is_early = [
+        "error while loading shared libraries",
+        "fatal runtime error",
+        "memory allocation",
+        "malloc():",
+        "cannot allocate TLS",
+    ];
     let is_early = is_early.iter().any(|words| errors.contains(words)) || errors.is_empty();
     let came = match seen.ended {
         0 => Came::Done,

@@ -70,7 +70,6 @@ pub const CALLS: &[Call] = calls! {
     SYS_getdents64 "getdents64" EIO ["getdents"];
     SYS_getpeername "getpeername" ENOBUFS [];
     SYS_getpriority "getpriority" EACCES [];
-    SYS_getrandom "getrandom" EAGAIN [];
     SYS_getrlimit "getrlimit" EPERM [];
     SYS_getrusage "getrusage" EINVAL [];
     SYS_getsockname "getsockname" ENOBUFS [];
@@ -213,6 +212,7 @@ pub const NEVER_FAIL: &[c_long] = &[
     libc::SYS_getpgrp,
     libc::SYS_getpid,
     libc::SYS_getppid,
+    libc::SYS_getrandom,
     libc::SYS_getsid,
     libc::SYS_gettid,
     libc::SYS_getuid,

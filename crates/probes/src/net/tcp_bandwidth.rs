@@ -122,8 +122,9 @@ fn measure(case: &mut Case) -> Result<()> {
         let mut busy = Busy::new([CpuTime::of(Some(senders[0].pid()))?, CpuTime::of(None)?]);
         let (mut failed, turns) = (None, Turns::with(senders[0].pid()));
         case.rate(step, |steps| {
-            turns.moved(steps * step);
-            let received = busy.begin().and_then(|()| receiver.receive(steps * step)).and_then(|()| busy.end());
+            turns.moved(steps.saturating_mul(step));
+            let received =
+                busy.begin().and_then(|()| receiver.receive(steps.saturating_mul(step))).and_then(|()| busy.end());
             failed = failed.take().or(received.err());
         })?;
         if let Some(error) = failed {

@@ -25,8 +25,8 @@ pub fn measure(case: &mut Case, cpus: &[Cpu], step: u64, addresses: &[SocketAddr
         let stream = cpus.iter().position(|&known| known == cpu).unwrap_or(0);
         let mut receiver = Receiver::new(connect(addresses[stream])?)?;
         let has_failed = &has_failed;
-        Ok(move |steps| {
-            if receiver.receive(steps * step).is_err() {
+        Ok(move |steps: u64| {
+            if receiver.receive(steps.saturating_mul(step)).is_err() {
                 has_failed.store(true, Ordering::Relaxed);
             }
         })
