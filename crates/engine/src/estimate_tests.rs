@@ -442,3 +442,25 @@ fn a_percentile_is_no_more_exact_than_the_clock() {
     let p50 = tailed("net", &[&[(100, 20)], &[(100, 20)], &[(100, 20)]]).also["p50"].estimate.clone();
     assert!(p50.ci_low.unwrap() <= 90.0 && p50.ci_high.unwrap() >= 110.0, "{p50:?}");
 }
+
+static VOTED: Probe = Probe { unit: Unit::Bytes, limit: Limit::Voted, ..PLAIN };
+
+#[test]
+fn a_round_that_found_nothing_abstains_from_a_vote() {
+    let entry = Entry { group: "memory", name: "line", probe: &VOTED };
+    let id = CaseId { probe: entry.id(), params: entry.default_params() };
+    let mut all = rounds(vec![given(&[64.0, 64.0]), given(&[64.0, 128.0, 64.0]), given(&[512.0])]);
+    let skipped = || vec![Event::Skipped { reason: "no step".into() }];
+    all[2].events = skipped();
+    let Outcome::Measured(measured) = outcome(&entry, &id, &all, 3, 1) else { panic!("two of three agree") };
+    assert_eq!((measured.estimate.median, measured.estimate.agreement), (64.0, Some(2.0 / 3.0)));
+    // Alone it is no majority of three, and without any vote the reason is that of the rounds.
+    all[1].events = skipped();
+    let reason = |outcome| match outcome {
+        Outcome::Skipped { reason } => reason,
+        other => panic!("{other:?}"),
+    };
+    assert!(reason(outcome(&entry, &id, &all, 3, 1)).starts_with("no value was found by most of 3 rounds"));
+    all[0].events = skipped();
+    assert_eq!(reason(outcome(&entry, &id, &all, 3, 1)), "no step");
+}
