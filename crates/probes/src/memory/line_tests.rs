@@ -16,6 +16,14 @@ fn the_line_ends_where_the_second_word_misses_too() {
 }
 
 #[test]
+fn what_is_larger_than_the_reported_line_is_no_line() {
+    let prefetched = curve([5.6, 5.5, 5.7, 5.6, 5.6, 10.0, 10.2]);
+    assert_eq!((first_apart(&prefetched), line(&prefetched, 64)), (Some(256), None));
+    assert_eq!(line(&prefetched, 256), Some(256));
+    assert_eq!(line(&curve([5.6, 5.5, 5.7, 9.8, 10.1, 10.0, 10.2]), 128), Some(64));
+}
+
+#[test]
 fn a_curve_without_one_step_tells_no_line() {
     assert_eq!(first_apart(&curve([5.6; 7])), None);
     assert_eq!(first_apart(&curve([5.6, 9.9, 5.6, 9.8, 10.0, 10.0, 10.2])), None);
