@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hostmark_model::{ClockOrder, Event, Order, Outcome, PROTOCOL, load_run};
+use hostmark_engine::sys::scratch::Private;
+use hostmark_model::{ClockOrder, Event, Order, Outcome, PROTOCOL, Scratch, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
@@ -108,8 +109,9 @@ fn order(case: &str) -> Order {
         memory_bytes: 1 << 30,
         setup_ns: 0,
         other_cpu: None,
-        scratch: String::new(),
-        memory_scratch: format!("/dev/shm/hostmark-pressure-{}", std::process::id()),
+        scratch: Scratch::Missing("none".into()),
+        memory_scratch: Scratch::Missing("none".into()),
+        folder: "round".into(),
         accompanies: false,
         command: Vec::new(),
     }
@@ -127,7 +129,10 @@ fn events(mut worker: Command, order: &Order) -> Vec<Event> {
 
 /// The last event of a round that is measured in the group.
 fn last_event(group: &Group, home: &Home, case: &str) -> Event {
-    let mut events = events(group.start(home, &[PROGRAM, "worker"]), &order(case));
+    let memory = Private::make("/dev/shm".as_ref()).unwrap();
+    let order = Order { memory_scratch: memory.told().unwrap(), ..order(case) };
+    let mut events = events(group.start(home, &[PROGRAM, "worker"]), &order);
+    memory.remove().unwrap();
     events.pop().unwrap_or_else(|| panic!("{case}: the worker said nothing"))
 }
 

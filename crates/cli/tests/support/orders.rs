@@ -35,6 +35,10 @@ impl WorkerLink for Recorded {
         }
     }
 
+    fn is_starved(&mut self, _: Duration) -> bool {
+        false
+    }
+
     fn end(&mut self) {}
 }
 

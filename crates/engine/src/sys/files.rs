@@ -66,7 +66,7 @@ pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
 #[cold]
 fn cut_short(file: &OwnedFd, offset: u64, block: &[u8], moved: usize) -> io::Error {
     match rustix::io::pwrite(file, &block[moved..], offset + moved as u64) {
-        Err(error) => named("pwrite64", error),
+        Err(error) => named("pwrite64", error.into()),
         Ok(_) => io::Error::other(format!("{moved} of {} bytes were moved", block.len())),
     }
 }

@@ -38,8 +38,9 @@ pub(super) fn names(process: u32, purpose: &str) -> impl Iterator<Item = CString
 pub(super) fn unlink_ours(name: &CStr) -> io::Result<()> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: a name that ends in zero; nothing is created, so that neither mode nor attributes are read.
-    let opened =
-        checked("mq_open", unsafe { arch::call(libc::SYS_mq_open, [name.as_ptr() as usize, flags as usize, 0, 0, 0, 0]) })?;
+    let opened = checked("mq_open", unsafe {
+        arch::call(libc::SYS_mq_open, [name.as_ptr() as usize, flags as usize, 0, 0, 0, 0])
+    })?;
     // SAFETY: a descriptor that is new, and nobody else's.
     let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
     let status = rustix::fs::fstat(&queue)?;
