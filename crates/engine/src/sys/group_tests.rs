@@ -1,6 +1,6 @@
 //! Tests of ending groups: members of a leader that is gone, and numbers that others have by then.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -100,11 +100,13 @@ fn run_in_a_namespace(test: &str) {
     }
 }
 
-/// A process that leads a group and has a number that another one had before. None where numbers cannot be chosen.
+/// A process that leads a group, has a number that another one had before, and gives back what it reads. None where numbers
+/// cannot be chosen.
 fn with_number(number: u32) -> Option<Child> {
     for _ in 0..50 {
         fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;
-        let mut child = sleeper();
+        let mut command = Command::new("cat");
+        let mut child = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         if child.id() == number {
             return Some(child);
         }
@@ -133,7 +135,10 @@ fn a_number_that_another_one_has_by_now_is_left_alone() {
                 return skipped("numbers of processes cannot be chosen here");
             };
             way(group).end();
-            assert_eq!(another.try_wait().unwrap(), None);
+            // One that has been killed never answers, even if it has not ended yet.
+            let _ = another.stdin.as_mut().unwrap().write_all(b"x");
+            let mut answer = [0];
+            assert_eq!((another.stdout.as_mut().unwrap().read(&mut answer).unwrap(), answer), (1, *b"x"));
             another.kill().unwrap();
             another.wait().unwrap();
         }
