@@ -96,7 +96,11 @@ pub(crate) fn measure<W: FnMut(u64)>(
     let work = &work;
     let logs =
         std::thread::scope(|scope| threads::join(threads::start(scope, cpus.iter().map(|&cpu| move || work(cpu)))?));
-    common_window(&logs?).ok_or_else(|| Stop::failed("the workers had no window in common"))
+    common_window(&logs?).ok_or_else(|| {
+        Stop::skipped(
+            "its threads never ran at the same time: a CPU quota, or processes of higher priority, held the CPUs",
+        )
+    })
 }
 
 /// Binds the thread, makes its work, warms it and finds how much of it makes a chunk.
