@@ -157,15 +157,11 @@ fn combine(entry: &Entry, id: &CaseId, rounds: &[RoundValues], seed: u64) -> Mea
     }
 }
 
-/// What a value is in cycles of the core's clock beside it, for probes that ask for it.
+/// What a value is in cycles of the core's clock beside it, for quantities that are made of it: a time in cycles, a rate
+/// over the clock.
 fn in_cycles(quantity: &Quantity, value: f64, core_hz: f64) -> Option<f64> {
-    match quantity.name {
-        name if name == Quantity::CORE_CYCLES.name => Some(value * core_hz / 1e9),
-        name if [Quantity::BYTES_PER_CYCLE.name, Quantity::OPERATIONS_PER_CYCLE.name].contains(&name) => {
-            Some(value / core_hz)
-        }
-        _ => None,
-    }
+    let is_time = quantity.unit == Unit::CoreCycles;
+    quantity.is_of_value().then(|| if is_time { value * core_hz / 1e9 } else { value / core_hz })
 }
 
 fn also(

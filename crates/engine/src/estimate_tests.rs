@@ -464,3 +464,18 @@ fn a_round_that_found_nothing_abstains_from_a_vote() {
     all[0].events = skipped();
     assert_eq!(reason(outcome(&entry, &id, &all, 3, 1)), "no step");
 }
+
+#[test]
+fn what_follows_from_a_value_is_never_asked_of_a_probe() {
+    let in_each = [
+        (Quantity::CORE_CYCLES, 30.0),
+        (Quantity::BYTES_PER_CYCLE, 10.0 / 3e9),
+        (Quantity::OPERATIONS_PER_CYCLE, 10.0 / 3e9),
+    ];
+    for (quantity, of_ten) in in_each {
+        assert!(!quantity.is_given_as(quantity.name), "{}", quantity.name);
+        let found = in_cycles(&quantity, 10.0, 3e9).unwrap();
+        assert!((found / of_ten - 1.0).abs() < 1e-12, "{}: {found}", quantity.name);
+    }
+    assert!(Quantity::WHOLE.is_given_as("whole") && in_cycles(&Quantity::WHOLE, 10.0, 3e9).is_none());
+}

@@ -481,9 +481,12 @@ impl Entry {
 impl Quantity {
     /// Whether a probe gives its values under this name: not those that the engine fills in.
     pub(crate) fn is_given_as(&self, name: &str) -> bool {
-        self.name == name
-            && ![Self::CORE_CYCLES.name, Self::BYTES_PER_CYCLE.name].contains(&name)
-            && Percentile::of_name(name).is_none()
+        self.name == name && !self.is_of_value() && Percentile::of_name(name).is_none()
+    }
+
+    /// Whether the engine makes it of the value and the core's frequency beside it.
+    pub(crate) fn is_of_value(&self) -> bool {
+        [Self::CORE_CYCLES, Self::BYTES_PER_CYCLE, Self::OPERATIONS_PER_CYCLE].iter().any(|own| own.name == self.name)
     }
 
     /// Whether its value is that of all operations of all rounds.

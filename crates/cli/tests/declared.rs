@@ -1,0 +1,51 @@
+//! What probes declare, they give: the whole catalogue in real short rounds.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use hostmark_engine::probe::{Need, entries};
+use hostmark_model::{Measured, Outcome, load_run};
+use hostmark_probes::CATALOGUE;
+use support::{Home, ended, files};
+
+/// Quantities that the engine makes of a value and of the core's frequency beside it.
+const OF_THE_VALUE: [&str; 3] = ["cycles", "bytes_per_cycle", "operations_per_cycle"];
+
+#[test]
+fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
+    let home = Home::new();
+    let (_, json, errors) = ended(&mut home.hostmark(&["run", "--format", "json"]));
+    let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}"));
+    let mut missing = Vec::new();
+    for entry in entries(CATALOGUE) {
+        let id = entry.id();
+        let cases: Vec<_> = run.cases.iter().filter(|case| case.probe == id).collect();
+        for case in &cases {
+            // A machine that stands still is no fault of a probe; every other failure is.
+            if let Outcome::Failed { reason } = &case.outcome {
+                assert!(reason.starts_with("no answer within"), "{}: {reason}", case.id);
+            }
+        }
+        let measured: Vec<_> = cases.iter().filter_map(|case| case.measured()).collect();
+        let given: BTreeSet<&str> = measured.iter().flat_map(|one| one.also.keys().map(String::as_str)).collect();
+        // A percentile takes ten operations beyond it, which short rounds need not have.
+        let is_percentile = |name: &str| name.strip_prefix('p').is_some_and(|number| number.parse::<u32>().is_ok());
+        let declared = entry.probe.also.iter().filter(|quantity| !is_percentile(quantity.name));
+        for quantity in declared {
+            let is_of_one_thread = |one: &&&Measured| one.rounds.iter().all(|round| round.core_hz.is_some());
+            let lacks = |one: &&Measured| !one.also.contains_key(quantity.name);
+            // Some quantities belong to some points of a probe; what follows from a value is there for each.
+            let is_missing = match OF_THE_VALUE.contains(&quantity.name) {
+                true => measured.iter().filter(is_of_one_thread).any(lacks),
+                false => !measured.is_empty() && !given.contains(quantity.name),
+            };
+            if is_missing {
+                missing.push(format!("{id}: {}", quantity.name));
+            }
+        }
+        assert!(!cases.is_empty() || entry.probe.needs.contains(&Need::Command), "{id} is absent");
+    }
+    assert_eq!(missing, Vec::<String>::new());
+    assert!(files(home.scratch.path()).is_empty());
+}
