@@ -223,7 +223,10 @@ fn a_memory_limit_is_named_and_what_does_not_fit_is_skipped() {
     let (run, _) = inside.run(&["memory.read@size=1G,page=base", "memory.read@size=64K"]);
     assert!(is_measured(&run, "memory.read"));
     let large = run.cases.iter().find(|case| case.params.get("size") == Some("1073741824")).unwrap();
-    assert!(reason_of(&run, &large.id).starts_with("needs 1024 MiB of memory, and may fill "), "{large:?}");
+    assert!(
+        reason_of(&run, &large.id).starts_with("needs 1024 MiB of memory; a case of this run may fill "),
+        "{large:?}"
+    );
 }
 
 /// A mount namespace of one's own, in which mounts go nowhere else.
@@ -270,7 +273,7 @@ fn on_a_read_only_root_the_run_is_shown_and_what_needs_files_is_skipped() {
     assert!(errors.starts_with("hostmark: the run cannot be kept (") && errors.ends_with("; name a file by --out\n"));
     assert!(is_measured(&run, "clock.loop"));
     let no_files = |case: &CaseRecord| {
-        reason_of(&run, &case.id).starts_with("no scratch directory ")
+        reason_of(&run, &case.id).starts_with("no directory can be made in ")
             && reason_of(&run, &case.id).contains("Read-only")
     };
     assert!(run.cases.iter().any(no_files), "{:?}", run.cases.iter().map(|case| &case.id).collect::<Vec<_>>());

@@ -188,6 +188,7 @@ pub const CALLS: &[Call] = calls! {
     SYS_uname "uname" EFAULT [];
     SYS_unlink "unlink" EBUSY [];
     SYS_unlinkat "unlinkat" EBUSY ["unlink"];
+    SYS_unshare "unshare" EPERM [];
     SYS_userfaultfd "userfaultfd" EPERM [];
     SYS_utimensat "utimensat" EPERM [];
     SYS_vfork "vfork" EAGAIN ["fork" "clone"];

@@ -10,6 +10,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::call::Call;
+
 /// Its owner may do all, others nothing.
 const OWNER_ALONE: Mode = Mode::RWXU;
 /// How a directory is opened: never through a link in its last place.
@@ -33,33 +35,29 @@ pub struct Private {
 impl Private {
     /// Makes a directory in `base`, which may be a directory that everybody writes to.
     pub fn make(base: &Path) -> io::Result<Private> {
-        let above = rustix::fs::open(base, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let above =
+            rustix::fs::open(base, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("open")?;
         let mut tries = 0;
         let name = loop {
             let name = CString::new(format!("{PREFIX}{:016x}", random()?))?;
             match rustix::fs::mkdirat(&above, &name, OWNER_ALONE) {
                 Ok(()) => break name,
                 Err(Errno::EXIST) if tries < TRIES => tries += 1,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(super::call::named("mkdirat", error.into())),
             }
         };
-        let opened = rustix::fs::openat(&above, &name, DIRECTORY, Mode::empty());
-        let directory = opened.inspect_err(|_| {
-            // Nobody would be in charge of it. An empty directory of this user is all that this can remove.
-            let named = rustix::fs::statat(&above, &name, AtFlags::SYMLINK_NOFOLLOW);
-            if named.is_ok_and(|named| is_private(&named)) {
-                let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
-            }
-        })?;
-        let path = base.join(OsStr::from_bytes(name.to_bytes()));
-        let made = Private { base: above, path, name, directory };
-        // Where the directory above lets others take names away, one could have put another directory in its place. One of
-        // another user is noticed by its owner, one of this user by what is in it.
-        let status = rustix::fs::fstat(&made.directory)?;
-        if !is_private(&status) || !entries(&made.directory)?.is_empty() {
-            return Err(io::Error::other("another user put something in the place of the directory that was made"));
-        }
-        Ok(made)
+        open_made(&above, &name)
+            .inspect_err(|_| {
+                // Nobody would be in charge of it. An empty directory of this user is all that this can remove.
+                let named = rustix::fs::statat(&above, &name, AtFlags::SYMLINK_NOFOLLOW);
+                if named.is_ok_and(|named| is_private(&named)) {
+                    let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
+                }
+            })
+            .map(|directory| {
+                let path = base.join(OsStr::from_bytes(name.to_bytes()));
+                Private { base: above, path, name, directory }
+            })
     }
 
     /// How other processes of the run find it.
@@ -86,9 +84,21 @@ impl Private {
     }
 }
 
+/// Opens the directory that has just been made.
+fn open_made(above: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
+    let directory = rustix::fs::openat(above, name, DIRECTORY, Mode::empty()).call("openat")?;
+    // Where the directory above lets others take names away, one could have put another directory in its place. One of
+    // another user is noticed by its owner, one of this user by what is in it.
+    let status = rustix::fs::fstat(&directory).call("fstat")?;
+    match is_private(&status) && entries(&directory)?.is_empty() {
+        true => Ok(directory),
+        false => Err(io::Error::other("another user put something in the place of the directory that was made")),
+    }
+}
+
 fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;
     if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::other("getrandom gave too little")) }
 }
 
@@ -103,7 +113,7 @@ fn is_private(status: &Stat) -> bool {
 
 /// Opens the directory that another process of this run made; an error when something else is found in its place.
 pub fn open(path: &PathBytes, device: u64, inode: u64) -> io::Result<OwnedFd> {
-    let directory = rustix::fs::open(OsStr::from_bytes(&path.0), DIRECTORY, Mode::empty())?;
+    let directory = rustix::fs::open(OsStr::from_bytes(&path.0), DIRECTORY, Mode::empty()).call("open")?;
     let status = rustix::fs::fstat(&directory)?;
     match (status.st_dev, status.st_ino) == (device, inode) && is_private(&status) {
         true => Ok(directory),
@@ -125,14 +135,14 @@ impl Folder {
     pub fn enter(run: OwnedFd, folder: &str) -> io::Result<Folder> {
         let folder = CString::new(folder)?;
         let before = rustix::fs::open(c".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        rustix::fs::mkdirat(&run, &folder, OWNER_ALONE)?;
+        rustix::fs::mkdirat(&run, &folder, OWNER_ALONE).call("mkdirat")?;
         let entered = Folder { run, folder, before };
-        let directory = rustix::fs::openat(&entered.run, &entered.folder, DIRECTORY, Mode::empty())?;
+        let directory = rustix::fs::openat(&entered.run, &entered.folder, DIRECTORY, Mode::empty()).call("openat")?;
         // SAFETY: gives this thread a working directory and a umask of its own; no memory is concerned.
         if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
-            return Err(io::Error::last_os_error());
+            return Err(super::call::named("unshare", io::Error::last_os_error()));
         }
-        rustix::process::fchdir(&directory)?;
+        rustix::process::fchdir(&directory).call("fchdir")?;
         Ok(entered)
     }
 

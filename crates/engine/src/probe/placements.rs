@@ -1,0 +1,57 @@
+//! Axes of placements: where the two parties of a case run.
+
+use hostmark_host::Placement;
+use hostmark_model::{AxisKind, HostFacts, Profile};
+
+use super::{Axis, FREE, Points};
+
+/// Placements as points, nearest first.
+const PLACEMENTS: &[&str] = &["same_cpu", "smt_sibling", "same_cache", "other_cache", "other_node", FREE];
+
+/// The placements of two parties that a host has: on one CPU and on the nearest two, and from the standard profile on all.
+/// Of a host without CPUs all that there are, as names to choose from.
+fn near(host: &HostFacts, profile: Profile) -> Vec<String> {
+    let has = |placement: &Placement| host.cpus.is_empty() || hostmark_host::pair(host, *placement).is_ok();
+    let [same, others @ ..] = Placement::ALL;
+    let most = if profile >= Profile::Standard { others.len() } else { 1 };
+    let mut points = vec![same.name().to_owned()];
+    points.extend(
+        others.iter().filter(|placement| has(placement)).take(most).map(|placement| placement.name().to_owned()),
+    );
+    if profile >= Profile::Standard {
+        points.push(FREE.to_owned());
+    }
+    points
+}
+
+impl Axis {
+    /// An axis of all placements of two parties; those that the host lacks are Skipped.
+    pub const fn placement(name: &'static str, default: &'static str) -> Axis {
+        let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
+        Axis { name, kind: AxisKind::Placement, default, points, settled: None }
+    }
+
+    /// An axis of placements of two parties: on one CPU and on the nearest two from the quick profile on, on all others from
+    /// the standard one. One CPU is the default.
+    pub const fn near(name: &'static str) -> Axis {
+        let points = Points::NamesOfHost(near);
+        Axis { name, kind: AxisKind::Placement, default: "same_cpu", points, settled: None }
+    }
+
+    /// The same, with the choice of the scheduler from the quick profile on.
+    pub const fn near_and_free(name: &'static str) -> Axis {
+        let points = Points::NamesOfHost(|host, profile| {
+            let mut points = near(host, profile);
+            if !points.iter().any(|point| point == FREE) {
+                points.push(FREE.to_owned());
+            }
+            points
+        });
+        Axis { name, kind: AxisKind::Placement, default: "same_cpu", points, settled: None }
+    }
+
+    /// An axis of the placements of two parties that `points` names; `a-b` is the pair of these two CPUs.
+    pub const fn placements(name: &'static str, default: &'static str, points: Points) -> Axis {
+        Axis { name, kind: AxisKind::Placement, default, points, settled: None }
+    }
+}
