@@ -26,10 +26,15 @@ fn variant(run: &Run, id: &str, factor: f64) -> Run {
     for (index, case) in run.cases.iter_mut().enumerate() {
         let Outcome::Measured(measured) = &mut case.outcome else { continue };
         let middle = measured.estimate.median * factor;
-        measured.estimate.median = middle;
-        for (round, record) in measured.rounds.iter_mut().enumerate() {
-            record.median = middle * (1.0 + 0.0001 * ((index + round) % 3) as f64);
+        let rounds = 0..measured.rounds.len();
+        let medians: Vec<f64> = rounds.map(|round| middle * (1.0 + 0.0001 * ((index + round) % 3) as f64)).collect();
+        measured.samples = medians.iter().map(|&median| vec![median]).collect();
+        for (record, &median) in measured.rounds.iter_mut().zip(&medians) {
+            (record.median, record.taints) = (median, vec![0]);
         }
+        measured.noise.left_out = 0;
+        measured.also.clear();
+        measured.estimate = hostmark_engine::estimate(&measured.samples, 0.0, hostmark_model::Better::Lower, 0);
     }
     run
 }
@@ -70,6 +75,45 @@ fn a_regression_ends_with_1_and_a_threshold_forgives_it() {
     assert!(std::fs::read_to_string(&file).unwrap().contains("| slower"));
     let (_, out, _) = compare(&[&base, &slow, "--lang", "zh"]);
     assert!(out.contains("变慢"), "{out}");
+}
+
+#[test]
+fn a_file_that_contradicts_itself_is_shown_and_said_to() {
+    let home = Home::new();
+    let run = a_run(&home);
+    let at = tempfile::tempdir().unwrap();
+    let whole = write(at.path(), "whole.json", &run);
+    let mut forged = Run { id: "forged".into(), ..run.clone() };
+    let case = forged.cases.iter_mut().find(|case| case.measured().is_some()).unwrap();
+    let id = case.id.clone();
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!("{id} has no value") };
+    measured.estimate.median = 2.0 * measured.estimate.ci_high.unwrap();
+    let forged = write(at.path(), "forged.json", &forged);
+
+    let says = |errors: &str, between: [&str; 3]| {
+        let [contradicts, outside, cure] = between;
+        let begins = format!("hostmark: {forged}{contradicts}{id}{outside}");
+        assert!(errors.starts_with(&begins) && errors.ends_with(&format!("{cure}\n")), "{errors}");
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+    };
+    let english = [" contradicts itself: ", ": the median ", "; measure again, or restore the file"];
+    for format in ["table", "json", "markdown"] {
+        let (code, out, errors) = ended(&mut home.hostmark(&["report", &forged, "--format", format]));
+        assert_eq!(code, 0);
+        assert!(!out.is_empty());
+        says(&errors, english);
+    }
+    let (_, _, errors) = ended(&mut home.hostmark(&["report", &forged, "--lang", "zh"]));
+    says(&errors, [" 自相矛盾：", "：中位数 ", "；请重新测量，或恢复该文件"]);
+    assert_eq!(ended(&mut home.hostmark(&["report", &whole])).2, "");
+
+    let (code, out, errors) = ended(&mut home.hostmark(&["compare", &whole, &forged, "--format", "json"]));
+    assert_eq!(code, 0, "what cannot be compared is no regression: {out}");
+    says(&errors, english);
+    let value: Value = serde_json::from_str(&out).unwrap();
+    let case = value["new"][0]["cases"].as_array().unwrap().iter().find(|case| case["id"] == id.as_str()).unwrap();
+    let reason = (case["verdict"].as_str(), case["reason"]["kind"].as_str());
+    assert_eq!(reason, (Some("not_comparable"), Some("contradicts_itself")));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod consistency;
 mod curve;
 mod duration;
 pub mod escape;

@@ -80,7 +80,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
                 interleave::Ended::Stopped(signal) => return Ok(Exit::Signal(signal)),
             }
         }
-        _ => sides::read(&arguments.names)?,
+        _ => sides::read(&arguments.names, lang)?,
     };
     let history = sides::history(&sides);
     let pools: Vec<compare::Pool> = sides.iter().map(sides::Side::pool).collect();

@@ -152,6 +152,8 @@ pub enum ReasonKind {
     Skipped,
     /// The pages that the kernel gave differ.
     PageSize,
+    /// A side's numbers cannot be true together: its file was changed or damaged.
+    ContradictsItself,
     /// A side's value is one that physics forbids.
     Implausible,
     /// A side has one value and no rounds, as another tool's results do.

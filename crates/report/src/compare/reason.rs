@@ -5,6 +5,7 @@ use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::side::{Found, is_implausible, round_medians, without_value};
 use super::{Level, Reason, ReasonKind};
+use crate::consistency;
 use crate::format::unit_name;
 
 /// The key under which a case notes the pages that the kernel gave.
@@ -35,6 +36,20 @@ pub(super) fn of_meaning(base: &[Found], new: &[Found]) -> Option<Reason> {
             reason(ReasonKind::Unit, format!("the unit differs: {old}, {new}"), format!("单位不同：{old}、{new}"))
         })
         .or_else(|| without(base, new))
+        .or_else(|| contradiction(base, new))
+}
+
+/// A side whose numbers cannot be true together.
+fn contradiction(base: &[Found], new: &[Found]) -> Option<Reason> {
+    let of_side = |side: &[Found]| side.iter().find_map(|found| consistency::of_case(found.record, found.probe));
+    let (en, zh, what) = of_side(base)
+        .map(|what| ("the base", "基准一方", what))
+        .or_else(|| Some(("the other side", "另一方", of_side(new)?)))?;
+    reason(
+        ReasonKind::ContradictsItself,
+        format!("{en} contradicts itself: {}", what.en),
+        format!("{zh}自相矛盾：{}", what.zh),
+    )
 }
 
 /// A property of the probe that is not the same in all runs: what each side has.

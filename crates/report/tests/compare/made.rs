@@ -1,6 +1,7 @@
 //! Runs made up for comparisons: cases whose rounds scatter as told, and differ between runs as told.
 
 use hostmark_model::*;
+use hostmark_stats::order;
 
 use crate::synthetic::{case, empty, measured, probe};
 
@@ -28,16 +29,32 @@ impl Random {
     }
 }
 
+/// Samples of a round.
+pub const SAMPLES: usize = 40;
+
 /// A case with these round medians.
 pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
-    let middle = hostmark_stats::order::median(medians).unwrap();
+    let middle = order::median(medians).unwrap();
     let mut values = measured(middle, 0.01);
     let over = hostmark_stats::interval::log_t(medians, 0.0);
     values.estimate.ci_low = over.map(|interval| interval.low);
     values.estimate.ci_high = over.map(|interval| interval.high);
-    values.estimate.rounds = medians.len() as u32;
-    values.samples = medians.iter().map(|median| vec![*median; 3]).collect();
-    let template = values.rounds[0].clone();
+    values.samples = medians.iter().map(|median| vec![*median; SAMPLES]).collect();
+    let all = values.samples.concat();
+    let is_rate = id.starts_with("rate.");
+    let best = if is_rate { order::max(medians) } else { order::min(medians) };
+    values.estimate = Estimate {
+        min: order::min(&all).unwrap(),
+        max: order::max(&all).unwrap(),
+        mean: order::mean(&all).unwrap(),
+        stddev: order::stddev(&all).unwrap(),
+        mad: order::mad(&all).unwrap(),
+        best_round: if id.starts_with("fact.") { middle } else { best.unwrap() },
+        n: all.len() as u64,
+        rounds: medians.len() as u32,
+        ..values.estimate
+    };
+    let template = RoundRecord { taints: vec![0; SAMPLES], ..values.rounds[0].clone() };
     let round =
         |(round, median): (usize, &f64)| RoundRecord { round: round as u32, median: *median, ..template.clone() };
     values.rounds = medians.iter().enumerate().map(round).collect();

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use hostmark_model::Run;
+use hostmark_model::{Lang, Run};
 use hostmark_report::compare::{History, Pool};
 
+use crate::command::report::load_checked;
 use crate::store;
 
 /// Earlier runs that are read at most, the newest: each is some megabytes of text.
@@ -29,11 +30,11 @@ impl Side {
 }
 
 /// The sides that a person names, the base first.
-pub fn read(names: &[String]) -> Result<Vec<Side>> {
+pub fn read(names: &[String], lang: Lang) -> Result<Vec<Side>> {
     if names.len() < 2 {
         bail!("a comparison has a base and something new; give both, as hostmark compare last-1 last");
     }
-    let sides = names.iter().map(|name| side(name)).collect::<Result<Vec<Side>>>()?;
+    let sides = names.iter().map(|name| side(name, lang)).collect::<Result<Vec<Side>>>()?;
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for side in &sides {
         for run in &side.runs {
@@ -50,8 +51,8 @@ pub fn read(names: &[String]) -> Result<Vec<Side>> {
     Ok(sides)
 }
 
-fn side(name: &str) -> Result<Side> {
-    let runs = files(name)?.iter().map(|file| store::load(file)).collect::<Result<Vec<Run>>>()?;
+fn side(name: &str, lang: Lang) -> Result<Side> {
+    let runs = files(name)?.iter().map(|file| load_checked(file, lang)).collect::<Result<Vec<Run>>>()?;
     if runs.is_empty() {
         bail!("'{name}' names no run; give a file, a run's name, or last");
     }

@@ -1,0 +1,157 @@
+//! What an estimate must be when its samples are what the file says.
+
+use hostmark_model::{Better, Estimate, IntervalMethod, Measured, ProbeInfo, Taint, Text, Unit};
+use hostmark_stats::{interval, order};
+
+use super::{is_near, told, with_numbers};
+
+/// The first number that the stored rounds do not give; none of what keeps no rounds.
+pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
+    let Measured { estimate, samples, rounds, .. } = measured;
+    if rounds.is_empty() {
+        return None;
+    }
+    let unit = probe.map(|probe| probe.unit);
+    let (has, told_of) = (rounds.len(), estimate.rounds);
+    if samples.len() != has || told_of as usize != has {
+        let lists = samples.len();
+        return told(
+            format!("it has {told_of} rounds in its estimate, {has} records of rounds and samples of {lists}"),
+            format!("估计中为 {told_of} 轮，轮次记录为 {has} 条，样本为 {lists} 轮"),
+        );
+    }
+    if let Some((round, values)) = rounds.iter().zip(samples).find(|(round, of)| round.taints.len() != of.len()) {
+        let (number, marks, values) = (round.round, round.taints.len(), values.len());
+        return told(
+            format!("round {number} has {values} samples and {marks} marks"),
+            format!("第 {number} 轮有 {values} 个样本、{marks} 个标记"),
+        );
+    }
+    let counting: Vec<Vec<f64>> =
+        rounds.iter().zip(samples).map(|(round, values)| counting(values, &round.taints, measured)).collect();
+    let (n, count) = (estimate.n, counting.iter().map(Vec::len).sum::<usize>());
+    if n != count as u64 {
+        return told(
+            format!("it counts {n} samples, and has {count} that count"),
+            format!("样本数为 {n}，而计入的样本有 {count} 个"),
+        );
+    }
+    if estimate.agreement.is_some() {
+        return of_votes(measured, unit);
+    }
+    for (round, values) in rounds.iter().zip(&counting) {
+        let given = order::median(values).unwrap_or(0.0);
+        if !is_near(round.median, given, 0.0) {
+            let number = round.round;
+            return with_numbers(
+                [round.median, given],
+                unit,
+                |[says, given]| format!("round {number} has the median {says}, and its samples give {given}"),
+                |[says, given]| format!("第 {number} 轮的中位数为 {says}，而其样本给出 {given}"),
+            );
+        }
+    }
+    let medians: Vec<f64> = rounds.iter().map(|round| round.median).collect();
+    let all = counting.concat();
+    if is_quotient(measured, unit) {
+        return of_numbers(estimate, &all, &medians, probe);
+    }
+    of_median(estimate, &medians, unit)
+        .or_else(|| of_numbers(estimate, &all, &medians, probe))
+        .or_else(|| of_interval(estimate, &medians, unit))
+}
+
+/// Whether it is the quotient of two other cases, which keeps a quotient for each round: its median and its interval are
+/// those of the two.
+pub(super) fn is_quotient(measured: &Measured, unit: Option<Unit>) -> bool {
+    let is_ratio = unit.is_none_or(|unit| unit == Unit::Ratio);
+    is_ratio && !measured.rounds.is_empty() && measured.samples.iter().all(|samples| samples.len() == 1)
+}
+
+/// The samples of a round that are in the estimate: undisturbed ones where disturbed ones were left out, unless most were.
+fn counting(values: &[f64], taints: &[u8], measured: &Measured) -> Vec<f64> {
+    let is_tainted = |taint: u8| Taint(taint).is_tainted();
+    let tainted = taints.iter().filter(|&&taint| is_tainted(taint)).count();
+    let keeps_all = measured.noise.left_out == 0 || 2 * tainted > taints.len();
+    values.iter().zip(taints).filter(|&(_, &taint)| keeps_all || !is_tainted(taint)).map(|(&value, _)| value).collect()
+}
+
+/// What rounds voted on is what one of their samples was.
+fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
+    let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| order::mode(samples)).collect();
+    let (says, given) = (measured.estimate.median, order::mode(&votes)?);
+    (!is_near(says, given, 0.0)).then_some(())?;
+    with_numbers(
+        [says, given],
+        unit,
+        |[says, given]| format!("its value is {says}, and its rounds vote for {given}"),
+        |[says, given]| format!("数值为 {says}，而各轮投票得出 {given}"),
+    )
+}
+
+fn of_median(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
+    let given = order::median(medians)?;
+    (!is_near(estimate.median, given, 0.0)).then_some(())?;
+    with_numbers(
+        [estimate.median, given],
+        unit,
+        |[says, given]| format!("the median is {says}, and its samples give {given}"),
+        |[says, given]| format!("中位数为 {says}，而其样本给出 {given}"),
+    )
+}
+
+fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&ProbeInfo>) -> Option<Text<String>> {
+    let best = match probe.map(|probe| probe.better) {
+        Some(Better::Lower) => order::min(medians),
+        Some(Better::Higher) => order::max(medians),
+        Some(Better::Neither) => Some(estimate.median),
+        None => Some(estimate.best_round),
+    };
+    let scale = all.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+    let numbers = [
+        ("smallest sample", "最小样本", estimate.min, order::min(all)),
+        ("largest sample", "最大样本", estimate.max, order::max(all)),
+        ("mean", "均值", estimate.mean, order::mean(all)),
+        ("standard deviation", "标准差", estimate.stddev, order::stddev(all)),
+        ("median absolute deviation", "中位数绝对偏差", estimate.mad, order::mad(all)),
+        ("best round", "最佳一轮", estimate.best_round, best),
+    ];
+    let (en, zh, says, given) = numbers.into_iter().find_map(|(en, zh, says, given)| {
+        let given = given.unwrap_or(0.0);
+        // A spread is what is left of numbers that may be far larger.
+        (!is_near(says, given, scale * 1e-3)).then_some((en, zh, says, given))
+    })?;
+    with_numbers(
+        [says, given],
+        probe.map(|probe| probe.unit),
+        |[says, given]| format!("the {en} is {says}, and its samples give {given}"),
+        |[says, given]| format!("{zh}为 {says}，而其样本给出 {given}"),
+    )
+}
+
+/// The interval of the rounds' medians, which the clock's step may have widened, to both sides alike. What the bootstrap
+/// gives depends on its seed: it is only held against the estimate.
+fn of_interval(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
+    let is_recomputed = medians.len() < interval::BOOTSTRAP_ROUNDS && estimate.method != IntervalMethod::Bootstrap;
+    let (low, high) = (estimate.ci_low.filter(|_| is_recomputed)?, estimate.ci_high?);
+    let Some(given) = interval::log_t(medians, 0.0) else {
+        return told(
+            format!("it has an interval, and {} rounds give none", medians.len()),
+            format!("有区间，而 {} 轮给不出区间", medians.len()),
+        );
+    };
+    let median = estimate.median;
+    let is_wider = |end: f64, given: f64| (end - median).abs() > (given - median).abs() && !is_near(end, given, median);
+    let ends = [(low, given.low), (high, given.high)];
+    let wider = ends.into_iter().filter(|&(end, given)| is_wider(end, given));
+    let step = wider.map(|(end, _)| (end - median).abs()).fold(0.0, f64::max);
+    let fits =
+        is_near(low, given.low.min(median - step), median) && is_near(high, given.high.max(median + step), median);
+    (!fits).then_some(())?;
+    with_numbers(
+        [low, high, given.low, given.high],
+        unit,
+        |[low, high, least, most]| format!("its interval is {low} … {high}, and its rounds give {least} … {most}"),
+        |[low, high, least, most]| format!("区间为 {low} … {high}，而各轮给出 {least} … {most}"),
+    )
+}
