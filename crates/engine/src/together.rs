@@ -13,6 +13,7 @@ use crate::stop::{Result, Stop};
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
 use crate::sys::waits::{Alone, Word};
+use crate::threads;
 
 /// Samples of a round at least, where three do not take over twice the time.
 const LEAST_SAMPLES: usize = 3;
@@ -156,8 +157,8 @@ pub(crate) fn measure<P: Part>(
     };
     let follow = &follow;
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            cpus.iter().enumerate().skip(1).map(|(index, &cpu)| scope.spawn(move || follow(index, cpu))).collect();
+        let followers = cpus.iter().enumerate().skip(1).map(|(index, &cpu)| move || follow(index, cpu));
+        let threads = threads::start(scope, followers)?;
         let led = prepare(&team, &made, first, 0, &make).and_then(|mut part| {
             let leaving = Leaving(&team);
             let samples = lead(clock, witness, budget_ns, &team, &mut part);
