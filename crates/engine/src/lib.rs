@@ -20,6 +20,7 @@ mod forecast;
 mod gate;
 pub mod janitor;
 mod journal;
+mod lack;
 #[cfg(test)]
 mod mock;
 mod parallel;

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt::Display;
 use std::io;
 
+use crate::lack;
+
 /// Why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
@@ -17,6 +19,14 @@ impl Stop {
     /// Skipped, with the reason.
     pub fn skipped(reason: impl Display) -> Stop {
         Stop::Skipped(reason.to_string())
+    }
+
+    /// Skipped, since what the measurement stands on cannot be had; with what helps, where the error tells.
+    pub fn lacking(what: impl Display, error: &io::Error) -> Stop {
+        match lack::cure(error) {
+            Some(cure) => Stop::skipped(format_args!("{what}: {error}: {cure}")),
+            None => Stop::skipped(format_args!("{what}: {error}")),
+        }
     }
 
     /// Failed, with what went wrong.
@@ -36,12 +46,9 @@ impl std::error::Error for Stop {}
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-        match limit {
-            Some(bytes) if error.kind() == io::ErrorKind::FileTooLarge => {
-                Stop::skipped(format_args!("files are limited to {bytes} bytes here (ulimit -f)"))
-            }
-            _ => Stop::failed(error),
+        match lack::cure(&error) {
+            Some(cure) => Stop::skipped(format_args!("{error}: {cure}")),
+            None => Stop::failed(error),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use crate::case::Cpu;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
+use crate::sys::call::named;
 
 /// Where threads wait until it is known whether all have started.
 #[derive(Default)]
@@ -53,7 +54,7 @@ where
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 gate.open(false);
-                return Err(Stop::skipped(format!("cannot start a thread (clone): {error}")));
+                return Err(Stop::lacking("cannot start a thread", &named("clone", error)));
             }
         }
     }
@@ -116,7 +117,7 @@ mod tests {
             };
             let ended = std::thread::scope(|scope| join(start(scope, (0..4096).map(work))?));
             match ended {
-                Err(Stop::Skipped(reason)) if reason.starts_with("cannot start a thread (clone): ") => Ok(()),
+                Err(Stop::Skipped(reason)) if reason.starts_with("cannot start a thread: clone: ") => Ok(()),
                 other => Err(std::io::Error::other(format!("{other:?}"))),
             }
         });

@@ -23,6 +23,11 @@ pub fn errno(error: &io::Error) -> Option<i32> {
     error.raw_os_error().or_else(|| named()?.error.raw_os_error())
 }
 
+/// The call that failed, where the error says it.
+pub fn failed(error: &io::Error) -> Option<&'static str> {
+    Some(error.get_ref()?.downcast_ref::<Named>()?.call)
+}
+
 /// Results of calls, told by the call's name.
 pub trait Call<T> {
     /// The same result; an error says that it was this call that failed.
@@ -51,6 +56,7 @@ mod tests {
         let error = named("clone", io::Error::from_raw_os_error(libc::EAGAIN));
         assert!(error.to_string().starts_with("clone: Resource temporarily unavailable"), "{error}");
         assert_eq!((error.kind(), errno(&error)), (io::ErrorKind::WouldBlock, Some(libc::EAGAIN)));
+        assert_eq!((failed(&error), failed(&io::Error::other("no call"))), (Some("clone"), None));
         assert_eq!(errno(&io::Error::from_raw_os_error(libc::ENOSYS)), Some(libc::ENOSYS));
         assert_eq!(errno(&io::Error::other("no call")), None);
     }

@@ -47,10 +47,11 @@ impl Names {
                 // SAFETY: the kernel reads at most as many bytes of `content` as it has.
                 checked("write", unsafe { arch::call(libc::SYS_write, arguments) })?
             };
+            let rest = content.get(written..).filter(|rest| !rest.is_empty()).map(|rest| refusal(file, rest));
             // SAFETY: closes the descriptor that has just been made, which nobody else knows.
             checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) })?;
-            if written < content.len() {
-                return Err(io::Error::other("a file was written in part"));
+            if let Some(refusal) = rest {
+                return Err(refusal);
             }
         }
         Ok(())
@@ -66,6 +67,15 @@ impl Names {
         }
         Ok(())
     }
+}
+
+/// Why a file was written in part: a disk that is full and a limit of file sizes take what still fits, and refuse the rest.
+#[cold]
+fn refusal(file: usize, rest: &[u8]) -> io::Error {
+    // SAFETY: the kernel reads at most as many bytes of `rest` as it has.
+    let written =
+        checked("write", unsafe { arch::call(libc::SYS_write, [file, rest.as_ptr() as usize, rest.len(), 0, 0, 0]) });
+    written.err().unwrap_or_else(|| io::Error::other("a file was written in part"))
 }
 
 #[cfg(test)]
@@ -85,5 +95,23 @@ mod tests {
         names.delete().unwrap();
         assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
         assert!(names.delete().is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_tells_what_cut_it() {
+        crate::sys::process::in_a_child(|| {
+            let base = tempfile::tempdir()?;
+            let names = Names::new(&base.path().join("inside"), 1)?;
+            let limit = rustix::process::Rlimit { current: Some(10), maximum: None };
+            rustix::process::setrlimit(rustix::process::Resource::Fsize, limit)?;
+            // SAFETY: a worker ignores the signal too; what is ignored runs nothing.
+            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+            let error = names.create(&[1; 20]).unwrap_err();
+            assert_eq!(
+                (error.kind(), super::super::call::failed(&error)),
+                (io::ErrorKind::FileTooLarge, Some("write"))
+            );
+            Ok(())
+        });
     }
 }

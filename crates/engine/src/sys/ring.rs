@@ -56,10 +56,14 @@ impl Ring {
             let (make, cpus) = (make.clone(), cpus(number));
             match member {
                 Member::Process => processes.push(Peer::spawn(&cpus, move || hand_on(&from, &to, make()?))?),
-                Member::Thread => threads.push(std::thread::Builder::new().spawn(move || {
-                    affinity::bind(&cpus)?;
-                    hand_on(&from, &to, make()?)
-                })?),
+                Member::Thread => threads.push(
+                    std::thread::Builder::new()
+                        .spawn(move || {
+                            affinity::bind(&cpus)?;
+                            hand_on(&from, &to, make()?)
+                        })
+                        .call("clone")?,
+                ),
             }
         }
         let others = (members.saturating_sub(1) % 256) as u8;

@@ -73,7 +73,7 @@ pub(crate) fn other_party(case: &Case) -> Result<Vec<usize>> {
 
 /// What the kernel refused when two processes were to be connected.
 fn refused(error: io::Error) -> Stop {
-    Stop::skipped(format!("two processes cannot be connected so: {error}"))
+    Stop::lacking("two processes cannot be connected so", &error)
 }
 
 /// Further quantities of the round trips.

@@ -53,25 +53,25 @@ fn far_end(case: &Case, work: impl FnOnce() -> io::Result<()>) -> Result<Peer> {
 
 /// The same on given CPUs.
 fn far_end_on(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> Result<Peer> {
-    Peer::spawn(cpus, work).map_err(|error| Stop::skipped(format!("no process for the far end: {error}")))
+    Peer::spawn(cpus, work).map_err(|error| Stop::lacking("no process for the far end", &error))
 }
 
 /// A socket that a server accepts connections on, and its address.
 fn listen() -> Result<(TcpListener, SocketAddrV4)> {
-    let listener = TcpListener::bind(LOOPBACK).map_err(no_loopback)?;
+    let listener = TcpListener::bind(LOOPBACK).map_err(no_socket)?;
     let address = of_version_4(listener.local_addr()?)?;
     Ok((listener, address))
 }
 
 /// A socket that a server of datagrams receives on, and its address.
 fn receive() -> Result<(UdpSocket, SocketAddrV4)> {
-    let socket = UdpSocket::bind(LOOPBACK).map_err(no_loopback)?;
+    let socket = UdpSocket::bind(LOOPBACK).map_err(no_socket)?;
     let address = of_version_4(socket.local_addr()?)?;
     Ok((socket, address))
 }
 
-fn no_loopback(error: io::Error) -> Stop {
-    Stop::skipped(format!("there is no loopback at 127.0.0.1: {error}"))
+fn no_socket(error: io::Error) -> Stop {
+    Stop::lacking("no socket can be had at 127.0.0.1", &error)
 }
 
 fn of_version_4(address: SocketAddr) -> Result<SocketAddrV4> {
@@ -90,7 +90,7 @@ fn connect(address: SocketAddrV4) -> Result<TcpStream> {
 
 /// A client's socket for datagrams to and from one server.
 fn correspond(address: SocketAddrV4) -> Result<UdpSocket> {
-    let socket = UdpSocket::bind(LOOPBACK).map_err(no_loopback)?;
+    let socket = UdpSocket::bind(LOOPBACK).map_err(no_socket)?;
     socket.connect(address)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     Ok(socket)

@@ -1,5 +1,6 @@
 //! Probe process.thread: a thread is made, ends at once, and is joined.
 
+use hostmark_engine::prelude::sys::call::Call;
 use hostmark_engine::prelude::*;
 
 /// See the module.
@@ -48,5 +49,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.time(|| std::thread::Builder::new().spawn(|| ())?.join().map_err(|_| Stop::failed("the thread panicked")))
+    case.time(|| {
+        std::thread::Builder::new().spawn(|| ()).call("clone")?.join().map_err(|_| Stop::failed("the thread panicked"))
+    })
 }

@@ -66,7 +66,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let members = crowd.groups as u64 * 2 * crowd.senders as u64;
     case.may_fill(members * sys::process::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let gathered = Gathered::new(crowd, &cpus)
-        .map_err(|error| Stop::skipped(format!("so many processes cannot be had: {error}")))?;
+    let gathered =
+        Gathered::new(crowd, &cpus).map_err(|error| Stop::lacking("so many processes cannot be had", &error))?;
     case.time_each(crowd.total(), || gathered.burst())
 }
