@@ -121,7 +121,8 @@ fn in_directory(ending: &str) -> Result<Vec<PathBuf>> {
     };
     let is_wanted = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(ending) && !name.starts_with('.')
+        // Neither a pipe, which would be waited for, nor a device.
+        name.ends_with(ending) && !name.starts_with('.') && path.is_file()
     };
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>().map_err(cannot)?;
     files.retain(is_wanted);
@@ -141,7 +142,7 @@ fn in_store(name: &str) -> Result<Option<PathBuf>> {
     let Some(directory) = directory() else { return Ok(None) };
     let path = directory.join(name);
     match path.try_exists() {
-        Ok(is_there) => Ok(is_there.then_some(path)),
+        Ok(is_there) => Ok((is_there && path.is_file()).then_some(path)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(unreadable(&directory, &error)),
         // No such name can be: too long, or through a file.
         Err(_) => Ok(None),

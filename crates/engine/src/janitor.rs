@@ -11,7 +11,7 @@ use hostmark_model::{PathBytes, Scratch};
 use serde::{Deserialize, Serialize};
 
 use crate::sys::group::{Family, Group};
-use crate::sys::remains::remove_of_group;
+use crate::sys::remains::{now, remove_of_group};
 use crate::sys::scratch::Private;
 
 /// How often the janitor looks again, and how long it waits before, where what it removes is still in use.
@@ -41,7 +41,7 @@ impl Charge {
 /// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. What it
 /// removes are the directories that it made itself, by the descriptors that it had from the start.
 pub fn serve(input: impl BufRead, mut output: impl Write) {
-    let family = Family::own();
+    let (family, since) = (Family::own(), now());
     let mut groups = BTreeMap::<u32, Option<Group>>::new();
     let mut directories = Vec::new();
     for line in input.lines().map_while(Result::ok) {
@@ -52,7 +52,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
             }
             Ok(Charge::Reaped(leader)) => {
                 groups.remove(&leader);
-                remove_of_group(leader);
+                remove_of_group(leader, since);
             }
             Ok(Charge::Directory(base)) => {
                 let (made, told) = make(Path::new(OsStr::from_bytes(&base.0)));
@@ -70,7 +70,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
         if let Some(group) = group {
             group.end();
         }
-        remove_of_group(leader);
+        remove_of_group(leader, since);
     }
     directories.iter().for_each(remove);
 }

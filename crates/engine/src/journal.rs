@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +19,11 @@ pub struct Journal {
     file: File,
     path: PathBuf,
 }
+
+/// Others may read a journal, and not write to it.
+const MODE: u32 = 0o644;
+/// Larger than any journal, bytes, and small enough to be read on any host.
+const LARGEST: u64 = 256 << 20;
 
 /// How the line of a header begins.
 const HEADER_START: &str = r#"{"run":"#;
@@ -85,6 +91,9 @@ pub enum ResumeError {
     /// It cannot be opened, read or cut.
     #[error("cannot be read and written ({0}); give another journal")]
     Io(#[from] io::Error),
+    /// Somebody else may have written it.
+    #[error("belongs to another user, or others may write to it; measure anew")]
+    OfOthers,
     /// Its process lives.
     #[error("is the journal of a run that is under way; wait for its end")]
     UnderWay,
@@ -135,7 +144,7 @@ impl Journal {
     /// locked while it is open, which tells a run under way from one that was cut short. What a run left that was ended
     /// inside its header is taken over: nobody can go on with it.
     pub fn create(path: &Path, run: &impl Serialize, plan: &Plan, origin: &Origin) -> io::Result<Journal> {
-        let file = match OpenOptions::new().write(true).create_new(true).open(path) {
+        let file = match OpenOptions::new().write(true).create_new(true).mode(MODE).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => headerless(path)?.ok_or(error)?,
             created => created?,
         };
@@ -159,7 +168,7 @@ impl Journal {
 
     /// Reads a journal: its header, its whole rounds, and whether its run is under way.
     pub fn read<R: DeserializeOwned>(path: &Path) -> Result<(Header<R>, Vec<PastRound>, bool), ResumeError> {
-        let mut file = File::open(path)?;
+        let mut file = regular(OpenOptions::new().read(true), path)?;
         let is_under_way = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         let (header, rounds, _) = parse(&text(&mut file)?)?;
         Ok((header, rounds, is_under_way))
@@ -167,7 +176,12 @@ impl Journal {
 
     /// Opens a journal to go on with it: a last line that has no end is cut off.
     pub fn resume<R: DeserializeOwned>(path: &Path) -> Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {
-        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        let mut file = regular(OpenOptions::new().read(true).write(true), path)?;
+        // It says what is run and which file is written: who wrote it acts as this user.
+        let status = file.metadata()?;
+        if status.uid() != rustix::process::geteuid().as_raw() || status.mode() & 0o022 != 0 || status.nlink() != 1 {
+            return Err(ResumeError::OfOthers);
+        }
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(ResumeError::UnderWay);
         }
@@ -213,7 +227,8 @@ impl Journal {
 /// no run has it open.
 fn headerless(path: &Path) -> io::Result<Option<File>> {
     // Not through a link, and no pipe that would be waited for: a journal is a regular file that a run made here.
-    if !std::fs::symlink_metadata(path)?.is_file() {
+    let status = std::fs::symlink_metadata(path)?;
+    if !status.is_file() || status.nlink() != 1 || status.uid() != rustix::process::geteuid().as_raw() {
         return Ok(None);
     }
     let Ok(mut file) = OpenOptions::new().read(true).write(true).open(path) else { return Ok(None) };
@@ -240,8 +255,19 @@ fn headerless(path: &Path) -> io::Result<Option<File>> {
 
 fn text(file: &mut File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    match file.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
+        true => Err(io::Error::other(format!("it has over {} MiB", LARGEST >> 20))),
+        false => Ok(bytes),
+    }
+}
+
+/// Opens what is a regular file: a pipe would be waited for, and a device might have no end.
+fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no regular file")),
+    }
 }
 
 /// The header, the rounds, and the length of what is whole, bytes.

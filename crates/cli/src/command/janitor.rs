@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hostmark_engine::janitor::Charge;
+use hostmark_engine::sys::scratch::remove_left;
 use hostmark_model::{PathBytes, Scratch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::emulator;
@@ -25,6 +27,8 @@ const PATIENCE_S: i64 = 5;
 pub fn serve() -> ExitCode {
     // Who kills the program by its name (`killall hostmark`) leaves who cleans up after it.
     let _ = rustix::thread::set_name(c"hm-janitor");
+    // What it makes is its user's, whatever the user's umask says; it starts no other program.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         // A janitor that cannot be asked to go is the better one; without it there is still the end of its input.
         let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
@@ -42,6 +46,8 @@ pub fn serve() -> ExitCode {
 pub struct Janitor {
     child: Child,
     answers: Option<ChildStdout>,
+    /// What it made, for the case that it is killed itself.
+    made: Vec<Scratch>,
 }
 
 impl Janitor {
@@ -52,7 +58,7 @@ impl Janitor {
         command.arg(NAME).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut child = command.spawn().map_err(|error| not_started(program, &error.to_string()))?;
         let answers = child.stdout.take();
-        let mut janitor = Janitor { child, answers };
+        let mut janitor = Janitor { child, answers, made: Vec::new() };
         match janitor.answer() {
             Ok(Some(_)) => Ok(janitor),
             Ok(None) => {
@@ -100,12 +106,14 @@ impl Janitor {
             Some(line) => Ok(serde_json::from_str(&line)?),
             None => Err(io::Error::other("no answer")),
         });
-        answer.unwrap_or_else(|error| {
+        let scratch = answer.unwrap_or_else(|error| {
             // What might still come would be taken for the answer to another question.
             self.answers = None;
             let base = base.display();
             Scratch::Missing(format!("no directory could be made in {base} ({error}); name another by --scratch"))
-        })
+        });
+        self.made.push(scratch.clone());
+        scratch
     }
 }
 
@@ -131,6 +139,10 @@ fn not_started(program: &Path, how: &str) -> String {
 impl Drop for Janitor {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        let _ = self.child.wait();
+        // One that was stopped would be waited for without an end.
+        let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::CONT);
+        if !self.child.wait().is_ok_and(|status| status.success()) {
+            self.made.iter().for_each(remove_left);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +14,7 @@ use hostmark_model::{HostFacts, PathBytes, Run, Text};
 use hostmark_probes::CATALOGUE;
 
 use super::run::{Ready, scratch, words_of};
-use crate::store::{self, Place};
+use crate::store::{self, JOURNAL, Place};
 
 /// What a run file calls `--cpu` among its settings.
 pub const CPU_KEY: &str = "cpu";
@@ -36,7 +36,7 @@ pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
     let path = store::find_journal(named)?;
     let shown = path.display();
     let (journal, header, past) = Journal::resume::<Run>(&path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
-    check(&header, &host).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
+    check(&header, &host, &path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
     let plan = planned_before(&header.run)
         .with_context(|| format!("{shown} has a plan that this host no longer has; measure anew"))?;
     let ids: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
@@ -68,14 +68,18 @@ pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
 }
 
 /// Fragments that fit after the journal's name.
-fn check(header: &Header<Run>, host: &HostFacts) -> Result<(), &'static str> {
+fn check(header: &Header<Run>, host: &HostFacts, journal: &Path) -> Result<(), &'static str> {
     if header.origin.binary != binary() {
         return Err("was begun by another build of hostmark; go on with that one, or measure anew");
     }
     if header.run.host.boot_id != host.boot_id {
         return Err("was begun before this host was started anew; measure anew");
     }
-    if header.origin.file.0.contains(&b'/') || header.origin.file.0.is_empty() {
+    // The run's file lies beside its journal under the same name, and is no other.
+    let file = Path::new(OsStr::from_bytes(&header.origin.file.0));
+    let mut beside = file.file_stem().unwrap_or_default().to_owned();
+    beside.push(JOURNAL);
+    if file.file_name() != Some(file.as_os_str()) || journal.file_name() != Some(&beside) {
         return Err("names no run file; measure anew");
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -15,6 +15,11 @@ const MODE: u32 = 0o666;
 
 /// Writes a file; a symbolic link goes on pointing to it. A file that is there is replaced, or is an error.
 pub fn write(path: &Path, text: &str, replace: bool) -> io::Result<()> {
+    // A link that another user made leads where that user likes.
+    let link = fs::symlink_metadata(path).ok().filter(|found| found.is_symlink());
+    if link.is_some_and(|link| link.uid() != rustix::process::geteuid().as_raw()) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a link that another user made"));
+    }
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = parent(path);
     if !directory.is_dir() {

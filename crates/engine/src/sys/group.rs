@@ -105,7 +105,7 @@ impl Family {
     }
 
     /// Takes note of the group that `leader` leads, who has just been started by one of the family. None for what is no
-    /// group's number.
+    /// group's number, and where no such leader is there any more.
     pub fn group(&self, leader: u32) -> Option<Group> {
         // 1 and less are what kill(2) takes for groups, or for everything there is.
         let id = i32::try_from(leader).ok().filter(|&leader| leader > 1).and_then(Pid::from_raw)?;
@@ -113,13 +113,15 @@ impl Family {
         // Behind the descriptor: what is found now is what it stands for. A child of the run that leads a group is of the
         // run, whatever had its number before.
         let is_leader = |found: &Process| {
-            found.group == leader && found.session == self.session && self.parents.contains(&found.parent)
+            found.group == leader
+                && found.session == self.session
+                && found.started >= self.since
+                && self.parents.contains(&found.parent)
         };
-        let who = match Process::of(leader).filter(is_leader) {
-            Some(found) => Who::Leader { descriptor, since: found.started },
-            None => Who::Members(members(leader, self.session, self.since..=now())),
-        };
-        Some(Group { leader, session: self.session, who })
+        // Who is told of late, when the run is dead already, is not looked for by the number: another program's job may have
+        // it by now, and the run's workers and their children die with it by themselves.
+        let found = Process::of(leader).filter(is_leader)?;
+        Some(Group { leader, session: self.session, descriptor, since: found.started })
     }
 }
 
@@ -136,17 +138,10 @@ fn members(group: u32, session: u32, within: RangeInclusive<u64>) -> Vec<Process
 pub struct Group {
     leader: u32,
     session: u32,
-    who: Who,
-}
-
-/// By what a group is known.
-#[derive(Debug)]
-enum Who {
-    /// Its leader was there when it was told of: a descriptor, which stays with it when the number goes to another one, and
-    /// when it started.
-    Leader { descriptor: Option<OwnedFd>, since: u64 },
-    /// It was not, as the run is dead already or has ended it: those who were left.
-    Members(Vec<Process>),
+    /// Of the leader: it stays with it when the number goes to another one.
+    descriptor: Option<OwnedFd>,
+    /// When the leader started.
+    since: u64,
 }
 
 /// What came of a signal to a group by its leader's descriptor.
@@ -165,13 +160,10 @@ impl Group {
     pub fn end(&self) {
         let until = now();
         for _ in 0..MOST_TURNS {
-            let is_left = match &self.who {
-                Who::Leader { descriptor, since } => match kill_by_descriptor(descriptor.as_ref()) {
-                    Sent::Taken => true,
-                    Sent::Gone => false,
-                    Sent::Refused => self.kill_members(*since, until),
-                },
-                Who::Members(members) => kill_all(members),
+            let is_left = match kill_by_descriptor(self.descriptor.as_ref()) {
+                Sent::Taken => true,
+                Sent::Gone => false,
+                Sent::Refused => self.kill_members(self.since, until),
             };
             if !is_left {
                 break;

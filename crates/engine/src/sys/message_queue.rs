@@ -34,8 +34,8 @@ pub(super) fn names(process: u32, purpose: &str) -> impl Iterator<Item = CString
     (0..NAMES).filter_map(move |number| CString::new(format!("hostmark-{process}-{purpose}-{number}")).ok())
 }
 
-/// Takes the name away of a queue that this user made, as hostmark makes them.
-pub(super) fn unlink_ours(name: &CStr) -> io::Result<()> {
+/// Takes the name away of a queue that this user made since then, as hostmark makes them.
+pub(super) fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: a name that ends in zero; nothing is created, so that neither mode nor attributes are read.
     let opened = checked("mq_open", unsafe {
@@ -44,7 +44,10 @@ pub(super) fn unlink_ours(name: &CStr) -> io::Result<()> {
     // SAFETY: a descriptor that is new, and nobody else's.
     let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
     let status = rustix::fs::fstat(&queue)?;
-    if status.st_uid != rustix::process::geteuid().as_raw() || status.st_mode & 0o777 != MODE as u32 {
+    if status.st_uid != rustix::process::geteuid().as_raw()
+        || status.st_mode & 0o777 != MODE as u32
+        || status.st_ctime < since
+    {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     // SAFETY: the same name. The queues' directory lets nobody but its owner take a name away.

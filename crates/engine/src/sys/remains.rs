@@ -22,21 +22,23 @@ pub(super) fn keys(group: u32) -> impl Iterator<Item = libc::key_t> {
 
 /// Removes what the processes of a group left: System V objects whose guard was killed along with their user, and POSIX
 /// queues of which the group's leader was killed before it could take their names away. Called when all of them are dead.
-pub fn remove_of_group(group: u32) {
+///
+/// `since` is when the run began, seconds since 1970: what is older is another program's that has the same key by chance.
+pub fn remove_of_group(group: u32, since: i64) {
     // Nobody is left who could be told of an error.
     for key in keys(group) {
         // SAFETY: no pointers are given.
         let (set, queue) = unsafe { (libc::semget(key, 0, 0), libc::msgget(key, 0)) };
-        if set >= 0 && is_our_set(set) {
+        if set >= 0 && is_our_set(set, since) {
             let _ = remove_set(set);
         }
-        if queue >= 0 && is_our_queue(queue) {
+        if queue >= 0 && is_our_queue(queue, since) {
             let _ = remove_queue(queue);
         }
     }
     for purpose in [message_queue::THERE, message_queue::BACK] {
         for name in message_queue::names(group, purpose) {
-            let _ = message_queue::unlink_ours(&name);
+            let _ = message_queue::unlink_ours(&name, since);
         }
     }
 }
@@ -51,24 +53,35 @@ fn is_ours(permissions: &libc::ipc_perm) -> bool {
 struct SetState {
     permissions: libc::ipc_perm,
     /// Times and numbers: more than the kernel writes on any 64-bit machine (56 bytes).
-    _rest: [u64; 16],
+    rest: [u64; 16],
 }
 
-fn is_our_set(id: i32) -> bool {
+/// Which word of [`SetState::rest`] is the time of the set's making: on x86 each time has a word of its own behind it
+/// (asm/sembuf.h of the kernel).
+const MADE_AT: usize = if cfg!(target_arch = "x86_64") { 2 } else { 1 };
+
+/// The time now as IPC objects have it: seconds since 1970.
+pub fn now() -> i64 {
+    rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec
+}
+
+fn is_our_set(id: i32, since: i64) -> bool {
     // SAFETY: a set's state is plain data, which IPC_STAT fills, and is larger than what it fills; GETVAL takes no pointer.
     unsafe {
         let mut state = std::mem::zeroed::<SetState>();
         let told = libc::semctl(id, 0, libc::IPC_STAT, &raw mut state) >= 0;
         let has = |index: libc::c_int| libc::semctl(id, index, libc::GETVAL) >= 0;
-        told && is_ours(&state.permissions) && has(SEMAPHORES - 1) && !has(SEMAPHORES)
+        let is_new = state.rest[MADE_AT] as i64 >= since;
+        told && is_new && is_ours(&state.permissions) && has(SEMAPHORES - 1) && !has(SEMAPHORES)
     }
 }
 
-fn is_our_queue(id: i32) -> bool {
+fn is_our_queue(id: i32, since: i64) -> bool {
     // SAFETY: a queue's state is plain data, which IPC_STAT fills.
     unsafe {
         let mut state = std::mem::zeroed::<libc::msqid_ds>();
-        libc::msgctl(id, libc::IPC_STAT, &raw mut state) >= 0 && is_ours(&state.msg_perm)
+        let told = libc::msgctl(id, libc::IPC_STAT, &raw mut state) >= 0;
+        told && state.msg_ctime >= since && is_ours(&state.msg_perm)
     }
 }
 
@@ -118,7 +131,10 @@ mod tests {
             // Kernels without them say so.
             return assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS));
         }
-        remove_of_group(group);
+        // Of a run that began later they are nobody's business.
+        remove_of_group(group, now() + 3600);
+        assert!(is_our_set(ours.0, 0) && is_our_queue(ours.1, 0));
+        remove_of_group(group, now() - 3600);
         let removed = |result: io::Result<()>| result.is_err();
         assert!(removed(remove_set(ours.0)) && removed(remove_queue(ours.1)));
         assert!(remove_set(others.0).is_ok() && remove_queue(others.1).is_ok());

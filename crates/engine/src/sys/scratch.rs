@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hostmark_model::{PathBytes, Scratch};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::call::Call;
@@ -134,8 +134,11 @@ impl Folder {
     /// starts from now on: what it does by relative paths nobody else can lead astray, whatever becomes of the names above.
     pub fn enter(run: OwnedFd, folder: &str) -> io::Result<Folder> {
         let folder = CString::new(folder)?;
+        plain(&folder)?;
         let before = rustix::fs::open(c".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::fs::mkdirat(&run, &folder, OWNER_ALONE).call("mkdirat")?;
+        // Whatever the user's umask takes away.
+        rustix::fs::chmodat(&run, &folder, OWNER_ALONE, AtFlags::empty()).call("fchmodat")?;
         let entered = Folder { run, folder, before };
         let directory = rustix::fs::openat(&entered.run, &entered.folder, DIRECTORY, Mode::empty()).call("openat")?;
         // SAFETY: gives this thread a working directory and a umask of its own; no memory is concerned.
@@ -162,6 +165,7 @@ impl Drop for Folder {
 
 /// Removes a directory in `run` with all that is in it.
 pub fn remove_folder(run: BorrowedFd, folder: &CStr) -> io::Result<()> {
+    plain(folder)?;
     let directory = rustix::fs::openat(run, folder, DIRECTORY, Mode::empty())?;
     clear(directory.as_fd())?;
     Ok(rustix::fs::unlinkat(run, folder, AtFlags::REMOVEDIR)?)
@@ -187,10 +191,7 @@ fn clear(top: BorrowedFd) -> io::Result<()> {
         let mut above: Option<(OwnedFd, CString)> = None;
         let mut here = rustix::io::fcntl_dupfd_cloexec(top, 0)?;
         while let Some(below) = remove_files(&here)? {
-            let directory = rustix::fs::openat(&here, &below, DIRECTORY, Mode::empty())?;
-            if rustix::fs::fstat(&directory)?.st_dev != device {
-                return Err(io::Error::other("another filesystem is mounted in it"));
-            }
+            let directory = open_below(&here, &below, device)?;
             above = Some((std::mem::replace(&mut here, directory), below));
         }
         match above {
@@ -199,6 +200,41 @@ fn clear(top: BorrowedFd) -> io::Result<()> {
         }
     }
     Err(io::Error::other("it fills as fast as it is emptied"))
+}
+
+/// Opens a directory in another one, and nothing that is mounted there: neither another filesystem nor, where the kernel can
+/// tell (openat2, Linux 5.6), another directory of the same one.
+fn open_below(above: &OwnedFd, name: &CStr, device: u64) -> io::Result<OwnedFd> {
+    let within = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    let directory = match rustix::fs::openat2(above, name, DIRECTORY, Mode::empty(), within) {
+        // A kernel without it, or a filter that does not know it.
+        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(above, name, DIRECTORY, Mode::empty())?,
+        opened => opened?,
+    };
+    match rustix::fs::fstat(&directory)?.st_dev == device {
+        true => Ok(directory),
+        false => Err(io::Error::other("another filesystem is mounted in it")),
+    }
+}
+
+/// A name that leads to nothing but an entry of its directory.
+fn plain(name: &CStr) -> io::Result<()> {
+    let bytes = name.to_bytes();
+    match bytes.is_empty() || bytes.contains(&b'/') || [&b"."[..], b".."].contains(&bytes) {
+        true => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        false => Ok(()),
+    }
+}
+
+/// Removes the run's directory where the janitor was killed before it could.
+pub fn remove_left(made: &Scratch) {
+    if let Scratch::Made { path, device, inode } = made
+        && let Ok(directory) = open(path, *device, *inode)
+        && clear(directory.as_fd()).is_ok()
+    {
+        // It is empty: no more than an empty directory can be lost by this.
+        let _ = rustix::fs::rmdir(OsStr::from_bytes(&path.0));
+    }
 }
 
 /// Removes all of a directory but its directories; the first of those.

@@ -191,7 +191,7 @@ mod tests {
         let group = holder.number();
         holder.wait().unwrap_err();
         assert!(has_set(set) && has_queue(messages));
-        remains::remove_of_group(group);
+        remains::remove_of_group(group, remains::now() - 3600);
         assert!(!has_set(set) && !has_queue(messages));
     }
 
