@@ -1,5 +1,7 @@
 //! Another user of the machine who wants a run to write to, or to remove, what is not its own; and names that are no text.
 
+#[path = "support/processes.rs"]
+mod processes;
 #[path = "support/skip.rs"]
 mod skip;
 mod support;
@@ -11,8 +13,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use hostmark_model::{Outcome, Run, load_run};
+use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
 use skip::skipped;
 use support::{Home, ended, files, said};
 
@@ -189,4 +194,32 @@ fn a_scratch_directory_may_have_any_name() {
 
 fn measured(run: &Run) -> bool {
     run.cases.iter().any(|case| case.probe == "process.fork_exec" && case.measured().is_some())
+}
+
+/// Sends a signal to the janitor of a run under way, and gives how the run ended.
+fn janitor_has(signal: Signal) -> (Home, Option<i32>) {
+    let home = Home::new();
+    let mut run = home.hostmark(&["run", "clock.loop", "disk.fsync@block=2300"]);
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut janitor = None;
+    assert!(within(Duration::from_secs(20), || {
+        janitor = processes(&home).into_iter().find(|(_, word)| word == "janitor");
+        janitor.is_some() && fs::read_dir(home.scratch.path()).unwrap().count() > 0
+    }));
+    kill_process(Pid::from_raw(janitor.unwrap().0).unwrap(), signal).unwrap();
+    let mut code = None;
+    assert!(within(Duration::from_secs(60), || {
+        code = run.try_wait().unwrap();
+        code.is_some()
+    }));
+    (home, code.unwrap().code())
+}
+
+#[test]
+fn a_janitor_that_is_stopped_or_killed_leaves_nothing() {
+    for signal in [Signal::STOP, Signal::KILL] {
+        let (home, code) = janitor_has(signal);
+        assert_eq!(code, Some(0), "{signal:?}");
+        assert!(files(home.scratch.path()).is_empty() && fs::read_dir(home.scratch.path()).unwrap().count() == 0);
+    }
 }

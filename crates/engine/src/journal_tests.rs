@@ -167,3 +167,26 @@ fn a_journal_under_way_keeps_its_name_before_its_header_is_there() {
     assert_eq!(create(&link).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read(&target).unwrap(), b"");
 }
+
+#[test]
+fn a_journal_that_others_may_have_written_is_not_gone_on_with() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x");
+    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":[102],"scratch":null}}"#;
+    std::fs::write(&path, format!("{header}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(resumed::<Value>(&path).is_ok());
+    let refused = |path: &Path| resumed::<Value>(path).map(drop).unwrap_err().to_string();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(refused(&path).starts_with("belongs to another user, or others may write to it"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::hard_link(&path, directory.path().join("y")).unwrap();
+    assert!(refused(&path).starts_with("belongs to another user"));
+    // What has no end, or is waited for, is no journal.
+    let zero = directory.path().join("z");
+    symlink("/dev/zero", &zero).unwrap();
+    assert!(refused(&zero).contains("it is no regular file"), "{}", refused(&zero));
+    assert!(Journal::read::<Value>(&zero).is_err());
+}

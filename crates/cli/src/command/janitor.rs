@@ -139,8 +139,10 @@ fn not_started(program: &Path, how: &str) -> String {
 impl Drop for Janitor {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // One that was stopped would be waited for without an end.
-        let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::CONT);
+        // One that was stopped would be waited for without an end. Until it is waited for, its number is nobody else's.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::CONT);
+        }
         if !self.child.wait().is_ok_and(|status| status.success()) {
             self.made.iter().for_each(remove_left);
         }

@@ -81,3 +81,67 @@ fn a_round_works_in_its_folder_whatever_becomes_of_the_names_above() {
     assert_eq!(std::env::current_dir().unwrap(), before);
     assert_eq!(fs::read_dir(&moved).unwrap().count(), 0);
 }
+
+#[test]
+fn a_round_s_folder_has_a_plain_name() {
+    let base = tempfile::tempdir().unwrap();
+    let private = Private::make(base.path()).unwrap();
+    let outside = base.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("kept"), "x").unwrap();
+    let absolute = outside.display().to_string();
+    for name in ["", ".", "..", "../outside", "a/b", absolute.as_str()] {
+        let run = rustix::io::fcntl_dupfd_cloexec(&private.directory, 0).unwrap();
+        assert_eq!(Folder::enter(run, name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+        let name = CString::new(name).unwrap();
+        assert!(remove_folder(private.directory.as_fd(), &name).is_err(), "{name:?}");
+    }
+    assert!(outside.join("kept").exists());
+}
+
+#[test]
+fn what_is_mounted_inside_is_left_as_it_is() {
+    let base = tempfile::tempdir().unwrap();
+    let outside = base.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("kept"), "x").unwrap();
+    // On a thread of its own, in a mount namespace of its own: descriptors stay in the one that they were opened in.
+    let removed = std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            // SAFETY: gives this thread, which ends at once, a mount namespace of its own; no memory is concerned.
+            let is_apart = unsafe { libc::unshare(libc::CLONE_NEWNS) } == 0;
+            let mount = |arguments: &[&str]| {
+                let status = std::process::Command::new("mount").args(arguments).status();
+                status.is_ok_and(|status| status.success())
+            };
+            if !is_apart || !mount(&["--make-rprivate", "/"]) {
+                return None;
+            }
+            let private = Private::make(base.path()).unwrap();
+            let point = path(&private).join("point");
+            fs::create_dir(&point).unwrap();
+            mount(&["--bind", outside.to_str().unwrap(), point.to_str().unwrap()]).then(|| private.remove())
+        });
+        inside.join().unwrap()
+    });
+    // Where nothing can be mounted there is nothing to see.
+    assert!(removed.is_none_or(|removed| removed.is_err()));
+    assert!(outside.join("kept").exists());
+}
+
+#[test]
+fn a_run_removes_what_a_killed_janitor_left() {
+    let base = tempfile::tempdir().unwrap();
+    let private = Private::make(base.path()).unwrap();
+    fs::create_dir_all(path(&private).join("round-1/a")).unwrap();
+    fs::write(path(&private).join("round-1/a/file"), "x").unwrap();
+    let told = private.told().unwrap();
+    let path = path(&private);
+    drop(private);
+    remove_left(&told);
+    assert!(!path.exists());
+    // What has its name by now is another's.
+    fs::create_dir(&path).unwrap();
+    remove_left(&told);
+    assert!(path.exists());
+}
