@@ -12,6 +12,8 @@ const FOR_MEASURING: f64 = 0.95;
 const HARD_STOP: f64 = 0.97;
 /// Share of the limit in which the run's warm-up of its CPUs has to be done: 3 s of the quick profile.
 const WARM_UP_SHARE: u32 = 20;
+/// A set-up may always take this part of the patience: a second in the quick profile.
+const LEAST_SET_UP_SHARE: u32 = 5;
 /// A round that is not done this long after its time for samples has hung; in short runs, a share of the limit.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_SHARE: u32 = 12;
@@ -107,8 +109,10 @@ impl Budget {
 
     /// How long a round's set-up may take: it is told of on its way, so that patience alone would not end it.
     pub fn set_up(plan: &Plan, elapsed: Duration) -> Duration {
-        // Not nothing, which would be no limit.
-        Budget::patience(plan).min(Budget::time_for_more(plan, elapsed)).max(LEAST_SAMPLES)
+        // Where little is left, enough all the same for what every host fills in time: a case that has rounds by then is not
+        // lost for the last of them.
+        let patience = Budget::patience(plan);
+        patience.min(Budget::time_for_more(plan, elapsed)).max(patience / LEAST_SET_UP_SHARE)
     }
 
     /// What is left for rounds beyond the planned ones.
