@@ -86,14 +86,15 @@ const INSIDE: &str = r#"
     left() {
         for process in /proc/[0-9]*; do
             case "${process#/proc/}" in 1 | "$bystander") continue ;; esac
-            read -r number name state rest <"$process/stat" && [ "$state" != Z ] && echo "$name"
+            # The shells of this script itself are no remains.
+            read -r number name state rest <"$process/stat" && [ "$state" != Z ] && [ "$name" != '(sh)' ] && echo "$name"
         done 2>/dev/null
         ls -A /dev/shm "$TMPDIR" "$queues" | grep hostmark
         cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg | grep -v key
     }
     # What a run's janitor removes is gone soon after it.
     for look in 1 2 3 4 5 6 7 8 9 10; do
-        found=$(left | grep -v '(sh)')
+        found=$(left)
         [ -z "$found" ] && break
         sleep 0.5
     done
