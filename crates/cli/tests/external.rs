@@ -5,7 +5,7 @@ mod processes;
 mod support;
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{Measured, Outcome, Run, load_run};
@@ -113,6 +113,78 @@ fn a_signal_ends_the_command_too() {
     let status = run.wait().unwrap();
     assert!(begun && (status.code() == Some(130) || status.signal() == Some(2)), "{begun} {status:?}");
     assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+}
+
+/// A command that leaves a daemon: in a session of its own, by two forks, with no parent that waits for it. Once it is there
+/// the command does `then`.
+fn with_daemon(home: &Home, then: &str) -> String {
+    let begun = home.scratch.path().join("begun");
+    let (begun, daemon) = (begun.display(), "sleep 1000 & sleep 1001 & echo >>");
+    format!("sh -c 'setsid sh -c \"{daemon} {begun}\" & until [ -s {begun} ]; do sleep 0.01; done; rm {begun}; {then}'")
+}
+
+fn daemons(home: &Home) -> usize {
+    processes(home).iter().filter(|(_, word)| ["1000", "1001"].contains(&word.as_str())).count()
+}
+
+/// A process of the same user that must not be harmed, ended when dropped.
+struct Bystander(std::process::Child);
+
+impl Bystander {
+    fn start() -> Bystander {
+        Bystander(Command::new("setsid").args(["sleep", "1002"]).spawn().unwrap())
+    }
+
+    fn lives(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_daemon_that_a_command_leaves_ends_with_the_command() {
+    let (home, mut bystander) = (Home::new(), Bystander::start());
+    let (code, run) = run_of(&home, &with_daemon(&home, "true"));
+    assert_eq!((code, daemons(&home)), (0, 0), "{:?}", run.cases);
+    assert_eq!(measured(&run).estimate.rounds, 3);
+    assert!(bystander.lives());
+}
+
+#[test]
+fn a_daemon_that_a_command_leaves_ends_with_the_run_however_that_ends() {
+    // Who is killed, by the names that the kernel has.
+    for killed in [&["run"][..], &["worker"], &["run", "worker"], &["keeper"], &["worker", "keeper"]] {
+        let (home, mut bystander) = (Home::new(), Bystander::start());
+        let mut command = home.hostmark(&["run", "--command", &with_daemon(&home, "sleep 1003")]);
+        let mut run = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        assert!(within(SOON, || daemons(&home) == 2), "{killed:?} {:?}", processes(&home));
+        // Who is stopped cannot do anything before it is killed.
+        let all = processes(&home);
+        let named = |name: &str| -> Vec<i32> {
+            let comm = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let is_it = |(pid, word): &(i32, String)| match name {
+                "keeper" => comm(*pid) == "hm-guard\n",
+                _ => comm(*pid) == "hostmark\n" && word == name,
+            };
+            all.iter().filter(|process| is_it(process)).map(|(pid, _)| *pid).collect()
+        };
+        let victims: Vec<i32> = killed.iter().flat_map(|name| named(name)).collect();
+        assert_eq!(victims.len(), killed.len(), "{killed:?} {all:?}");
+        for signal in [Signal::STOP, Signal::KILL] {
+            victims.iter().for_each(|&pid| kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap());
+        }
+        // A case that lost its worker or its keeper has failed; the run goes on with nothing, and ends.
+        let ended = within(SOON, || run.try_wait().unwrap().is_some());
+        assert!(within(SOON, || processes(&home).is_empty()), "{killed:?} {:?}", processes(&home));
+        assert!(ended && bystander.lives(), "{killed:?}");
+        assert!(killed.contains(&"run") || run.wait().unwrap().code() == Some(3), "{killed:?}");
+    }
 }
 
 #[test]

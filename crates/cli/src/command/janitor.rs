@@ -92,6 +92,11 @@ impl Janitor {
         }
     }
 
+    /// Its number, which is nobody else's until it is waited for.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Tells it. A janitor that is gone cannot be told, and the worker's parent-death signal remains.
     pub fn tell(&mut self, charge: &Charge) {
         if let Some(stdin) = self.child.stdin.as_mut() {

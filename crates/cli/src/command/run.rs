@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::{self, Plan, Request};
+use hostmark_engine::sys::descendants;
 use hostmark_engine::{Journal, Origin, PastRound, Results, Setting, Wall, WorkerLink};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_launch::local::Worker;
@@ -36,6 +37,9 @@ use crate::words;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 const MEMORY_FILES: &str = "/dev/shm";
+/// How long who cleans up after a killed worker may take, and how long then who has been killed.
+const GRACE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
 /// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
@@ -388,6 +392,9 @@ impl WorkerLink for LocalLink {
     fn end(&mut self) {
         let group = self.worker.id();
         self.worker.end();
+        // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
+        // command has left. One that cannot be ended is another user's, and the worker has told of it.
+        let _ = descendants::end(&[self.janitor.borrow().id()], GRACE, PATIENCE);
         self.janitor.borrow_mut().tell(&Charge::Reaped(group));
     }
 }
@@ -400,6 +407,8 @@ fn measure(
     journal: Option<&mut Journal>,
     wall: &dyn Wall,
 ) -> Results {
+    // Where the kernel refuses, workers still end what they have started.
+    let _ = descendants::adopt();
     let janitor = Rc::new(RefCell::new(janitor));
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
         let worker = spawn(program, order, stop)?;

@@ -8,8 +8,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
 use super::call::{Call, named};
 
+/// A look at a child that leaves it as it is.
+const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
+
 /// A child of this process that nobody has waited for: until then its number is given to no other process. Made of a
-/// positive return of fork, clone, clone3 or posix_spawn and of nothing else, and given up by waiting.
+/// positive return of fork, clone, clone3 or posix_spawn, or of the kernel's word that a number is a child's, and of nothing
+/// else; given up by waiting.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a child that nobody waits for stays until this process ends"]
 pub struct ChildId(Pid);
@@ -28,6 +32,23 @@ impl ChildId {
             },
             1 => Err(unusable(name, 1)),
             _ => Err(named(name, io::Error::last_os_error())),
+        }
+    }
+
+    /// A child that another process has started and whose parents have ended, or one of this process: none when the kernel
+    /// says that it is no child of this process. Only for who is waited for by this thread alone.
+    pub(super) fn adopted(number: u32) -> Option<ChildId> {
+        let id = i32::try_from(number).ok().filter(|&number| number > 1).and_then(Pid::from_raw)?;
+        rustix::process::waitid(WaitId::Pid(id), LOOK).ok().map(|_| ChildId(id))
+    }
+
+    /// Reaps it if it has ended, in whatever way; else it is given back.
+    pub(super) fn reap(self) -> io::Result<Option<ChildId>> {
+        match rustix::process::waitid(WaitId::Pid(self.0), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
+            .call("waitid")?
+        {
+            Some(_) => Ok(None),
+            None => Ok(Some(self)),
         }
     }
 
@@ -72,16 +93,15 @@ impl ChildId {
     /// Kills it, unless the kernel says that it is no child of this process: a forked process has a copy of this value, and
     /// its brother is not its child. One that has ended by itself takes no harm.
     pub fn kill(&self) -> io::Result<()> {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // The descriptor is asked whose child it is, so that what is signalled is what was looked at.
         if let Ok(descriptor) = rustix::process::pidfd_open(self.0, PidfdFlags::empty())
-            && rustix::process::waitid(WaitId::PidFd(descriptor.as_fd()), look).is_ok()
+            && rustix::process::waitid(WaitId::PidFd(descriptor.as_fd()), LOOK).is_ok()
             && rustix::process::pidfd_send_signal(&descriptor, Signal::KILL).is_ok()
         {
             return Ok(());
         }
         // A kernel without such descriptors, a filter, or none left to open.
-        rustix::process::waitid(WaitId::Pid(self.0), look).call("waitid")?;
+        rustix::process::waitid(WaitId::Pid(self.0), LOOK).call("waitid")?;
         rustix::process::kill_process(self.0, Signal::KILL).call("kill")
     }
 }
@@ -201,8 +221,7 @@ mod tests {
                 drop(Child::new(copy));
                 Ok(())
             });
-            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-            assert!(rustix::process::waitid(WaitId::Pid(child.0), look)?.is_none());
+            assert!(rustix::process::waitid(WaitId::Pid(child.0), LOOK)?.is_none());
             drop(Child::new(child));
             Ok(())
         });

@@ -4,12 +4,15 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command as Program, Stdio};
+use std::process::{Command as Program, Stdio};
 
 use rustix::fd::OwnedFd;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::affinity;
 use super::call::named;
+use super::keeper::{self, Keeper};
 use super::process::die_with_parent;
 
 /// How much of the end of a program's output is looked at for its last line, bytes.
@@ -21,11 +24,13 @@ const LONGEST_LINE: usize = 200;
 #[derive(Debug)]
 pub struct Command {
     program: Program,
+    cpus: Vec<usize>,
+    home: Option<OwnedFd>,
     output: File,
 }
 
 /// What a program used that has ended well.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Used {
     /// CPU time in user space, of it and of all descendants that were waited for, ns.
     pub user_ns: f64,
@@ -38,31 +43,56 @@ pub struct Used {
 
 impl Command {
     /// The program and its arguments, on these CPUs. It reads nothing, and what it writes goes to the end of the file
-    /// `output`. Its working directory is `home`, else the caller's. It is killed when the calling thread ends.
+    /// `output`. Its working directory is `home`, else the caller's.
     pub fn new(words: &[String], cpus: &[usize], output: &Path, home: Option<&OwnedFd>) -> io::Result<Command> {
         let (name, arguments) =
             words.split_first().ok_or_else(|| io::Error::other("a command has at least one word"))?;
         let written = File::options().create(true).read(true).append(true).open(output)?;
-        let (cpus, parent) = (cpus.to_vec(), std::process::id());
         let mut program = Program::new(name);
         program.args(arguments).stdin(Stdio::null()).stdout(written.try_clone()?).stderr(written.try_clone()?);
         let home = home.map(OwnedFd::try_clone).transpose()?;
+        Ok(Command { program, cpus: cpus.to_vec(), home, output: written })
+    }
+
+    /// Has a process of its own, a [`keeper`], do `timed`, which is given what executes the program from its start to its end
+    /// and returns what it used, or how it ended when that was not with status 0. Comes back when the program and all that it
+    /// has started are gone, also what has left its group and session. They end with the calling thread too.
+    pub fn run<T: Serialize + DeserializeOwned>(
+        &mut self,
+        timed: impl FnOnce(&mut dyn FnMut() -> io::Result<Result<Used, String>>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        keeper::under(|keeper| {
+            self.prepare(keeper)?;
+            timed(&mut || self.execute(keeper))
+        })
+    }
+
+    fn prepare(&mut self, keeper: &Keeper) -> io::Result<()> {
+        let (keeper, group, blocked) = (keeper.id, keeper.group, keeper.blocked);
+        let (cpus, home) = (self.cpus.clone(), self.home.take());
         let prepare = move || {
-            if !die_with_parent(parent) {
+            if !die_with_parent(keeper) {
                 return Err(io::Error::other("whoever asked for it is gone"));
             }
+            // As if the worker had started it.
+            rustix::process::setpgid(None, Some(group))?;
+            // SAFETY: reads a set; the null pointer asks for no old one.
+            unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut()) };
             home.as_ref().map_or(Ok(()), rustix::process::fchdir)?;
             affinity::bind(&cpus)
         };
-        // SAFETY: between fork and exec it makes system calls, and allocates for the mask of CPUs, in a child of a worker that
+        // SAFETY: between fork and exec it makes system calls, and allocates for the mask of CPUs, in a child of a keeper that
         // has one thread, so that no lock of the allocator can be held by another.
-        unsafe { program.pre_exec(prepare) };
-        Ok(Command { program, output: written })
+        unsafe { self.program.pre_exec(prepare) };
+        Ok(())
     }
 
-    /// Starts it.
-    pub fn start(&mut self) -> io::Result<Running> {
-        Ok(Running { child: self.program.spawn()? })
+    fn execute(&mut self, keeper: &Keeper) -> io::Result<Result<Used, String>> {
+        let child = match self.program.spawn() {
+            Ok(child) => child.id() as libc::pid_t,
+            Err(error) => return Ok(Err(format!("cannot be started: {error}"))),
+        };
+        keeper.wait_until(|| ended(child))
     }
 
     /// The last line that it wrote with anything on it.
@@ -77,40 +107,28 @@ impl Command {
     }
 }
 
-/// A program under way.
-#[derive(Debug)]
-#[must_use = "a program that nobody waits for stays until this process ends"]
-pub struct Running {
-    child: Child,
-}
-
-impl Running {
-    /// Waits for its end: what it used, or how it ended when that was not with status 0.
-    pub fn wait(self) -> io::Result<Result<Used, String>> {
-        let child = self.child.id() as libc::pid_t;
-        let mut status: libc::c_int = 0;
-        // SAFETY: a structure of integers, for which zero is a value.
-        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-        loop {
-            // SAFETY: wait4 writes an int and a rusage through the pointers given.
-            let waited = unsafe { libc::wait4(child, &raw mut status, 0, &raw mut used) };
-            if waited == child {
-                break;
-            }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(named("wait4", error));
-            }
-        }
-        if libc::WIFSIGNALED(status) {
-            return Ok(Err(format!("was ended by signal {}", libc::WTERMSIG(status))));
-        }
-        let code = libc::WEXITSTATUS(status);
-        if code != 0 {
-            return Ok(Err(format!("ended with status {code}")));
-        }
-        Ok(Ok(Used { user_ns: ns(used.ru_utime), system_ns: ns(used.ru_stime), peak_bytes: bytes(used.ru_maxrss) }))
+/// What a child used that has ended, or how it ended when that was not with status 0; nothing while it goes on.
+fn ended(child: libc::pid_t) -> io::Result<Option<Result<Used, String>>> {
+    let mut status: libc::c_int = 0;
+    // SAFETY: a structure of integers, for which zero is a value.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: wait4 writes an int and a rusage through the pointers given.
+    let waited = unsafe { libc::wait4(child, &raw mut status, libc::WNOHANG, &raw mut used) };
+    if waited == 0 {
+        return Ok(None);
     }
+    if waited != child {
+        return Err(named("wait4", io::Error::last_os_error()));
+    }
+    if libc::WIFSIGNALED(status) {
+        return Ok(Some(Err(format!("was ended by signal {}", libc::WTERMSIG(status)))));
+    }
+    let code = libc::WEXITSTATUS(status);
+    if code != 0 {
+        return Ok(Some(Err(format!("ended with status {code}"))));
+    }
+    let (user_ns, system_ns) = (ns(used.ru_utime), ns(used.ru_stime));
+    Ok(Some(Ok(Used { user_ns, system_ns, peak_bytes: bytes(used.ru_maxrss) })))
 }
 
 /// The largest resident memory that this process had, bytes: the floor of what is told of a program it starts.
@@ -141,7 +159,7 @@ mod tests {
         let directory = tempfile::tempdir()?;
         let words = ["sh", "-c", script].map(str::to_owned);
         let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"), None)?;
-        let how = command.start()?.wait()?;
+        let how = command.run(|execute| execute())?;
         Ok((how, command.last_line()))
     }
 
@@ -165,7 +183,8 @@ mod tests {
             assert_eq!(shell("kill -9 $$")?.0.unwrap_err(), "was ended by signal 9");
             let mut none =
                 Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"), None)?;
-            assert_eq!(none.start().unwrap_err().kind(), io::ErrorKind::NotFound);
+            let refused = none.run(|execute| execute())?.unwrap_err();
+            assert!(refused.starts_with("cannot be started: No such file"), "{refused}");
             Ok(())
         });
     }
@@ -177,9 +196,46 @@ mod tests {
             let directory = tempfile::tempdir()?;
             let words = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"].map(str::to_owned);
             let mut command = Command::new(&words, &[last], &directory.path().join("output"), None)?;
-            command.start()?.wait()?.unwrap();
+            command.run(|execute| execute())?.unwrap();
             let line = command.last_line().unwrap();
             assert_eq!(line.split_whitespace().last(), Some(last.to_string().as_str()));
+            Ok(())
+        });
+    }
+    #[test]
+    fn what_it_leaves_running_is_ended_and_what_has_left_a_shells_wait_too() {
+        in_a_child(|| {
+            let directory = tempfile::tempdir()?;
+            let pids = directory.path().join("pids");
+            let told = format!(
+                "setsid sh -c 'echo $$ >> {0}; exec sleep 1000' & setsid setsid sh -c '(sh -c \"echo \\$\\$ >> {0}; \
+                                exec sleep 1000\" &)' & until [ \"$(wc -l < {0})\" = 2 ]; do sleep 0.01; done",
+                pids.display()
+            );
+            let (how, _) = shell(&format!(": > {}; {told}", pids.display()))?;
+            how.unwrap();
+            let text = std::fs::read_to_string(&pids)?;
+            for pid in text.lines() {
+                assert!(!Path::new("/proc").join(pid).exists(), "{pid} lives");
+            }
+            assert_eq!(text.lines().count(), 2);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn without_its_keeper_what_it_started_is_ended_all_the_same() {
+        in_a_child(|| {
+            let directory = tempfile::tempdir()?;
+            let pids = directory.path().join("pids");
+            let script = format!(
+                "setsid sh -c 'echo $$ > {0}; exec sleep 1000' & until [ -s {0} ]; do sleep 0.01; done; \
+                                  kill -9 $PPID; sleep 1000",
+                pids.display()
+            );
+            let error = shell(&script).unwrap_err();
+            assert!(error.to_string().contains("keeper was ended"), "{error}");
+            assert!(!Path::new("/proc").join(std::fs::read_to_string(&pids)?.trim()).exists());
             Ok(())
         });
     }

@@ -86,10 +86,15 @@ impl Guarded {
     }
 }
 
-/// Leaves the process group and the session, lets go of standard input and output, and blocks every signal that can be.
+/// Leaves the process group and the session, and minds nobody.
 fn stand_apart() {
     // A process that has just been forked leads no group, so that this cannot fail.
     let _ = rustix::process::setsid();
+    mind_nobody();
+}
+
+/// Lets go of standard input and output, and blocks every signal that can be. Returns those that were blocked before.
+pub(super) fn mind_nobody() -> libc::sigset_t {
     // Who kills the program by its name leaves who cleans up after it.
     let _ = rustix::thread::set_name(c"hm-guard");
     // Who started the run must not wait for this one's copies of the run's pipes.
@@ -99,11 +104,12 @@ fn stand_apart() {
             unsafe { libc::dup2(null.as_raw_fd(), standard) };
         }
     }
-    // SAFETY: a set is plain data that sigfillset fills; the null pointer asks for no old set.
+    // SAFETY: sets are plain data, which these calls fill.
     unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        let (mut all, mut before) = (std::mem::zeroed::<libc::sigset_t>(), std::mem::zeroed::<libc::sigset_t>());
         libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
+        before
     }
 }
 

@@ -33,12 +33,13 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "The command that --command names, split into words as a shell splits them, and no shell around it: for pipes and \
                  variables say sh -c '…' yourself. Each round executes it once, from its start until it was waited for; the first \
-                 counts like the others. It reads nothing; what it writes goes to a file in the scratch directory. user and system \
-                 are of it and of all descendants that were waited for; peak memory is of the largest single process. It may use \
-                 `cpus` CPUs. A status other than 0 fails the case with the last line that it wrote.",
+                 counts like the others. It reads nothing; what it writes goes to a file in the scratch directory. Whatever it \
+                 leaves running when it ends, daemons included, is killed. user and system are of it and of all descendants that were \
+                 waited for; peak memory is of the largest single process. It may use `cpus` CPUs. A status other than 0 fails the case \
+                 with the last line that it wrote.",
             zh: "--command 指定的命令，按 shell 的规则拆分为单词，但不经过 shell：需要管道或变量时请自行写 sh -c '…'。每轮执行一次，从启动到回收为止；\
-                 第一次与其他各次同样计入。标准输入为空；其输出写入临时目录中的文件。用户态与内核态时间包括它和全部已回收的后代进程；内存峰值取其中\
-                 最大的单个进程。可使用 `cpus` 个 CPU。退出状态非 0 则用例失败，并给出其最后一行输出。",
+                 第一次与其他各次同样计入。标准输入为空；其输出写入临时目录中的文件。命令结束后仍在运行的后代进程（包括守护进程）\
+                 一律终止。用户态与内核态时间包括它和全部已回收的后代进程；内存峰值取其中最大的单个进程。可使用 `cpus` 个 CPU。退出状态非 0 则用例失败，并给出其最后一行输出。",
         },
         why: Text {
             en: "The load that one really has (a kernel build, a data base's own benchmark, SPECjbb) decides; the other probes tell why \
@@ -86,15 +87,18 @@ fn measure(case: &mut Case) -> Result<()> {
     if sys::first_victim::be_as_the_user_wants().is_err() {
         case.note("oom_score_adj", "1000, as the kernel refuses to lower it: killed first when memory runs out");
     }
-    let (floor_bytes, mut how) = (own_peak_bytes(), None);
+    let mut how = None;
     case.once(|clock| {
-        let start = clock.start();
-        let running =
-            command.start().map_err(|error| Stop::failed(format!("{} cannot be started: {error}", words[0])))?;
-        how = Some(running.wait()?);
-        Ok(clock.end().since(start))
+        let (ticks, floor_bytes, ended) = command.run(|execute| {
+            let floor_bytes = own_peak_bytes();
+            let start = clock.start();
+            let ended = execute()?;
+            Ok((clock.end().since(start).0, floor_bytes, ended))
+        })?;
+        how = Some(ended.map(|used| (used, floor_bytes)));
+        Ok(Ticks(ticks))
     })?;
-    let used = match how {
+    let (used, floor_bytes) = match how {
         Some(Ok(used)) => used,
         Some(Err(how)) => {
             let line = command.last_line().map(|line| format!(": {line}")).unwrap_or_default();
