@@ -68,6 +68,5 @@ fn main() -> ExitCode {
         output::complain(&command::sentence(&error));
         command::exit_of(&error)
     });
-    let exit = if exit == Exit::Fine && output::is_lost() { Exit::ResourceLost } else { exit };
-    ExitCode::from(exit.code())
+    ExitCode::from(exit.or(output::exit()).code())
 }

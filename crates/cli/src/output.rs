@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hostmark_model::Lang;
+use hostmark_model::{Exit, Lang};
 use hostmark_report::RenderOptions;
 use hostmark_report::escape::{self, visible};
 
@@ -13,9 +13,9 @@ const WIDTHS: (usize, usize) = (100, 80);
 /// Whether something could not be printed that somebody wanted to have.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether output was lost to anything but a reader that left.
-pub fn is_lost() -> bool {
-    LOST.load(Ordering::Relaxed)
+/// What the process ends with as far as its output goes: that is lost to anything but a reader that left.
+pub fn exit() -> Exit {
+    if LOST.load(Ordering::Relaxed) { Exit::ResourceLost } else { Exit::Fine }
 }
 
 /// Prints `text`; a closed output is ignored.
@@ -26,9 +26,15 @@ pub fn print(text: &str) {
     {
         // Once is enough, however much more there was to print.
         if !LOST.swap(true, Ordering::Relaxed) {
-            complain(&format!("standard output cannot be written ({error}); redirect it elsewhere"));
+            let remedy = remedy_of_size(&error).unwrap_or("redirect it elsewhere");
+            complain(&format!("standard output cannot be written ({error}); {remedy}"));
         }
     }
+}
+
+/// What to do where a file may not be as large as it would have to be.
+pub fn remedy_of_size(error: &io::Error) -> Option<&'static str> {
+    (error.kind() == io::ErrorKind::FileTooLarge).then_some("raise the limit of file sizes (ulimit -f)")
 }
 
 /// JSON as it is printed: with nothing in it that would steer a terminal.

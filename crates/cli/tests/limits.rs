@@ -255,15 +255,43 @@ fn a_limit_of_file_sizes_is_told_in_a_sentence_and_the_name_is_free_again() {
 }
 
 #[test]
+fn output_that_is_lost_is_told_also_where_a_case_failed() {
+    let _alone = alone();
+    let home = Home::new();
+    let measured = |redirection: &str, command: &str| {
+        let mut shell = home.start("sh");
+        shell.args(["-c", &format!("ulimit -c 0; exec \"$0\" \"$@\" {redirection}"), PROGRAM]);
+        ended(shell.args(["run", "external", "--command", command]))
+    };
+    let (failing, fine) = ("false", "true");
+    let lost =
+        "hostmark: standard output cannot be written (No space left on device (os error 28)); redirect it elsewhere\n";
+    assert_eq!(measured("", fine).0, 0);
+    assert_eq!(measured("", failing).0, 3);
+    for command in [fine, failing] {
+        let (code, _, errors) = measured("> /dev/full", command);
+        assert_eq!((code, errors.as_str()), (5, lost), "{command}");
+    }
+    let file = home.data.path().join("table").display().to_string();
+    let (code, _, errors) = limited(&home, &format!("-f 0; exec > {file}"), &["run", "external", "--command", failing]);
+    assert_eq!(code, 5, "{errors}");
+    assert!(
+        errors.contains("standard output cannot be written (File too large (os error 27)); raise the limit"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn a_probe_whose_files_are_limited_is_skipped_with_that_reason() {
     let _alone = alone();
     let home = Home::new();
     // The run is printed, and not kept in a file: that would be limited too.
-    let (_, json, _) = limited(&home, "-f 100", &["run", "file.write", "--format", "json"]);
+    let filters = ["run", "file.write", "disk.fsync", "--format", "json"];
+    let (_, json, _) = limited(&home, "-f 100", &filters);
     let run = load_run(&json).unwrap();
     for case in &run.cases {
         let Outcome::Skipped { reason } = &case.outcome else { panic!("{case:?}") };
-        assert!(reason.contains("ulimit -f") || reason.contains("bytes"), "{reason}");
+        assert!(reason.contains("raise ulimit -f") && !reason.contains("filesystem"), "{} {reason}", case.id);
     }
 }
 

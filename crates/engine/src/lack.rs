@@ -141,4 +141,22 @@ mod tests {
             Stop::skipped(format!("no ring: {}", of(None, Errno::PERM)))
         );
     }
+
+    #[test]
+    fn nobody_is_blamed_for_what_the_host_lacks() {
+        let reason = |errno| Stop::unable("this filesystem cannot", of(Some("fallocate"), errno)).to_string();
+        assert_eq!(
+            reason(Errno::OPNOTSUPP),
+            format!("this filesystem cannot: {}", of(Some("fallocate"), Errno::OPNOTSUPP))
+        );
+        assert!(reason(Errno::NOSPC).starts_with("fallocate: ") && reason(Errno::NOSPC).contains("make room"));
+        in_a_child(|| {
+            setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: getrlimit(Resource::Fsize).maximum })?;
+            let told = reason(Errno::FBIG);
+            match told.starts_with("fallocate: ") && told.ends_with("4096 bytes here; raise ulimit -f") {
+                true => Ok(()),
+                false => Err(io::Error::other(told)),
+            }
+        });
+    }
 }

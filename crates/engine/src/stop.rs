@@ -29,6 +29,15 @@ impl Stop {
         }
     }
 
+    /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
+    /// is the reason, with what helps.
+    pub fn unable(what: impl Display, error: io::Error) -> Stop {
+        match lack::cure(&error) {
+            Some(_) => Stop::from(error),
+            None => Stop::lacking(what, &error),
+        }
+    }
+
     /// Failed, with what went wrong.
     pub fn failed(error: impl Display) -> Stop {
         Stop::Failed(error.to_string())

@@ -32,4 +32,47 @@ impl Exit {
             Exit::Signal(number) => 128 + number,
         }
     }
+    /// Which of two things that both happened is told: the one by which the caller has less than was asked for. Lost output
+    /// comes first, since a caller that looks no further than the code must not take a cut-off file for a whole one; then a
+    /// signal, what could not even begin, a case without a value, and last what was found in whole results.
+    #[must_use]
+    pub fn or(self, other: Exit) -> Exit {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    const fn rank(self) -> u8 {
+        match self {
+            Exit::Fine => 0,
+            Exit::Found => 1,
+            Exit::CaseFailed => 2,
+            Exit::NothingSelected => 3,
+            Exit::BadInput => 4,
+            Exit::Signal(_) => 5,
+            Exit::ResourceLost => 6,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_output_is_told_before_anything_else_and_fine_only_alone() {
+        let all = [
+            Exit::Fine,
+            Exit::Found,
+            Exit::CaseFailed,
+            Exit::NothingSelected,
+            Exit::BadInput,
+            Exit::Signal(2),
+            Exit::ResourceLost,
+        ];
+        for (less, one) in all.into_iter().enumerate() {
+            for (more, other) in all.into_iter().enumerate() {
+                let told = if less >= more { one } else { other };
+                assert_eq!((one.or(other), other.or(one)), (told, told), "{one:?} {other:?}");
+            }
+        }
+    }
 }

@@ -22,6 +22,7 @@ use hostmark_model::Exit;
 use hostmark_report::lmbench::PROGRAMS;
 
 use crate::language::Language;
+use crate::output;
 
 /// Tells what a Linux server really delivers: bandwidth and latency, with an error bar on every number.
 #[derive(Debug, Parser)]
@@ -97,8 +98,7 @@ pub fn unsaved(file: &str, error: &io::Error) -> anyhow::Error {
 pub fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some("make room, or name another file by --out"),
-        io::ErrorKind::FileTooLarge => Some("raise the limit of file sizes (ulimit -f)"),
-        _ => None,
+        _ => output::remedy_of_size(error),
     }
 }
 

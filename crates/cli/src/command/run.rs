@@ -476,9 +476,7 @@ fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
 }
 
 fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
-    match signal {
-        Some(signal) => Exit::Signal(signal),
-        None if run.cases.iter().any(|case| matches!(case.outcome, Outcome::Failed { .. })) => Exit::CaseFailed,
-        None => Exit::Fine,
-    }
+    let has_failed = run.cases.iter().any(|case| matches!(case.outcome, Outcome::Failed { .. }));
+    let measured = if has_failed { Exit::CaseFailed } else { Exit::Fine };
+    measured.or(signal.map_or(Exit::Fine, Exit::Signal))
 }

@@ -26,7 +26,7 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
     let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
     files::drop_cache(&file)?;
     files::bypass_cache(&file)
-        .map_err(|error| Stop::skipped(format!("this filesystem has no direct input and output: {error}")))?;
+        .map_err(|error| Stop::unable("this filesystem has no direct input and output", error))?;
     case.may_fill(u64::from(depth) * block)?;
     let mut door = Door::open(case, file, direction, depth, usize::try_from(block).map_err(Stop::skipped)?)?;
     let places = FILE_BYTES.max(block) / block;
