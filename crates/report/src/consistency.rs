@@ -53,6 +53,15 @@ pub fn sentence(run: &Run) -> Option<Text<String>> {
     Some(Text { en: say(Lang::En), zh: say(Lang::Zh) })
 }
 
+/// What whoever is handed a report of the run must know of its file; none when everything fits.
+pub fn warning(run: &Run) -> Option<Text<String>> {
+    let Text { en, zh } = sentence(run)?;
+    Some(Text {
+        en: format!("the file of this run contradicts itself: {en}; measure again, or restore the file"),
+        zh: format!("本次运行的文件自相矛盾：{zh}；请重新测量，或恢复该文件"),
+    })
+}
+
 /// The first thing of a case that does not fit; none when all does, and of cases without a value.
 pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
     let measured = case.measured()?;

@@ -2,12 +2,13 @@
 
 #[path = "compare/made.rs"]
 mod made;
-#[expect(dead_code, reason = "its plausible run is for other tests")]
 mod synthetic;
 
 use hostmark_model::*;
+use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, History, Pool, ReasonKind, Verdict};
 use hostmark_report::consistency::{contradictions, sentence};
+use hostmark_report::export::format_named;
 use made::{Random, SAMPLES, Scatter, rounds, scattered};
 
 const TIME: &str = "time.x@n=0";
@@ -183,4 +184,36 @@ fn a_case_that_contradicts_itself_is_not_comparable_and_others_are() {
         );
     }
     assert!(judged(&base, &a_run())[0].reason.is_none());
+}
+
+/// What a reader is told whom somebody hands a report in this format, with nothing but words in it.
+fn handed(run: &Run, format: &str, lang: Lang) -> String {
+    let options = RenderOptions { width: 100, lang, ..RenderOptions::default() };
+    let text = format_named(format).unwrap().render(std::slice::from_ref(run), &options).unwrap();
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    words.retain(|word| !word.starts_with(['#', '>']));
+    words.concat().replace('\\', "")
+}
+
+#[test]
+fn whoever_is_handed_a_report_is_told_in_it() {
+    let mut forged = a_run();
+    measured(&mut forged.cases[0]).estimate.median = 350.0;
+    for format in ["table", "markdown", "html"] {
+        for (lang, said, cure) in [
+            (Lang::En, "thefileofthisruncontradictsitself", "measureagain,orrestorethefile"),
+            (Lang::Zh, "本次运行的文件自相矛盾", "请重新测量，或恢复该文件"),
+        ] {
+            let text = handed(&forged, format, lang);
+            let at = text.find(said).unwrap_or_else(|| panic!("{format} {said}: {text}"));
+            assert!(text[at..].contains(TIME) && text[at..].contains(cure), "{format} {said}");
+            let whole = handed(&a_run(), format, lang);
+            assert!(!whole.contains(said), "{format} {said}");
+        }
+    }
+}
+
+#[test]
+fn the_run_of_the_golden_tables_is_true() {
+    assert_eq!(contradictions(&synthetic::plausible()), Vec::new());
 }

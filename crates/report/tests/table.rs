@@ -136,6 +136,8 @@ fn disturbed() -> Run {
     run.cases.retain(|case| !case.id.starts_with("memory.") && !case.id.starts_with("cpu."));
     for (index, case) in run.cases.iter_mut().enumerate() {
         let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        // What is made up here is what the table shows: the rounds that would have to give it are not kept.
+        measured.rounds.clear();
         measured.noise.tainted = 3;
         measured.noise.left_out = 2;
         measured.noise.steal_ns = Some(7e7);

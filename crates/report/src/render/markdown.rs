@@ -6,6 +6,7 @@ use std::fmt::Write;
 use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
 
 use super::RenderOptions;
+use crate::consistency;
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
 use crate::format::{agreement, low_high, rounds_and_samples, value};
@@ -27,7 +28,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut out = format!("# {}\n\n", safe(&run.name));
     head(run, lang, &mut out);
-    for text in &run.disturbances {
+    for text in consistency::warning(run).iter().chain(&run.disturbances) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
     }

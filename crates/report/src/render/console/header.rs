@@ -5,6 +5,7 @@ use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Text, U
 use super::page::{Page, Piece, Style};
 use super::view::View;
 use super::words;
+use crate::consistency;
 use crate::duration::duration_s;
 use crate::escape::visible;
 use crate::findings::steal::stolen_ns;
@@ -24,6 +25,9 @@ pub(super) fn write(view: &View, page: &mut Page) {
     for line in brought_along(view) {
         page.paragraph("  ", &line, Style::Dim);
     }
+    if let Some(warning) = contradiction(view) {
+        page.paragraph("! ", warning.get(view.lang), Style::Bad);
+    }
     let mut ends = Vec::new();
     let mut disturbances = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
@@ -37,12 +41,19 @@ pub(super) fn write(view: &View, page: &mut Page) {
     }
 }
 
-/// What a reader must know of the run before its values: how it ended, and what disturbed it; a sentence each.
+/// What a reader must know of the run before its values: that its file cannot be true, how it ended, and what disturbed it;
+/// a sentence each.
 pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
-    let mut all = Vec::new();
+    let mut all: Vec<Text<String>> = contradiction(view).into_iter().collect();
     how_it_ended(view, &mut |en, zh| all.push(Text { en, zh }));
     disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
     all
+}
+
+/// What in the run's file cannot be true together.
+fn contradiction(view: &View) -> Option<Text<String>> {
+    let Text { en, zh } = consistency::warning(view.run)?;
+    Some(Text { en: visible(&en), zh: visible(&zh) })
 }
 
 /// What was measured.
