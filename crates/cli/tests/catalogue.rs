@@ -267,6 +267,15 @@ fn no_host_measures_more_cases_than_the_profile_allows() {
     }
 }
 
+/// The points of an axis that are the same on every host.
+fn listed(axis: &Axis) -> impl Iterator<Item = &'static str> {
+    let parts = match axis.points {
+        Points::Listed { quick, standard, thorough } => [quick, standard, thorough],
+        _ => [&[][..]; 3],
+    };
+    parts.into_iter().flatten().copied()
+}
+
 #[test]
 fn whatever_a_probe_names_exists() {
     for entry in entries(CATALOGUE) {
@@ -278,6 +287,14 @@ fn whatever_a_probe_names_exists() {
                 matches!(kind, Some(AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)),
                 "{id}: {name}"
             );
+        }
+        if let Limit::OperationsPerCycle(most) = probe.limit {
+            let mut told = most.iter().filter(|(word, _)| !word.is_empty());
+            let is_point = |word: &str| probe.axes.iter().any(|axis| listed(axis).any(|point| point == word));
+            assert!(told.all(|(word, _)| is_point(word)), "{id}: {most:?}");
+        }
+        if probe.limit == Limit::Switch {
+            assert!(probe.axes.iter().any(|axis| axis.kind == AxisKind::Placement), "{id}");
         }
         for name in probe.cross.iter().flat_map(|cross| cross.axes) {
             assert!(axis(name).is_some(), "{id}: {name}");

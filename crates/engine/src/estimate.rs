@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{
-    Also, Better, CaseId, Estimate, Event, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome,
-    RoundNoise, RoundRecord, Taint, Unit,
+    Also, Better, Estimate, Event, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundNoise,
+    RoundRecord, Taint, Unit,
 };
 use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval::{self, Method};
 use hostmark_stats::order as stats;
 
-use crate::gate;
 use crate::probe::{Entry, Limit, Quantity};
 use crate::vote;
 
@@ -90,7 +89,7 @@ fn round_values(round: &RoundResult) -> Option<RoundValues<'_>> {
 }
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
-pub fn outcome(entry: &Entry, id: &CaseId, rounds: &[RoundResult], planned: u32, seed: u64) -> Outcome {
+pub fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32, seed: u64) -> Outcome {
     let events = || rounds.iter().flat_map(|round| &round.events);
     let failed = events().find_map(|event| match event {
         Event::Failed { reason } => Some(Outcome::Failed { reason: reason.clone() }),
@@ -101,7 +100,7 @@ pub fn outcome(entry: &Entry, id: &CaseId, rounds: &[RoundResult], planned: u32,
         _ => None,
     });
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
-    let is_voted = entry.probe.limit == Limit::Voted;
+    let is_voted = matches!(entry.probe.limit, Limit::Voted | Limit::PowerOfTwo);
     // A round that found no step abstains, as long as others have votes.
     let skipped = skipped.filter(|_| !is_voted || measured.is_empty());
     // What went wrong is not hidden behind what could not be had, nor behind a value.
@@ -111,7 +110,7 @@ pub fn outcome(entry: &Entry, id: &CaseId, rounds: &[RoundResult], planned: u32,
     if measured.is_empty() {
         return Outcome::Failed { reason: "no round gave a finite value".into() };
     }
-    let mut result = combine(entry, id, &measured, seed);
+    let mut result = combine(entry, &measured, seed);
     if is_voted && let Err(reason) = vote::elect(&mut result, rounds.len()) {
         return Outcome::Skipped { reason };
     }
@@ -137,14 +136,12 @@ pub(crate) fn is_finite(measured: &Measured) -> bool {
     numbers.chain(medians).chain(measured.samples.iter().flatten().copied()).all(f64::is_finite)
 }
 
-fn combine(entry: &Entry, id: &CaseId, rounds: &[RoundValues], seed: u64) -> Measured {
+fn combine(entry: &Entry, rounds: &[RoundValues], seed: u64) -> Measured {
     let leave_out = HARDWARE_GROUPS.contains(&entry.group);
     let counting: Vec<Vec<f64>> = rounds.iter().map(|round| round.counting(&round.values, leave_out)).collect();
     let relative_resolution = rounds.iter().map(|round| round.relative_resolution).fold(0.0, f64::max);
     let estimate = estimate(&counting, relative_resolution, entry.probe.better, seed);
-    let mut flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
-    let core_hz = stats::median(&rounds.iter().filter_map(|round| round.noise.core_hz).collect::<Vec<_>>());
-    flags.extend(gate::check(entry.probe, &id.params, &estimate, core_hz));
+    let flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
     Measured {
         also: also(entry, rounds, leave_out, relative_resolution, seed),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),

@@ -46,8 +46,7 @@ fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
 
 fn outcome_of(probe: &str, rounds: &[RoundResult]) -> Outcome {
     let entry = entry(probe);
-    let id = CaseId { probe: entry.id(), params: entry.default_params() };
-    outcome(&entry, &id, rounds, 3, 1)
+    outcome(&entry, rounds, 3, 1)
 }
 
 fn measured_as(probe: &str, given: Vec<Given>) -> Measured {
@@ -154,12 +153,11 @@ fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
         ..PLAIN
     };
     let entry = Entry { group: "cpu", name: "add", probe: &CYCLES };
-    let id = CaseId { probe: "cpu.add".into(), params: entry.default_params() };
     let at = |ghz: Option<f64>, taints: [u8; 3], values: [f64; 3]| Given {
         noise: RoundNoise { core_hz: ghz.map(|ghz| ghz * 1e9), ..quiet() },
         ..tainted(&values, &taints)
     };
-    let cycles = |given: Vec<Given>| match outcome(&entry, &id, &rounds(given), 3, 1) {
+    let cycles = |given: Vec<Given>| match outcome(&entry, &rounds(given), 3, 1) {
         Outcome::Measured(measured) => measured.also.get("cycles").map(|also| also.estimate.clone()),
         other => panic!("{other:?}"),
     };
@@ -325,7 +323,6 @@ static LOSSY: Probe = Probe { also: &[LOSS], ..PLAIN };
 /// A case of a probe with the quantity `loss`, of which each round gave these values.
 fn lossy(given_values: &[&[f64]]) -> Measured {
     let entry = Entry { group: "net", name: "lossy", probe: &LOSSY };
-    let id = CaseId { probe: entry.id(), params: entry.default_params() };
     let with_loss = |(number, values): (usize, &&[f64])| {
         let mut round = round(number as u32, given(&[4.0, 5.0]));
         let end = round.events.len() - 1;
@@ -335,7 +332,7 @@ fn lossy(given_values: &[&[f64]]) -> Measured {
         round
     };
     let rounds: Vec<RoundResult> = given_values.iter().enumerate().map(with_loss).collect();
-    match outcome(&entry, &id, &rounds, 3, 1) {
+    match outcome(&entry, &rounds, 3, 1) {
         Outcome::Measured(measured) => *measured,
         other => panic!("{other:?}"),
     }
@@ -364,7 +361,6 @@ static STALLING: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], .
 #[test]
 fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall() {
     let entry = Entry { group: "disk", name: "stalling", probe: &STALLING };
-    let id = CaseId { probe: entry.id(), params: entry.default_params() };
     // Four rounds lived on what a limit had saved up, 1000 operations a second; one met the limit, 10.
     let rounds: Vec<RoundResult> = [1000.0, 1000.0, 10.0, 1000.0, 1000.0]
         .into_iter()
@@ -377,7 +373,7 @@ fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall()
             round
         })
         .collect();
-    let Outcome::Measured(measured) = outcome(&entry, &id, &rounds, 5, 1) else { panic!("not measured") };
+    let Outcome::Measured(measured) = outcome(&entry, &rounds, 5, 1) else { panic!("not measured") };
     let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also[name].estimate.clone());
     assert!((sustained.median - 802.0).abs() < 1e-6, "{sustained:?}");
     // 4010 operations in five seconds.
@@ -393,7 +389,6 @@ static TAILED: Probe = Probe { also: &[Quantity::P50, Quantity::P90, Quantity::P
 /// A case whose rounds have these operations, (ns, how many) each; its samples are disturbed.
 fn tailed(group: &'static str, rounds: &[&[(u64, u64)]]) -> Measured {
     let entry = Entry { group, name: "tailed", probe: &TAILED };
-    let id = CaseId { probe: entry.id(), params: entry.default_params() };
     let with_operations = |(number, operations): (usize, &&[(u64, u64)])| {
         let mut round = round(number as u32, tainted(&[4.0, 5.0, 6.0], &[MOVED, 0, 0]));
         let (values, counts) = operations.iter().copied().unzip();
@@ -401,7 +396,7 @@ fn tailed(group: &'static str, rounds: &[&[(u64, u64)]]) -> Measured {
         round
     };
     let rounds: Vec<RoundResult> = rounds.iter().enumerate().map(with_operations).collect();
-    match outcome(&entry, &id, &rounds, 3, 1) {
+    match outcome(&entry, &rounds, 3, 1) {
         Outcome::Measured(measured) => *measured,
         other => panic!("{other:?}"),
     }
@@ -448,11 +443,10 @@ static VOTED: Probe = Probe { unit: Unit::Bytes, limit: Limit::Voted, ..PLAIN };
 #[test]
 fn a_round_that_found_nothing_abstains_from_a_vote() {
     let entry = Entry { group: "memory", name: "line", probe: &VOTED };
-    let id = CaseId { probe: entry.id(), params: entry.default_params() };
     let mut all = rounds(vec![given(&[64.0, 64.0]), given(&[64.0, 128.0, 64.0]), given(&[512.0])]);
     let skipped = || vec![Event::Skipped { reason: "no step".into() }];
     all[2].events = skipped();
-    let Outcome::Measured(measured) = outcome(&entry, &id, &all, 3, 1) else { panic!("two of three agree") };
+    let Outcome::Measured(measured) = outcome(&entry, &all, 3, 1) else { panic!("two of three agree") };
     assert_eq!((measured.estimate.median, measured.estimate.agreement), (64.0, Some(2.0 / 3.0)));
     // Alone it is no majority of three, and without any vote the reason is that of the rounds.
     all[1].events = skipped();
@@ -460,9 +454,9 @@ fn a_round_that_found_nothing_abstains_from_a_vote() {
         Outcome::Skipped { reason } => reason,
         other => panic!("{other:?}"),
     };
-    assert!(reason(outcome(&entry, &id, &all, 3, 1)).starts_with("no value was found by most of 3 rounds"));
+    assert!(reason(outcome(&entry, &all, 3, 1)).starts_with("no value was found by most of 3 rounds"));
     all[0].events = skipped();
-    assert_eq!(reason(outcome(&entry, &id, &all, 3, 1)), "no step");
+    assert_eq!(reason(outcome(&entry, &all, 3, 1)), "no step");
 }
 
 #[test]

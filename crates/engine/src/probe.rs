@@ -249,13 +249,28 @@ pub enum Limit {
     None,
     /// A dependent operation takes at least one core cycle.
     CyclesPerOp,
-    /// No more bytes a core cycle than the load and store ports move.
-    BytesPerCycle,
-    /// A latency does not fall as this axis grows.
+    /// A dependent load takes some cycles, and its latency does not fall as this axis, the memory's size, grows.
     Rising(&'static str),
+    /// A dependent load of what no cache holds: no less than one of the last cache.
+    DramLatency,
+    /// A system call, a fault or more: the way into the kernel and back is in it.
+    KernelEntry,
+    /// A switch from one party to another, with which hand-overs on the same CPU are compared.
+    Switch,
+    /// So many hand-overs between two parties that wait for each other in the kernel: 2 are a round trip.
+    HandOvers(u32),
+    /// No more bytes a core cycle and thread than the load and store ports move.
+    BytesPerCycle,
+    /// The same, and no more than the sockets' memory gives.
+    DramBandwidth,
+    /// Most operations a core cycle and thread: of the first entry whose word is a value of the case's axes; an empty word
+    /// is that of every case.
+    OperationsPerCycle(&'static [(&'static str, u32)]),
     /// A discrete quantity: rounds vote on it, and without a majority there is no value. The probe yields only numbers that
     /// hardware has.
     Voted,
+    /// The same of a size that is a power of two.
+    PowerOfTwo,
 }
 
 /// What a probe needs of its host; an unmet need is Skipped with the reason.

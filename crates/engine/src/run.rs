@@ -17,7 +17,7 @@ use crate::estimate::{self, RoundResult};
 use crate::gate;
 use crate::journal::{Journal, PastRound, Took};
 use crate::plan::{Plan, PlannedCase, nearest_other};
-use crate::probe::{Limit, Measure};
+use crate::probe::Measure;
 
 /// A way to one worker.
 pub trait WorkerLink {
@@ -428,7 +428,7 @@ impl Runner<'_> {
             return Outcome::Skipped { reason: if stopped { "interrupted" } else { "time budget" }.into() };
         }
         let seed = round_seed(plan.request.seed, &case.id.to_string(), u32::MAX);
-        estimate::outcome(&case.entry, &case.id, &state.rounds, Budget::rounds(plan), seed)
+        estimate::outcome(&case.entry, &state.rounds, Budget::rounds(plan), seed)
     }
 
     fn finish(mut self) -> Results {
@@ -444,12 +444,7 @@ impl Runner<'_> {
                 outcome: self.outcome(index),
             })
             .collect();
-        for records in measured.chunk_by_mut(|one, other| one.probe == other.probe) {
-            let probe = plan.cases.iter().find(|case| case.id.probe == records[0].probe).map(|case| case.entry.probe);
-            if let Some(Limit::Rising(axis)) = probe.map(|probe| probe.limit) {
-                gate::mark_falling(records, axis);
-            }
-        }
+        gate::mark(&plan.cases, &mut measured, self.setting.host);
         for entry in &plan.selected {
             let id = entry.id();
             match entry.probe.measure {

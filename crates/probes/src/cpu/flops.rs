@@ -65,13 +65,17 @@ pub static PROBE: Probe = Probe {
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
-    limit: Limit::None,
+    limit: Limit::OperationsPerCycle(&[("f32", 2 * MOST_F64_A_CYCLE), ("", MOST_F64_A_CYCLE)]),
     blocking: false,
     needs: &[],
     replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
 };
+
+/// A fused multiply-add counts as two; two pipes of 512 bits are the most that a core has (Intel's server cores, AMD Zen 5,
+/// A64FX; four of 128 bits of Neoverse V2 are half of it).
+const MOST_F64_A_CYCLE: u32 = 2 * 2 * 8;
 
 fn measure(case: &mut Case) -> Result<()> {
     let isa: String = case.param("isa")?;

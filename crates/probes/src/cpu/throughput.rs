@@ -57,13 +57,16 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::TYPE, super::OP],
     cross: &[Cross { from: Profile::Standard, axes: &["type", "op"] }],
-    limit: Limit::None,
+    limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
     blocking: false,
     needs: &[],
     replaces: &["par_ops"],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
 };
+
+/// More than the widest cores can start: those sold have up to 8 adders, and rename up to 10 instructions a cycle.
+const MOST_A_CYCLE: u32 = 12;
 
 fn measure(case: &mut Case) -> Result<()> {
     let operation = super::operation(case)?;

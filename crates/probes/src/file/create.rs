@@ -51,7 +51,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::SMALL, crate::place::PLACE],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_fs"],

@@ -41,7 +41,7 @@ pub static PROBE: Probe = Probe {
     differs: None,
     axes: &[super::PLACEMENT],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &[],

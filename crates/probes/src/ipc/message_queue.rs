@@ -51,7 +51,7 @@ pub static PROBE: Probe = Probe {
         super::PLACEMENT,
     ],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &[],

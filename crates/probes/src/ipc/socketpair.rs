@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
         super::PLACEMENT,
     ],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &["lat_unix"],

@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::PLACEMENT],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(1),
     blocking: true,
     needs: &[],
     replaces: &["lat_sem"],

@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::PLACEMENT],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
     replaces: &["lat_unix_connect"],

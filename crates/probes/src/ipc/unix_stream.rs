@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::PLACEMENT],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &["lat_unix"],

@@ -78,7 +78,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[Axis::threads("sharers", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] })],
     cross: &[],
-    limit: Limit::Voted,
+    limit: Limit::PowerOfTwo,
     blocking: false,
     needs: &[],
     replaces: &["line"],

@@ -88,7 +88,7 @@ pub static PROBE: Probe = Probe {
         Axis::settled_size("traffic", traffic),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["delay", "mix"] }],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::DramLatency,
     blocking: false,
     needs: &[Need::Cpus(2)],
     replaces: &[],

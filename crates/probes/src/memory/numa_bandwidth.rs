@@ -51,7 +51,7 @@ pub static PROBE: Probe = Probe {
     differs: None,
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size)],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::DramBandwidth,
     blocking: false,
     needs: &[],
     replaces: &[],

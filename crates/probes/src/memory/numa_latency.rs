@@ -56,7 +56,7 @@ pub static PROBE: Probe = Probe {
     differs: None,
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size)],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::DramLatency,
     blocking: false,
     needs: &[],
     replaces: &[],

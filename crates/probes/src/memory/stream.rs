@@ -88,7 +88,7 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Standard, axes: &["kernel", "store"] },
         Cross { from: Profile::Standard, axes: &["kernel", "threads"] },
     ],
-    limit: Limit::None,
+    limit: Limit::DramBandwidth,
     blocking: false,
     needs: &[],
     replaces: &["stream"],

@@ -74,7 +74,7 @@ pub static PROBE: Probe = Probe {
         super::ENDS,
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["connection", "size"] }],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &["lat_http", "lmhttp"],

@@ -48,7 +48,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::ENDS],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &["lat_rpc"],

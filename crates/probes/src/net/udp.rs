@@ -51,7 +51,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &["lat_udp"],

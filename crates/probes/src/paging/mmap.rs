@@ -65,7 +65,7 @@ pub static PROBE: Probe = Probe {
         crate::place::PLACE,
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "touch", "backing"] }],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_mmap"],

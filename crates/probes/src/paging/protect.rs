@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
     differs: None,
     axes: &[Axis::threads("threads", Points::OfHost(threads))],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &[],

@@ -48,7 +48,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_sig"],

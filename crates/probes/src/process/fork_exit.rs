@@ -59,7 +59,7 @@ pub static PROBE: Probe = Probe {
         Axis::copies(Profile::Standard),
     ],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
     replaces: &["lat_proc"],

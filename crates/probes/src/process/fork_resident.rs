@@ -67,7 +67,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["resident", "page"] }],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
     replaces: &["lat_proc"],

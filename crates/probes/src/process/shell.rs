@@ -46,7 +46,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::CHILD],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
     replaces: &["lat_proc"],

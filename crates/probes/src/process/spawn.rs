@@ -57,7 +57,7 @@ pub static PROBE: Probe = Probe {
         Axis::size("resident", "0", Points::Listed { quick: &["0"], standard: &["268435456"], thorough: &[] }),
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["way", "resident"] }],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
     replaces: &[],

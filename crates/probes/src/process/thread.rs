@@ -40,7 +40,7 @@ pub static PROBE: Probe = Probe {
     differs: None,
     axes: &[],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
     replaces: &[],

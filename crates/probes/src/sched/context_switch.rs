@@ -83,7 +83,7 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     cross: &[Cross { from: Profile::Quick, axes: &["processes", "footprint"] }],
-    limit: Limit::None,
+    limit: Limit::Switch,
     blocking: true,
     needs: &[],
     replaces: &["lat_ctx"],

@@ -56,7 +56,7 @@ pub static PROBE: Probe = Probe {
         settled: None,
     }],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[Need::Cpus(2)],
     replaces: &[],

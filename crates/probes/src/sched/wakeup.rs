@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["by", "rate", "cpus"] }],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
     replaces: &[],

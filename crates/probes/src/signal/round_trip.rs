@@ -46,7 +46,7 @@ pub static PROBE: Probe = Probe {
     differs: None,
     axes: &[CPUS],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::HandOvers(2),
     blocking: true,
     needs: &[],
     replaces: &[],

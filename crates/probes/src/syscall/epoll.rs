@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::DESCRIPTORS, KIND],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_select"],

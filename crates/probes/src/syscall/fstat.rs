@@ -43,7 +43,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[crate::place::PLACE],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_syscall"],

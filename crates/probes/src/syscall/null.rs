@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[Axis::copies(Profile::Quick)],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_syscall"],

@@ -70,7 +70,7 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_syscall"],

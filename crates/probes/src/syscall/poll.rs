@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::DESCRIPTORS, super::KIND],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_select"],

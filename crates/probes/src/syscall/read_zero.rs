@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_syscall"],

@@ -53,7 +53,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[super::DEPTH, crate::place::PLACE],
     cross: &[],
-    limit: Limit::CyclesPerOp,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &["lat_syscall"],

@@ -1,0 +1,99 @@
+//! What one value may be at most or at least, whatever else a run measured.
+
+use hostmark_model::{AxisKind, HostFacts, Measured, Params};
+
+use crate::probe::{Limit, Probe};
+
+/// The core's frequency and the value are each known to about a percent.
+const TOLERANCE: f64 = 1.03;
+/// Peak rates of arithmetic come with a clock that wide vectors lower, and that is timed beside them and not with them.
+const PEAK_TOLERANCE: f64 = 1.25;
+
+/// The clock of a core whose frequency no case of the run knows, hertz: above the highest boost that is sold (6.2 GHz), so
+/// that neither a time nor a rate is blamed for it.
+const FASTEST_HZ: f64 = 7e9;
+
+/// From a load that hits the first cache to the next that needs its result, core cycles. No x86 core since Core 2 and K8 has
+/// less than 3, most have 4 or 5 (the makers' optimisation manuals); Cortex-A55 has 2 for chains of pointers.
+#[cfg(target_arch = "x86_64")]
+const LEAST_LOAD_CYCLES: f64 = 3.0;
+#[cfg(not(target_arch = "x86_64"))]
+const LEAST_LOAD_CYCLES: f64 = 2.0;
+
+/// Into the kernel and back, core cycles. Both ways change the privilege, and no core fetches ahead across that: each costs
+/// at least the refill of a pipeline as a mispredicted branch does, 10 cycles on the shortest server pipelines.
+const LEAST_ENTRY_CYCLES: f64 = 20.0;
+/// Calls that must follow one another in a hand-over: one party gives. That the other waited for it may be over before.
+const ENTRIES_A_HAND_OVER: f64 = 1.0;
+
+/// Most bytes a core cycle of one thread: the widest vectors times the load and store ports of the widest cores known
+/// (two 64-byte loads and one 64-byte store: Intel Skylake-SP and later, AMD Zen 5; three 16-byte loads: Neoverse V2).
+const MOST_BYTES_A_CYCLE: f64 = 192.0;
+
+/// Most bytes a second of one socket's memory: above HBM3 beside CPU cores (5.3 TB/s by data sheet, AMD MI300A), and over
+/// five times the widest DIMM platforms (16 channels of 12.8 GT/s, 1.6 TB/s).
+const MOST_DRAM_BYTES_A_SECOND: f64 = 8e12;
+
+/// What no value of this probe can be, as a sentence where this one is it. `core_hz`: the core's frequency beside it, or
+/// the highest of the run.
+pub(super) fn broken(
+    probe: &Probe,
+    measured: &Measured,
+    params: &Params,
+    core_hz: Option<f64>,
+    host: &HostFacts,
+) -> Option<String> {
+    let value = measured.estimate.median;
+    let hz = core_hz.unwrap_or(FASTEST_HZ);
+    let cycles = value * hz / 1e9;
+    let threads = threads(probe, params, measured);
+    let per_cycle = value / hz / threads;
+    let too_fast = |least: f64, what: &str| {
+        let is_broken = cycles * TOLERANCE < least;
+        is_broken.then(|| format!("{cycles:.2} core cycles for {what}, which takes at least {least:.0}"))
+    };
+    let ports = || {
+        let most = MOST_BYTES_A_CYCLE;
+        let is_broken = per_cycle > most * TOLERANCE;
+        is_broken.then(|| format!("{per_cycle:.0} bytes a core cycle, and no core's ports move more than {most:.0}"))
+    };
+    match probe.limit {
+        Limit::None | Limit::Voted | Limit::Switch => None,
+        Limit::CyclesPerOp => too_fast(1.0, "a dependent operation"),
+        Limit::Rising(_) | Limit::DramLatency => too_fast(LEAST_LOAD_CYCLES, "a load on which the next depends"),
+        Limit::KernelEntry => too_fast(LEAST_ENTRY_CYCLES, "a way into the kernel and back"),
+        Limit::HandOvers(count) => {
+            let least = LEAST_ENTRY_CYCLES * ENTRIES_A_HAND_OVER * f64::from(count);
+            too_fast(least, "the system calls of a hand-over between two parties")
+        }
+        Limit::BytesPerCycle => ports(),
+        Limit::DramBandwidth => ports().or_else(|| {
+            let sockets = host.cpu.packages.max(1) as f64;
+            let (each, most) = (value / sockets / 1e12, MOST_DRAM_BYTES_A_SECOND / 1e12);
+            (each > most).then(|| format!("{each:.1} TB/s a socket, and no memory gives more than {most:.0}"))
+        }),
+        Limit::OperationsPerCycle(most) => {
+            let of_case = |word: &str| word.is_empty() || params.0.iter().any(|(_, value)| value == word);
+            let most = f64::from(most.iter().find(|(word, _)| of_case(word))?.1);
+            let is_broken = per_cycle > most * PEAK_TOLERANCE;
+            is_broken
+                .then(|| format!("{per_cycle:.1} operations a core cycle, and the widest cores do at most {most:.0}"))
+        }
+        Limit::PowerOfTwo => {
+            let is_one = value >= 1.0 && value.fract() == 0.0 && (value as u64).is_power_of_two();
+            (!is_one).then(|| format!("{value} bytes, and the line of every cache is a power of two"))
+        }
+    }
+}
+
+/// On how many CPUs the work was done at once: as the case says, or as many as it had.
+fn threads(probe: &Probe, params: &Params, measured: &Measured) -> f64 {
+    let of_kind = |kind| probe.axes.iter().find(|axis| axis.kind == kind);
+    let told = of_kind(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
+    let all = measured.rounds.iter().map(|round| round.cpus.len()).max().filter(|_| of_kind(AxisKind::Nodes).is_some());
+    told.or(all.map(|cpus| cpus as f64)).unwrap_or(1.0).max(1.0)
+}
+
+#[cfg(test)]
+#[path = "bounds_tests.rs"]
+mod tests;

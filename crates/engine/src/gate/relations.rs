@@ -1,0 +1,131 @@
+//! What two values of one run cannot be to each other.
+
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Params};
+
+use super::flag;
+use crate::plan::PlannedCase;
+use crate::probe::{Limit, Probe};
+
+/// A latency that falls by more than this as its buffer grows is marked, and so is one of memory that is below one of the
+/// caches by more.
+const FALL: f64 = 1.10;
+/// The same between two probes, whose memory may be backed by other pages.
+const FALL_ELSEWHERE: f64 = 1.25;
+/// A hand-over takes a switch from one party to the other. Two probes do not switch alike, so only what takes less than this
+/// share of the cheapest switch of the run, that of its best round, is marked.
+const SHARE_OF_SWITCH: f64 = 0.7;
+/// A buffer of this share of a cache lies in it.
+const SHARE_OF_CACHE: f64 = 0.5;
+/// The placement of two parties that can only take turns.
+const SAME_CPU: &str = "same_cpu";
+
+/// Marks values that others of the run rule out.
+pub(super) fn mark(cases: &[PlannedCase], records: &mut [CaseRecord], host: &HostFacts) {
+    let mut start = 0;
+    for of_probe in cases.chunk_by(|one, other| one.id.probe == other.id.probe) {
+        let end = start + of_probe.len();
+        if let Limit::Rising(axis) = of_probe[0].entry.probe.limit {
+            mark_falling(&mut records[start..end], axis);
+        }
+        start = end;
+    }
+    mark_under_a_switch(cases, records);
+    mark_under_a_cache(cases, records, host);
+}
+
+/// Marks values that fall, beyond both intervals and 10 %, as `axis` grows while all other axes stay.
+/// `records`: the cases of one probe.
+fn mark_falling(records: &mut [CaseRecord], axis: &str) {
+    let mut order: Vec<(Params, u64, usize)> = records
+        .iter()
+        .enumerate()
+        .filter_map(|(index, record)| {
+            let point = record.params.get(axis)?.parse().ok()?;
+            record.measured()?;
+            Some((record.params.with(axis, ""), point, index))
+        })
+        .collect();
+    order.sort();
+    for series in order.chunk_by(|one, other| one.0 == other.0) {
+        let mut highest: Option<(f64, String)> = None;
+        for &(_, _, index) in series {
+            let id = records[index].id.clone();
+            let Some((low, high)) = ends(&records[index]) else { continue };
+            if let Some((before, of)) = &highest
+                && high * FALL < *before
+            {
+                let detail = format!("lower than {of}, though {axis} is larger: one of the two is wrong");
+                flag(&mut records[index], detail);
+            }
+            if highest.as_ref().is_none_or(|(before, _)| low > *before) {
+                highest = Some((low, id));
+            }
+        }
+    }
+}
+
+/// Marks hand-overs between two parties on one CPU that take far less than the cheapest switch between two. Most of their
+/// rounds do, where the median does: that others did not, as an interval may tell, is no excuse.
+fn mark_under_a_switch(cases: &[PlannedCase], records: &mut [CaseRecord]) {
+    let is_switch = |case: &PlannedCase| case.entry.probe.limit == Limit::Switch;
+    let switches = cases.iter().zip(&*records).filter(|(case, record)| is_switch(case) && is_good(record));
+    let lowest = switches
+        .filter(|(case, record)| shares_a_cpu(case.entry.probe, record))
+        .filter_map(|(_, record)| Some((record.measured()?.estimate.best_round, record.id.clone())))
+        .filter(|(best, _)| *best > 0.0)
+        .min_by(|one, other| one.0.total_cmp(&other.0));
+    let Some((switch, of)) = lowest else { return };
+    for (case, record) in cases.iter().zip(records) {
+        let Limit::HandOvers(count) = case.entry.probe.limit else { continue };
+        let Some(measured) = record.measured().filter(|_| shares_a_cpu(case.entry.probe, record)) else { continue };
+        if measured.estimate.median < switch * f64::from(count) * SHARE_OF_SWITCH {
+            let times = if count == 1 { "a switch".to_owned() } else { format!("{count} switches") };
+            flag(record, format!("takes {times}, and is far below what {of} says: one of the two is wrong"));
+        }
+    }
+}
+
+/// Marks latencies of memory that are below those of the last cache.
+fn mark_under_a_cache(cases: &[PlannedCase], records: &mut [CaseRecord], host: &HostFacts) {
+    let cached_bytes = host.largest_last_level_cache_bytes() as f64 * SHARE_OF_CACHE;
+    let is_cached = |(case, record): &(&PlannedCase, &CaseRecord)| {
+        let Limit::Rising(axis) = case.entry.probe.limit else { return false };
+        let size = record.params.get(axis).and_then(|size| size.parse::<f64>().ok());
+        let is_usual = record.params.with(axis, "") == case.entry.default_params().with(axis, "");
+        is_usual && is_good(record) && size.is_some_and(|size| size <= cached_bytes)
+    };
+    let of_cache = cases.iter().zip(&*records).filter(is_cached);
+    let highest = of_cache
+        .filter_map(|(_, record)| Some((ends(record)?.0, record.id.clone())))
+        .max_by(|one, other| one.0.total_cmp(&other.0));
+    let Some((cache, of)) = highest else { return };
+    for (case, record) in cases.iter().zip(records) {
+        if case.entry.probe.limit == Limit::DramLatency
+            && ends(record).is_some_and(|(_, high)| high * FALL_ELSEWHERE < cache)
+        {
+            flag(record, format!("lower than {of}, which a cache holds: one of the two is wrong"));
+        }
+    }
+}
+
+/// Whether both parties of a case run on one CPU, and so take turns.
+fn shares_a_cpu(probe: &Probe, record: &CaseRecord) -> bool {
+    let placement = probe.axes.iter().find(|axis| axis.kind == AxisKind::Placement);
+    placement.is_some_and(|axis| record.params.get(axis.name) == Some(SAME_CPU))
+}
+
+/// Whether a value is no doubtful one itself.
+fn is_good(record: &CaseRecord) -> bool {
+    let is_doubted = |kind| matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution);
+    record.measured().is_some_and(|measured| !measured.flags.iter().any(|flag| is_doubted(flag.kind)))
+}
+
+/// The ends of a value's interval; without one the value itself is both.
+fn ends(record: &CaseRecord) -> Option<(f64, f64)> {
+    let estimate = &record.measured()?.estimate;
+    Some((estimate.ci_low.unwrap_or(estimate.median), estimate.ci_high.unwrap_or(estimate.median)))
+}
+
+#[cfg(test)]
+#[path = "relations_tests.rs"]
+mod tests;

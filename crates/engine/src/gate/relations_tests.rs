@@ -1,0 +1,159 @@
+//! Each relation between values of one run, held and broken.
+
+use hostmark_model::Outcome;
+
+use super::*;
+use crate::fixture::{PLAIN, entry, host, record};
+use crate::probe::{Axis, Entry};
+
+/// The records that are marked, of (size, pattern, round medians).
+fn fallen(points: &[(u64, &str, &[f64])]) -> Vec<String> {
+    let id = |size: u64, pattern: &str| format!("memory.latency@size={size},pattern={pattern}");
+    let mut records: Vec<CaseRecord> =
+        points.iter().map(|&(size, pattern, medians)| record(&id(size, pattern), medians)).collect();
+    mark_falling(&mut records, "size");
+    let marked = records.iter().filter(|record| !record.measured().unwrap().flags.is_empty());
+    marked.map(|record| record.id.clone()).collect()
+}
+
+#[test]
+fn a_value_that_falls_beyond_a_tenth_is_marked() {
+    assert!(fallen(&[(1, "a", &[10.0; 3]), (2, "a", &[10.0; 3]), (3, "a", &[9.1; 3])]).is_empty());
+    assert_eq!(
+        fallen(&[(1, "a", &[10.0; 3]), (2, "a", &[9.0; 3]), (3, "a", &[11.0; 3])]),
+        ["memory.latency@size=2,pattern=a"]
+    );
+}
+
+#[test]
+fn sizes_are_ordered_as_numbers_whatever_the_order_of_the_records() {
+    let low_last: &[(u64, &str, &[f64])] = &[(65536, "a", &[20.0; 3]), (4096, "a", &[1.0; 3]), (16384, "a", &[5.0; 3])];
+    assert!(fallen(low_last).is_empty());
+    assert_eq!(fallen(&[(100_000, "a", &[5.0; 3]), (9, "a", &[8.0; 3])]), ["memory.latency@size=100000,pattern=a"]);
+}
+
+#[test]
+fn only_cases_that_differ_in_nothing_else_are_compared() {
+    assert!(fallen(&[(1, "a", &[50.0; 3]), (2, "b", &[5.0; 3])]).is_empty());
+    let mixed: &[(u64, &str, &[f64])] =
+        &[(1, "a", &[50.0; 3]), (1, "b", &[5.0; 3]), (2, "a", &[20.0; 3]), (2, "b", &[6.0; 3])];
+    assert_eq!(fallen(mixed), ["memory.latency@size=2,pattern=a"]);
+}
+
+#[test]
+fn intervals_that_could_touch_are_no_fall() {
+    // 10 ± 7 and 8 ± 0: the first may well be 7.
+    assert!(fallen(&[(1, "a", &[7.0, 10.0, 13.0]), (2, "a", &[8.0; 3])]).is_empty());
+    assert!(fallen(&[(1, "a", &[10.0; 3]), (2, "a", &[7.0, 8.0, 9.0])]).is_empty());
+    // Without an interval the value itself counts.
+    assert_eq!(fallen(&[(1, "a", &[10.0]), (2, "a", &[8.0])]), ["memory.latency@size=2,pattern=a"]);
+}
+
+#[test]
+fn each_is_compared_with_the_highest_before_it_and_both_are_named() {
+    let mut records = vec![
+        record("memory.latency@size=1,pattern=a", &[10.0; 3]),
+        record("memory.latency@size=2,pattern=a", &[4.0; 3]),
+        record("memory.latency@size=3,pattern=a", &[8.0; 3]),
+    ];
+    records[0].outcome = Outcome::Skipped { reason: "no memory".into() };
+    mark_falling(&mut records, "size");
+    assert!(records[1..].iter().all(|record| record.measured().unwrap().flags.is_empty()));
+    records[0] = record("memory.latency@size=1,pattern=a", &[10.0; 3]);
+    mark_falling(&mut records, "size");
+    for falling in &records[1..] {
+        let flags = &falling.measured().unwrap().flags;
+        let detail = "lower than memory.latency@size=1,pattern=a, though size is larger: one of the two is wrong";
+        assert_eq!((flags[0].kind, flags[0].detail.as_str()), (FlagKind::Implausible, detail));
+    }
+}
+
+#[test]
+fn records_without_the_axis_are_let_be() {
+    let mut records = vec![record("memory.latency@pattern=a", &[9.0]), record("memory.latency@size=big", &[1.0])];
+    let before = records.clone();
+    mark_falling(&mut records, "size");
+    assert_eq!(records, before);
+}
+
+const CPUS: &[Axis] = &[Axis::placement("cpus", "same_cpu")];
+static SWITCH: Probe = Probe { limit: Limit::Switch, axes: CPUS, ..PLAIN };
+static ROUND_TRIP: Probe = Probe { limit: Limit::HandOvers(2), axes: CPUS, ..PLAIN };
+static HAND_OVER: Probe = Probe { limit: Limit::HandOvers(1), axes: CPUS, ..PLAIN };
+static FAR: Probe = Probe { limit: Limit::DramLatency, ..PLAIN };
+
+/// What is said of each case of a run, given by probe, id and round medians.
+fn said(run: &[(&'static Probe, &str, &[f64])]) -> Vec<Option<String>> {
+    let planned = |&(probe, id, _): &(&'static Probe, &str, &[f64])| PlannedCase {
+        entry: Entry { group: "ipc", name: "pipe", probe },
+        id: id.parse().unwrap(),
+        is_default: false,
+        steps: 0,
+        cpus: vec![0],
+        skip: None,
+    };
+    let cases: Vec<PlannedCase> = run.iter().map(planned).collect();
+    let mut records: Vec<CaseRecord> = run.iter().map(|&(_, id, medians)| record(id, medians)).collect();
+    mark(&cases, &mut records, &host());
+    let detail = |record: &CaseRecord| Some(record.measured()?.flags.first()?.detail.clone());
+    records.iter().map(detail).collect()
+}
+
+#[test]
+fn a_hand_over_on_one_cpu_takes_a_switch() {
+    let switches: [(&'static Probe, &str, &[f64]); 3] = [
+        (&SWITCH, "sched.context_switch@processes=2,cpus=same_cpu", &[1000.0; 3]),
+        (&SWITCH, "sched.context_switch@processes=8,cpus=same_cpu", &[1400.0; 3]),
+        // Nobody is switched away from on two CPUs.
+        (&SWITCH, "sched.context_switch@processes=2,cpus=free", &[1.0; 3]),
+    ];
+    let of = |probe, id: &str, ns: f64| said(&[&switches[..], &[(probe, id, &[ns; 3])]].concat()).remove(3);
+    let cheapest = "sched.context_switch@processes=2,cpus=same_cpu";
+    let detail = format!("takes 2 switches, and is far below what {cheapest} says: one of the two is wrong");
+    assert_eq!(of(&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", 900.0), Some(detail));
+    // What is not far below two switches may be the other probe's fault.
+    assert_eq!(of(&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", 1500.0), None);
+    assert!(of(&HAND_OVER, "ipc.file_lock@cpus=same_cpu", 299.0).unwrap().starts_with("takes a switch, "));
+    assert_eq!(of(&HAND_OVER, "ipc.file_lock@cpus=same_cpu", 750.0), None);
+    // Two CPUs need no switch.
+    assert_eq!(of(&ROUND_TRIP, "ipc.pipe@cpus=same_cache", 100.0), None);
+}
+
+#[test]
+fn a_switch_that_is_doubted_or_not_there_proves_nothing() {
+    let pipe: (&'static Probe, &str, &[f64]) = (&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", &[900.0; 3]);
+    assert_eq!(said(&[pipe]), [None]);
+    // A difference that came to nothing.
+    assert_eq!(said(&[(&SWITCH, "sched.context_switch@cpus=same_cpu", &[-5.0; 3]), pipe]), [None, None]);
+    // A round that switched as fast as the round trip would have it.
+    let wide: (&'static Probe, &str, &[f64]) =
+        (&SWITCH, "sched.context_switch@cpus=same_cpu", &[400.0, 1000.0, 2000.0]);
+    assert_eq!(said(&[wide, pipe]), [None, None]);
+}
+
+#[test]
+fn memory_is_no_faster_than_the_last_cache() {
+    let latency = entry("memory.latency").probe;
+    let curve = |inside: f64| -> Vec<(&'static Probe, String, f64)> {
+        let point = |size: u64, pattern: &str| format!("memory.latency@size={size},pattern={pattern}");
+        vec![
+            (latency, point(65536, "random"), 2.0),
+            (latency, point(2 << 20, "random"), inside),
+            // Another pattern, and a size of which the cache of 4 MiB holds a part: neither is the cache's latency.
+            (latency, point(2 << 20, "stride"), 300.0),
+            (latency, point(4 << 20, "random"), 200.0),
+        ]
+    };
+    let of = |inside: f64, far: f64| {
+        let far_id = "memory.numa_latency".to_owned();
+        let cases = [curve(inside), vec![(&FAR, far_id, far)]].concat();
+        let medians: Vec<[f64; 3]> = cases.iter().map(|case| [case.2; 3]).collect();
+        let run: Vec<(&'static Probe, &str, &[f64])> =
+            cases.iter().zip(&medians).map(|((probe, id, _), medians)| (*probe, id.as_str(), &medians[..])).collect();
+        said(&run).remove(4)
+    };
+    let inside = "memory.latency@size=2097152,pattern=random";
+    let detail = format!("lower than {inside}, which a cache holds: one of the two is wrong");
+    assert_eq!(of(60.0, 40.0), Some(detail));
+    assert_eq!((of(60.0, 50.0), of(60.0, 90.0)), (None, None));
+}
