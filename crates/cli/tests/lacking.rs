@@ -1,5 +1,7 @@
 //! Hosts that lack something or are disturbed: `host` names it, and `run` adapts or skips with the reason.
 
+#[path = "support/neighbour.rs"]
+mod neighbour;
 #[path = "support/skip.rs"]
 mod skip;
 mod support;
@@ -7,10 +9,11 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 
 use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
+use neighbour::{Neighbour, one_cpu};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
@@ -153,35 +156,21 @@ fn what_a_quota_stops_is_seen_in_the_rounds() {
     assert!(periods.iter().sum::<u64>() <= all, "{periods:?} {all}");
 }
 
-/// A process that wants a whole CPU while it lives.
-struct Neighbour(Child);
-
-impl Drop for Neighbour {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_busy_neighbour_is_named_and_its_marks_are_on_the_samples() {
     let _alone = alone();
-    let one = rustix::thread::sched_getaffinity(None).map(|set| (0..1024).find(|cpu| set.is_set(*cpu)));
-    let Ok(Some(one)) = one else { return skipped("no CPU below 1024 may be used") };
+    let Some(one) = one_cpu() else { return skipped("no CPU below 1024 may be used") };
     let cpu = one.to_string();
-    let mut spin = Command::new("taskset");
-    spin.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
-    let Ok(child) = spin.spawn() else { return skipped("there is no taskset here") };
-    let neighbour = Neighbour(child);
+    let Some(neighbour) = Neighbour::on(one, "while :; do :; done") else { return skipped("there is no taskset here") };
     let home = Home::new();
     let beside = Smaller { home: &home, outside: &[], inside: "true".into() };
     let named = (0..5).any(|_| {
         let (code, report) = beside.host();
         // Ours, unless this machine is so busy that another one takes more than a share of one CPU.
-        let is_ours = |busy: &BusyTask| busy.pid == neighbour.0.id() || busy.cpus > 0.3;
+        let is_ours = |busy: &BusyTask| busy.pid == neighbour.id() || busy.cpus > 0.3;
         code == 1 && ids(&report).contains(&"host.busy_process") && report.disturbed.busy.as_ref().is_some_and(is_ours)
     });
-    assert!(named, "no look in five saw the process {}", neighbour.0.id());
+    assert!(named, "no look in five saw the process {}", neighbour.id());
     // Where others keep every CPU busy as well, it may get too little of one run to be named.
     let runs: Vec<Run> = (0..5).map(|_| beside.run(&["clock.loop", "--cpu", &cpu]).0).collect();
     let Some(run) = runs.iter().find(|run| !run.disturbances.is_empty()) else { panic!("no run in five names it") };
@@ -193,13 +182,10 @@ fn a_busy_neighbour_is_named_and_its_marks_are_on_the_samples() {
 #[test]
 fn short_lived_neighbours_in_a_row_are_told_of_by_their_share() {
     let _alone = alone();
-    let one = rustix::thread::sched_getaffinity(None).map(|set| (0..1024).find(|cpu| set.is_set(*cpu)));
-    let Ok(Some(one)) = one else { return skipped("no CPU below 1024 may be used") };
+    let Some(one) = one_cpu() else { return skipped("no CPU below 1024 may be used") };
     let cpu = one.to_string();
-    let mut row = Command::new("taskset");
-    row.args(["-c", &cpu, "sh", "-c", "while :; do /bin/true; done"]).stdin(Stdio::null());
-    let Ok(child) = row.spawn() else { return skipped("there is no taskset here") };
-    let _neighbours = Neighbour(child);
+    let row = Neighbour::on(one, "while :; do /bin/true; done");
+    let Some(_neighbours) = row else { return skipped("there is no taskset here") };
     let home = Home::new();
     let beside = Smaller { home: &home, outside: &[], inside: "true".into() };
     let run = beside.run(&["clock.loop", "syscall.null", "--cpu", &cpu]).0;

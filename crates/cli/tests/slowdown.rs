@@ -107,6 +107,8 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         settled: true,
         steal_ns: None,
         throttled: None,
+        waited: None,
+        others: None,
     };
     Measured {
         estimate: estimate(&rounds, 0.0, Better::Lower, 0),

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{
-    Also, Better, Estimate, Event, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundNoise,
-    RoundRecord, Taint, Unit,
+    Also, Better, Estimate, Event, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Others, Outcome,
+    RoundNoise, RoundRecord, Taint, Unit,
 };
 use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval::{self, Method};
 use hostmark_stats::order as stats;
 
+use crate::contention;
 use crate::probe::{Entry, Limit, Quantity};
 use crate::vote;
 
@@ -25,6 +26,8 @@ pub struct RoundResult {
     pub cpus: Vec<usize>,
     /// What the worker said.
     pub events: Vec<Event>,
+    /// What others used of its CPUs; none where it is not known.
+    pub others: Option<Others>,
 }
 
 /// The samples of a round, as values.
@@ -310,7 +313,23 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
         let detail = format!("in {throttled} of {} rounds a CPU quota stopped the process", rounds.len());
         flag(FlagKind::Throttled, detail);
     }
+    if let Some(share) = others_share(rounds) {
+        let (count, percent) = (contended(rounds).count(), share * 100.0);
+        let detail = format!("in {count} of {} rounds others used {percent:.0} % of the time of a CPU", rounds.len());
+        flag(FlagKind::Contended, detail);
+    }
     flags
+}
+
+/// What others used in each round that they disturbed.
+fn contended<'a>(rounds: &'a [RoundValues]) -> impl Iterator<Item = f64> + 'a {
+    let is_contended = |round: &&RoundValues| contention::is_contended(round.round, round.noise.waited);
+    rounds.iter().filter(is_contended).filter_map(|round| Some(round.round.others?.share))
+}
+
+/// The same on average.
+fn others_share(rounds: &[RoundValues]) -> Option<f64> {
+    stats::mean(&contended(rounds).collect::<Vec<_>>())
 }
 
 /// Whether a quota stopped the round at any time.
@@ -329,6 +348,8 @@ fn record(round: &RoundValues, counting: &[f64]) -> RoundRecord {
         settled: round.noise.settled,
         steal_ns: round.noise.steal_ns,
         throttled: round.noise.throttled,
+        waited: round.noise.waited,
+        others: round.round.others,
     }
 }
 
@@ -337,6 +358,7 @@ fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
     let steal: Vec<f64> = rounds.iter().filter_map(|round| round.noise.steal_ns).collect();
     let throttled: Vec<f64> = rounds.iter().filter_map(|round| Some(round.noise.throttled?.ns)).collect();
     let is_counted = !throttled.is_empty();
+    let is_judged = rounds.iter().any(|round| round.round.others.is_some());
     Noise {
         tainted: rounds.iter().map(tainted).sum(),
         left_out: rounds.iter().filter(|round| leave_out && !round.is_mostly_tainted()).map(tainted).sum(),
@@ -347,6 +369,8 @@ fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
         unsettled_rounds: rounds.iter().filter(|round| !round.noise.settled).count() as u32,
         throttled_rounds: is_counted.then(|| rounds.iter().filter(|round| is_throttled(round)).count() as u32),
         throttled_ns: is_counted.then(|| throttled.iter().sum()),
+        contended_rounds: is_judged.then(|| contended(rounds).count() as u32),
+        others_share: others_share(rounds),
     }
 }
 

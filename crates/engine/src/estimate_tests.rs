@@ -37,7 +37,7 @@ fn round(number: u32, given: Given) -> RoundResult {
     let Given { ns, iterations, amount, taints, noise, .. } = given;
     events.push(Event::Samples { ns, iterations, amount, taints });
     events.push(Event::Done { noise });
-    RoundResult { round: number, cpus: vec![3], events }
+    RoundResult { round: number, cpus: vec![3], events, others: None }
 }
 
 fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
@@ -256,6 +256,23 @@ fn a_round_that_a_quota_stopped_is_marked() {
     let quiet = measured(vec![stopped(Some((0, 0.0))), stopped(Some((0, 0.0))), stopped(Some((0, 0.0)))]);
     assert_eq!((quiet.noise.throttled_rounds, kinds(&quiet)), (Some(0), vec![]));
     assert_eq!(measured(vec![stopped(None), stopped(None), stopped(None)]).noise.throttled_rounds, None);
+}
+
+#[test]
+fn rounds_that_others_disturbed_are_marked_with_the_share_that_they_used() {
+    let waited = |waited: f64| Given { noise: RoundNoise { waited: Some(waited), ..quiet() }, ..given(&[5.0]) };
+    let mut all = rounds(vec![waited(0.3), waited(0.2), waited(0.0)]);
+    let beside = |share: f64| Some(Others { share, error: 0.04 });
+    (all[0].others, all[1].others, all[2].others) = (beside(0.6), beside(0.05), beside(0.5));
+    let Outcome::Measured(heard) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
+    // The second stands within the error, and the third did not wait.
+    assert_eq!((heard.noise.contended_rounds, heard.noise.others_share), (Some(1), Some(0.6)));
+    assert_eq!(kinds(&heard), [FlagKind::Contended]);
+    assert_eq!(heard.flags[0].detail, "in 1 of 3 rounds others used 60 % of the time of a CPU");
+    assert_eq!((heard.rounds[1].others, heard.rounds[1].waited), (beside(0.05), Some(0.2)));
+    all.iter_mut().for_each(|round| round.others = None);
+    let Outcome::Measured(unknown) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
+    assert_eq!((unknown.noise.contended_rounds, kinds(&unknown)), (None, vec![]));
 }
 
 #[test]

@@ -284,7 +284,7 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
             .map_err(|error| ResumeError::Damaged { line: index + 2, why: error.to_string() })?;
         let time = Duration::from_nanos;
         let took = Took { until: time(line.until_ns), spent: time(line.spent_ns), granted: time(line.granted_ns) };
-        let round = RoundResult { round: line.round, cpus: line.cpus, events: line.events };
+        let round = RoundResult { round: line.round, cpus: line.cpus, events: line.events, others: None };
         rounds.push(PastRound { case: line.case, round, took });
     }
     Ok((Header { run: header.run, cases: header.plan.cases, origin: header.origin }, rounds, whole as u64))

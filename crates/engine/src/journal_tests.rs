@@ -24,6 +24,7 @@ fn round(number: u32, ns: f64) -> RoundResult {
         round: number,
         cpus: vec![1, 3],
         events: vec![note, samples, histogram, also, Event::Done { noise: RoundNoise::default() }],
+        others: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod allotment;
 mod budget;
 mod case;
 mod company;
+mod contention;
 mod conversation;
 mod derived;
 mod difference;
@@ -39,6 +40,7 @@ mod whole;
 pub mod worker;
 
 pub use budget::largest_buffer;
+pub use contention::{KernelMeters, Meters};
 pub use estimate::{RoundResult, estimate};
 pub use forecast::Forecast;
 pub use journal::{Header, Journal, Origin, PastRound, ResumeError, Took};

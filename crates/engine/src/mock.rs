@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
+use hostmark_host::CpuTimes;
 use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, Received, RoundNoise, Scratch};
 
+use crate::contention::Meters;
 use crate::journal::{Journal, PastRound};
 use crate::plan::Plan;
 use crate::run::{Observer, Results, Setting, Wall, WorkerLink, run};
@@ -65,6 +67,19 @@ impl WorkerLink for MockLink {
 
     fn end(&mut self) {
         self.ended.set(self.ended.get() + 1);
+    }
+}
+
+/// A kernel that counts nothing.
+struct Unmetered;
+
+impl Meters for Unmetered {
+    fn cpus(&self) -> Option<CpuTimes> {
+        None
+    }
+
+    fn own_ns(&self) -> Option<u64> {
+        None
     }
 }
 
@@ -138,6 +153,7 @@ pub fn go_on(
         scratch: Scratch::Missing("none".into()),
         memory_scratch: Scratch::Missing("none".into()),
         past,
+        meters: &Unmetered,
     };
     let mut progress = Vec::new();
     let results = run(&setting, &mut open, &wall, &mut progress, journal);

@@ -1,5 +1,7 @@
 //! A run: passes over the plan in seeded order, a fresh worker a round, inside a hard wall limit.
 
+mod costs;
+
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;
@@ -10,7 +12,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use crate::budget::{Budget, Next, Verdict};
+use crate::budget::{Budget, Verdict};
+use crate::contention::{Blocks, Judged, Meters};
 use crate::conversation::{self, End};
 use crate::derived::derived;
 use crate::estimate::{self, RoundResult};
@@ -58,6 +61,8 @@ pub struct Setting<'a> {
     pub memory_scratch: Scratch,
     /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
     pub past: Vec<PastRound>,
+    /// What tells who used the CPUs.
+    pub meters: &'a dyn Meters,
 }
 
 /// What a run came to.
@@ -115,6 +120,7 @@ struct Runner<'a> {
     /// What was measured before, as far as it has not been taken over.
     past: VecDeque<PastRound>,
     done: usize,
+    blocks: Blocks<'a>,
 }
 
 /// Measures the plan.
@@ -136,7 +142,9 @@ pub fn run<'a>(
     let states = cases.iter().map(fresh).collect();
     let results = Results::default();
     let (defaults, past) = (defaults(cases), setting.past.clone().into());
-    let mut runner = Runner { setting, open, wall, observer, journal, states, results, defaults, past, done: 0 };
+    let blocks = Blocks::new(setting.meters);
+    let mut runner =
+        Runner { setting, open, wall, observer, journal, states, results, defaults, past, done: 0, blocks };
     runner.measure();
     runner.finish()
 }
@@ -266,52 +274,6 @@ impl Runner<'_> {
         }
     }
 
-    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones:
-    /// those of the case `index`, how many they are in all, and what all take besides samples.
-    fn costs(&self, index: usize, remaining: &[usize], later: usize) -> (Next, usize, Duration) {
-        let known: Vec<Duration> =
-            self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
-        let usual = match known.len() {
-            0 => Budget::FIRST_OVERHEAD,
-            count => known.iter().sum::<Duration>() / count as u32,
-        };
-        // A case that has not begun is like its probe's default.
-        let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
-        let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead);
-        let own = Budget::at_least(1, overhead(index));
-        // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
-        let due = |of: usize, rounds: usize| match self.setting.plan.cases[of].is_default {
-            true => rounds,
-            false => rounds.min(LEAST_ROUNDS.saturating_sub(self.states[of].rounds.len())),
-        };
-        let mut to_come = vec![0; self.states.len()];
-        remaining.iter().for_each(|&of| to_come[of] += 1);
-        if later > 0 {
-            self.pending().into_iter().for_each(|of| to_come[of] += later);
-        }
-        let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
-        for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
-            let overhead = overhead(of);
-            all_rounds += rounds;
-            all_overhead += overhead * rounds as u32;
-            // Defaults come first of all, then what has begun; what has not begun waits for what these leave, and lets much
-            // cheaper cases go first, so that one does not take the place of many.
-            let is_cheap = 2 * Budget::at_least(1, overhead) < own;
-            if of != index && (is_cheap || self.setting.plan.cases[of].is_default || !self.states[of].rounds.is_empty())
-            {
-                others += Budget::at_least(due(of, rounds), overhead);
-            }
-        }
-        let next = Next {
-            is_default: self.setting.plan.cases[index].is_default,
-            rounds: due(index, later + 1).max(1),
-            overhead: overhead(index),
-            stretch: last(index).map_or(1.0, |last| last.stretch),
-            others,
-        };
-        (next, all_rounds, all_overhead)
-    }
-
     fn order(&self, case: &str, cpus: Vec<usize>, round: u32, grant: Duration, iterations: Option<u64>) -> Order {
         let host = self.setting.host;
         let first_level = cpus.first().and_then(|&cpu| host.cache(cpu, 1));
@@ -346,14 +308,16 @@ impl Runner<'_> {
         let began = self.wall.elapsed();
         let cpus = self.setting.plan.cases[index].cpus.clone();
         let order = self.order(id, cpus.clone(), pass, grant, self.states[index].iterations);
+        self.blocks.begin(began);
         let (events, end) = self.converse(&order, grant);
         if end != End::Complete {
             // What a stopped round had said so far is no round.
             self.results.interrupted |= end == End::Interrupted;
             return false;
         }
-        let round = RoundResult { round: pass, cpus, events };
         let until = self.wall.elapsed();
+        let judged = self.blocks.end(until, index, self.states[index].rounds.len(), &cpus);
+        let round = RoundResult { round: pass, cpus, events, others: None };
         let mut took = Took { until, spent: until - began, granted: grant };
         if self.results.journal_lost.is_none()
             && let Some(journal) = self.journal.as_deref_mut()
@@ -364,7 +328,15 @@ impl Runner<'_> {
         // The journal costs time too.
         took.spent = self.wall.elapsed() - began;
         self.states[index].add(round, &took);
+        self.judge(judged);
         true
+    }
+
+    /// What became known of who else used the CPUs of these rounds.
+    fn judge(&mut self, judged: Vec<Judged>) {
+        for (case, place, others) in judged {
+            self.states[case].rounds[place].others = Some(others);
+        }
     }
 
     /// Opens a link to a fresh worker, hears it out, and ends it.
@@ -383,39 +355,6 @@ impl Runner<'_> {
         heard
     }
 
-    /// The cases with the widest intervals for which there is still time; those without an interval are the widest.
-    fn widest_that_fit(&self) -> Vec<usize> {
-        let plan = self.setting.plan;
-        let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
-        let mut widths: Vec<(f64, usize)> = open
-            .filter_map(|index| Some((self.width(index)?, index)))
-            .filter(|(width, _)| *width > plan.allowance().narrow)
-            .collect();
-        widths.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let mut left = Budget::time_for_more(plan, self.wall.elapsed());
-        let mut chosen = Vec::new();
-        for (_, index) in widths {
-            let cost = self.costs(index, &[index], 0).0.overhead + Budget::most_a_round(plan);
-            if cost > left {
-                break;
-            }
-            left -= cost;
-            chosen.push(index);
-        }
-        chosen
-    }
-
-    /// The relative width of a case's interval; without one where rounds are missing, infinite.
-    fn width(&self, index: usize) -> Option<f64> {
-        if self.states[index].rounds.len() < Budget::rounds(self.setting.plan) as usize {
-            return Some(f64::INFINITY);
-        }
-        match self.outcome(index) {
-            Outcome::Measured(measured) => measured.estimate.relative_half_width(),
-            _ => None,
-        }
-    }
-
     /// A case's outcome so far.
     fn outcome(&self, index: usize) -> Outcome {
         let plan = self.setting.plan;
@@ -432,6 +371,8 @@ impl Runner<'_> {
     }
 
     fn finish(mut self) -> Results {
+        let blocks = std::mem::replace(&mut self.blocks, Blocks::new(self.setting.meters));
+        self.judge(blocks.rest());
         let plan = self.setting.plan;
         let mut measured: Vec<CaseRecord> = plan
             .cases

@@ -196,6 +196,12 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
     report(&entry, case, surroundings)
 }
 
+/// The sum of `part` as a share of the sum of `whole`; none of nothing.
+fn share(part: &[f64], whole: &[f64]) -> Option<f64> {
+    let (part, whole): (f64, f64) = (part.iter().sum(), whole.iter().sum());
+    (whole > 0.0).then(|| part / whole).filter(|share| share.is_finite())
+}
+
 /// The events of a round that measured, in these surroundings.
 fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec<Event>> {
     let mut samples =
@@ -219,6 +225,7 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
         clock_cost_ns: precision.cost_ns,
         iterations: samples.learned,
         run_delay_ns: samples.delays_ns.iter().sum(),
+        waited: share(&samples.delays_ns, &samples.spent_ns),
         involuntary_switches: samples.involuntary_switches,
         faults: samples.faults,
         ..surroundings

@@ -12,6 +12,7 @@ mod cgroups;
 mod container;
 mod cpu_list;
 mod cpu_model;
+mod cpu_times;
 mod cpuinfo;
 mod cpus;
 mod firmware;
@@ -31,6 +32,7 @@ mod throttling;
 mod virtualization;
 
 pub use cpu_list::parse_cpu_list;
+pub use cpu_times::{CpuTimes, Used, note_busy};
 pub use noise::{NoiseSnapshot, busiest_other};
 pub use placement::{Placement, node_pairs, of_node, pair, single, spread};
 pub use processes::BusyProcess;

@@ -11,6 +11,10 @@ use hostmark_model::{CpuFact, HostFacts};
 
 /// Favoured cores differ by some percent in frequency; other kinds of core differ by more.
 const FULL_SPEED: f64 = 0.9;
+/// A CPU is busy when programs use this much more of its time than of the quietest one's. The look is short.
+const BUSIER: f64 = 0.3;
+/// What a busy thread takes from the other one of its core.
+const FROM_SIBLING: f64 = 0.5;
 
 /// How the two parties of a case stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,7 +65,7 @@ impl FromStr for Placement {
     }
 }
 
-/// The CPU for cases of one party: usable, at full speed, with memory of its own node, not CPU 0, a core's first
+/// The CPU for cases of one party: usable, at full speed, with memory of its own node, not busy, not CPU 0, a core's first
 /// thread, away from CPU 0's core; each as far as the host has a choice. None when no CPU is usable.
 pub fn single(host: &HostFacts) -> Option<usize> {
     Map::of(host).seats.first().map(|seat| seat.id)
@@ -96,7 +100,7 @@ pub fn spread(host: &HostFacts, n: usize) -> Vec<usize> {
     seats.sort_by_key(|seat| {
         let far = (map.distance(home, seat), seat.node, seat.package != home.package, seat.package);
         let cache = (seat.cache != home.cache, seat.cache);
-        (seat.thread, seat.is_slow, far, cache, seat.id == 0, seat.id)
+        (seat.thread, seat.is_slow, seat.is_busy, far, cache, seat.id == 0, seat.id)
     });
     seats.into_iter().take(n).map(|seat| seat.id).collect()
 }
@@ -138,6 +142,7 @@ pub fn node_pairs(host: &HostFacts, most: usize) -> Vec<[usize; 2]> {
 struct Seat {
     id: usize,
     is_slow: bool,
+    is_busy: bool,
     /// The least usable id of its core's threads; its own id where the siblings are not told.
     core: usize,
     /// 0 for the core's first usable thread, 1 for its second …; CPU 0 is the last of its core.
@@ -160,6 +165,7 @@ impl<'a> Map<'a> {
         let ids: BTreeSet<usize> = usable.iter().map(|cpu| cpu.id).collect();
         let caches = last_level_caches(host);
         let fastest = usable.iter().filter_map(|cpu| speed(cpu)).fold(0.0, f64::max);
+        let quietest = usable.iter().filter_map(|cpu| load(host, cpu)).fold(f64::INFINITY, f64::min);
         let with_memory: BTreeSet<usize> =
             host.nodes.iter().filter(|node| node.memory_bytes > 0).map(|node| node.id).collect();
         let mut seats: Vec<Seat> = usable
@@ -170,6 +176,7 @@ impl<'a> Map<'a> {
                 Seat {
                     id: cpu.id,
                     is_slow: speed(cpu).is_some_and(|speed| speed < FULL_SPEED * fastest),
+                    is_busy: load(host, cpu).is_some_and(|load| load >= quietest + BUSIER),
                     core: threads().min().copied().unwrap_or(cpu.id),
                     thread: threads().filter(before).count(),
                     node: cpu.node,
@@ -179,8 +186,10 @@ impl<'a> Map<'a> {
             })
             .collect();
         let lacks_memory = |seat: &Seat| seat.node.is_some_and(|node| !with_memory.contains(&node));
-        seats
-            .sort_by_key(|seat| (seat.is_slow, lacks_memory(seat), seat.id == 0, seat.thread, seat.core == 0, seat.id));
+        seats.sort_by_key(|seat| {
+            let is_last_choice = (seat.is_slow, lacks_memory(seat), seat.is_busy, seat.id == 0);
+            (is_last_choice, seat.thread, seat.core == 0, seat.id)
+        });
         Map { host, seats }
     }
 
@@ -247,6 +256,12 @@ impl<'a> Map<'a> {
 /// How fast a CPU is, in whichever measure the kernel gives.
 fn speed(cpu: &CpuFact) -> Option<f64> {
     cpu.capacity.map(f64::from).or(cpu.max_hz)
+}
+
+/// How much of a CPU's time programs use, those on the other threads of its core included.
+fn load(host: &HostFacts, cpu: &CpuFact) -> Option<f64> {
+    let siblings = host.cpus.iter().filter(|other| other.id != cpu.id && cpu.siblings.contains(&other.id));
+    Some(cpu.busy? + FROM_SIBLING * siblings.filter_map(|other| other.busy).sum::<f64>())
 }
 
 /// CPU to the index of its largest-level data or unified cache.

@@ -109,6 +109,9 @@ pub struct RoundNoise {
     pub iterations: u64,
     /// Time waited for a CPU inside samples, ns.
     pub run_delay_ns: f64,
+    /// The same as a share of the samples' whole time; none where nothing was timed.
+    #[serde(default)]
+    pub waited: Option<f64>,
     /// Steal on the round's CPUs, ns; none where the kernel does not say.
     pub steal_ns: Option<f64>,
     /// What CPU quotas did during the round; none where the kernel counts none.

@@ -138,6 +138,9 @@ pub struct CpuFact {
     pub max_hz: Option<f64>,
     /// Computing capacity relative to the host's fastest CPU, which has 1024, where the kernel tells.
     pub capacity: Option<u32>,
+    /// The share of its time that programs used just before the run, 0 to 1; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<f64>,
 }
 
 /// What a cache holds.

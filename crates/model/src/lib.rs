@@ -23,8 +23,8 @@ pub use host::{
     NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
 };
 pub use outcome::{
-    Also, CaseRecord, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundRecord,
-    Throttling, default_case_of,
+    Also, CaseRecord, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Others, Outcome,
+    RoundRecord, Throttling, default_case_of,
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use run::{ClockFacts, Finding, Imported, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};

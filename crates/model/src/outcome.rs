@@ -93,6 +93,16 @@ pub struct Throttling {
     pub ns: f64,
 }
 
+/// What others used of a CPU of a round: neither the run's own processes, nor idle.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Others {
+    /// The share of its time, 0 to 1, over a second or more around the round: of the CPU that others used most.
+    pub share: f64,
+    /// How far the share may be off: the kernel counts by ticks.
+    pub error: f64,
+}
+
 /// What disturbed a case, summed over its samples and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -115,6 +125,12 @@ pub struct Noise {
     pub throttled_rounds: Option<u32>,
     /// For how long, ns, as [`Throttling::ns`] counts it.
     pub throttled_ns: Option<f64>,
+    /// Rounds that others disturbed by using a CPU of theirs; absent where none could be judged.
+    #[serde(default)]
+    pub contended_rounds: Option<u32>,
+    /// The share of that CPU's time, 0 to 1, that others used, on average over these rounds; absent without one.
+    #[serde(default)]
+    pub others_share: Option<f64>,
 }
 
 /// What is remarkable about a measured value.
@@ -138,6 +154,8 @@ pub enum FlagKind {
     BestRoundGap,
     /// A CPU quota stopped the process in some of the rounds.
     Throttled,
+    /// Others used a CPU of the case in some of the rounds, and these were disturbed.
+    Contended,
     /// The value cannot be confirmed by what the host reports, or stands on a choice that the detail names.
     Unconfirmed,
 }
@@ -175,6 +193,12 @@ pub struct RoundRecord {
     pub steal_ns: Option<f64>,
     /// What CPU quotas did meanwhile; absent where the kernel counts none. A round with any period in it is a disturbed one.
     pub throttled: Option<Throttling>,
+    /// The share of its samples' time in which the measuring thread waited for a CPU; absent where it is not known.
+    #[serde(default)]
+    pub waited: Option<f64>,
+    /// What others used of its CPUs; absent where it is not known.
+    #[serde(default)]
+    pub others: Option<Others>,
 }
 
 /// A measured case.

@@ -374,6 +374,10 @@ fn disturbed_samples_and_other_inner_loops_are_told() {
     let case = one_case(quiet, disturbed);
     let remarks: Vec<&str> = case.remarks.iter().map(|remark| remark.en.as_str()).collect();
     assert_eq!(remarks, ["kernel: avx2 → avx512", "disturbed samples: 0 % on the base, 50 % on the other side"]);
+    let contended = with(about(id, 100.0), |measured| measured.noise.others_share = Some(0.46));
+    let case = one_case(about(id, 100.0), contended);
+    let remarks: Vec<&str> = case.remarks.iter().map(|remark| remark.en.as_str()).collect();
+    assert_eq!(remarks, ["other programs used 0 % of its CPU on the base, 46 % on the other side"]);
     let mut busy = run("b", vec![about(id, 100.0)]);
     busy.disturbances.push(Text { en: "a busy process (pid 7)".into(), zh: "繁忙的进程（pid 7）".into() });
     let comparison = compared(&[run("a", vec![about(id, 100.0)])], &[busy.clone(), busy]);

@@ -177,6 +177,36 @@ fn steal_is_a_finding_from_ten_ticks_and_one_percent_on() {
 }
 
 #[test]
+fn what_others_used_is_a_finding_where_cases_are_marked_and_costs_their_share_of_all_rounds() {
+    const ID: &str = "run.contention";
+    let beside = |index: usize, share: f64, error: f64, hit: u32| {
+        let mut case = value(&format!("a.b@n={index}"), 100.0, NARROW);
+        let measured = of(&mut case);
+        for round in &mut measured.rounds {
+            (round.cpus, round.others) = (vec![1, 1], Some(Others { share, error }));
+        }
+        measured.noise.contended_rounds = Some(hit);
+        if hit > 0 {
+            measured.noise.others_share = Some(share);
+            measured.flags.push(Flag { kind: FlagKind::Contended, detail: "others".into() });
+        }
+        case
+    };
+    let rounds = value("a.b@n=9", 100.0, NARROW).measured().unwrap().rounds.len() as u32;
+    let shown = run(vec![beside(0, 0.02, 0.05, 0), beside(1, 0.4, 0.05, rounds), beside(2, 0.6, 0.05, rounds)]);
+    let finding = one(&shown, ID);
+    near(finding.cost, 1.0 / 3.0);
+    assert_eq!(finding.cases, ["a.b@n=2", "a.b@n=1"]);
+    assert!(finding.text.en.starts_with("Other programs used 50 % of the CPU time of 2 of 3 cases"), "{finding:?}");
+    assert!(finding.text.en.contains("CPU 1 most") && finding.cure.is_some(), "{finding:?}");
+    none(&run(vec![beside(0, 0.02, 0.05, 0), beside(1, 0.4, 0.5, 0)]), ID);
+    // A moment of one case of many is that case's own matter.
+    let mut many: Vec<CaseRecord> = (0..100).map(|index| beside(index, 0.0, 0.05, 0)).collect();
+    many.push(beside(100, 0.9, 0.05, 1));
+    none(&run(many), ID);
+}
+
+#[test]
 fn a_quota_costs_what_it_leaves_of_the_cpus() {
     const ID: &str = "run.cpu_quota";
     let mut wide = value("memory.stream@threads=all", 1e10, NARROW);

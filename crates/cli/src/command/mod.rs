@@ -8,6 +8,7 @@ pub mod host;
 pub mod import;
 pub mod janitor;
 pub mod list;
+mod quiet;
 pub mod report;
 pub mod resume;
 pub mod run;

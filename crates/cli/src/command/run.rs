@@ -16,7 +16,7 @@ use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::sys::descendants;
-use hostmark_engine::{Journal, Origin, PastRound, Results, Setting, Wall, WorkerLink};
+use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting, Wall, WorkerLink};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_launch::local::Worker;
 use hostmark_model::{
@@ -27,6 +27,7 @@ use hostmark_report::escape::visible;
 use hostmark_report::findings;
 
 use super::janitor::Janitor;
+use super::quiet::{self, Look};
 use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten, worker};
 use crate::output;
 use crate::progress::Bar;
@@ -160,7 +161,8 @@ pub struct Ready {
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
     let root = Root::here();
-    let host = hostmark_host::read_with_scratch(&root, arguments.scratch.as_deref());
+    let look = Look::begin(&root);
+    let mut host = hostmark_host::read_with_scratch(&root, arguments.scratch.as_deref());
     if arguments.dry_run {
         let plan = planned(arguments, host, uuid::Uuid::now_v7())?.0;
         return dry_run::show(&plan, &settings_set(arguments), &arguments.format, lang);
@@ -172,7 +174,12 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     let resumed = arguments.resume.as_deref();
     let (ready, calibration) = match resumed {
         Some(named) => resume::ready(named, host)?,
-        None => fresh(arguments, host)?,
+        None => {
+            if arguments.cpu.is_none() {
+                look.end(&root, &mut host);
+            }
+            fresh(arguments, host)?
+        }
     };
     let Ready { plan, mut run, host, place, mut journal, past, scratch } = ready;
     let wall = resume::GoesOn::after(&past, wall);
@@ -183,7 +190,8 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         let scratch = janitor.directory(&scratch);
         let memory_scratch = janitor.directory(Path::new(MEMORY_FILES));
         let clock = calibration.order.clone();
-        let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past };
+        let meters = &KernelMeters;
+        let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past, meters };
         Ok(measure(&setting, &program, janitor, &stop, journal.as_mut(), &wall))
     });
     let results = match measured {
@@ -258,6 +266,7 @@ fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibratio
     let calibration = hostmark_engine::clock::choose(&host);
     let mut run = begin(&plan, host.clone(), &calibration, started, id, place.as_ref());
     run.settings.set = settings_set(arguments);
+    run.disturbances.extend(quiet::chosen(&host, plan.cpu));
     let journal = match &place {
         Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan, arguments.scratch.as_deref())?,
         None => None,

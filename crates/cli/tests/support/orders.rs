@@ -8,7 +8,7 @@ use std::time::Duration;
 use hostmark_engine::clock;
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
-use hostmark_engine::{Observer, Setting, Wall, WorkerLink};
+use hostmark_engine::{KernelMeters, Observer, Setting, Wall, WorkerLink};
 use hostmark_host::Root;
 use hostmark_model::{Event, Order, PROTOCOL, Profile, Received};
 use hostmark_probes::CATALOGUE;
@@ -134,7 +134,8 @@ pub fn orders(places: &Places) -> Vec<Order> {
     let plan = plan(CATALOGUE, &host, request).unwrap();
     let clock = clock::choose(&host).order;
     let [scratch, memory_scratch] = [&places.scratch, &places.memory].map(|place| place.run.told().unwrap());
-    let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past: vec![] };
+    let setting =
+        Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past: vec![], meters: &KernelMeters };
     let mut orders = Vec::new();
     let mut open = |order: &Order| -> std::io::Result<Box<dyn WorkerLink>> {
         if !order.case.is_empty() {

@@ -8,8 +8,8 @@ use hostmark_model::{
     Activity, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
     DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Histogram, HostFacts, HostFinding,
     HostReport, HostWeight, HugePages, Imported, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact,
-    Noise, Order, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, RoundNoise, RoundRecord, Run, SCHEMA,
-    Scratch, Settings, StorageFacts, Text, Throttling, Tool,
+    Noise, Order, Others, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, RoundNoise, RoundRecord, Run,
+    SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -169,6 +169,8 @@ fn measured() -> Measured {
         settled: true,
         steal_ns: None,
         throttled: Some(Throttling::default()),
+        waited: Some(0.5),
+        others: Some(Others::default()),
     };
     Measured {
         estimate: estimate(),

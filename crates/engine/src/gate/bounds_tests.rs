@@ -86,6 +86,8 @@ fn a_pair_of_nodes_has_as_many_threads_as_its_rounds_had_cpus() {
         settled: true,
         steal_ns: None,
         throttled: None,
+        others: None,
+        waited: None,
     }];
     assert_eq!(said(&record), None);
 }

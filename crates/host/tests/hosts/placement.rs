@@ -192,3 +192,35 @@ fn fewer_pairs_of_many_nodes_are_part_of_more_and_hold_every_diagonal() {
         some.iter().filter(|pair| pair[0] != pair[1]).map(|pair| pair[0]).collect();
     assert!(sources.len() > 8, "{sources:?}");
 }
+
+#[test]
+fn a_busy_cpu_is_the_last_choice_among_its_like() {
+    let cpu = |id: usize, busy: Option<f64>| hostmark_model::CpuFact {
+        id,
+        online: true,
+        allowed: true,
+        siblings: vec![id],
+        busy,
+        ..Default::default()
+    };
+    let host = |busy: &[Option<f64>]| {
+        let cpus = busy.iter().enumerate().map(|(id, busy)| cpu(id, *busy)).collect();
+        HostFacts { cpus, ..Default::default() }
+    };
+    let chosen = |busy: &[f64]| single(&host(&busy.iter().copied().map(Some).collect::<Vec<_>>()));
+    // CPU 1 is the usual choice; CPU 0 is taken when the other one is clearly busier.
+    assert_eq!((single(&host(&[None, None])), chosen(&[0.0, 0.2]), chosen(&[0.05, 0.98])), (Some(1), Some(1), Some(0)));
+    assert_eq!(
+        (chosen(&[0.9, 0.98]), chosen(&[0.0, 0.9, 0.1]), chosen(&[0.0, 0.9, 0.95])),
+        (Some(1), Some(2), Some(0))
+    );
+    let busy = host(&[Some(0.05), Some(0.98)]);
+    assert_eq!((spread(&busy, 1), spread(&busy, 2)), (vec![0], vec![0, 1]));
+    assert_eq!(pair(&busy, Placement::SameCpu), Ok([0, 0]));
+    // The idle thread of a busy core is not quiet.
+    let mut threads = host(&[Some(0.0), Some(0.0), Some(0.0), Some(1.0)]);
+    for cpu in &mut threads.cpus {
+        cpu.siblings = vec![cpu.id % 2, cpu.id % 2 + 2];
+    }
+    assert_eq!(single(&threads), Some(2));
+}

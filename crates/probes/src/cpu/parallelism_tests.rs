@@ -18,6 +18,8 @@ pub fn record(probe: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseReco
             settled: true,
             steal_ns: None,
             throttled: None,
+            waited: None,
+            others: None,
         };
         measured.rounds = medians.iter().enumerate().map(round).collect();
     }

@@ -184,6 +184,16 @@ fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &
             format!("受扰样本：基准一方 {before}，另一方 {after}"),
         );
     }
+    let others =
+        |side: &[Found]| side.iter().filter_map(|found| found.measured()?.noise.others_share).fold(0.0, f64::max);
+    let (before, after) = (others(old), others(new));
+    if before.max(after) > 0.0 {
+        let (before, after) = (percent(before), percent(after));
+        say(
+            format!("other programs used {before} of its CPU on the base, {after} on the other side"),
+            format!("其他程序占用其 CPU：基准一方 {before}，另一方 {after}"),
+        );
+    }
     let all = || old.iter().chain(new).filter_map(Found::measured);
     if all().any(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution)) {
         say("a value is under what the clock can tell apart".into(), "有低于时钟分辨能力的数值".into());

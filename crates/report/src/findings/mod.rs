@@ -3,6 +3,7 @@
 mod cache_size;
 mod cache_structure;
 mod clock_read;
+mod contention;
 mod copies;
 mod disk_cache;
 mod evidence;
@@ -55,6 +56,7 @@ pub struct Rule {
 pub static RULES: &[&Rule] = &[
     &quota::RULE,
     &steal::RULE,
+    &contention::RULE,
     &huge_pages::RULE,
     &neighbours::RULE,
     &governor::RULE,

@@ -58,6 +58,8 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 settled: true,
                 steal_ns: None,
                 throttled: None,
+                waited: None,
+                others: None,
             })
             .collect(),
         noise: Noise::default(),

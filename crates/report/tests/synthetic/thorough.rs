@@ -40,6 +40,8 @@ fn full(median: f64, seed: usize) -> Measured {
             settled: true,
             steal_ns: None,
             throttled: None,
+            waited: None,
+            others: None,
         })
         .collect();
     full.estimate.rounds = ROUNDS as u32;

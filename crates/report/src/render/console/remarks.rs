@@ -102,6 +102,13 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
             Lang::En => format!("{} of {} rounds", estimate.rounds, view.run.settings.rounds),
             Lang::Zh => format!("{} 轮中只有 {} 轮", view.run.settings.rounds, estimate.rounds),
         },
+        FlagKind::Contended => match measured.noise.others_share.map(percent) {
+            Some(share) => match view.lang {
+                Lang::En => format!("others used {share} of its CPU"),
+                Lang::Zh => format!("CPU 有 {share} 被他人占用"),
+            },
+            None => label.to_owned(),
+        },
         _ => label.to_owned(),
     };
     let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;

@@ -1,0 +1,48 @@
+//! Which CPUs are quiet as a run begins, so that it measures on one that others leave alone.
+
+use std::time::Duration;
+
+use hostmark_host::{CpuTimes, Root, note_busy, single};
+use hostmark_model::{HostFacts, Text};
+
+/// Long enough for twenty of the kernel's ticks, and hardly noticed by whoever waits for the run.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A look at the CPUs that goes on while the host is read.
+pub struct Look(Option<CpuTimes>);
+
+impl Look {
+    /// Begins it.
+    pub fn begin(root: &Root) -> Look {
+        Look(CpuTimes::read(root))
+    }
+
+    /// Ends it, and notes how busy each CPU was where there is a choice.
+    pub fn end(self, root: &Root, host: &mut HostFacts) {
+        let Some(before) = self.0.filter(|_| host.usable_cpus().len() > 1) else { return };
+        let since = |now: &CpuTimes| Duration::from_nanos(before.elapsed_ns(now));
+        let Some(now) = CpuTimes::read(root) else { return };
+        std::thread::sleep(LOOK.saturating_sub(since(&now)));
+        if let Some(after) = CpuTimes::read(root) {
+            note_busy(host, &before, &after);
+        }
+    }
+}
+
+/// What a run says when it measures on another CPU than it would on a quiet host.
+pub fn chosen(host: &HostFacts, cpu: usize) -> Option<Text<String>> {
+    let mut quiet = host.clone();
+    quiet.cpus.iter_mut().for_each(|cpu| cpu.busy = None);
+    let usual = single(&quiet).filter(|usual| *usual != cpu)?;
+    let busy = |id: usize| host.cpus.iter().find(|cpu| cpu.id == id)?.busy.map(|share| (share * 100.0).round());
+    let (theirs, ours) = (busy(usual)?, busy(cpu)?);
+    Some(Text {
+        en: format!(
+            "measured on CPU {cpu}, {ours:.0} % busy when the run began, because CPU {usual} was {theirs:.0} % busy; \
+             --cpu {usual} measures there all the same"
+        ),
+        zh: format!(
+            "运行开始时 CPU {usual} 的占用率为 {theirs:.0} %，故改在占用率 {ours:.0} % 的 CPU {cpu} 上测量；如仍要在前者上测量，请用 --cpu {usual}"
+        ),
+    })
+}

@@ -1,0 +1,132 @@
+//! Others on the measured CPU: found with their share on every case that they disturbed, and avoided where there is a choice.
+
+#[path = "support/neighbour.rs"]
+mod neighbour;
+#[path = "support/skip.rs"]
+mod skip;
+mod support;
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use hostmark_host::{CpuTimes, Root, read_here, single};
+use hostmark_model::{CaseRecord, FlagKind, Measured, Run, load_run};
+use neighbour::{Neighbour, one_cpu};
+use skip::skipped;
+use support::{Home, ended, files};
+
+/// Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Probes that wait for another party, whose usual delay is part of the operation, and one that never waits.
+const FILTERS: [&str; 3] = ["sched.context_switch", "ipc.pipe@cpus=same_cpu", "syscall.null"];
+
+fn run(filters: &[&str], more: &[&str]) -> Run {
+    let home = Home::new();
+    let mut command = home.hostmark(&["run"]);
+    let (code, json, errors) = ended(command.args(filters).args(more).args(["--seed", "7", "--format", "json"]));
+    assert_eq!(code, 0, "{errors}");
+    assert!(files(home.scratch.path()).is_empty(), "left behind");
+    load_run(&json).unwrap()
+}
+
+fn measured(run: &Run) -> impl Iterator<Item = (&CaseRecord, &Measured)> {
+    run.cases.iter().filter_map(|case| Some((case, case.measured()?)))
+}
+
+fn is_marked(measured: &Measured) -> bool {
+    measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended)
+}
+
+/// The shares that were found in all rounds, of those that could be judged.
+fn shares(run: &Run) -> Vec<f64> {
+    measured(run).flat_map(|(_, measured)| &measured.rounds).filter_map(|round| Some(round.others?.share)).collect()
+}
+
+/// Who shares a CPU with one other has about half of it, and with more others less.
+const LEAST_SHARE: f64 = 0.2;
+
+/// Runs beside a neighbour that never rests.
+fn assert_found(script: &str) {
+    let Some(cpu) = one_cpu() else { return skipped("no CPU below 1024 may be used") };
+    if CpuTimes::read(&Root::here()).is_none() {
+        return skipped("the kernel does not tell who uses its CPUs");
+    }
+    let Some(neighbour) = Neighbour::on(cpu, script) else { return skipped("there is no taskset here") };
+    let run = run(&FILTERS, &["--cpu", &cpu.to_string()]);
+    let all = shares(&run);
+    let found = all.iter().filter(|share| (LEAST_SHARE..=1.0).contains(*share)).count();
+    assert!(!all.is_empty() && found * 10 >= all.len() * 9, "beside {}: {all:?}", neighbour.id());
+    for (case, measured) in measured(&run) {
+        assert!(is_marked(measured), "{}: {:?} {:?}", case.id, measured.rounds, measured.noise);
+    }
+    let finding = run.findings.iter().find(|finding| finding.id == "run.contention");
+    assert!(finding.is_some_and(|finding| finding.cost >= LEAST_SHARE / 2.0), "{:?}", run.findings);
+}
+
+#[test]
+fn a_busy_loop_on_the_measured_cpu_is_found_on_every_case() {
+    let _alone = alone();
+    assert_found("while :; do :; done");
+}
+
+#[test]
+fn short_lived_competitors_in_a_row_are_found_on_every_case() {
+    let _alone = alone();
+    assert_found("while :; do /bin/true; done");
+}
+
+/// How busy a CPU is for a second.
+fn busy(cpu: usize) -> Option<f64> {
+    let before = CpuTimes::read(&Root::here())?;
+    std::thread::sleep(Duration::from_secs(1));
+    let after = CpuTimes::read(&Root::here())?;
+    Some(before.used(&after, cpu)?.ns / before.elapsed_ns(&after) as f64)
+}
+
+#[test]
+fn a_run_that_nobody_disturbs_has_no_mark() {
+    const QUIET: f64 = 0.03;
+    let _alone = alone();
+    let Some(cpu) = one_cpu() else { return skipped("no CPU below 1024 may be used") };
+    for _ in 0..3 {
+        let before = busy(cpu);
+        let run = run(&FILTERS, &["--cpu", &cpu.to_string()]);
+        // What others do on this machine is seen from outside of the run.
+        if [before, busy(cpu)].into_iter().all(|busy| busy.is_some_and(|busy| busy < QUIET)) {
+            let marked: Vec<&str> =
+                measured(&run).filter(|one| is_marked(one.1)).map(|one| one.0.id.as_str()).collect();
+            assert!(marked.is_empty(), "{marked:?} {:?}", shares(&run));
+            return;
+        }
+    }
+    skipped("others keep this machine busy");
+}
+
+#[test]
+fn a_run_that_may_choose_leaves_a_busy_cpu_alone_and_says_so() {
+    let _alone = alone();
+    let host = read_here();
+    let Some(usual) = single(&host).filter(|_| host.usable_cpus().len() > 1) else {
+        return skipped("there is no CPU to choose");
+    };
+    let Some(_neighbour) = Neighbour::on(usual, "while :; do :; done") else {
+        return skipped("there is no taskset here");
+    };
+    let says = |run: &Run| run.disturbances.iter().any(|text| text.en.contains(&format!("because CPU {usual} was ")));
+    let runs: Vec<Run> = (0..6).map(|_| run(&["clock.loop"], &[])).collect();
+    for run in &runs {
+        assert_eq!(says(run), run.settings.cpu != usual, "{:?} {:?}", run.settings, run.disturbances);
+    }
+    // Beside others that fill the other CPUs as well there is nothing to choose.
+    let is_quiet_elsewhere = |run: &&Run| run.host.cpus.iter().any(|cpu| cpu.busy.is_some_and(|busy| busy < 0.3));
+    let chosen = runs.iter().filter(|run| run.settings.cpu != usual).count();
+    assert!(chosen >= runs.iter().filter(is_quiet_elsewhere).count() / 2, "{:?}", runs[0].host.cpus);
+    // Who names a CPU gets it, and hears nothing of others.
+    let named = run(&["clock.loop"], &["--cpu", &usual.to_string()]);
+    assert!(named.settings.cpu == usual && !says(&named), "{:?}", named.disturbances);
+}

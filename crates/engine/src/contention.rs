@@ -1,0 +1,196 @@
+//! Who else used a run's CPUs: the time that neither its own processes nor idle had, judged over blocks of a second.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hostmark_host::{CpuTimes, Root};
+use hostmark_model::Others;
+
+use crate::estimate::RoundResult;
+use crate::sys::cpu_time;
+
+/// Shorter, the ticks by which the kernel counts say too little of who used a CPU.
+const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
+/// A whole run that is shorter than a block is judged by what it has, from here on: the error grows as the time shrinks.
+const SHORTEST_RUN: Duration = Duration::from_millis(300);
+/// What a worker uses before it is bound to its CPUs, at most: it is started anywhere.
+const UNBOUND_NS: f64 = 5e6;
+/// A share of a CPU's time under this disturbs no more than the kernel's own work does.
+const WORTH_SAYING: f64 = 0.05;
+/// A thread that waited less than this share of its samples' time was not disturbed by whoever used its CPU.
+const WAITED: f64 = 0.01;
+
+/// The counters that tell of it.
+pub trait Meters {
+    /// What the CPUs did so far. None where the kernel does not tell.
+    fn cpus(&self) -> Option<CpuTimes>;
+    /// CPU time of this process and of all children that it has waited for, ns.
+    fn own_ns(&self) -> Option<u64>;
+}
+
+/// The kernel's counters.
+#[derive(Debug)]
+pub struct KernelMeters;
+
+impl Meters for KernelMeters {
+    fn cpus(&self) -> Option<CpuTimes> {
+        CpuTimes::read(&Root::here())
+    }
+
+    fn own_ns(&self) -> Option<u64> {
+        cpu_time::of_all_own().ok()
+    }
+}
+
+/// A round of a block.
+#[derive(Debug)]
+struct Part {
+    case: usize,
+    /// Which of its case's rounds, by place.
+    place: usize,
+    cpus: BTreeSet<usize>,
+    own_ns: f64,
+    lasted_ns: f64,
+}
+
+impl Part {
+    /// What of the round's own time was spent on `cpu` at most, and what may have been beside that.
+    fn own_on(&self, cpu: usize) -> (f64, f64) {
+        let here_ns = self.own_ns.min(self.lasted_ns);
+        // What the round's CPUs cannot have held ran on others: a thread of the kernel that works for the case.
+        let elsewhere_ns = (self.own_ns - self.lasted_ns * self.cpus.len() as f64).clamp(0.0, self.lasted_ns);
+        match self.cpus.contains(&cpu) {
+            true => (here_ns, 0.0),
+            false => (elsewhere_ns, here_ns.min(UNBOUND_NS)),
+        }
+    }
+}
+
+/// Rounds that are judged together.
+#[derive(Debug)]
+struct Block {
+    /// The run's time when it began.
+    at: Duration,
+    begun: CpuTimes,
+    own_ns: u64,
+    parts: Vec<Part>,
+}
+
+/// What was judged of one round: its case, its place among the case's rounds, and what others used.
+pub(crate) type Judged = (usize, usize, Others);
+
+impl Block {
+    /// What others used of `cpu` until `now`, when this process and its children had used `own_ns`.
+    fn others(&self, now: &CpuTimes, own_ns: u64, cpu: usize) -> Option<Others> {
+        let used = self.begun.used(now, cpu)?;
+        let elapsed_ns = self.begun.elapsed_ns(now) as f64;
+        let own: Vec<(f64, f64)> = self.parts.iter().map(|part| part.own_on(cpu)).collect();
+        let in_rounds_ns: f64 = self.parts.iter().map(|part| part.own_ns).sum();
+        // Between rounds this process runs wherever it likes.
+        let between_ns = (own_ns.saturating_sub(self.own_ns) as f64 - in_rounds_ns).max(0.0);
+        let known_ns = own.iter().map(|(known_ns, _)| known_ns).sum::<f64>() + between_ns;
+        let unknown_ns: f64 = own.iter().map(|(_, unknown_ns)| unknown_ns).sum();
+        Some(Others {
+            share: ((used.ns - known_ns) / elapsed_ns).clamp(0.0, 1.0),
+            error: (used.error_ns + unknown_ns) / elapsed_ns,
+        })
+    }
+
+    /// What others used of the worst CPU of each round from the `first` on.
+    fn judged(&self, now: &CpuTimes, own_ns: u64, first: usize) -> Vec<Judged> {
+        let mut of_cpu: BTreeMap<usize, Option<Others>> = BTreeMap::new();
+        let mut judged = Vec::new();
+        for part in &self.parts[first..] {
+            let all =
+                part.cpus.iter().filter_map(|&cpu| *of_cpu.entry(cpu).or_insert_with(|| self.others(now, own_ns, cpu)));
+            if let Some(most) = all.max_by(|one, other| certain(one).total_cmp(&certain(other))) {
+                judged.push((part.case, part.place, most));
+            }
+        }
+        judged
+    }
+}
+
+/// The part of a share that no error explains.
+fn certain(others: &Others) -> f64 {
+    others.share - others.error
+}
+
+/// Cuts a run into blocks and judges each.
+pub(crate) struct Blocks<'a> {
+    meters: &'a dyn Meters,
+    /// The block under way.
+    block: Option<Block>,
+    /// The one before: what is left at the end of the run and is too short for a block belongs to it.
+    before: Option<Block>,
+    /// The run's time and this process' own when the round under way began.
+    round: Option<(Duration, u64)>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(crate) fn new(meters: &'a dyn Meters) -> Blocks<'a> {
+        Blocks { meters, block: None, before: None, round: None }
+    }
+
+    /// A round begins: the run's warm-up is in no block.
+    pub(crate) fn begin(&mut self, at: Duration) {
+        self.round = self.meters.own_ns().map(|own_ns| (at, own_ns));
+        if self.block.is_none()
+            && let (Some((_, own_ns)), Some(begun)) = (self.round, self.meters.cpus())
+        {
+            self.block = Some(Block { at, begun, own_ns, parts: Vec::new() });
+        }
+    }
+
+    /// The round of a case that began last has ended, the `place`th of its case. Gives what is known now of it and of those
+    /// before it.
+    pub(crate) fn end(&mut self, at: Duration, case: usize, place: usize, cpus: &[usize]) -> Vec<Judged> {
+        let (Some((from, before_ns)), Some(own_ns), Some(block)) =
+            (self.round.take(), self.meters.own_ns(), &mut self.block)
+        else {
+            return Vec::new();
+        };
+        block.parts.push(Part {
+            case,
+            place,
+            cpus: cpus.iter().copied().collect(),
+            own_ns: own_ns.saturating_sub(before_ns) as f64,
+            lasted_ns: at.saturating_sub(from).as_nanos() as f64,
+        });
+        // The counters of a large host are long to read.
+        let is_due = at.saturating_sub(block.at) >= SHORTEST_BLOCK;
+        let Some(now) = is_due.then(|| self.meters.cpus()).flatten() else { return Vec::new() };
+        let judged = block.judged(&now, own_ns, 0);
+        let next = Block { at, begun: now, own_ns, parts: Vec::new() };
+        self.before = self.block.replace(next);
+        judged
+    }
+
+    /// What is known of the rounds since the last block.
+    pub(crate) fn rest(self) -> Vec<Judged> {
+        let (Some(rest), Some(now), Some(own_ns)) = (self.block, self.meters.cpus(), self.meters.own_ns()) else {
+            return Vec::new();
+        };
+        match self.before {
+            Some(mut block) => {
+                let first = block.parts.len();
+                block.parts.extend(rest.parts);
+                block.judged(&now, own_ns, first)
+            }
+            None if rest.begun.elapsed_ns(&now) >= SHORTEST_RUN.as_nanos() as u64 => rest.judged(&now, own_ns, 0),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Whether others disturbed a round: they used a CPU of it, beyond what the error of the counters explains, and its thread
+/// waited for that CPU. Of several CPUs the thread that waited may be another than the one that is watched.
+pub(crate) fn is_contended(round: &RoundResult, waited: Option<f64>) -> bool {
+    let has_several = round.cpus.iter().any(|cpu| Some(cpu) != round.cpus.first());
+    let is_used = round.others.is_some_and(|others| certain(&others) >= WORTH_SAYING);
+    is_used && (has_several || waited.is_none_or(|waited| waited >= WAITED))
+}
+
+#[cfg(test)]
+#[path = "contention_tests.rs"]
+mod tests;

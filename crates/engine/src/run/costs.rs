@@ -1,0 +1,90 @@
+//! What the rounds still to come cost, and which of them are worth what time is left.
+
+use std::time::Duration;
+
+use hostmark_model::Outcome;
+use hostmark_stats::interval::LEAST_ROUNDS;
+
+use super::Runner;
+use crate::budget::{Budget, Next};
+
+impl Runner<'_> {
+    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones:
+    /// those of the case `index`, how many they are in all, and what all take besides samples.
+    pub(super) fn costs(&self, index: usize, remaining: &[usize], later: usize) -> (Next, usize, Duration) {
+        let known: Vec<Duration> =
+            self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
+        let usual = match known.len() {
+            0 => Budget::FIRST_OVERHEAD,
+            count => known.iter().sum::<Duration>() / count as u32,
+        };
+        // A case that has not begun is like its probe's default.
+        let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
+        let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead);
+        let own = Budget::at_least(1, overhead(index));
+        // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
+        let due = |of: usize, rounds: usize| match self.setting.plan.cases[of].is_default {
+            true => rounds,
+            false => rounds.min(LEAST_ROUNDS.saturating_sub(self.states[of].rounds.len())),
+        };
+        let mut to_come = vec![0; self.states.len()];
+        remaining.iter().for_each(|&of| to_come[of] += 1);
+        if later > 0 {
+            self.pending().into_iter().for_each(|of| to_come[of] += later);
+        }
+        let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
+        for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
+            let overhead = overhead(of);
+            all_rounds += rounds;
+            all_overhead += overhead * rounds as u32;
+            // Defaults come first of all, then what has begun; what has not begun waits for what these leave, and lets much
+            // cheaper cases go first, so that one does not take the place of many.
+            let is_cheap = 2 * Budget::at_least(1, overhead) < own;
+            if of != index && (is_cheap || self.setting.plan.cases[of].is_default || !self.states[of].rounds.is_empty())
+            {
+                others += Budget::at_least(due(of, rounds), overhead);
+            }
+        }
+        let next = Next {
+            is_default: self.setting.plan.cases[index].is_default,
+            rounds: due(index, later + 1).max(1),
+            overhead: overhead(index),
+            stretch: last(index).map_or(1.0, |last| last.stretch),
+            others,
+        };
+        (next, all_rounds, all_overhead)
+    }
+
+    /// The cases with the widest intervals for which there is still time; those without an interval are the widest.
+    pub(super) fn widest_that_fit(&self) -> Vec<usize> {
+        let plan = self.setting.plan;
+        let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
+        let mut widths: Vec<(f64, usize)> = open
+            .filter_map(|index| Some((self.width(index)?, index)))
+            .filter(|(width, _)| *width > plan.allowance().narrow)
+            .collect();
+        widths.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let mut left = Budget::time_for_more(plan, self.wall.elapsed());
+        let mut chosen = Vec::new();
+        for (_, index) in widths {
+            let cost = self.costs(index, &[index], 0).0.overhead + Budget::most_a_round(plan);
+            if cost > left {
+                break;
+            }
+            left -= cost;
+            chosen.push(index);
+        }
+        chosen
+    }
+
+    /// The relative width of a case's interval; without one where rounds are missing, infinite.
+    fn width(&self, index: usize) -> Option<f64> {
+        if self.states[index].rounds.len() < Budget::rounds(self.setting.plan) as usize {
+            return Some(f64::INFINITY);
+        }
+        match self.outcome(index) {
+            Outcome::Measured(measured) => measured.estimate.relative_half_width(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Other programs that used the CPUs of cases while these were measured.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text};
+
+use super::{Conclusion, Rule};
+use crate::format::percent;
+
+/// Under this share of the rounds it was a moment, of which the cases' own marks tell.
+const WORTH_SAYING: f64 = 0.02;
+/// The cases that are named, those that lost most first.
+const MOST_CASES: usize = 5;
+
+pub(super) static RULE: Rule = Rule {
+    id: "run.contention",
+    probes: &[],
+    cure: Some(Text {
+        en: "Find them and stop or move them: top -d 1 shows what stays, perf trace -s or execsnoop what comes and goes (cron, \
+             agents, health checks). Keep CPUs free for what has to be fast (cpuset, isolcpus=), or measure on others: --cpu.",
+        zh: "找出这些程序并停止或移走：top -d 1 可见长期运行的，perf trace -s 或 execsnoop 可见短暂运行的（cron、监控代理、健康检查）。\
+             为要求速度的任务留出 CPU（cpuset、isolcpus=），或用 --cpu 换到其他 CPU 测量。",
+    }),
+    draw,
+};
+
+/// What others used of the marked cases' CPUs, on average over their rounds.
+fn share(measured: &Measured) -> Option<f64> {
+    let is_marked = measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended);
+    measured.noise.others_share.filter(|share| is_marked && share.is_finite())
+}
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let mut marked: Vec<(f64, &CaseRecord)> =
+        run.cases.iter().filter_map(|case| Some((share(case.measured()?)?, case))).collect();
+    let measured = || run.cases.iter().filter_map(CaseRecord::measured);
+    let judged = measured().flat_map(|measured| &measured.rounds).filter(|round| round.others.is_some()).count();
+    let hit = |measured: &Measured| measured.noise.contended_rounds.map_or(0.0, f64::from);
+    let rounds: f64 = measured().map(hit).sum();
+    if marked.is_empty() || judged == 0 || rounds < WORTH_SAYING * judged as f64 {
+        return Vec::new();
+    }
+    // What the run lost: nothing in the rounds that others did not disturb.
+    let lost: f64 = measured().map(|measured| hit(measured) * share(measured).unwrap_or(0.0)).sum();
+    let (cost, on_average) = (lost / judged as f64, lost / rounds);
+    marked.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let cases = marked.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
+    let (count, all, share) = (marked.len(), measured().count(), percent(on_average));
+    let cpus = most_used(run).map_or_else(Text::default, |cpu| Text {
+        en: format!(", CPU {cpu} most"),
+        zh: format!("，其中 CPU {cpu} 最多"),
+    });
+    let text = Text {
+        en: format!(
+            "Other programs used {share} of the CPU time of {count} of {all} cases while these were measured{}: their values \
+             hold waiting that a quiet host does not have.",
+            cpus.en
+        ),
+        zh: format!(
+            "测量 {all} 个用例中的 {count} 个时，其他程序占用了其 CPU 时间的 {share}{}：这些数值包含空闲主机上没有的等待。",
+            cpus.zh
+        ),
+    };
+    vec![Conclusion { text, cases, cost }]
+}
+
+/// The CPU of which others used most, over the rounds of one CPU.
+fn most_used(run: &Run) -> Option<usize> {
+    let mut of_cpu: BTreeMap<usize, f64> = BTreeMap::new();
+    let rounds = run.cases.iter().filter_map(CaseRecord::measured).flat_map(|measured| &measured.rounds);
+    for RoundRecord { cpus, others, .. } in rounds {
+        if let (Some(first), Some(others)) = (cpus.first(), others)
+            && cpus.iter().all(|cpu| cpu == first)
+        {
+            *of_cpu.entry(*first).or_default() += others.share;
+        }
+    }
+    of_cpu.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).map(|(cpu, _)| cpu)
+}
