@@ -188,6 +188,22 @@ fn a_daemon_that_a_command_leaves_ends_with_the_run_however_that_ends() {
 }
 
 #[test]
+fn who_was_there_before_a_shell_became_hostmark_is_not_hostmarks() {
+    let home = Home::new();
+    // The kernel counts both as children of the program that the shell becomes: the second once its parent has ended.
+    let script = r#"exec 3>&2 2>/dev/null
+        sleep 1000 3>&- &
+        sh -c 'sleep 0.5; sleep 1001 &' 3>&- &
+        exec "$0" run --command true 2>&3 3>&-"#;
+    let (code, _, errors) = ended(home.start("sh").args(["-c", script, support::PROGRAM]).stdout(Stdio::null()));
+    let left = daemons(&home);
+    for (pid, _) in processes(&home) {
+        let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+    }
+    assert_eq!((code, left), (0, 2), "{errors}");
+}
+
+#[test]
 fn a_command_keeps_its_users_place_among_those_killed_for_want_of_memory() {
     let home = Home::new();
     let users = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();

@@ -387,6 +387,8 @@ fn begin(
 struct LocalLink {
     worker: Worker,
     janitor: Rc<RefCell<Janitor>>,
+    /// Whether every child of this process is one that this run has brought about.
+    has_adopted: bool,
 }
 
 impl WorkerLink for LocalLink {
@@ -401,9 +403,11 @@ impl WorkerLink for LocalLink {
     fn end(&mut self) {
         let group = self.worker.id();
         self.worker.end();
-        // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
-        // command has left. One that cannot be ended is another user's, and the worker has told of it.
-        let _ = descendants::end(&[self.janitor.borrow().id()], GRACE, PATIENCE);
+        if self.has_adopted {
+            // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
+            // command has left. One that cannot be ended is another user's, and the worker has told of it.
+            let _ = descendants::end(&[self.janitor.borrow().id()], GRACE, PATIENCE);
+        }
         self.janitor.borrow_mut().tell(&Charge::Reaped(group));
     }
 }
@@ -416,13 +420,13 @@ fn measure(
     journal: Option<&mut Journal>,
     wall: &dyn Wall,
 ) -> Results {
-    // Where the kernel refuses, workers still end what they have started.
-    let _ = descendants::adopt();
+    // Where it does not, workers still end what they have started.
+    let has_adopted = descendants::adopt_if_all_are_own(&[janitor.id()]).unwrap_or(false);
     let janitor = Rc::new(RefCell::new(janitor));
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
         let worker = spawn(program, order, stop)?;
         janitor.borrow_mut().tell(&Charge::Group(worker.id()));
-        Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor) }))
+        Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor), has_adopted }))
     };
     let mut bar = Bar::new();
     let results = hostmark_engine::run(setting, &mut open, wall, &mut bar, journal);

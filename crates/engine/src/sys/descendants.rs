@@ -19,6 +19,17 @@ pub fn adopt() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).call("prctl")
 }
 
+/// Does [`adopt`] where all children of this process, but those `known`, will be its own descendants: not where it has taken
+/// the place of a program that had started others (a shell's `exec`), nor where orphans of others come to it already, as to
+/// the first process of a namespace. Tells whether it did.
+pub fn adopt_if_all_are_own(known: &[u32]) -> io::Result<bool> {
+    let is_adopting = rustix::process::child_subreaper().call("prctl")?.is_some();
+    if std::process::id() == 1 || is_adopting || numbers()?.iter().any(|child| !known.contains(child)) {
+        return Ok(false);
+    }
+    adopt().map(|()| true)
+}
+
 /// Kills and reaps every child but `spared`, and whoever becomes one by that, until there is none; an error says who is left
 /// after `patience`, and why. Children get `grace` to end by themselves first.
 ///
