@@ -3,10 +3,11 @@
 mod whole;
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use hostmark_engine::sys::regular;
 use hostmark_model::{Run, load_run};
 use hostmark_report::{RenderOptions, export};
 
@@ -16,9 +17,6 @@ pub fn directory() -> Option<PathBuf> {
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data.join("hostmark").join("runs"))
 }
-
-/// Larger than any run, and small enough to be read on any host.
-const LARGEST: u64 = 256 << 20;
 
 /// Where one run goes: its file, and its journal while it goes on.
 #[derive(Debug, Clone)]
@@ -187,15 +185,12 @@ pub fn find(run: &str) -> Result<PathBuf> {
 /// Reads a run.
 pub fn load(path: &Path) -> Result<Run> {
     let shown = path.display();
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)) {
+    let bytes = match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
         Err(error) => bail!("{shown} cannot be read: {error}; give another file"),
-        Ok(_) if bytes.len() as u64 > LARGEST => {
-            bail!("{shown} is too large for a run; give a file that `hostmark run` wrote")
-        }
-        Ok(_) if bytes.is_empty() => bail!("{shown} is empty; restore it, or measure again"),
-        Ok(_) => {}
-    }
+        Ok(None) => bail!("{shown} is too large for a run; give a file that `hostmark run` wrote"),
+        Ok(Some(bytes)) if bytes.is_empty() => bail!("{shown} is empty; restore it, or measure again"),
+        Ok(Some(bytes)) => bytes,
+    };
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text,
         // It ends inside a character: it is cut off there, which is told below.

@@ -305,9 +305,14 @@ fn what_cannot_be_read_is_refused() {
     let directory = home.data.path().display().to_string();
     assert_refused(
         &["report", &directory],
-        &format!("{directory} cannot be read: Is a directory (os error 21); give another file"),
+        &format!("{directory} cannot be read: it is a directory; give another file"),
     );
-    assert_refused(&["report", "/dev/zero"], "/dev/zero is too large for a run; give a file that `hostmark run` wrote");
+    let large = home.data.path().join("large").display().to_string();
+    std::fs::File::create(&large).unwrap().set_len((256 << 20) + 1).unwrap();
+    assert_refused(
+        &["report", &large],
+        &format!("{large} is too large for a run; give a file that `hostmark run` wrote"),
+    );
 }
 
 #[test]
@@ -434,4 +439,28 @@ fn names_and_hosts_of_runs_that_are_kept_steer_no_terminal() {
     let (code, _, errors) = ended(&mut home.hostmark(&["run", &format!("--{EVIL}")]));
     assert!(code == 2 && !errors.contains(steers), "{errors:?}");
     assert_eq!(ended(&mut home.hostmark(&["runs"])).1.lines().count(), 3);
+}
+
+#[test]
+fn a_named_pipe_or_a_device_is_refused_at_once_and_a_shells_pipe_is_read() {
+    let home = Home::new();
+    let at = |name: &str| home.scratch.path().join(name).display().to_string();
+    let (pipe, link, file) = (at("pipe"), at("link.json"), at("run.json"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    let named = "it is a named pipe, which might be waited for without end";
+    for (path, why) in [(pipe.as_str(), named), (&link, named), ("/dev/zero", "it is a device")] {
+        let sentence = format!("hostmark: {path} cannot be read: {why}; give another file\n");
+        for arguments in [&["report", path][..], &["compare", path, path], &["import", "fio", path]] {
+            // Whoever waits is ended, and has another code.
+            let mut command = home.start("timeout");
+            let said = ended(command.args(["-s", "KILL", "20", PROGRAM]).args(arguments));
+            assert_eq!(said, (2, String::new(), sentence.clone()), "{arguments:?}");
+        }
+    }
+    std::fs::write(&file, &*RUN).unwrap();
+    let mut command = home.start("sh");
+    command.args(["-c", "(sleep 0.1; cat \"$1\") | \"$0\" report /dev/stdin", PROGRAM, &file]);
+    let (code, table, errors) = ended(&mut command);
+    assert!(code == 0 && !table.is_empty(), "{code} {errors}");
 }

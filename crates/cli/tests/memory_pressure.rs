@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hostmark_engine::sys::scratch::Private;
-use hostmark_model::{ClockOrder, Event, Order, Outcome, PROTOCOL, Scratch, load_run};
+use hostmark_model::{Event, Order, Outcome, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
@@ -92,28 +92,11 @@ impl Drop for Bystander {
 
 fn order(case: &str) -> Order {
     Order {
-        protocol: PROTOCOL,
         parent: std::process::id(),
-        case: case.into(),
-        round: 0,
-        seed: 1,
-        clock: ClockOrder::MonotonicRaw,
         budget_ns: 10_000_000,
-        cpus: vec![hostmark_host::single(&hostmark_host::read_here()).expect("a CPU to run on")],
-        iterations: None,
-        l1d_bytes: 32 << 10,
-        llc_bytes: 32 << 20,
-        llc_sum_bytes: 32 << 20,
-        line_bytes: 64,
         // Of a time when the group was empty.
         memory_bytes: 1 << 30,
-        setup_ns: 0,
-        other_cpu: None,
-        scratch: Scratch::Missing("none".into()),
-        memory_scratch: Scratch::Missing("none".into()),
-        folder: "round".into(),
-        accompanies: false,
-        command: Vec::new(),
+        ..Order::bare(case, vec![hostmark_host::single(&hostmark_host::read_here()).expect("a CPU to run on")])
     }
 }
 

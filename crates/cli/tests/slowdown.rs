@@ -11,8 +11,8 @@ use hostmark_engine::prelude::*;
 use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_engine::{clock, estimate, worker};
 use hostmark_model::{
-    CaseId, CaseRecord, ClockFacts, Event, HostFacts, Measured, Noise, Order, Outcome, PROTOCOL, Profile, RoundRecord,
-    Run, SCHEMA, Scratch, Settings, Tool,
+    CaseId, CaseRecord, ClockFacts, Event, HostFacts, Measured, Noise, Order, Outcome, Profile, RoundRecord, Run,
+    SCHEMA, Settings, Tool,
 };
 use hostmark_report::compare::{Comparison, History, Pool, Verdict};
 use skip::skipped;
@@ -64,27 +64,11 @@ static CATALOGUE: Catalogue = &[&KNOWN];
 /// Samples of one round, ns an operation.
 fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round: u32) -> Vec<f64> {
     let order = Order {
-        protocol: PROTOCOL,
-        parent: 0,
-        case: case.into(),
         round,
         seed: u64::from(round),
         clock: clock.clone(),
-        budget_ns: 40_000_000,
-        cpus: vec![hostmark_host::single(host).expect("a CPU to run on")],
-        iterations: None,
-        l1d_bytes: 32 << 10,
-        llc_bytes: 32 << 20,
-        llc_sum_bytes: 32 << 20,
-        line_bytes: 64,
         memory_bytes: 1 << 30,
-        setup_ns: 0,
-        other_cpu: None,
-        scratch: Scratch::Missing("none".into()),
-        memory_scratch: Scratch::Missing("none".into()),
-        folder: "round".into(),
-        accompanies: false,
-        command: Vec::new(),
+        ..Order::bare(case, vec![hostmark_host::single(host).expect("a CPU to run on")])
     };
     let events = std::thread::spawn(move || worker::answer(CATALOGUE, order)).join().expect("a worker that ends");
     let samples = events.iter().find_map(|event| match event {

@@ -21,7 +21,7 @@ mod tree;
 use hostmark_engine::probe::{Catalogue, Group};
 use hostmark_engine::sys;
 use hostmark_engine::worker;
-use hostmark_model::{ClockOrder, Event, Order, PROTOCOL, Scratch};
+use hostmark_model::{Event, Order};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
 use tree::Tree;
@@ -134,27 +134,10 @@ fn the_example_of_the_handbook_measures() {
     let base = tempfile::tempdir().unwrap();
     let run = sys::scratch::Private::make(base.path()).unwrap();
     let order = Order {
-        protocol: PROTOCOL,
-        parent: 0,
-        case: "file.lookup@depth=2".into(),
-        round: 0,
-        seed: 1,
-        clock: ClockOrder::MonotonicRaw,
         budget_ns: 5_000_000,
-        cpus: Vec::new(),
-        iterations: None,
-        l1d_bytes: 0,
-        llc_bytes: 0,
-        llc_sum_bytes: 0,
-        line_bytes: 64,
         memory_bytes: 0,
-        setup_ns: 0,
-        other_cpu: None,
         scratch: run.told().unwrap(),
-        memory_scratch: Scratch::Missing("none".into()),
-        folder: "round".into(),
-        accompanies: false,
-        command: Vec::new(),
+        ..Order::bare("file.lookup@depth=2", Vec::new())
     };
     let events = worker::answer(WITH_THE_EXAMPLE, order);
     assert!(matches!(events.last(), Some(Event::Done { .. })), "{events:?}");

@@ -6,33 +6,10 @@ use crate::clock::FakeClock;
 use crate::sys::affinity;
 use crate::sys::memory::Pages;
 use crate::sys::scratch::Private;
-use hostmark_model::{ClockOrder, PROTOCOL, Scratch};
 
 fn case(fake: &FakeClock, id: &str) -> Case {
     let clock = Clock::Fake(fake.clone());
-    let order = Order {
-        protocol: PROTOCOL,
-        parent: 0,
-        case: id.into(),
-        round: 0,
-        seed: 1,
-        clock: ClockOrder::MonotonicRaw,
-        budget_ns: 40_000_000,
-        cpus: vec![0],
-        iterations: None,
-        l1d_bytes: 0,
-        llc_bytes: 0,
-        llc_sum_bytes: 0,
-        line_bytes: 64,
-        memory_bytes: 1 << 20,
-        setup_ns: 0,
-        other_cpu: None,
-        scratch: Scratch::Missing("no directory here; name one by --scratch".into()),
-        memory_scratch: Scratch::Missing("no memory here; name one by --scratch".into()),
-        folder: "round-0".into(),
-        accompanies: false,
-        command: Vec::new(),
-    };
+    let order = Order { l1d_bytes: 0, llc_bytes: 0, llc_sum_bytes: 0, ..Order::bare(id, vec![0]) };
     let precision = Precision::of(&clock);
     Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind, Company::Alone)
 }

@@ -1,33 +1,18 @@
 //! Companions that follow a script: they are waited for, watched, and ended.
 
-use hostmark_model::{ClockOrder, PROTOCOL, Scratch};
-
 use super::*;
 use crate::clock::FakeClock;
 
 fn order(cpus: &[usize]) -> Order {
     Order {
-        protocol: PROTOCOL,
         parent: 1,
-        case: "a.b@copies=3".into(),
         round: 2,
         seed: 7,
-        clock: ClockOrder::MonotonicRaw,
         budget_ns: 5,
-        cpus: cpus.to_vec(),
         iterations: Some(9),
-        l1d_bytes: 0,
-        llc_bytes: 0,
-        llc_sum_bytes: 0,
-        line_bytes: 64,
         memory_bytes: 900,
-        setup_ns: 0,
-        other_cpu: None,
-        scratch: Scratch::Missing("none".into()),
-        memory_scratch: Scratch::Missing("none".into()),
         folder: "round-2".into(),
-        accompanies: false,
-        command: Vec::new(),
+        ..Order::bare("a.b@copies=3", cpus.to_vec())
     }
 }
 

@@ -5,18 +5,14 @@ use std::ffi::OsStr;
 use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
 
 use hostmark_model::{PathBytes, Scratch};
 use serde::{Deserialize, Serialize};
 
+use crate::sys::again;
 use crate::sys::group::{Family, Group};
 use crate::sys::remains::{now, remove_of_group};
 use crate::sys::scratch::Private;
-
-/// How often the janitor looks again, and how long it waits before, where what it removes is still in use.
-const MOST_TURNS: usize = 100;
-const TURN: Duration = Duration::from_millis(5);
 
 /// What a run tells its janitor: a line of JSON each, as all streams between the processes of a run are. What a person or a
 /// file named is in it as data, never as a line.
@@ -90,13 +86,8 @@ fn make(base: &Path) -> (Option<Private>, Scratch) {
 }
 
 fn remove(directory: &Private) {
-    for _ in 0..MOST_TURNS {
-        // Nobody is left who could be told of an error: content may have changed meanwhile, or the kernel been short of memory.
-        if directory.remove().is_ok() {
-            return;
-        }
-        std::thread::sleep(TURN);
-    }
+    // Nobody is left who could be told of an error: content may have changed meanwhile, or the kernel been short of memory.
+    again::until(|| directory.remove().is_ok());
 }
 
 #[cfg(test)]

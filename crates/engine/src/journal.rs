@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::RoundResult;
 use crate::plan::Plan;
+use crate::sys::regular;
 
 /// An open journal, `NAME.partial.jsonl`.
 #[derive(Debug)]
@@ -22,8 +23,6 @@ pub struct Journal {
 
 /// Others may read a journal, and not write to it.
 const MODE: u32 = 0o644;
-/// Larger than any journal, bytes, and small enough to be read on any host.
-const LARGEST: u64 = 256 << 20;
 
 /// How the line of a header begins.
 const HEADER_START: &str = r#"{"run":"#;
@@ -168,15 +167,15 @@ impl Journal {
 
     /// Reads a journal: its header, its whole rounds, and whether its run is under way.
     pub fn read<R: DeserializeOwned>(path: &Path) -> Result<(Header<R>, Vec<PastRound>, bool), ResumeError> {
-        let mut file = regular(OpenOptions::new().read(true), path)?;
+        let file = regular::open(OpenOptions::new().read(true), path)?;
         let is_under_way = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-        let (header, rounds, _) = parse(&text(&mut file)?)?;
+        let (header, rounds, _) = parse(&text(&file)?)?;
         Ok((header, rounds, is_under_way))
     }
 
     /// Opens a journal to go on with it: a last line that has no end is cut off.
     pub fn resume<R: DeserializeOwned>(path: &Path) -> Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {
-        let mut file = regular(OpenOptions::new().read(true).write(true), path)?;
+        let mut file = regular::open(OpenOptions::new().read(true).write(true), path)?;
         // It says what is run and which file is written: who wrote it acts as this user.
         let status = file.metadata()?;
         if status.uid() != rustix::process::geteuid().as_raw() || status.mode() & 0o022 != 0 || status.nlink() != 1 {
@@ -185,7 +184,7 @@ impl Journal {
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(ResumeError::UnderWay);
         }
-        let (header, rounds, whole) = parse(&text(&mut file)?)?;
+        let (header, rounds, whole) = parse(&text(&file)?)?;
         file.set_len(whole)?;
         file.seek(SeekFrom::Start(whole))?;
         Ok((Journal { file, path: path.to_owned() }, header, rounds))
@@ -231,7 +230,7 @@ fn headerless(path: &Path) -> io::Result<Option<File>> {
     if !status.is_file() || status.nlink() != 1 || status.uid() != rustix::process::geteuid().as_raw() {
         return Ok(None);
     }
-    let Ok(mut file) = OpenOptions::new().read(true).write(true).open(path) else { return Ok(None) };
+    let Ok(mut file) = regular::open(OpenOptions::new().read(true).write(true), path) else { return Ok(None) };
     // Where nothing can be locked, nobody can tell whether its run is under way.
     if file.try_lock().is_err() {
         return Ok(None);
@@ -245,7 +244,7 @@ fn headerless(path: &Path) -> io::Result<Option<File>> {
         }
     }
     let is_ours = start[..length] == HEADER_START.as_bytes()[..length];
-    if !is_ours || text(&mut file)?.contains(&b'\n') {
+    if !is_ours || text(&file)?.contains(&b'\n') {
         return Ok(None);
     }
     file.set_len(0)?;
@@ -253,21 +252,9 @@ fn headerless(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-fn text(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match file.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
-        true => Err(io::Error::other(format!("it has over {} MiB", LARGEST >> 20))),
-        false => Ok(bytes),
-    }
-}
-
-/// Opens what is a regular file: a pipe would be waited for, and a device might have no end.
-fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let file = options.custom_flags(libc::O_NONBLOCK).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is no regular file")),
-    }
+fn text(file: &File) -> io::Result<Vec<u8>> {
+    let too_large = || io::Error::other(format!("it has over {} MiB", regular::MOST_BYTES >> 20));
+    regular::all_of(file)?.ok_or_else(too_large)
 }
 
 /// The header, the rounds, and the length of what is whole, bytes.

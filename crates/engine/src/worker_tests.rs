@@ -1,6 +1,6 @@
 //! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
-use hostmark_model::{Better, ClockOrder, Histogram, Scratch, Taint, Unit};
+use hostmark_model::{Better, Histogram, Taint, Unit};
 
 use super::*;
 use crate::case::Case;
@@ -121,29 +121,7 @@ fn placed(case: &mut Case) -> Result<()> {
 }
 
 fn order(case: &str) -> Order {
-    Order {
-        protocol: PROTOCOL,
-        parent: 0,
-        case: case.into(),
-        round: 0,
-        seed: 1,
-        clock: ClockOrder::MonotonicRaw,
-        budget_ns: 3_000_000,
-        cpus: affinity::allowed().unwrap(),
-        iterations: None,
-        llc_bytes: 0,
-        llc_sum_bytes: 0,
-        l1d_bytes: 32 << 10,
-        line_bytes: 64,
-        memory_bytes: 1 << 20,
-        setup_ns: 0,
-        other_cpu: None,
-        scratch: Scratch::Missing("no directory here; name one by --scratch".into()),
-        memory_scratch: Scratch::Missing("no memory here; name one by --scratch".into()),
-        folder: "round-0".into(),
-        accompanies: false,
-        command: Vec::new(),
-    }
+    Order { budget_ns: 3_000_000, llc_bytes: 0, llc_sum_bytes: 0, ..Order::bare(case, affinity::allowed().unwrap()) }
 }
 
 /// The events of an order, greeting apart, as they are read from the worker's lines; the greeting is checked.

@@ -74,6 +74,37 @@ pub struct Order {
     pub command: Vec<String>,
 }
 
+impl Order {
+    /// An order of a case on these CPUs that says of everything else what is true of no host in particular: a common cache,
+    /// little time and memory, no directory, no command. For who has no run, as tests.
+    pub fn bare(case: &str, cpus: Vec<usize>) -> Order {
+        let none = || Scratch::Missing("no directory here; name one by --scratch".into());
+        Order {
+            protocol: PROTOCOL,
+            parent: 0,
+            case: case.to_owned(),
+            round: 0,
+            seed: 1,
+            clock: ClockOrder::MonotonicRaw,
+            budget_ns: 40_000_000,
+            cpus,
+            other_cpu: None,
+            iterations: None,
+            l1d_bytes: 32 << 10,
+            llc_bytes: 32 << 20,
+            llc_sum_bytes: 32 << 20,
+            line_bytes: 64,
+            memory_bytes: 1 << 20,
+            setup_ns: 0,
+            scratch: none(),
+            memory_scratch: none(),
+            folder: "round-0".into(),
+            accompanies: false,
+            command: Vec::new(),
+        }
+    }
+}
+
 /// Marks on a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taint(pub u8);

@@ -10,7 +10,7 @@ use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::worker;
-use hostmark_model::{Event, Order, PROTOCOL, Scratch, Taint};
+use hostmark_model::{Event, Order, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
 
@@ -96,27 +96,15 @@ fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
     let cpu = hostmark_host::single(&host).expect("a CPU to run on");
     let round = |round: u32| {
         let order = Order {
-            protocol: PROTOCOL,
-            parent: 0,
-            case: case.into(),
             round,
             seed: u64::from(round),
             clock: calibration.order.clone(),
             budget_ns: 60_000_000,
-            cpus: vec![cpu],
-            iterations: None,
             l1d_bytes: host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes),
             llc_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
             llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
-            line_bytes: 64,
             memory_bytes: 1 << 30,
-            setup_ns: 0,
-            other_cpu: None,
-            scratch: Scratch::Missing("none".into()),
-            memory_scratch: Scratch::Missing("none".into()),
-            folder: "round".into(),
-            accompanies: false,
-            command: Vec::new(),
+            ..Order::bare(case, vec![cpu])
         };
         let events = std::thread::spawn(move || worker::answer(catalogue, order)).join().expect("a worker that ends");
         parse(&events)

@@ -1,12 +1,12 @@
 //! `hostmark import FORMAT FILE`: what another tool measured, as a run like any other.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::escape::visible;
 use hostmark_report::import;
@@ -64,11 +64,12 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
 fn read(format: &str, path: &Path) -> Result<Run> {
     let shown = path.display();
     let format = import::format_named(format).context("there is no such format; hostmark import --help names them")?;
-    let file = File::open(path).with_context(|| format!("{shown} cannot be opened; give another file"))?;
-    let facts = file.metadata().with_context(|| format!("{shown} cannot be read; give another file"))?;
-    if facts.is_dir() {
+    if path.is_dir() {
         bail!("{shown} is a directory; give a file in it");
     }
+    let file = regular::open_to_read(path)
+        .map_err(|error| anyhow::anyhow!("{shown} cannot be read: {error}; give another file"))?;
+    let facts = file.metadata().with_context(|| format!("{shown} cannot be read; give another file"))?;
     if facts.len() > LARGEST {
         bail!("{shown} is too large for a result file; give another file");
     }

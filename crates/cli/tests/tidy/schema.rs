@@ -76,27 +76,10 @@ fn host_report() -> HostReport {
 
 fn order() -> Order {
     Order {
-        protocol: PROTOCOL,
-        parent: 1,
-        case: "a.b".into(),
-        round: 0,
-        seed: 1,
         clock: ClockOrder::Counter { hz: 1e9, synchronized: true },
-        budget_ns: 1,
-        cpus: vec![0],
-        iterations: None,
-        l1d_bytes: 0,
-        llc_bytes: 0,
-        llc_sum_bytes: 0,
-        line_bytes: 64,
-        memory_bytes: 0,
-        setup_ns: 0,
-        other_cpu: None,
         scratch: Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 },
-        memory_scratch: Scratch::Missing("there is none".into()),
-        folder: String::new(),
-        accompanies: false,
         command: vec!["true".into()],
+        ..Order::bare("a.b", vec![0])
     }
 }
 

@@ -3,14 +3,12 @@
 use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-/// How often who is killed is looked at again, and how long is waited before.
-const MOST_TURNS: usize = 100;
-const TURN: Duration = Duration::from_millis(5);
+use super::again;
+
 /// The flag of pidfd_send_signal(2) that means the group which the process leads (Linux 6.9).
 const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
 
@@ -159,17 +157,11 @@ impl Group {
     /// that is of the run, whatever number it has.
     pub fn end(&self) {
         let until = now();
-        for _ in 0..MOST_TURNS {
-            let is_left = match kill_by_descriptor(self.descriptor.as_ref()) {
-                Sent::Taken => true,
-                Sent::Gone => false,
-                Sent::Refused => self.kill_members(self.since, until),
-            };
-            if !is_left {
-                break;
-            }
-            std::thread::sleep(TURN);
-        }
+        again::until(|| match kill_by_descriptor(self.descriptor.as_ref()) {
+            Sent::Taken => false,
+            Sent::Gone => true,
+            Sent::Refused => !self.kill_members(self.since, until),
+        });
     }
 
     /// Kills each member that started between the leader and the end of the run, in the run's session. False when there is

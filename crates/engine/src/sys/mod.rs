@@ -1,6 +1,7 @@
 //! The kernel's doors that no library opens as we need them: typed, safe functions over raw calls.
 
 pub mod affinity;
+pub mod again;
 pub mod byte_ring;
 pub mod call;
 pub mod child;
@@ -35,6 +36,7 @@ pub mod process;
 pub mod program;
 pub mod protection;
 pub mod readiness;
+pub mod regular;
 pub mod remains;
 pub mod ring;
 pub mod scratch;

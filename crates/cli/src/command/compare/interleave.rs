@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::allowance;
+use hostmark_engine::sys::regular;
 use hostmark_engine::{Observer, Wall};
 use hostmark_launch::group::Group;
 use hostmark_model::{Exit, Run, Scratch, load_run};
@@ -37,8 +38,6 @@ const SLACK: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(5);
 /// One look whether it has.
 const TURN: Duration = Duration::from_millis(20);
-/// Bytes of a run at most, as the store has it.
-const LARGEST: usize = 256 << 20;
 /// What the two are called in the names of files.
 const LETTERS: [char; 2] = ['a', 'b'];
 
@@ -229,8 +228,8 @@ impl Turn<'_> {
                 Ok(length) => text.extend_from_slice(&part[..length]),
                 Err(error) => bail!("'{name}' cannot be heard ({error}); try again"),
             }
-            if text.len() > LARGEST {
-                bail!("'{name}' prints more than any run; it must end in a hostmark");
+            if text.len() as u64 > regular::MOST_BYTES {
+                bail!("'{name}' printed over 256 MiB; the command must end with the hostmark executable");
             }
         }
     }

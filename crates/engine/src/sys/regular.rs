@@ -1,0 +1,107 @@
+//! Files that a person names, opened so that none is waited for and none is read without an end.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Bytes of a run, or of its journal, at most: more than any has, and few enough to be read on any host.
+pub const MOST_BYTES: u64 = 256 << 20;
+/// The filesystem of pipes without a name (PIPEFS_MAGIC of linux/magic.h).
+const PIPEFS: i64 = 0x5049_5045;
+
+/// Opens what is a regular file: a named pipe would be waited for, and a device might have no end.
+pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(libc::O_NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() { Ok(file) } else { Err(is_no_file(kind)) }
+}
+
+/// Opens a regular file to be read, or a pipe without a name: that of `/dev/stdin` or of a shell's `<(…)`, whose writer is
+/// there already or has ended.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    match kind.is_fifo() && rustix::fs::fstatfs(&file)?.f_type as i64 == PIPEFS {
+        true => {
+            // This opening of it is nobody else's, and its reader may wait.
+            rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
+            Ok(file)
+        }
+        false if kind.is_file() => Ok(file),
+        false => Err(is_no_file(kind)),
+    }
+}
+
+/// All of a file from where it stands; none when that is more than a run has.
+pub fn all_of(file: &File) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let length = file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok((length as u64 <= MOST_BYTES).then_some(bytes))
+}
+
+fn is_no_file(kind: FileType) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        match kind {
+            kind if kind.is_dir() => "it is a directory",
+            kind if kind.is_fifo() => "it is a named pipe, which might be waited for without end",
+            kind if kind.is_char_device() || kind.is_block_device() => "it is a device",
+            _ => "it is no regular file",
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn pipe_at(path: &Path) {
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    }
+
+    #[test]
+    fn nothing_but_a_file_is_opened_and_nothing_is_waited_for() {
+        let base = tempfile::tempdir().unwrap();
+        let (file, pipe, link) = (base.path().join("file"), base.path().join("pipe"), base.path().join("link"));
+        std::fs::write(&file, "text").unwrap();
+        pipe_at(&pipe);
+        std::os::unix::fs::symlink(&pipe, &link).unwrap();
+        let refused = |path: &Path| {
+            let (one, other) = (open(OpenOptions::new().read(true), path), open_to_read(path));
+            let (one, other) = (one.unwrap_err().to_string(), other.unwrap_err().to_string());
+            assert_eq!(one, other);
+            one
+        };
+        for path in [&pipe, &link] {
+            assert!(refused(path).starts_with("it is a named pipe"), "{path:?}");
+        }
+        assert_eq!(refused(base.path()), "it is a directory");
+        assert_eq!(refused(Path::new("/dev/zero")), "it is a device");
+        assert_eq!(all_of(&open(OpenOptions::new().read(true), &file).unwrap()).unwrap().unwrap(), b"text");
+        assert_eq!(all_of(&open_to_read(&file).unwrap()).unwrap().unwrap(), b"text");
+    }
+
+    #[test]
+    fn a_pipe_without_a_name_is_read_to_its_end_and_its_writer_waited_for() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let file = open_to_read(Path::new(&format!("/proc/self/fd/{}", reader.as_raw_fd()))).unwrap();
+        let writes = std::thread::spawn(move || {
+            let mut writer = File::from(writer);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            writer.write_all(b"late").unwrap();
+        });
+        assert_eq!(all_of(&file).unwrap().unwrap(), b"late");
+        writes.join().unwrap();
+    }
+
+    #[test]
+    fn what_is_larger_than_any_run_is_not_kept_in_memory() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(MOST_BYTES + 1).unwrap();
+        assert_eq!(all_of(&file).unwrap(), None);
+    }
+}
