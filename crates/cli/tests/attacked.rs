@@ -94,7 +94,7 @@ impl Victim {
 fn attacked(sticky: bool) {
     let home = Home::new();
     if !as_nobody("true").output().is_ok_and(|output| output.status.success()) {
-        return skipped("no other user can be had here");
+        return skipped("no other user is available here");
     }
     let base = tempfile::tempdir().unwrap();
     let victim = Victim::at(base.path());

@@ -325,7 +325,7 @@ fn a_file_of_another_user_is_refused() {
         command.output().map(|output| said(&output))
     };
     if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
-        return skipped("no other user can be had here, or it cannot start the program");
+        return skipped("no other user is available here, or it cannot start the program");
     }
     std::fs::set_permissions(home.data.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let file = home.data.path().join("run.json");
@@ -389,7 +389,7 @@ fn a_directory_of_runs_that_cannot_be_read_is_not_said_to_be_empty() {
         command.output().map(|output| said(&output))
     };
     if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
-        return skipped("no other user can be had here, or it cannot start the program");
+        return skipped("no other user is available here, or it cannot start the program");
     }
     let runs = home.data.path().join("hostmark/runs");
     std::fs::create_dir_all(&runs).unwrap();

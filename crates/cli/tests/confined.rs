@@ -133,7 +133,7 @@ fn in_a_container_that_allows_little_every_group_is_measured() {
     let data = home.data.path().to_owned();
     let inside = Confined::new(home, &[&data, disk.path()], "size=1m", &[]);
     if !inside.can_be_had() {
-        return skipped("a mount namespace, another user or a filter of system calls cannot be had here");
+        return skipped("a mount namespace, another user or a filter of system calls is not available here");
     }
     let filters = [defaults(), vec!["--scratch".into(), disk.path().display().to_string()]].concat();
     let (run, errors) = inside.run(&filters);
@@ -145,7 +145,7 @@ fn in_a_container_that_allows_little_every_group_is_measured() {
     }
     assert_eq!(
         reason(&run, "syscall.io_uring"),
-        "io_uring cannot be had: io_uring_setup: Operation not permitted (os error 1)"
+        "io_uring is not available: io_uring_setup: Operation not permitted (os error 1)"
     );
     for probe in ["disk.read", "disk.write"] {
         match of_probe(&run, probe).measured() {
@@ -166,7 +166,7 @@ fn where_nothing_can_be_written_and_little_be_opened_what_needs_it_says_so() {
     let limits = &["--nofile=64:64", "--msgqueue=0:0", "--memlock=0:0", "--stack=1048576:1048576"];
     let inside = Confined::new(Home::new(), &[], "size=1m,ro", limits);
     if !inside.can_be_had() {
-        return skipped("a mount namespace, another user or a filter of system calls cannot be had here");
+        return skipped("a mount namespace, another user or a filter of system calls is not available here");
     }
     let groups = ["disk.", "file.", "ipc.", "paging.", "process.", "syscall.", "sched.messaging"];
     let filters = defaults().into_iter().filter(|filter| groups.iter().any(|group| filter.starts_with(group)));

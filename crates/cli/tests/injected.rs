@@ -392,7 +392,7 @@ const NAMESPACES: [&str; 7] =
 fn whatever_call_fails_nobody_is_harmed_and_nothing_is_left() {
     let can = Command::new(NAMESPACES[0]).args(&NAMESPACES[1..]).arg("true").output();
     if !can.is_ok_and(|output| output.status.success()) {
-        return skipped("no namespaces of processes and of System V objects can be had here");
+        return skipped("no namespaces of processes and of System V objects are available here");
     }
     let bystander = Bystander::new();
     let mut command = Command::new(NAMESPACES[0]);

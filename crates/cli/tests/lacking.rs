@@ -24,7 +24,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// hostmark behind a shell that first makes the world smaller; none where that cannot be had here.
+/// hostmark behind a shell that first makes the world smaller; none where that is not possible here.
 struct Smaller<'a> {
     home: &'a Home,
     /// A program that starts the shell, with its arguments.
@@ -95,7 +95,7 @@ fn has_flag(case: &CaseRecord, kind: FlagKind) -> bool {
 struct ControlGroup(PathBuf);
 
 impl ControlGroup {
-    /// Of the first controller, version 1 or 2, that can be had with these settings.
+    /// Of the first controller, version 1 or 2, that takes these settings.
     fn of(places: &[(&str, &[(&str, &str)])]) -> Option<ControlGroup> {
         let name = format!("hostmark-lacking-{}", std::process::id());
         places.iter().find_map(|(parent, settings)| {
@@ -224,7 +224,7 @@ fn without_sys_the_host_says_what_stays_unknown_and_runs_are_measured() {
     let home = Home::new();
     let inside = Smaller { home: &home, outside: OWN_MOUNTS, inside: "mount -t tmpfs hostmark-test /sys".into() };
     if !inside.can_be_had() {
-        return skipped("no mount namespace can be had here");
+        return skipped("no mount namespace is available here");
     }
     let (_, report) = inside.host();
     assert!(ids(&report).contains(&"host.no_sys"), "{:?}", ids(&report));
@@ -250,7 +250,7 @@ fn on_a_read_only_root_the_run_is_shown_and_what_needs_files_is_skipped() {
     let inside = format!("mount -o remount,bind,ro / && {places}");
     let inside = Smaller { home: &home, outside: OWN_MOUNTS, inside };
     if !inside.can_be_had() {
-        return skipped("no mount namespace can be had here");
+        return skipped("no mount namespace is available here");
     }
     let (code, report) = inside.host();
     let named = ids(&report);
@@ -272,7 +272,7 @@ fn an_unprivileged_user_is_named_and_measures() {
     let outside = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let inside = Smaller { home: &home, outside: &outside, inside: "true".into() };
     if !inside.can_be_had() {
-        return skipped("no other user can be had here, or it cannot start the program");
+        return skipped("no other user is available here, or it cannot start the program");
     }
     let let_in = |directory: &Path, mode| {
         fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();

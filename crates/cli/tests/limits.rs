@@ -177,7 +177,7 @@ fn one_cpu_is_enough() {
     let home = Home::new();
     let is_there = Command::new("taskset").args(["-c", "0", "true"]).status().is_ok_and(|status| status.success());
     if !is_there {
-        return skipped("taskset or CPU 0 cannot be had here");
+        return skipped("taskset or CPU 0 is not available here");
     }
     let mut command = home.start("taskset");
     command.args(["-c", "0", PROGRAM, "run", "cpu", "clock", "--format", "json"]);
@@ -204,7 +204,7 @@ fn a_place_for_runs_that_cannot_be_written_is_told_and_the_run_is_shown() {
         command.output().map(|output| said(&output))
     };
     if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
-        return skipped("no other user can be had here, or it cannot start the program");
+        return skipped("no other user is available here, or it cannot start the program");
     }
     for directory in [home.data.path(), home.scratch.path()] {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();

@@ -124,7 +124,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
     let (home, Some(group)) = (Home::new(), Group::new("worker", OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
-    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl cannot be had here") };
+    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl is not available here") };
     let size = 58 << 20;
     for case in [
         format!("memory.read@kernel=best,size={size},page=pmd,threads=1"),
@@ -197,7 +197,7 @@ fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
     let (home, Some(group)) = (Home::new(), Group::new("run", OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
-    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl cannot be had here") };
+    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl is not available here") };
     let filters = ["memory.read", "memory.stream", "memory.copy", "process.fork_resident", "file.reread", "paging"];
     let command = [&[PROGRAM, "run", "--format", "json"], &filters[..]].concat();
     let (code, json, errors) = ended(&mut group.start(&home, &command));

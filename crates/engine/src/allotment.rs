@@ -133,7 +133,7 @@ impl Allotment {
     /// its [`Filling`].
     pub fn reserve(&self) -> Result<(Buffer, Filling)> {
         let buffer = Buffer::reserve(self.bytes, self.pages, self.node).map_err(|error| match self.node {
-            Some(Node(node)) => Stop::lacking(format_args!("no memory can be had on node {node}"), &error),
+            Some(Node(node)) => Stop::lacking(format_args!("cannot allocate memory on node {node}"), &error),
             None => Stop::lacking("no memory", &error),
         })?;
         let left_bytes = footprint_bytes(self.bytes as u64, self.pages);

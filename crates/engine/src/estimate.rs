@@ -106,7 +106,7 @@ pub fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32, seed: u64) -
     let is_voted = matches!(entry.probe.limit, Limit::Voted | Limit::PowerOfTwo);
     // A round that found no step abstains, as long as others have votes.
     let skipped = skipped.filter(|_| !is_voted || measured.is_empty());
-    // What went wrong is not hidden behind what could not be had, nor behind a value.
+    // What went wrong is not hidden behind what was not available, nor behind a value.
     if let Some(outcome) = failed.or(skipped) {
         return outcome;
     }

@@ -282,7 +282,7 @@ fn a_round_that_failed_or_was_skipped_decides() {
     assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });
     all[1].events = vec![Event::Skipped { reason: "gone".into() }];
     assert_eq!(outcome_of("net.tcp", &all), Outcome::Skipped { reason: "gone".into() });
-    // What went wrong is never hidden behind what could not be had.
+    // What went wrong is never hidden behind what was not available.
     all[2].events = vec![Event::Failed { reason: "broken".into() }];
     assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });
 }

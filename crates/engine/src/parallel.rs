@@ -109,7 +109,7 @@ fn prepare<W: FnMut(u64)>(
     cpu: Cpu,
     make: &(impl Fn(Cpu) -> Result<W> + Sync),
 ) -> Result<(W, u64)> {
-    affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))?;
+    affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))?;
     let mut body = make(cpu)?;
     let mut timed = |chunk: u64| {
         let start = clock.now();

@@ -21,7 +21,7 @@ impl Stop {
         Stop::Skipped(reason.to_string())
     }
 
-    /// Skipped, since what the measurement stands on cannot be had; with what helps, where the error tells.
+    /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
     pub fn lacking(what: impl Display, error: &io::Error) -> Stop {
         match lack::cure(error) {
             Some(cure) => Stop::skipped(format_args!("{what}: {error}: {cure}")),

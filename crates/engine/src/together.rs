@@ -96,7 +96,7 @@ fn prepare<P: Part>(
     make: &impl Fn(usize) -> Result<P>,
 ) -> Result<P> {
     let bound = affinity::bind(&[cpu.0]);
-    let bound = bound.map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)));
+    let bound = bound.map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)));
     let part = bound.and_then(|()| make(index));
     if part.is_err() {
         team.break_up();

@@ -116,7 +116,7 @@ fn with_last_words(reason: String) -> String {
 fn bind(cpus: &[usize]) -> Result<()> {
     match cpus {
         [] => Ok(()),
-        _ => affinity::bind(cpus).map_err(|error| Stop::skipped(format!("CPUs {cpus:?} cannot be had: {error}"))),
+        _ => affinity::bind(cpus).map_err(|error| Stop::skipped(format!("cannot bind to CPUs {cpus:?}: {error}"))),
     }
 }
 

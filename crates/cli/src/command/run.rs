@@ -309,7 +309,7 @@ fn keep(started: jiff::Timestamp, host: &HostFacts) -> Option<Place> {
     }
 }
 
-/// The run's journal. One that cannot be had is an error where a person named the file, and else only said.
+/// The run's journal. One that cannot be made is an error where a person named the file, and else only said.
 fn open_journal(
     place: &Place,
     is_named: bool,

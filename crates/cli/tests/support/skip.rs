@@ -1,4 +1,4 @@
-//! What cannot be had everywhere is told, past what libtest captures, and passed over.
+//! What is not possible everywhere is told, past what libtest captures, and passed over.
 
 use std::io::Write;
 

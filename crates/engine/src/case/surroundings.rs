@@ -44,7 +44,7 @@ impl Case {
 
     /// Binds the calling thread to one CPU.
     pub fn pin(&mut self, cpu: Cpu) -> Result<()> {
-        affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))
+        affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))
     }
 
     /// Skipped where so much memory may not be filled now: more than half of what the machine, its control groups and

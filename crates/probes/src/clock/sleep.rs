@@ -85,7 +85,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let way: String = case.param("way")?;
     let delay = Duration::from_micros(case.param("delay_us")?);
-    let sleeper = Sleeper::of_name(&way).map_err(|error| Stop::skipped(format!("{way} cannot be had: {error}")))?;
+    let sleeper = Sleeper::of_name(&way).map_err(|error| Stop::skipped(format!("{way} is not available: {error}")))?;
     let sleeper = sleeper.ok_or_else(|| Stop::failed(format!("there is no way to sleep called '{way}'")))?;
     if let Ok(slack) = slack_ns() {
         case.note("timer_slack_ns", slack);

@@ -71,7 +71,7 @@ fn receive() -> Result<(UdpSocket, SocketAddrV4)> {
 }
 
 fn no_socket(error: io::Error) -> Stop {
-    Stop::lacking("no socket can be had at 127.0.0.1", &error)
+    Stop::lacking("cannot open a socket at 127.0.0.1", &error)
 }
 
 fn of_version_4(address: SocketAddr) -> Result<SocketAddrV4> {

@@ -117,7 +117,7 @@ fn measure(case: &mut Case) -> Result<()> {
         "thread" => Member::Thread,
         _ => Member::Process,
     };
-    let none = |error| Stop::lacking(format_args!("no ring of {members} can be had"), &error);
+    let none = |error| Stop::lacking(format_args!("cannot build a ring of {members}"), &error);
     let pipes = Pipes::new(members).map_err(none)?;
     let is_free = case.param::<String>("cpus")? == "free";
     let place = |number: usize| if is_free { cpus.clone() } else { vec![cpus[number % cpus.len()]] };

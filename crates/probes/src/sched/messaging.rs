@@ -67,6 +67,6 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill(members * sys::process::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let gathered =
-        Gathered::new(crowd, &cpus).map_err(|error| Stop::lacking("so many processes cannot be had", &error))?;
+        Gathered::new(crowd, &cpus).map_err(|error| Stop::lacking("cannot start so many processes", &error))?;
     case.time_each(crowd.total(), || gathered.burst())
 }

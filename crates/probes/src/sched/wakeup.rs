@@ -88,7 +88,7 @@ fn measure(case: &mut Case) -> Result<()> {
             Some(state) => state,
             none => {
                 let sleeper = Sleeper::spawn(&by, theirs, is_here, clock)
-                    .map_err(|error| Stop::skipped(format!("no {by} can be had: {error}")))?
+                    .map_err(|error| Stop::skipped(format!("cannot make a sleeper that is woken by {by}: {error}")))?
                     .ok_or_else(|| Stop::failed(format!("nothing wakes by '{by}'")))?;
                 none.insert((sleeper, clock.start()))
             }

@@ -67,7 +67,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let nobody = |result: std::io::Result<usize>| match result {
         Ok(0) => Ok(()),
         Ok(_) => Err(Stop::failed("somebody waited on a word that only this thread knows")),
-        Err(error) => Err(Stop::skipped(format!("futex cannot be had: {error}"))),
+        Err(error) => Err(Stop::skipped(format!("futex is not available: {error}"))),
     };
     nobody(futex::wake(&word, true))?;
     match case.param::<String>("way")?.as_str() {

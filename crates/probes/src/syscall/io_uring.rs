@@ -76,6 +76,6 @@ fn measure(case: &mut Case) -> Result<()> {
         _ => None,
     };
     let mut nops =
-        Nops::new(batch, poller).map_err(|error| Stop::skipped(format!("io_uring cannot be had: {error}")))?;
+        Nops::new(batch, poller).map_err(|error| Stop::skipped(format!("io_uring is not available: {error}")))?;
     case.time_each(u64::from(batch), || nops.submit_and_complete())
 }

@@ -34,7 +34,7 @@ const KIND: Axis =
 /// The descriptors that the case's axes name.
 fn descriptors(case: &mut Case) -> Result<Descriptors> {
     let count: usize = case.param("descriptors")?;
-    let many = |error| Stop::lacking(format_args!("{count} descriptors cannot be had"), &error);
+    let many = |error| Stop::lacking(format_args!("cannot open {count} descriptors"), &error);
     match case.param::<String>("kind")?.as_str() {
         "file" => {
             let path = case.memory_dir()?.join("file");

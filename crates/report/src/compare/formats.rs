@@ -1,4 +1,4 @@
-//! The formats in which a comparison can be had, by name; a new one is its function and one line in [`FORMATS`].
+//! The formats in which a comparison is written, by name; a new one is its function and one line in [`FORMATS`].
 
 use hostmark_model::Text;
 

@@ -1,4 +1,4 @@
-//! The formats in which runs can be had, by name; a new one is a file here and one name in [`FORMATS`].
+//! The formats in which runs are written, by name; a new one is a file here and one name in [`FORMATS`].
 
 mod csv;
 mod html;
@@ -19,7 +19,7 @@ pub use overhead::over as overhead_over;
 
 use crate::RenderOptions;
 
-/// A format in which runs can be had.
+/// A format in which runs are written.
 #[derive(Debug)]
 pub struct Format {
     /// What `--format` calls it.

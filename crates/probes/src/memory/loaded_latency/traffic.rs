@@ -81,7 +81,7 @@ impl Traffic {
         let (moved, over, begun) = (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(cpus.len() + 1));
         let make = |cpu: Cpu| -> Result<Buffer> {
             let bound = sys::affinity::bind(&[cpu.0]);
-            bound.map_err(|error| Stop::skipped(format!("CPU {} cannot be had: {error}", cpu.0)))?;
+            bound.map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))?;
             self.memory.map()
         };
         let (moved, over, begun, make) = (&moved, &over, &begun, &make);
