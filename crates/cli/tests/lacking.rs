@@ -7,7 +7,7 @@ mod skip;
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
@@ -213,6 +213,36 @@ fn a_memory_limit_is_named_and_what_does_not_fit_is_skipped() {
         reason_of(&run, &large.id).starts_with("needs 1024 MiB of memory; a case of this run may fill "),
         "{large:?}"
     );
+}
+
+/// The disk that holds a directory, as `major:minor`; none where it lies on no disk of its own, as on a tmpfs.
+fn disk_of(directory: &Path) -> Option<String> {
+    let device = fs::metadata(directory).ok()?.dev();
+    let name = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let place = fs::canonicalize(format!("/sys/dev/block/{name}")).ok()?;
+    let whole = if place.join("partition").exists() { place.parent()? } else { &place };
+    Some(fs::read_to_string(whole.join("dev")).ok()?.trim().to_owned())
+}
+
+#[test]
+fn on_a_slow_disk_what_takes_too_long_to_fill_is_skipped_with_its_rate_and_nothing_fails() {
+    let _alone = alone();
+    let home = Home::new();
+    let Some(disk) = disk_of(home.scratch.path()) else { return skipped("scratch files lie on no disk here") };
+    // The first takes minutes to fill a file, of which a worker tells as it goes on; the second is silent for long.
+    for bytes_a_second in [1_000_000, 200_000] {
+        let (one, both) = (format!("{disk} {bytes_a_second}"), format!("{disk} wbps={bytes_a_second}"));
+        let (first, second) = ([("blkio.throttle.write_bps_device", one.as_str())], [("io.max", both.as_str())]);
+        let places: [(&str, &[_]); 2] = [("/sys/fs/cgroup/blkio", &first), ("/sys/fs/cgroup", &second)];
+        let Some(group) = ControlGroup::of(&places) else { return skipped("no disk can be made slow here") };
+        let (run, _) = Smaller { home: &home, outside: &[], inside: group.enter() }.run(&["disk.read", "clock.loop"]);
+        assert!(is_measured(&run, "clock.loop"));
+        for case in run.cases.iter().filter(|case| case.probe == "disk.read") {
+            let reason = reason_of(&run, &case.id);
+            let told = reason.contains(" MB/s takes ") || reason.contains("waited for a device");
+            assert!(told, "{bytes_a_second} {case:?}");
+        }
+    }
 }
 
 /// A mount namespace of one's own, in which mounts go nowhere else.
