@@ -33,9 +33,10 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring for `depth` requests of `block_bytes` each. An error where the kernel has none or refuses it.
+    /// A ring for `depth` requests of `block_bytes` each, for this thread alone. An error where the kernel has none or refuses
+    /// it.
     pub fn new(file: OwnedFd, depth: u32, block_bytes: usize) -> io::Result<Ring> {
-        let rings = Rings::new(depth, None)?;
+        let rings = Rings::of_this_thread(depth)?;
         let blocks = ManuallyDrop::new(Buffer::map(depth as usize * block_bytes, Pages::Base, None)?);
         Ok(Ring { rings, file, blocks, block_bytes, under_way: 0 })
     }

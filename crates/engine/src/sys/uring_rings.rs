@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::call::named;
+use super::call::{errno, named};
 use super::{arch, checked};
 
 /// Constants of the kernel's interface (include/uapi/linux/io_uring.h).
 const SETUP_SQPOLL: u32 = 1 << 1;
 const SETUP_SQ_AFF: u32 = 1 << 2;
+const SETUP_COOP_TASKRUN: u32 = 1 << 8;
+const SETUP_SINGLE_ISSUER: u32 = 1 << 12;
+const SETUP_DEFER_TASKRUN: u32 = 1 << 13;
 const FEATURE_SINGLE_MMAP: u32 = 1 << 0;
 const ENTER_GETEVENTS: usize = 1 << 0;
 const ENTER_SQ_WAKEUP: usize = 1 << 1;
@@ -149,12 +152,34 @@ impl Rings {
     /// Rings for so many submissions. With a poller a thread of the kernel takes them without being called. An error where
     /// the kernel has no rings or refuses them.
     pub fn new(entries: u32, poller: Option<Poller>) -> io::Result<Rings> {
-        let mut parameters = poller.map_or(Parameters::default(), |Poller { cpu, idle_ms }| Parameters {
-            flags: SETUP_SQPOLL | SETUP_SQ_AFF,
-            sq_thread_cpu: cpu,
-            sq_thread_idle: idle_ms,
-            ..Parameters::default()
-        });
+        Rings::set_up(
+            entries,
+            poller.map_or(Parameters::default(), |Poller { cpu, idle_ms }| Parameters {
+                flags: SETUP_SQPOLL | SETUP_SQ_AFF,
+                sq_thread_cpu: cpu,
+                sq_thread_idle: idle_ms,
+                ..Parameters::default()
+            }),
+        )
+    }
+
+    /// Rings for so many submissions, all handed over and waited for by the thread that makes them. The end of a request is
+    /// then kept until the thread waits (IORING_SETUP_DEFER_TASKRUN, Linux 6.1 and later, or _COOP_TASKRUN, 5.19), where
+    /// else the thread is interrupted for it, which a waiting thread pays with a way out of the kernel and back.
+    pub fn of_this_thread(entries: u32) -> io::Result<Rings> {
+        const KINDS: [u32; 3] = [SETUP_COOP_TASKRUN | SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN, SETUP_COOP_TASKRUN, 0];
+        let mut refused = None;
+        for flags in KINDS {
+            match Rings::set_up(entries, Parameters { flags, ..Parameters::default() }) {
+                // An older kernel does not know the flags.
+                Err(error) if errno(&error) == Some(libc::EINVAL) => refused = Some(error),
+                made => return made,
+            }
+        }
+        Err(refused.unwrap_or_else(|| io::ErrorKind::Unsupported.into()))
+    }
+
+    fn set_up(entries: u32, mut parameters: Parameters) -> io::Result<Rings> {
         let filled = (&raw mut parameters) as usize;
         // SAFETY: the kernel reads and fills one structure of its own layout.
         let ring = checked("io_uring_setup", unsafe {
