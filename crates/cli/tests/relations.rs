@@ -60,7 +60,7 @@ fn a_switch_on_one_cpu_is_none_between_two() {
 #[test]
 fn faults_cost_what_the_kernel_has_to_do_in_them() {
     let _alone = alone();
-    let run = run("paging.fault", &["kind=anonymous,anonymous_pmd,file,file_major"]);
+    let run = run("paging.fault", &["kind=anonymous,anonymous_pmd,file,file_major,first"]);
     let kind = |kind| at(&run, &[("kind", kind)]);
     let (Some(base), Some(file)) = (kind("anonymous"), kind("file")) else { return };
     // Sixteen pages that are there already against one that has to be cleared.
@@ -73,4 +73,9 @@ fn faults_cost_what_the_kernel_has_to_do_in_them() {
     if let Some(major) = kind("file_major") {
         assert!(best(major) > 5.0 * best(file), "{} ns from the device, {} ns from the cache", best(major), best(file));
     }
+    // The same fault, of new pages and of those just given back: neither is free, and what a host adds is on the first.
+    let Some(first) = kind("first") else { return };
+    let again = first.also["again"].estimate.best_round;
+    assert!(3.0 * best(first) > again, "{} ns at first, {again} ns again", best(first));
+    assert!(3.0 * again > best(base) && again < 10.0 * best(base), "{again} ns again, {} ns of few pages", best(base));
 }

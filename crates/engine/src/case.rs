@@ -322,12 +322,18 @@ impl Case {
     /// One operation that lasts long, as a whole program does: `next` returns its time. It is done once in a round, however
     /// long it takes, and nothing is thrown away.
     pub fn once(&mut self, next: impl FnOnce(&Clock) -> Result<Ticks>) -> Result<()> {
+        self.once_many(|clock| Ok((next(clock)?, 1)))
+    }
+
+    /// Like [`Case::once`]: `next` returns the time of several operations, and how many.
+    pub fn once_many(&mut self, next: impl FnOnce(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
         self.be_alone()?;
         self.meet()?;
         let mut samples = Samples::of_times(1);
         let before = self.witness.read();
-        let ns = self.clock.ns(next(&self.clock)?);
-        samples.push(ns, 1, ns, before, self.witness.read());
+        let (ticks, operations) = next(&self.clock)?;
+        let ns = self.clock.ns(ticks);
+        samples.push(ns, operations, ns, before, self.witness.read());
         self.keep(samples, 0)
     }
 

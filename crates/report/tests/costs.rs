@@ -207,6 +207,25 @@ fn what_others_used_is_a_finding_where_cases_are_marked_and_costs_their_share_of
 }
 
 #[test]
+fn memory_that_a_hypervisor_took_back_is_told_by_its_first_touch() {
+    const ID: &str = "memory.first_touch";
+    let touched = |first: f64, again: f64, hypervisor: Option<&str>| {
+        let mut case = value("paging.fault@kind=first", first, NARROW);
+        of(&mut case).also.insert("again".into(), Also { estimate: estimate(again, NARROW) });
+        let mut run = run(vec![case]);
+        run.host.virtualization.hypervisor = hypervisor.map(Into::into);
+        run
+    };
+    let shown = touched(10_000.0, 625.0, Some("KVM"));
+    let finding = one(&shown, ID);
+    near(finding.cost, 0.9375);
+    assert!(finding.text.en.contains("16.0 times") && finding.text.en.contains("410 MB/s against"), "{finding:?}");
+    silent_when_unsure(&shown, ID);
+    none(&touched(1_200.0, 625.0, Some("KVM")), ID);
+    none(&touched(10_000.0, 625.0, None), ID);
+}
+
+#[test]
 fn a_quota_costs_what_it_leaves_of_the_cpus() {
     const ID: &str = "run.cpu_quota";
     let mut wide = value("memory.stream@threads=all", 1e10, NARROW);

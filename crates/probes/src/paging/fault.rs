@@ -1,8 +1,10 @@
 //! Probe paging.fault: the first access to a page, by what lies behind it.
 
+mod first;
 mod major;
 mod pass;
 
+use first::{AGAIN, first};
 use hostmark_engine::prelude::*;
 use major::major;
 use pass::{PER_PAGE, Pass, passes};
@@ -14,7 +16,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[PER_PAGE],
+    also: &[PER_PAGE, AGAIN],
     explain: Explain {
         what: Text {
             en: "A pass touches every page of a fresh mapping once, and its time is divided by the faults that the kernel counted; \
@@ -23,11 +25,13 @@ pub static PROBE: Probe = Probe {
                  a fault maps the cached pages around it too (fault-around, 64 KiB by default), so the time a page stands beside. \
                  file_write: writes to a shared mapping of it, a fault for each page. copy_on_write: writes to a private mapping of it \
                  whose pages were read before. file_major: random reads of a file in the scratch directory whose pages were \
-                 dropped from the cache (FADV_DONTNEED, MADV_RANDOM): each fault waits for the device.",
+                 dropped from the cache (FADV_DONTNEED, MADV_RANDOM): each fault waits for the device. first: writes to 128 MiB of base pages, \
+                 once a process; again: to the same after madvise(MADV_DONTNEED) gave them back.",
             zh: "每一遍触碰新映射的每个页一次，总时间除以内核记录的缺页次数；映射与解除映射不计时。kind=anonymous：写 4 MiB 基本页的私有内存，\
                  每页由内核清零；anonymous_pmd：同上，用 2 MiB 页，共 16 MiB。file：按顺序读已缓存的 4 MiB 文件：一次缺页会把周围已缓存的页一并映射\
                  （fault-around，默认 64 KiB），因此另列每页时间。file_write：写该文件的共享映射，每页一次缺页。copy_on_write：写其私有映射，\
-                 各页事先已读过。file_major：随机读临时目录中一个文件，其页已从缓存中丢弃（FADV_DONTNEED、MADV_RANDOM）：每次缺页都要等待设备。",
+                 各页事先已读过。file_major：随机读临时目录中一个文件，其页已从缓存中丢弃（FADV_DONTNEED、MADV_RANDOM）：每次缺页都要等待设备。\
+                 first：每个进程写一次 128 MiB 基本页；再次（again）：用 madvise(MADV_DONTNEED) 归还后再写同样的内存。",
         },
         why: Text {
             en: "A program pays it for every page of memory that it uses for the first time, at its start and whenever its allocator has \
@@ -40,9 +44,11 @@ pub static PROBE: Probe = Probe {
             en: "anonymous is the exception, a page from the allocator, its zeroing (4 KiB at memory.fill's rate in \
                  the caches) and the entry. anonymous_pmd is mostly zeroing 2 MiB, so that a byte is several times \
                  cheaper. file maps up to 16 pages at a fault. file_write makes no page, copy_on_write makes and \
-                 copies one. file_major is the device.",
+                 copies one. file_major is the device. first far above again: the hypervisor had taken the pages back, \
+                 and the host gives them anew.",
             zh: "anonymous 是异常、从分配器取一页、清零（4 KiB，按 memory.fill 在缓存中的速率）和写表项。anonymous_pmd 主要是清零 2 MiB，因此每字节便\
-                 宜数倍。file 一次缺页最多映射 16 页。file_write 不产生新页，copy_on_write 要新建并复制一页。file_major 就是设备。",
+                 宜数倍。file 一次缺页最多映射 16 页。file_write 不产生新页，copy_on_write 要新建并复制一页。file_major 就是设备。first 远高于“再次”：虚拟机监控\
+                 程序已收回这些页，要由宿主机重新提供。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), where the hypervisor takes \
@@ -74,7 +80,7 @@ pub static PROBE: Probe = Probe {
         "kind",
         "anonymous",
         Points::Listed {
-            quick: &["anonymous", "file"],
+            quick: &["anonymous", "file", "first"],
             standard: &["anonymous_pmd", "file_write", "copy_on_write", "file_major"],
             thorough: &[],
         },
@@ -98,6 +104,7 @@ fn measure(case: &mut Case) -> Result<()> {
         "anonymous" => anonymous(case, BASE_BYTES, Pages::Base),
         "anonymous_pmd" => anonymous(case, PMD_BYTES, Pages::Pmd),
         "file_major" => major(case),
+        "first" => first(case),
         kind => {
             let directory = case.memory_dir()?;
             let file = crate::place::filled(case, &directory, BASE_BYTES as u64)?;

@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
     axes: &[Axis::choice(
         "way",
         "own",
-        Points::Listed { quick: &["own", "libc"], standard: &["own_mask"], thorough: &[] },
+        Points::Listed { quick: &["own"], standard: &["libc", "own_mask"], thorough: &[] },
     )],
     cross: &[],
     limit: Limit::CyclesPerOp,

@@ -7,6 +7,7 @@ mod contention;
 mod copies;
 mod disk_cache;
 mod evidence;
+mod first_touch;
 mod governor;
 pub mod host;
 mod huge_pages;
@@ -69,6 +70,7 @@ pub static RULES: &[&Rule] = &[
     &memory_modules::RULE,
     &sync_latency::RULE,
     &swap::RULE,
+    &first_touch::RULE,
     &disk_cache::RULE,
     &cache_size::RULE,
     &cache_structure::RULE,

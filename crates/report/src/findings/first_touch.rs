@@ -1,0 +1,55 @@
+//! Memory whose first touch costs far more than the next: the hypervisor takes pages back, and gives them anew.
+
+use hostmark_model::{Lang, Run, Text, Unit};
+
+use super::evidence::{Proven, case_at, lost};
+use super::{Conclusion, Rule};
+use crate::format::{number, percent, value};
+
+const FAULT: &str = "paging.fault";
+/// Pages that lie in a cache are zeroed faster too; by less than this.
+const WORTH_SAYING: f64 = 2.0;
+/// The interrupts, walks and zeroing of a fault are counted by pages of this size where the run does not tell another.
+const USUAL_PAGE_BYTES: u64 = 4096;
+
+pub(super) static RULE: Rule = Rule {
+    id: "memory.first_touch",
+    probes: &[FAULT],
+    cure: Some(Text {
+        en: "Touch what has to be fast before it is needed (MAP_POPULATE, mlock, -XX:+AlwaysPreTouch), and keep it: allocators give \
+             memory back (malloc_trim, MALLOC_TRIM_THRESHOLD_, background_thread of jemalloc). On your own hypervisor: back the \
+             guest with huge pages that are reserved, and turn off ballooning and free page reporting.",
+        zh: "对速度有要求的内存，使用之前先触碰（MAP_POPULATE、mlock、-XX:+AlwaysPreTouch）并一直保留：分配器会归还内存（malloc_trim、\
+             MALLOC_TRIM_THRESHOLD_、jemalloc 的 background_thread）。若宿主机由您管理：为虚拟机预留大页，并关闭气球与空闲页上报。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    conclusion(run).into_iter().collect()
+}
+
+fn conclusion(run: &Run) -> Option<Conclusion> {
+    // Without a hypervisor nobody else gives memory or takes it.
+    run.host.virtualization.hypervisor.as_ref()?;
+    let case = case_at(run, FAULT, &[("kind", "first")])?;
+    let (first, again) = (Proven::of_case(case)?, Proven::also(case, "again")?);
+    if first.median < WORTH_SAYING * again.median || first.low <= again.high {
+        return None;
+    }
+    let page = Some(run.host.memory.page_bytes).filter(|bytes| *bytes > 0).unwrap_or(USUAL_PAGE_BYTES);
+    let rate = |ns: f64| value(page as f64 * 1e9 / ns, Unit::BytesPerSecond, Lang::En);
+    let (times, cost) = (number(first.median / again.median), lost(first.median, again.median));
+    let [slow, fast] = [first.median, again.median].map(rate);
+    let share = percent(cost);
+    let text = Text {
+        en: format!(
+            "The first touch of memory costs {times} times as much as the next one: {slow} against {fast}. The hypervisor takes \
+             freed pages back and gives them anew: a program that starts, or grows, loses {share} of that time."
+        ),
+        zh: format!(
+            "内存首次触碰的代价是再次触碰的 {times} 倍：{slow} 对 {fast}。虚拟机监控程序会收回空闲页，用时再重新提供：程序启动或增长时，这段时间的 {share} 因此损失。"
+        ),
+    };
+    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+}
