@@ -102,3 +102,80 @@ pub fn level_of_size(run: &Run, bytes: f64) -> Option<&'static Level> {
     let holds = known.iter().find(|(_, size)| bytes <= *size).map(|(level, _)| *level);
     holds.or(if known.is_empty() { None } else { LEVELS.last() })
 }
+
+/// A cache line where the host does not tell.
+const USUAL_LINE_BYTES: u64 = 64;
+
+/// The lines that a walk over `bytes` touches which goes on by `stride` bytes each time.
+pub fn lines_of(run: &Run, bytes: u64, stride: u64) -> u64 {
+    let line = LEVELS.iter().find_map(|level| level.reported(run)?.line_bytes).unwrap_or(USUAL_LINE_BYTES);
+    (bytes / stride.max(line).max(1)).max(1)
+}
+
+/// The level that holds the lines of such a walk, by its sets and ways: a stride of many lines leaves most sets empty. None
+/// where the host does not tell them of a cache on the way there.
+pub fn level_of_lines(run: &Run, bytes: u64, stride: u64) -> Option<&'static Level> {
+    let known: Vec<_> = LEVELS.iter().filter_map(|level| Some((level, level.reported(run)?))).collect();
+    for (level, cache) in &known {
+        if holds(cache, bytes, stride)? {
+            return Some(level);
+        }
+    }
+    if known.is_empty() { None } else { LEVELS.last() }
+}
+
+/// Whether a cache holds every line of the walk. Of a cache whose ways are not told nothing is known; a stride that is no
+/// whole number of lines has no period that this could count by.
+fn holds(cache: &CacheFact, bytes: u64, stride: u64) -> Option<bool> {
+    let line = cache.line_bytes.filter(|line| *line > 0)?;
+    let ways = cache.ways.map(u64::from).filter(|ways| *ways > 0)?;
+    let stride = stride.max(line);
+    if stride % line != 0 {
+        return None;
+    }
+    let sets = cache.size_bytes.checked_div(line.checked_mul(ways)?)?.max(1);
+    let used = sets / gcd(stride / line, sets);
+    Some(bytes / stride <= ways * used)
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cache of lines of 64 bytes.
+    fn cache(size_kib: u64, ways: Option<u32>) -> CacheFact {
+        CacheFact { level: 1, size_bytes: size_kib << 10, line_bytes: Some(64), ways, ..CacheFact::default() }
+    }
+
+    #[test]
+    fn a_walk_fits_as_long_as_the_sets_that_it_touches_have_ways_for_its_lines() {
+        // 64 sets of 8 ways: a way is 4 KiB.
+        let first = cache(32, Some(8));
+        let fits = |bytes: u64, stride| holds(&first, bytes << 10, stride).unwrap();
+        for stride in [1, 64, 128, 512, 4096] {
+            assert!(fits(32, stride) && !fits(36, stride), "{stride}");
+        }
+        // One set of 8 ways holds 8 lines, however far they lie apart.
+        assert!(fits(64, 8192) && !fits(72, 8192) && fits(128, 16384) && !fits(144, 16384));
+        // 65 lines are prime to 64 sets, and use all of them.
+        assert!(fits(2000, 65 * 64) && !fits(2100, 65 * 64));
+        // 2048 sets of 16 ways, of which strides of 4 and 16 KiB touch every 64th and every 256th: no more, no less than 2 MiB.
+        let second = cache(2048, Some(16));
+        for stride in [4096, 16384] {
+            assert_eq!([2048, 2064].map(|kib| holds(&second, kib << 10, stride)), [Some(true), Some(false)]);
+        }
+    }
+
+    #[test]
+    fn without_ways_or_lines_and_between_lines_nothing_is_known() {
+        let no_line = CacheFact { line_bytes: None, ..cache(32, Some(8)) };
+        for cache in [cache(32, None), cache(32, Some(0)), no_line] {
+            assert_eq!(holds(&cache, 4096, 4096), None);
+        }
+        assert_eq!(holds(&cache(32, Some(8)), 4096, 96), None);
+    }
+}

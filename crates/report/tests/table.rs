@@ -87,12 +87,36 @@ fn long_sweeps() -> Run {
 fn long_sweeps_in_english_at_100_columns() {
     let text = table(&long_sweeps(), &options(100, Lang::En));
     golden("sweeps-100-en.txt", &text);
-    // All strides stand side by side, the smallest first, and how unsure they are is told at the row's end.
-    let strides = "stride 64  128  256  512  1K  4K  8K  16K  max ± %";
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join("  ");
-    let heading = text.lines().position(|line| words(line).ends_with(&words(strides))).expect("one heading for all");
-    let row = text.lines().skip(heading).find(|line| line.contains("832K")).unwrap();
-    assert!(row.ends_with(" 31"), "{row}");
+    // The strides stand side by side, the smallest first, and how unsure they are is told at the row's end.
+    let latency = &text[text.find("LATENCY BY SIZE").expect("a heading")..];
+    let headings = latency.lines().filter(|line| line.trim_start().starts_with("size "));
+    let words: Vec<&str> = headings.flat_map(str::split_whitespace).filter(|word| *word != "lines").collect();
+    let shown = words.join(" ").replace(" size stride ", " ");
+    assert!(shown.ends_with("stride 64 128 256 512 1K 4K 8K 16K max ± %"), "{shown}");
+    assert!(latency.lines().any(|line| line.contains("832K") && line.ends_with(" 31")), "{latency}");
+}
+
+/// The cells behind a stride, by size: the lines, and the level where it begins.
+fn lines_behind(run: &Run, stride: &str, size: &str) -> String {
+    let text = table(run, &options(400, Lang::En));
+    let latency = &text[text.find("LATENCY BY SIZE").expect("a heading")..];
+    let heading = latency.lines().nth(1).unwrap();
+    let from = heading.find(&format!(" {stride}  ")).unwrap() + 1 + stride.len();
+    let to = from + heading[from..].find("lines").unwrap() + "lines".len();
+    let row = latency.lines().find(|line| line.split_whitespace().any(|word| word == size)).unwrap();
+    row[from..to].trim().to_owned()
+}
+
+#[test]
+fn a_stride_says_its_lines_and_a_level_only_where_they_leave_it() {
+    let mut run = long_sweeps();
+    // 32 KiB of 8 ways: a stride of 8 KiB touches one set in 128 lines, which holds eight of them, over 64 KiB.
+    let levels =
+        |run: &Run, stride| ["32K", "48K", "64K", "192K", "4M", "64M"].map(|size| lines_behind(run, stride, size));
+    assert_eq!(levels(&run, "4K"), ["8", "L2 12", "16", "48", "L3 1024", "DRAM 16384"]);
+    assert_eq!(levels(&run, "8K"), ["4", "6", "8", "L2 24", "L3 512", "DRAM 8192"]);
+    run.host.caches.iter_mut().for_each(|cache| cache.ways = None);
+    assert_eq!(levels(&run, "8K"), ["4", "6", "8", "24", "512", "8192"]);
 }
 
 #[test]

@@ -89,6 +89,7 @@ impl Sweep<'_> {
     fn columns(&self, view: &View, page: &mut Page, align: Align, with_intervals: bool) -> Vec<Column> {
         let scale = self.scale();
         let mut columns: Vec<Column> = Vec::new();
+        let mut before: Option<&str> = None;
         for series in &self.series {
             let cell = |case: &Option<_>| {
                 let mut piece = self.text(view, page, scale, *case);
@@ -99,8 +100,14 @@ impl Sweep<'_> {
                 piece
             };
             let header = series.label.clone();
-            let short = shortened(&header, columns.last().map(|last| last.header.as_str())).to_owned();
+            let short = shortened(&header, before).to_owned();
+            before = Some(&series.label);
             columns.push(Column { header, short, align, cells: series.cells.iter().map(cell).collect() });
+            if let Some(lines) = &series.lines {
+                let header = view.say(words::LINES).to_owned();
+                let cells = lines.iter().map(|text| Piece::new(text, Style::Dim)).collect();
+                columns.push(Column { short: header.clone(), header, align: Align::Right, cells });
+            }
         }
         let is_wide = |case: &_| Self::shows_interval(view, case);
         if !with_intervals && self.series.iter().any(|series| series.cells.iter().flatten().any(|case| is_wide(case))) {

@@ -1,6 +1,6 @@
 //! The blocks BANDWIDTH BY SIZE and LATENCY BY SIZE AND PATTERN.
 
-use hostmark_model::{CaseRecord, Text, Unit};
+use hostmark_model::{CaseRecord, Run, Text, Unit};
 
 use super::grid::Grid;
 use super::page::Page;
@@ -8,7 +8,7 @@ use super::remarks::reason_rows;
 use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
 use super::view::{Shown, View, short_size};
 use super::words;
-use crate::levels::level_of_size;
+use crate::levels::{level_of_lines, level_of_size, lines_of};
 
 /// The probes of bandwidth, with the words for what they do.
 pub(super) const BANDWIDTHS: [(&str, Text); 3] =
@@ -71,7 +71,12 @@ fn block<'a>(
         let bytes = point.value.parse::<u64>().ok();
         point.group = bytes.and_then(|bytes| level_of_size(view.run, bytes as f64)).map(|level| level.name);
     }
-    let series = lines.into_iter().map(|(_, label, line)| Series { label, cells: cells(&at, "size", &line) }).collect();
+    let series = lines.into_iter().map(|(stride, label, line)| Series {
+        label,
+        cells: cells(&at, "size", &line),
+        lines: stride.and_then(|stride| lines_of_points(view.run, &at, stride)),
+    });
+    let series = series.collect();
     let sweep = Sweep { title: view.say(words::SIZE).to_owned(), points: at, series, unit };
     let unit_name = sweep.unit_name(view);
     let comma = if unit_name.is_empty() { "" } else { view.say(words::COMMA) };
@@ -86,6 +91,21 @@ fn block<'a>(
     reason_rows(view, &members).into_iter().for_each(|row| grid.row(row));
     grid.write(page);
     shown.extend(members.iter().map(|case| case.id.as_str()));
+}
+
+/// The lines that a stride touches at each size, with the level that holds them where it begins; none where every line of the
+/// buffer is touched, so that its size tells both.
+fn lines_of_points(run: &Run, points: &[Point], stride: u64) -> Option<Vec<String>> {
+    let mut before = None;
+    let text = |point: &Point| {
+        let bytes = point.value.parse().ok()?;
+        let level = level_of_lines(run, bytes, stride).map(|level| level.name);
+        let begins = level.filter(|_| level != before).map_or(String::new(), |name| format!("{name} "));
+        before = level;
+        Some(format!("{begins}{}", lines_of(run, bytes, stride)))
+    };
+    let is_sparse = lines_of(run, stride, 1) > 1;
+    if is_sparse { points.iter().map(text).collect() } else { None }
 }
 
 /// A pattern in words; a number is a stride in bytes.

@@ -138,7 +138,7 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
             } else {
                 view.points_label(probe, &off)
             };
-            Series { label: format!("  {label}"), cells: cells(&at, axis, line) }
+            Series { label: format!("  {label}"), cells: cells(&at, axis, line), lines: None }
         });
         let mut sweep = Sweep {
             title: String::new(),

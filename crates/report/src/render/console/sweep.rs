@@ -34,6 +34,8 @@ pub(super) struct Point {
 pub(super) struct Series<'a> {
     pub(super) label: String,
     pub(super) cells: Vec<Option<&'a CaseRecord>>,
+    /// What stands beside the values of each point: the lines that a walk touches, and the level that holds them.
+    pub(super) lines: Option<Vec<String>>,
 }
 
 /// A table of values along an axis.
@@ -177,6 +179,10 @@ impl<'a> Sweep<'a> {
         for series in &self.series {
             let cells = series.cells.iter().map(|cell| self.text(view, page, scale, *cell)).collect();
             rows.push((Piece::plain(&series.label), cells));
+            if let Some(lines) = &series.lines {
+                let label = Piece::new(format!("  {}", view.say(words::LINES)), Style::Dim);
+                rows.push((label, lines.iter().map(|text| Piece::new(text, Style::Dim)).collect()));
+            }
         }
         rows.extend(self.interval_rows(view));
         let labels = rows.iter().map(|(label, _)| label.width()).chain([self.title.as_str().width()]);

@@ -19,6 +19,7 @@ words! {
     LATENCY_COLUMN: "latency", "延迟";
     BEST: "best round", "最佳一轮";
     STRIDE: "stride", "步长";
+    LINES: "lines", "行数";
     COMMA: ", ", "，";
     COLON: ": ", "：";
     CYCLES: "cycles", "周期";
