@@ -26,7 +26,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use calls::{Call, NEVER_FAIL, call};
-use faults::{Came, Report};
+use faults::{Came, Excuse, Report};
 use hostmark_model::{Event, Order, Outcome, load_run};
 use nix::libc::{self, c_long};
 use orders::{Places, orders};
@@ -43,7 +43,7 @@ const EXTENT: &str = "HOSTMARK_INJECT";
 /// What cases' names begin with, where not all are to be tried.
 const CASES: &str = "HOSTMARK_INJECT_CASES";
 /// Those that are tried when nothing is asked for: threads, copies, peers by every way of waiting, guards, programs, files.
-const USUAL: [&str; 9] = [
+const USUAL: [&str; 11] = [
     "clock.loop",
     "cpu.flops@isa=best,type=f64,threads=2",
     "syscall.null@copies=2",
@@ -51,9 +51,21 @@ const USUAL: [&str; 9] = [
     "paging.fault@kind=anonymous",
     "sched.wakeup",
     "ipc.pipe@cpus=same_cpu",
+    "ipc.file_lock@cpus=same_cpu",
+    "ipc.shared_memory_bandwidth@message=65536,cpus=same_cpu",
     "ipc.sysv_semaphore",
     "net.tcp_connect",
 ];
+/// What the loader, the allocator and the language's start of a process or a thread say, which end it as they like.
+const OF_START: [&str; 5] = [
+    "error while loading shared libraries",
+    "fatal runtime error",
+    "memory allocation",
+    "malloc():",
+    "cannot allocate TLS",
+];
+/// Reasons that so short a round may give at any time.
+const OF_CHANCE: [&str; 2] = ["its threads never ran at the same time", "the times of this round show no step"];
 /// Another build of the program in the place of this one.
 const OTHER: &str = "HOSTMARK_INJECT_PROGRAM";
 /// A round of so little time takes less, also under trace on a busy machine.
@@ -271,7 +283,17 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
                 here += 1;
                 let at = format!("{} {} {before}", order.case, call.name);
                 let (came, reason) = round.came();
-                report.add(call, &at, came, &reason);
+                let (plainly, without) = plain.came();
+                let is_of_start = OF_START.iter().any(|words| round.errors.contains(words));
+                let is_of_chance = OF_CHANCE.iter().any(|words| reason.contains(words));
+                let excuse = match () {
+                    () if round.seen.is_early || is_of_start => Some(Excuse::Early),
+                    () if is_of_chance => Some(Excuse::AsWithout),
+                    () if round.seen.is_foreign => Some(Excuse::Foreign),
+                    () if came == plainly && Report::is_like(&reason, &without) => Some(Excuse::AsWithout),
+                    () => None,
+                };
+                report.add(call, &at, came, &reason, excuse);
                 report.look_at(&at, &round.seen);
                 // Who is woken by nobody waits, and so does who waits for the end of what was not closed.
                 if round.seen.is_hung && ![libc::SYS_futex, libc::SYS_close].contains(&call.number) {
@@ -332,21 +354,19 @@ fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, 
         Outcome::Measured(_) => None,
     });
     let reason = &reasons.chain([last_line(&errors)]).collect::<Vec<_>>().join(" ");
-    // Before the program's own first line the loader and the language's start end it as they like.
-    let is_early = [
-        "error while loading shared libraries",
-        "fatal runtime error",
-        "memory allocation",
-        "malloc():",
-        "cannot allocate TLS",
-    ];
-    let is_early = is_early.iter().any(|words| errors.contains(words)) || errors.is_empty();
+    let is_early = OF_START.iter().any(|words| errors.contains(words)) || errors.is_empty();
     let came = match seen.ended {
         0 => Came::Done,
         2..=5 => Came::Failed,
         _ => Came::Died,
     };
-    report.add(call, &at, came, reason);
+    let excuse = match () {
+        () if seen.is_foreign => Some(Excuse::Foreign),
+        // A janitor and a worker say nothing of themselves, but how they ended is said.
+        () if is_early || (seen.is_early && fault.part != Part::Run) => Some(Excuse::Early),
+        () => None,
+    };
+    report.add(call, &at, came, reason, excuse);
     report.look_at(&at, &seen);
     if came == Came::Died && !is_early {
         report.harmed(&at, &format!("ended with {}: {reason}", seen.ended));
@@ -384,6 +404,8 @@ fn inside() {
     assert!(report.faults + of_runs.faults > 0, "no call was made to fail");
 }
 
+/// Then also memory for files of one's own: what others put there meanwhile is not taken for what was left.
+const ALONE: &str = "mount -t tmpfs tmpfs /dev/shm 2>/dev/null; exec \"$0\" \"$@\"";
 /// Processes, System V objects and mounts of one's own.
 const NAMESPACES: [&str; 7] =
     ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--ipc", "--propagation=private"];
@@ -396,7 +418,7 @@ fn whatever_call_fails_nobody_is_harmed_and_nothing_is_left() {
     }
     let bystander = Bystander::new();
     let mut command = Command::new(NAMESPACES[0]);
-    command.args(&NAMESPACES[1..]).arg(std::env::current_exe().unwrap());
+    command.args(&NAMESPACES[1..]).args(["sh", "-c", ALONE]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "inside", "--nocapture", "--test-threads=1"]).env(INSIDE, "1");
     let output = command.output().unwrap();
     let (code, out, errors) = said(&output);

@@ -82,7 +82,8 @@ fn a_disk_without_room_for_a_journal_is_told_before_anything_is_measured() {
     let _ = fs::write(&filler, vec![1; 1 << 20]);
     let file = disk.0.join("mine.json").display().to_string();
     let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file]));
-    let why = "cannot be written (No space left on device (os error 28)); make room, or name another file by --out";
+    let why =
+        "cannot be written (write: No space left on device (os error 28)); make room, or name another file by --out";
     let sentence = format!("hostmark: the journal {} {why}\n", disk.0.join("mine.partial.jsonl").display());
     assert_eq!((code, out, errors), (5, String::new(), sentence));
     assert_eq!(files(&disk.0), [filler]);
@@ -241,7 +242,7 @@ fn a_limit_of_file_sizes_is_told_in_a_sentence_and_the_name_is_free_again() {
     let file = home.data.path().join("mine.json").display().to_string();
     let (code, out, errors) = limited(&home, "-f 0", &["run", "clock.loop", "--out", &file]);
     let sentence = format!(
-        "hostmark: the journal {} cannot be written (File too large (os error 27)); \
+        "hostmark: the journal {} cannot be written (write: File too large (os error 27)); \
          raise the limit of file sizes (ulimit -f)\n",
         home.data.path().join("mine.partial.jsonl").display()
     );

@@ -1,6 +1,8 @@
 //! Holds the repository to its own rules. Each rule is a function over a tree of files; beside it stands a bad example
 //! that it must find.
 
+#[path = "tidy/calls.rs"]
+mod calls;
 #[path = "tidy/code.rs"]
 mod code;
 #[path = "tidy/documents.rs"]
@@ -60,6 +62,11 @@ fn no_probe_reads_a_clock_of_the_standard_library() {
 #[test]
 fn every_file_says_first_what_it_is_for() {
     nothing(sources::without_purpose(&Tree::of_repository()));
+}
+
+#[test]
+fn every_failed_call_is_named_where_it_is_made() {
+    nothing(calls::unnamed(&Tree::of_repository()));
 }
 
 #[test]

@@ -61,7 +61,9 @@ impl MemoryBudget {
             )));
         }
         let spare = self.spare().now(node.map(|node| node.0)).ok_or_else(|| {
-            Stop::skipped(format!("needs {asked} MiB of memory, and /proc does not tell how much is free: mount /proc"))
+            Stop::skipped(format!(
+                "needs {asked} MiB of memory, and what is free cannot be had (open, read): mount /proc and /sys"
+            ))
         })?;
         // What this worker has filled is gone from what can be spared, but is a part of its half.
         let share = spare.bytes.saturating_sub(account.filled_bytes.load(Ordering::Relaxed)) / SHARE / account.copies;

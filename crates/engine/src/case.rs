@@ -17,6 +17,7 @@ use crate::probe::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::setup::{self, Deadline};
 use crate::stop::{Checked, Result, Stop};
+use crate::sys::last_words;
 use crate::sys::scratch::Folder;
 use crate::tails::{self, TailSampler};
 use crate::together::{self, Part};
@@ -106,22 +107,17 @@ impl Case {
         })
     }
 
-    /// Times a short operation, under 100 ns: `body(n)` does it n times, unrolled; the value is the slope of two lengths.
+    /// Times a short operation, under 100 ns: `body(n)` does it n times, unrolled; the value is the slope of two lengths. As
+    /// with every verb, an error that the body returns ends the round: one that it kept to itself would be measured.
     #[inline(always)]
-    pub fn time_n(&mut self, mut body: impl FnMut(u64)) -> Result<()> {
-        self.sample(0, &mut |iterations| {
-            body(iterations);
-            Ok(())
-        })
+    pub fn time_n<R: Checked>(&mut self, mut body: impl FnMut(u64) -> R) -> Result<()> {
+        self.sample(0, &mut |iterations| body(iterations).check())
     }
 
     /// Like [`Case::time_n`], as a rate: an iteration of `body` moves `amount` bytes or does `amount` operations.
     #[inline(always)]
-    pub fn rate(&mut self, amount: u64, mut body: impl FnMut(u64)) -> Result<()> {
-        self.sample(amount, &mut |iterations| {
-            body(iterations);
-            Ok(())
-        })
+    pub fn rate<R: Checked>(&mut self, amount: u64, mut body: impl FnMut(u64) -> R) -> Result<()> {
+        self.sample(amount, &mut |iterations| body(iterations).check())
     }
 
     /// Like [`Case::time`], of an operation whose tails matter as well. After each sample as many operations again are timed
@@ -226,6 +222,10 @@ impl Case {
             return Err(Stop::failed("the probe measured twice in one round"));
         }
         self.company.part()?;
+        // What is measured without a party that has failed is something else, however well it went on.
+        if let Some(words) = last_words::heard() {
+            return Err(Stop::failed(last_words::told(&words)));
+        }
         self.yielded.samples = Some(samples);
         self.yielded.amount = amount;
         Ok(())
@@ -233,7 +233,7 @@ impl Case {
 
     /// Rates of one worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one
     /// barrier, and what is counted is what all did in the window they have in common.
-    pub fn parallel<W: FnMut(u64)>(
+    pub fn parallel<R: Checked, W: FnMut(u64) -> R>(
         &mut self,
         cpus: &[Cpu],
         amount: u64,
@@ -248,7 +248,11 @@ impl Case {
 
     /// The time that an operation takes each of several workers that do it at once, from the same window as
     /// [`Case::parallel`]: all workers' time over all their operations.
-    pub fn parallel_time<W: FnMut(u64)>(&mut self, cpus: &[Cpu], make: impl Fn(Cpu) -> Result<W> + Sync) -> Result<()> {
+    pub fn parallel_time<R: Checked, W: FnMut(u64) -> R>(
+        &mut self,
+        cpus: &[Cpu],
+        make: impl Fn(Cpu) -> Result<W> + Sync,
+    ) -> Result<()> {
         self.be_alone()?;
         let clock = parallel::common_clock(&self.order.clock, &self.clock);
         let mut samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, 1, make)?;

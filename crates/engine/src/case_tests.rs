@@ -4,7 +4,10 @@ use super::surroundings::obtained;
 use super::*;
 use crate::clock::FakeClock;
 use crate::sys::affinity;
+use crate::sys::call::named;
 use crate::sys::memory::Pages;
+use crate::sys::peer::Peer;
+use crate::sys::process::in_a_child;
 use crate::sys::scratch::Private;
 
 fn case(fake: &FakeClock, id: &str) -> Case {
@@ -190,6 +193,31 @@ fn a_directory_that_another_has_put_in_the_place_of_the_run_s_is_not_used() {
         assert!(matches!(case.scratch_dir(), Err(Stop::Skipped(reason)) if reason.contains("cannot be used")));
         let _ = std::fs::remove_dir(&path);
     }
+}
+
+#[test]
+fn a_body_that_fails_is_told_of_by_every_verb_and_not_measured() {
+    let fake = FakeClock::new(10);
+    // It takes no time, as what returns at once with an error does.
+    let refused = |_: u64| Err::<(), _>(named("futex", std::io::Error::from_raw_os_error(libc::EIO)));
+    let reason = format!("futex: {}", std::io::Error::from_raw_os_error(libc::EIO));
+    assert_eq!(case(&fake, "a.b").time_n(refused), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").rate(1, refused), Err(Stop::failed(&reason)));
+    let cpu = [Cpu(affinity::allowed().unwrap()[0])];
+    assert_eq!(case(&fake, "a.b").parallel(&cpu, 1, |_| Ok(refused)), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").parallel_time(&cpu, |_| Ok(refused)), Err(Stop::failed(&reason)));
+}
+
+#[test]
+fn what_went_on_without_a_party_that_failed_is_not_measured() {
+    in_a_child(|| {
+        let fake = FakeClock::new(10);
+        let _peer = Peer::spawn(&affinity::allowed()?, || Err(named("fcntl", std::io::ErrorKind::Other.into())))?;
+        last_words::settle();
+        let measured = case(&fake, "a.b").time(|| fake.advance(1000));
+        assert_eq!(measured, Err(Stop::failed("another process of the case ended: fcntl: other error")));
+        Ok(())
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Copies: further workers that do what this one measures, each on a CPU of its own, until the measuring is over.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use hostmark_model::{Event, Order};
@@ -8,11 +8,15 @@ use hostmark_model::{Event, Order};
 use crate::clock::Clock;
 use crate::setup;
 use crate::stop::{Result, Stop};
+use crate::sys::call::{Call, spawned};
 
 /// A companion's body is repeated until it lasts so long, ns, so that what lies between two does not count.
 const LONG_ENOUGH_NS: f64 = 200_000.0;
 /// Iterations at most: a body that takes no time whatever it is asked for is found by who measures it.
 const MOST_ITERATIONS: u64 = 1 << 40;
+
+/// Bytes that are read of what a copy wrote to standard error.
+const MOST_TOLD: u64 = 4096;
 
 /// What a worker is to others of its case.
 #[derive(Debug)]
@@ -74,7 +78,9 @@ impl Company {
     /// Starts a companion for each order. They are of this process' group and ask to die with it.
     pub(crate) fn gather(orders: &[Order], program: impl Fn() -> Command) -> Result<Company> {
         let start = |order: &Order| -> std::io::Result<Companion> {
-            let mut child = program().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+            let mut program = program();
+            program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = program.spawn().map_err(spawned)?;
             let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
             let missing = || std::io::Error::other("it has no standard input and output");
             let mut companion = Companion {
@@ -86,7 +92,7 @@ impl Company {
             match told {
                 // One that ended before it had read its order is told of when it is met.
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-                told => told.inspect_err(|_| companion.end())?,
+                told => told.call("write").inspect_err(|_| companion.end())?,
             }
             Ok(companion)
         };
@@ -176,12 +182,32 @@ impl Companion {
         }
     }
 
-    fn wrong(&self, said: Option<Event>) -> Stop {
+    fn wrong(&mut self, said: Option<Event>) -> Stop {
         let cpu = self.cpu;
         match said {
             Some(Event::Skipped { reason }) => Stop::skipped(format!("a copy on CPU {cpu} was skipped: {reason}")),
             Some(Event::Failed { reason }) => Stop::failed(format!("a copy on CPU {cpu} failed: {reason}")),
-            _ => Stop::failed(format!("a copy on CPU {cpu} ended while others measured")),
+            _ => Stop::failed(format!("a copy on CPU {cpu} ended while others measured: {}", self.how())),
+        }
+    }
+
+    /// How one ended that has said nothing: its status, and the last line of what the loader or the language's start wrote.
+    fn how(&mut self) -> String {
+        // One that is about to end keeps its own status.
+        let _ = self.child.kill();
+        let status = match self.child.wait() {
+            Ok(status) => status.to_string(),
+            Err(error) => format!("wait4: {error}"),
+        };
+        let mut text = Vec::new();
+        if let Some(errors) = self.child.stderr.take() {
+            // What cannot be read is not told.
+            let _ = errors.take(MOST_TOLD).read_to_end(&mut text);
+        }
+        let text = String::from_utf8_lossy(&text);
+        match text.trim().lines().last() {
+            Some(line) => format!("{status}: {line}"),
+            None => status,
         }
     }
 
@@ -199,8 +225,8 @@ pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -
         let mut line = serde_json::to_string(&Event::Measuring).map_err(Stop::failed)?;
         line.push('\n');
         let mut output = std::io::stdout().lock();
-        output.write_all(line.as_bytes())?;
-        Ok(output.flush()?)
+        output.write_all(line.as_bytes()).call("write")?;
+        Ok(output.flush().call("write")?)
     };
     go_on(clock, body, tell)
 }

@@ -82,7 +82,10 @@ fn a_companion_that_cannot_says_why() {
     assert_eq!(skipped, Err(Stop::skipped("a copy on CPU 5 was skipped: no memory")));
     let failed = says(r#"{"event":"failed","reason":"it broke"}"#).meet();
     assert_eq!(failed, Err(Stop::failed("a copy on CPU 5 failed: it broke")));
-    assert_eq!(company(1, "exit 0").meet(), Err(Stop::failed("a copy on CPU 5 ended while others measured")));
+    assert_eq!(
+        company(1, "exit 0").meet(),
+        Err(Stop::failed("a copy on CPU 5 ended while others measured: exit status: 0"))
+    );
 }
 
 #[test]

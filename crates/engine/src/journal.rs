@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::RoundResult;
 use crate::plan::Plan;
+use crate::sys::call::Call;
 use crate::sys::regular;
 
 /// An open journal, `NAME.partial.jsonl`.
@@ -207,8 +208,8 @@ impl Journal {
     fn append_line(&mut self, line: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
-        self.file.write_all(text.as_bytes())?;
-        self.file.sync_data()
+        self.file.write_all(text.as_bytes()).call("write")?;
+        self.file.sync_data().call("fdatasync")
     }
 
     /// Where it is.

@@ -12,7 +12,7 @@ use crate::sys::call;
 const USUAL_OPEN_FILES: u64 = 1024;
 
 /// Calls that make processes and threads.
-const FORKS: [&str; 4] = ["clone", "clone3", "fork", "vfork"];
+const FORKS: [&str; 5] = ["clone", "clone3", "fork", "pthread_create", "vfork"];
 /// Calls that also say that there is no memory where they are told of an address at which nothing is mapped.
 const AT_ADDRESSES: [&str; 8] = ["madvise", "mincore", "mlock", "mprotect", "mremap", "msync", "munlock", "munmap"];
 /// Calls that make an object of which the system has only so many.

@@ -9,7 +9,7 @@ use crate::case::Cpu;
 use crate::clock::{self, Clock, Ticks};
 use crate::sample::Samples;
 use crate::setup;
-use crate::stop::{Result, Stop};
+use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
 use crate::threads;
@@ -69,7 +69,7 @@ struct Log {
 }
 
 /// Measures the summed rate of one worker a CPU; the samples' iterations are amounts.
-pub(crate) fn measure<W: FnMut(u64)>(
+pub(crate) fn measure<R: Checked, W: FnMut(u64) -> R>(
     clock: &CommonClock,
     budget_ns: f64,
     cpus: &[Cpu],
@@ -91,7 +91,7 @@ pub(crate) fn measure<W: FnMut(u64)>(
         if broken.load(Ordering::Relaxed) {
             return Ok(Log::default());
         }
-        Ok(log_until(clock, epoch, budget_ns, amount, chunk, &mut body))
+        log_until(clock, epoch, budget_ns, amount, chunk, &mut body)
     };
     let work = &work;
     let logs =
@@ -104,24 +104,24 @@ pub(crate) fn measure<W: FnMut(u64)>(
 }
 
 /// Binds the thread, makes its work, warms it and finds how much of it makes a chunk.
-fn prepare<W: FnMut(u64)>(
+fn prepare<R: Checked, W: FnMut(u64) -> R>(
     clock: &CommonClock,
     cpu: Cpu,
     make: &(impl Fn(Cpu) -> Result<W> + Sync),
 ) -> Result<(W, u64)> {
     affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))?;
     let mut body = make(cpu)?;
-    let mut timed = |chunk: u64| {
+    let mut timed = |chunk: u64| -> Result<f64> {
         let start = clock.now();
-        body(chunk);
-        clock.ns(clock.now().since(start))
+        body(chunk).check()?;
+        Ok(clock.ns(clock.now().since(start)))
     };
     let mut chunk = 1_u64;
     loop {
-        let mut ns = timed(chunk);
+        let mut ns = timed(chunk)?;
         if ns >= 0.5 * CHUNK_NS {
             // The cost of a first time, or an interruption, would make chunks so short that reading the clock counts.
-            ns = ns.min(timed(chunk));
+            ns = ns.min(timed(chunk)?);
         }
         if ns >= 0.5 * CHUNK_NS || chunk >= 1 << 40 {
             let fitting = (chunk as f64 * CHUNK_NS / ns.max(1.0)) as u64;
@@ -131,14 +131,15 @@ fn prepare<W: FnMut(u64)>(
     }
 }
 
-fn log_until(
+/// Works until the time is over; an error of the work ends it at once.
+fn log_until<R: Checked>(
     clock: &CommonClock,
     epoch: Ticks,
     budget_ns: f64,
     amount: u64,
     chunk: u64,
-    body: &mut impl FnMut(u64),
-) -> Log {
+    body: &mut impl FnMut(u64) -> R,
+) -> Result<Log> {
     let counters = ThreadCounters::open();
     let mut chunks = Vec::with_capacity(MOST_CHUNKS.min((budget_ns / CHUNK_NS) as usize * 4 + 64));
     let before = counters.read();
@@ -149,7 +150,7 @@ fn log_until(
     let waited = |counters: &ThreadCounters| counters.read().run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
     let mut next_look_ns = start_ns + budget_ns / SLICES as f64;
     while now_ns - start_ns < budget_ns && chunks.len() < chunks.capacity() {
-        body(chunk);
+        body(chunk).check()?;
         done += chunk as f64 * amount as f64;
         now_ns = clock.ns(clock.now().since(epoch));
         chunks.push((now_ns, done));
@@ -160,12 +161,12 @@ fn log_until(
     }
     waits.push((now_ns, waited(&counters)));
     let after = counters.read();
-    Log {
+    Ok(Log {
         chunks,
         waits,
         involuntary_switches: after.involuntary_switches - before.involuntary_switches,
         faults: after.faults - before.faults,
-    }
+    })
 }
 
 /// The amounts of all logs in slices of the window in which all of them worked.

@@ -16,6 +16,7 @@ pub use crate::estimate::estimate;
 pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Quantity, Source};
 pub use crate::stop::{Checked, Result, Stop};
 pub use crate::sys;
+pub use crate::sys::call::Call;
 pub use crate::sys::memory::{Buffer, Node, Pages};
 pub use crate::threads;
 pub use crate::together::Part;

@@ -10,6 +10,7 @@ use hostmark_model::Event;
 
 use crate::clock::monotonic_ns;
 use crate::stop::{Result, Stop};
+use crate::sys::call::Call;
 
 /// What is told lies so far apart at least, ns: whoever listens may be on the CPU that fills.
 const APART_NS: u64 = 250_000_000;
@@ -27,7 +28,7 @@ struct Voice {
 /// From now on this process tells on its standard output what it has filled.
 pub(crate) fn begin() -> io::Result<()> {
     // A descriptor of its own: the thread that serves the order has locked the library's.
-    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned().call("fcntl")?);
     if let Ok(mut voice) = VOICE.lock() {
         *voice = Some(Voice { output, told_ns: monotonic_ns() });
         SPEAKS.store(true, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io;
 
 use crate::lack;
+use crate::sys::last_words;
 
 /// Why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,7 @@ impl Stop {
 
     /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
     pub fn lacking(what: impl Display, error: &io::Error) -> Stop {
+        last_words::settle();
         match lack::cure(error) {
             Some(cure) => Stop::skipped(format_args!("{what}: {error}: {cure}")),
             None => Stop::skipped(format_args!("{what}: {error}")),
@@ -55,6 +57,7 @@ impl std::error::Error for Stop {}
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
+        last_words::settle();
         match lack::cure(&error) {
             Some(cure) => Stop::skipped(format_args!("{error}: {cure}")),
             None => Stop::failed(error),

@@ -54,7 +54,7 @@ where
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 gate.open(false);
-                return Err(Stop::lacking("cannot start a thread", &named("clone", error)));
+                return Err(Stop::lacking("cannot start a thread", &named("pthread_create", error)));
             }
         }
     }
@@ -117,7 +117,7 @@ mod tests {
             };
             let ended = std::thread::scope(|scope| join(start(scope, (0..4096).map(work))?));
             match ended {
-                Err(Stop::Skipped(reason)) if reason.starts_with("cannot start a thread: clone: ") => Ok(()),
+                Err(Stop::Skipped(reason)) if reason.starts_with("cannot start a thread: pthread_create: ") => Ok(()),
                 other => Err(std::io::Error::other(format!("{other:?}"))),
             }
         });

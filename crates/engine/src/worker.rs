@@ -59,8 +59,7 @@ fn respond(catalogue: Catalogue, order: Order, output: &mut impl Write) -> std::
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
 fn answer_for_children() {
     const WORDS: &str = "@@";
-    let reason = format!("another process of the case ended: {WORDS}");
-    let lines = lines(&[Event::Failed { reason }]);
+    let lines = lines(&[Event::Failed { reason: last_words::told(WORDS) }]);
     if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
         last_words::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
     }
@@ -73,8 +72,8 @@ fn greet(output: &mut impl Write) -> std::io::Result<()> {
 
 /// Writes what came of an order: after timing, at once.
 fn tell(events: &[Event], output: &mut impl Write) -> std::io::Result<()> {
-    output.write_all(lines(events)?.as_bytes())?;
-    output.flush()
+    output.write_all(lines(events)?.as_bytes()).call("write")?;
+    output.flush().call("write")
 }
 
 /// Events as lines.
@@ -105,10 +104,10 @@ pub fn answer(catalogue: Catalogue, order: Order) -> Vec<Event> {
     }
 }
 
-/// A reason, and why a process that this one forked has ended: often the cause of it.
+/// Why a process that this one forked has ended, where one has, and the reason: mostly what came of it.
 fn with_last_words(reason: String) -> String {
     match last_words::heard() {
-        Some(words) if !reason.contains(&words) => format!("{reason} (another process of the case ended: {words})"),
+        Some(words) if !reason.contains(&words) => format!("{} ({reason})", last_words::told(&words)),
         _ => reason,
     }
 }

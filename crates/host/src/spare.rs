@@ -55,7 +55,8 @@ impl SpareMemory {
     }
 
     /// What can be spared now without swapping and without taking it from others: by the machine and by every control
-    /// group, and by `node` where memory is bound to one. None where the kernel does not tell what the machine has.
+    /// group, and by `node` where memory is bound to one. None where the kernel does not tell what the machine or
+    /// the node has.
     pub fn now(&self, node: Option<usize>) -> Option<Spare> {
         let meminfo = self.root.raw("/proc/meminfo")?;
         // Kernels before 3.14 do not estimate; free memory is what is certain then.
@@ -65,7 +66,10 @@ impl SpareMemory {
             let room = limits::memory_limit(&self.root, *version, directory)?.room_bytes();
             Some(Spare { bytes: room, holder: Holder::Group(directory.clone()) })
         };
-        let of_node = node.map(|id| Spare { bytes: self.of_node(id).unwrap_or(0), holder: Holder::Node(id) });
+        let of_node = match node {
+            Some(id) => Some(Spare { bytes: self.of_node(id)?, holder: Holder::Node(id) }),
+            None => None,
+        };
         let all = std::iter::once(machine).chain(self.groups.iter().filter_map(of_group)).chain(of_node);
         all.min_by_key(|spare| spare.bytes)
     }

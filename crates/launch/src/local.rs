@@ -50,8 +50,12 @@ impl Worker {
                 let told = stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n"));
                 let worker = Worker { group, unread: Vec::new(), errors, stop };
                 // A worker that ended before it had read its order is told of when its end is received.
-                told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
-                    .map(|()| worker)
+                match told {
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                        Err(io::Error::new(error.kind(), format!("write: {error}")))
+                    }
+                    _ => Ok(worker),
+                }
             }
             None => Err(io::Error::other("the worker has no standard input")),
         }?;

@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::{self, Plan, Request};
+use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::descendants;
 use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting, Wall, WorkerLink};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
@@ -168,7 +169,9 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         return dry_run::show(&plan, &settings_set(arguments), &arguments.format, lang);
     }
     let stop = StopRequest::catch().map_err(|error| {
-        lost(format!("signals cannot be caught ({error}); raise the limit of open files (ulimit -n)"))
+        lost(format!(
+            "signals cannot be caught (pipe2 or sigaction: {error}); raise the limit of open files (ulimit -n)"
+        ))
     })?;
     let before = NoiseSnapshot::read_with_processes(&root);
     let resumed = arguments.resume.as_deref();
@@ -435,7 +438,7 @@ fn measure(
 }
 
 fn spawn(program: &Path, order: &Order, stop: &StopRequest) -> io::Result<Worker> {
-    Worker::spawn(program, &[worker::NAME], &serde_json::to_string(order)?, Some(stop.readable()))
+    Worker::spawn(program, &[worker::NAME], &serde_json::to_string(order)?, Some(stop.readable())).map_err(spawned)
 }
 
 /// What took the machine's time while the run went on.

@@ -27,15 +27,14 @@ pub const CALLS: &[Call] = calls! {
     SYS_accept4 "accept4" EMFILE ["accept"];
     SYS_access "access" EIO [];
     SYS_bind "bind" EADDRINUSE [];
-    SYS_brk "brk" ENOMEM ["memory allocation"];
     SYS_capget "capget" EPERM [];
     SYS_chdir "chdir" EIO [];
     SYS_chmod "chmod" EPERM [];
-    SYS_clock_getres "clock_getres" EINVAL [];
+    SYS_clock_getres "clock_getres" EINVAL ["clock_getcpuclockid"];
     SYS_clock_gettime "clock_gettime" EINVAL [];
     SYS_clock_nanosleep "clock_nanosleep" EINTR ["nanosleep"];
-    SYS_clone "clone" EAGAIN ["fork" "started"];
-    SYS_clone3 "clone3" EAGAIN ["clone" "fork" "thread" "started"];
+    SYS_clone "clone" EAGAIN ["fork"];
+    SYS_clone3 "clone3" EAGAIN ["clone" "fork" "posix_spawn" "pthread_create"];
     SYS_close "close" EINTR [];
     SYS_connect "connect" ECONNREFUSED [];
     SYS_copy_file_range "copy_file_range" EIO [];
@@ -47,7 +46,7 @@ pub const CALLS: &[Call] = calls! {
     SYS_epoll_pwait "epoll_pwait" EINVAL ["epoll_wait"];
     SYS_epoll_wait "epoll_wait" EINVAL [];
     SYS_eventfd2 "eventfd2" EMFILE ["eventfd"];
-    SYS_execve "execve" ENOMEM ["exec" "started"];
+    SYS_execve "execve" ENOMEM ["posix_spawn"];
     SYS_execveat "execveat" ENOMEM ["exec"];
     SYS_faccessat "faccessat" EIO ["access"];
     SYS_faccessat2 "faccessat2" EIO ["access"];
@@ -95,9 +94,9 @@ pub const CALLS: &[Call] = calls! {
     SYS_mknodat "mknodat" ENOSPC ["mknod" "mkfifo"];
     SYS_mlock "mlock" ENOMEM [];
     SYS_mlock2 "mlock2" ENOMEM ["mlock"];
-    SYS_mmap "mmap" ENOMEM ["memory allocation"];
+    SYS_mmap "mmap" ENOMEM ["memory allocation" "posix_spawn" "pthread_create"];
     SYS_move_pages "move_pages" EPERM [];
-    SYS_mprotect "mprotect" ENOMEM [];
+    SYS_mprotect "mprotect" ENOMEM ["memory allocation" "pthread_create"];
     SYS_mq_getsetattr "mq_getsetattr" EBADF ["mq_"];
     SYS_mq_open "mq_open" EMFILE [];
     SYS_mq_timedreceive "mq_timedreceive" EMSGSIZE ["mq_receive"];
@@ -141,7 +140,7 @@ pub const CALLS: &[Call] = calls! {
     SYS_renameat2 "renameat2" ENOSPC ["rename"];
     SYS_rmdir "rmdir" EBUSY [];
     SYS_rt_sigaction "rt_sigaction" EINVAL ["sigaction"];
-    SYS_rt_sigprocmask "rt_sigprocmask" EINVAL ["sigprocmask"];
+    SYS_rt_sigprocmask "rt_sigprocmask" EINVAL ["sigprocmask" "getcontext"];
     SYS_rt_sigqueueinfo "rt_sigqueueinfo" EAGAIN ["sigqueue"];
     SYS_rt_sigtimedwait "rt_sigtimedwait" EAGAIN ["sigwait" "sigtimedwait"];
     SYS_sched_getaffinity "sched_getaffinity" EINVAL ["affinity" "CPUs"];
@@ -202,6 +201,8 @@ pub const CALLS: &[Call] = calls! {
 pub const NEVER_FAIL: &[c_long] = &[
     libc::SYS_alarm,
     libc::SYS_arch_prctl,
+    // It answers with the break as it is, never with an error, which the library would take for an address.
+    libc::SYS_brk,
     libc::SYS_exit,
     libc::SYS_exit_group,
     libc::SYS_getcpu,
@@ -238,6 +239,12 @@ pub fn call(number: c_long) -> Option<&'static Call> {
 impl Call {
     /// Whether a reason names it.
     pub fn is_named_in(&self, reason: &str) -> bool {
-        reason.contains(self.name) || self.also.iter().any(|word| reason.contains(word))
+        let has = |word: &str| {
+            let is_part = |character: char| character.is_alphanumeric() || character == '_';
+            reason
+                .match_indices(word)
+                .any(|(at, _)| !reason[..at].ends_with(is_part) && !reason[at + word.len()..].starts_with(is_part))
+        };
+        has(self.name) || self.also.iter().any(|word| has(word))
     }
 }

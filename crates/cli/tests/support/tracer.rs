@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,6 +44,10 @@ pub struct Seen {
     pub calls: Vec<(Part, c_long, bool)>,
     /// Whether the fault came to pass.
     pub is_injected: bool,
+    /// Whether it did before the program's own first step, in the loader or the language's start.
+    pub is_early: bool,
+    /// Whether it did in another program, which the tree had started.
+    pub is_foreign: bool,
     /// Signals and the like for processes that are not of the tree: they were kept from being sent.
     pub strays: Vec<String>,
     /// How the first process ended: its code, or the negated number of a signal.
@@ -123,8 +128,12 @@ struct Tracer<'a> {
     first: i32,
     /// Every process and thread that was ever of the tree.
     parts: BTreeMap<i32, Part>,
-    /// Threads that stand in a system call.
-    inside: BTreeSet<i32>,
+    /// Processes that execute this program and have come to their input, which is the first that it does itself.
+    begun: BTreeSet<i32>,
+    /// Processes that execute another program.
+    foreign: BTreeSet<i32>,
+    /// The program.
+    program: Option<PathBuf>,
     /// How many calls of the fault's kind there were.
     counted: usize,
     seen: Seen,
@@ -137,6 +146,7 @@ pub const WAITS: [&str; 3] = ["sh", "-c", "read go && exec \"$0\" \"$@\""];
 /// Runs what a command of [`WAITS`] starts under trace; `input` is what it reads. When the first process has ended, its
 /// group is killed where `ends_group`, as a run does with its workers.
 pub fn trace(mut command: Command, input: &str, fault: Option<&Fault>, ends_group: bool, limit: Duration) -> Seen {
+    let program = command.get_args().nth(WAITS.len() - 1).and_then(|program| fs::canonicalize(program).ok());
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let first = Pid::from_raw(child.id() as i32);
     let options = Options::PTRACE_O_TRACESYSGOOD
@@ -154,7 +164,9 @@ pub fn trace(mut command: Command, input: &str, fault: Option<&Fault>, ends_grou
         fault,
         first: first.as_raw(),
         parts: BTreeMap::new(),
-        inside: BTreeSet::new(),
+        begun: BTreeSet::new(),
+        foreign: BTreeSet::new(),
+        program,
         counted: 0,
         seen: Seen::default(),
         watched: Arc::clone(&watched),
@@ -177,15 +189,26 @@ impl Tracer<'_> {
     fn add(&mut self, pid: i32) {
         if !self.parts.contains_key(&pid) {
             let leader = status_field(pid, "Tgid").filter(|&leader| leader != pid);
-            let parent = leader.or_else(|| status_field(pid, "PPid")).and_then(|parent| self.parts.get(&parent));
-            let part = parent.copied().unwrap_or(Part::Run);
+            let parent = leader.or_else(|| status_field(pid, "PPid")).unwrap_or_default();
+            let part = self.parts.get(&parent).copied().unwrap_or(Part::Run);
             self.parts.insert(pid, part);
+            for set in [&mut self.begun, &mut self.foreign] {
+                if set.contains(&parent) {
+                    set.insert(pid);
+                }
+            }
             self.watched.lock().unwrap().alive.insert(pid);
         }
     }
 
     /// The part that a process has become by the program that it executes now.
     fn execute(&mut self, pid: i32) {
+        let executed = fs::read_link(format!("/proc/{pid}/exe")).ok();
+        self.begun.remove(&pid);
+        self.foreign.remove(&pid);
+        if executed != self.program {
+            self.foreign.insert(pid);
+        }
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let word = words.split(|&byte| byte == 0).nth(1).unwrap_or_default();
         match word {
@@ -224,10 +247,11 @@ impl Tracer<'_> {
                     let _ = ptrace::syscall(pid, None);
                 }
                 WaitStatus::PtraceSyscall(pid) => {
-                    let is_entry = self.inside.insert(pid.as_raw());
-                    if !is_entry {
-                        self.inside.remove(&pid.as_raw());
-                    } else if has_begun {
+                    // The kernel knows on which side of a call it stands: to take a return for an entry would hide what was
+                    // done.
+                    let is_entry =
+                        ptrace::syscall_info(pid).is_ok_and(|info| info.op == libc::PTRACE_SYSCALL_INFO_ENTRY);
+                    if is_entry && has_begun {
                         self.enter(pid);
                     }
                     let _ = ptrace::syscall(pid, None);
@@ -243,7 +267,6 @@ impl Tracer<'_> {
     fn end(&mut self, pid: i32, how: i32, ends_group: bool) {
         let mut watched = self.watched.lock().unwrap();
         watched.alive.remove(&pid);
-        self.inside.remove(&pid);
         if pid == self.first {
             self.seen.ended = how;
             if ends_group {
@@ -266,6 +289,10 @@ impl Tracer<'_> {
         let part = self.parts[&pid.as_raw()];
         self.seen.calls.push((part, number, pid.as_raw() == self.first));
         let arguments = [registers.rdi, registers.rsi, registers.rdx];
+        // The call of the order's line itself is the program's own.
+        if number == libc::SYS_read && arguments[0] == 0 {
+            self.begun.insert(pid.as_raw());
+        }
         let mut answer = self.stray(pid.as_raw(), number, arguments).map(|stray| {
             self.seen.strays.push(stray);
             libc::EPERM
@@ -273,6 +300,8 @@ impl Tracer<'_> {
         if let Some(fault) = self.fault.filter(|fault| (fault.part, fault.number) == (part, number)) {
             if self.counted == fault.before {
                 self.seen.is_injected = true;
+                self.seen.is_early = !self.begun.contains(&pid.as_raw());
+                self.seen.is_foreign = self.foreign.contains(&pid.as_raw());
                 answer = Some(fault.error);
             }
             self.counted += 1;

@@ -35,8 +35,11 @@ impl Case {
         let mut reasons = Vec::new();
         for scratch in [self.order.memory_scratch.clone(), self.order.scratch.clone()] {
             match run_directory(&scratch) {
-                Ok(run) if filesystem_of(&run).is_ok_and(|name| name == TMPFS) => return self.enter(Kind::Memory, run),
-                Ok(_) => reasons.push("the scratch directory lies on a device".to_owned()),
+                Ok(run) => match filesystem_of(&run) {
+                    Ok(name) if name == TMPFS => return self.enter(Kind::Memory, run),
+                    Ok(_) => reasons.push("the scratch directory lies on a device".to_owned()),
+                    Err(error) => reasons.push(format!("the scratch directory does not say where it lies: {error}")),
+                },
                 Err(Stop::Skipped(reason) | Stop::Failed(reason)) => reasons.push(reason),
             }
         }

@@ -28,6 +28,21 @@ pub fn failed(error: &io::Error) -> Option<&'static str> {
     Some(error.get_ref()?.downcast_ref::<Named>()?.call)
 }
 
+/// An error of the library's way to start a program, named by those of its calls that answer so: it does not say which it
+/// was. One that has a name keeps it.
+#[cold]
+pub fn spawned(error: io::Error) -> io::Error {
+    let calls = match error.raw_os_error() {
+        None => return error,
+        Some(libc::EAGAIN) => "clone",
+        Some(libc::ENOMEM) => "clone or execve",
+        Some(libc::EMFILE | libc::ENFILE) => "openat, pipe2, socketpair or dup2",
+        Some(libc::ENOENT | libc::EACCES | libc::ENOEXEC | libc::E2BIG | libc::ENOTDIR | libc::ELOOP) => "execve",
+        Some(_) => "setpgid, sigaction, sigprocmask, clone or execve",
+    };
+    named(calls, error)
+}
+
 /// Results of calls, told by the call's name.
 pub trait Call<T> {
     /// The same result; an error says that it was this call that failed.
@@ -59,6 +74,17 @@ mod tests {
         assert_eq!((failed(&error), failed(&io::Error::other("no call"))), (Some("clone"), None));
         assert_eq!(errno(&io::Error::from_raw_os_error(libc::ENOSYS)), Some(libc::ENOSYS));
         assert_eq!(errno(&io::Error::other("no call")), None);
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_started_names_the_calls_that_answer_so() {
+        let missing = std::process::Command::new("/no/such/program").spawn().unwrap_err();
+        let told = spawned(missing);
+        assert!(told.to_string().starts_with("execve: No such file"), "{told}");
+        assert_eq!(told.kind(), io::ErrorKind::NotFound);
+        let refused = spawned(io::Error::from_raw_os_error(libc::EAGAIN));
+        assert_eq!(failed(&refused), Some("clone"));
+        assert_eq!(spawned(named("write", io::Error::from_raw_os_error(libc::EIO))).to_string().find("write"), Some(0));
     }
 
     #[test]

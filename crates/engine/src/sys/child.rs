@@ -2,6 +2,8 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use rustix::fd::AsFd;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
@@ -68,9 +70,21 @@ impl ChildId {
         self.wait_once()
     }
 
+    /// Waits for its end by wait4(2): how it ended.
+    #[inline]
+    pub(super) fn wait_status(self) -> io::Result<ExitStatus> {
+        self.status_once()
+    }
+
     /// As [`ChildId::wait`]; the caller gives the value up.
     #[inline(always)]
     fn wait_once(&self) -> io::Result<()> {
+        let status = self.status_once()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("the child ended by {status}"))) }
+    }
+
+    #[inline(always)]
+    fn status_once(&self) -> io::Result<ExitStatus> {
         let mut status: libc::c_int = 0;
         loop {
             // SAFETY: wait4 writes one int through the pointer given and nothing through the null one.
@@ -83,11 +97,7 @@ impl ChildId {
                 return Err(named("wait4", error));
             }
         }
-        if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::other(format!("the child ended with wait status {status:#x}")))
-        }
+        Ok(ExitStatus::from_raw(status))
     }
 
     /// Kills it, unless the kernel says that it is no child of this process: a forked process has a copy of this value, and

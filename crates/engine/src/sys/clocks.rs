@@ -3,6 +3,7 @@
 use std::io;
 
 use super::arch;
+use super::call::named;
 use crate::clock;
 
 /// A clock, and the way to it.
@@ -60,7 +61,7 @@ fn monotonic_by_syscall() -> io::Result<u64> {
     let mut now = [0_i64; 2];
     match arch::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) {
         0 => Ok(now[0] as u64 * 1_000_000_000 + now[1] as u64),
-        error => Err(io::Error::from_raw_os_error(-error as i32)),
+        error => Err(named("clock_gettime", io::Error::from_raw_os_error(-error as i32))),
     }
 }
 

@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::affinity;
-use super::call::named;
+use super::call::{Call, named, spawned};
+use super::files::copy as copied;
 use super::keeper::{self, Keeper};
 use super::process::die_with_parent;
 
@@ -47,10 +48,11 @@ impl Command {
     pub fn new(words: &[String], cpus: &[usize], output: &Path, home: Option<&OwnedFd>) -> io::Result<Command> {
         let (name, arguments) =
             words.split_first().ok_or_else(|| io::Error::other("a command has at least one word"))?;
-        let written = File::options().create(true).read(true).append(true).open(output)?;
+        let written = File::options().create(true).read(true).append(true).open(output).call("openat")?;
         let mut program = Program::new(name);
-        program.args(arguments).stdin(Stdio::null()).stdout(written.try_clone()?).stderr(written.try_clone()?);
-        let home = home.map(OwnedFd::try_clone).transpose()?;
+        let copy = || written.try_clone().call("fcntl");
+        program.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
+        let home = home.map(copied).transpose()?;
         Ok(Command { program, cpus: cpus.to_vec(), home, output: written })
     }
 
@@ -75,10 +77,10 @@ impl Command {
                 return Err(io::Error::other("whoever asked for it is gone"));
             }
             // As if the worker had started it.
-            rustix::process::setpgid(None, Some(group))?;
+            rustix::process::setpgid(None, Some(group)).call("setpgid")?;
             // SAFETY: reads a set; the null pointer asks for no old one.
             unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut()) };
-            home.as_ref().map_or(Ok(()), rustix::process::fchdir)?;
+            home.as_ref().map_or(Ok(()), rustix::process::fchdir).call("fchdir")?;
             affinity::bind(&cpus)
         };
         // SAFETY: between fork and exec it makes system calls, and allocates for the mask of CPUs, in a child of a keeper that
@@ -88,7 +90,7 @@ impl Command {
     }
 
     fn execute(&mut self, keeper: &Keeper) -> io::Result<Result<Used, String>> {
-        let child = match self.program.spawn() {
+        let child = match self.program.spawn().map_err(spawned) {
             Ok(child) => child.id() as libc::pid_t,
             Err(error) => return Ok(Err(format!("cannot be started: {error}"))),
         };

@@ -101,10 +101,13 @@ pub mod by_libc {
 
         /// Switches to the coroutine and back: two switches.
         #[inline(always)]
-        pub fn there_and_back(&mut self) {
+        pub fn there_and_back(&mut self) -> io::Result<()> {
             let contexts = &raw mut *self.contexts;
             // SAFETY: both contexts are valid, and the coroutine's is one that waits.
-            unsafe { libc::swapcontext(&raw mut (*contexts).caller, &raw const (*contexts).coroutine) };
+            match unsafe { libc::swapcontext(&raw mut (*contexts).caller, &raw const (*contexts).coroutine) } {
+                0 => Ok(()),
+                _ => Err(super::named("swapcontext", io::Error::last_os_error())),
+            }
         }
     }
 }
@@ -131,7 +134,7 @@ mod tests {
         let mut coroutine = by_libc::LibcCoroutine::new().unwrap();
         let mut turns = 0_u64;
         for _ in 0..1000 {
-            coroutine.there_and_back();
+            coroutine.there_and_back().unwrap();
             turns += 1;
         }
         assert_eq!(turns, 1000);

@@ -1,7 +1,6 @@
 //! Two processes that hand a byte or a token to and fro: the ways of it that are descriptors.
 
 use std::io;
-use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 
 use rustix::event::EventfdFlags;
@@ -11,9 +10,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
 use super::call::Call;
+use super::files::copy;
 use super::peer::Peer;
 use super::turns::Turns;
-use super::{arch, checked, files};
+use super::{arch, checked, files, last_words, local};
 
 /// Another process and this one, each waiting for its turn until the other has had its own.
 #[derive(Debug)]
@@ -57,7 +57,13 @@ impl<T: Turn> Exchange<T> {
             }
         })?;
         // Some ways of waiting never end when the other has gone: one that could not begin is noticed here.
-        files::read_byte(&ready).map_err(|_| io::Error::other("the other process could not begin"))?;
+        files::read_byte(&ready).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                last_words::settle();
+                io::Error::other("the other process could not begin")
+            }
+            _ => error,
+        })?;
         let turn = near.ok_or_else(|| io::Error::other("its own half is gone"))?;
         Ok(Exchange { _peer: peer, turn, own: 0, theirs, ahead: 0 })
     }
@@ -161,18 +167,18 @@ pub fn by_socket_pair(cpus: &[usize], kind: Kind) -> io::Result<Exchange<impl Tu
 /// A byte through a connection to a socket's file, which is made in `directory`.
 pub fn by_unix_stream(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
     let path = directory.join("socket");
-    let listener = UnixListener::bind(&path)?;
-    let near = UnixStream::connect(&path)?;
-    let (far, _) = listener.accept()?;
+    let listener = local::unix_listener(&path)?;
+    let near = local::unix_stream(&path)?;
+    let (far, _) = listener.accept().call("accept4")?;
     by_sockets(cpus, near.into(), far.into())
 }
 
 /// A datagram of one byte between two sockets that have files in `directory`.
 pub fn by_unix_datagram(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
     let (near_path, far_path) = (directory.join("near"), directory.join("far"));
-    let (near, far) = (UnixDatagram::bind(&near_path)?, UnixDatagram::bind(&far_path)?);
-    near.connect(&far_path)?;
-    far.connect(&near_path)?;
+    let (near, far) = (local::unix_datagram(&near_path)?, local::unix_datagram(&far_path)?);
+    near.connect(&far_path).call("connect")?;
+    far.connect(&near_path).call("connect")?;
     by_sockets(cpus, near.into(), far.into())
 }
 
@@ -180,7 +186,7 @@ pub fn by_unix_datagram(cpus: &[usize], directory: &Path) -> io::Result<Exchange
 pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
     let eventfd = || rustix::event::eventfd(0, EventfdFlags::CLOEXEC).call("eventfd2");
     let (there, back) = (eventfd()?, eventfd()?);
-    let (near, far) = ((there.try_clone()?, back.try_clone()?), (back, there));
+    let (near, far) = ((copy(&there)?, copy(&back)?), (back, there));
     Exchange::start(
         cpus,
         move || add_one(&near.0).and_then(|()| take_all(&near.1)),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::fd::{AsRawFd, OwnedFd};
 
+use super::call::Call;
 use super::exchange::{Exchange, Turn};
 use super::sysv::until_done;
 
@@ -21,7 +22,8 @@ struct Place {
 impl Place {
     /// Opens `path` and locks its byte number `byte`.
     fn take(path: &Path, byte: i64) -> io::Result<Place> {
-        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(path)?.into();
+        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.call("openat")?.into();
         lock(&file, byte)?;
         Ok(Place { file, byte })
     }

@@ -17,6 +17,24 @@ pub fn open(path: &Path, write: bool) -> io::Result<OwnedFd> {
     rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty()).call("openat")
 }
 
+/// Makes a file, or empties the one that is there, and writes `content` into it; `mode`: who may do what with it.
+pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).call("openat")?;
+    // Whatever the user's umask takes away.
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode)).call("fchmod")?;
+    let mut rest = content;
+    while !rest.is_empty() {
+        rest = &rest[rustix::io::retry_on_intr(|| rustix::io::write(&file, rest)).call("write")?..];
+    }
+    Ok(())
+}
+
+/// A further descriptor of the same open file.
+pub fn copy(file: &OwnedFd) -> io::Result<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(file, 3).call("fcntl")
+}
+
 /// Reads one byte by the instruction; an error when there was none.
 #[inline(always)]
 pub fn read_byte(file: &OwnedFd) -> io::Result<()> {

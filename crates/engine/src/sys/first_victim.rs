@@ -4,9 +4,15 @@ use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
+use super::call::Call;
+
 const ADJUSTMENT: &str = "/proc/self/oom_score_adj";
 /// The largest value: as if the process used all memory.
 const FIRST: &str = "1000";
+
+/// The calls by which it is read and written.
+const READ: &str = "open or read";
+const WRITE: &str = "open or write";
 
 /// The value that this process had from its user.
 static USERS: OnceLock<String> = OnceLock::new();
@@ -14,16 +20,16 @@ static USERS: OnceLock<String> = OnceLock::new();
 /// Makes this process, and what it forks from now on, the first to be killed when memory runs out. That needs no
 /// privilege. An error where the kernel does not take it: without /proc, or in a sandbox that makes it read-only.
 pub fn become_first() -> io::Result<()> {
-    let value = fs::read_to_string(ADJUSTMENT)?.trim().to_owned();
+    let value = fs::read_to_string(ADJUSTMENT).call(READ)?.trim().to_owned();
     USERS.get_or_init(|| value);
-    fs::write(ADJUSTMENT, FIRST)
+    fs::write(ADJUSTMENT, FIRST).call(WRITE)
 }
 
 /// Gives this process, and what it starts from now on, its user's value back, for a program of the user's own. An error
 /// where the kernel does not allow that: it is a privilege to go below what a privileged process has set.
 pub fn be_as_the_user_wants() -> io::Result<()> {
     match USERS.get() {
-        Some(value) => fs::write(ADJUSTMENT, value),
+        Some(value) => fs::write(ADJUSTMENT, value).call(WRITE),
         None => Ok(()),
     }
 }

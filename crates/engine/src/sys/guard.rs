@@ -7,7 +7,7 @@ use rustix::pipe::PipeFlags;
 
 use super::call::{Call, errno, named};
 use super::child::ChildId;
-use super::{process, remains};
+use super::{last_words, process, remains};
 
 /// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
 ///
@@ -36,6 +36,7 @@ impl Guarded {
         remove: fn(i32) -> io::Result<()>,
     ) -> io::Result<Guarded> {
         process::only_one_thread()?;
+        last_words::prepare()?;
         let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
         let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
         let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
@@ -53,7 +54,9 @@ impl Guarded {
                 Ok(id) => i64::from(*id),
                 Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
             };
-            let is_told = rustix::io::write(&told, &word.to_ne_bytes()).is_ok();
+            let is_told = rustix::io::write(&told, &word.to_ne_bytes())
+                .inspect_err(|error| last_words::say(&format!("write: {error}")))
+                .is_ok();
             drop(told);
             if let Ok(id) = made {
                 if is_told {
@@ -74,6 +77,7 @@ impl Guarded {
         match (got, i64::from_ne_bytes(word)) {
             (Ok(8), id @ 0..) => guarded.id = id as i32,
             (Ok(8), error) => return Err(named(call, io::Error::from_raw_os_error(-error as i32))),
+            (Err(error), _) => return Err(named("read", error.into())),
             _ => return Err(io::Error::other("the guard of an object ended before it had made it")),
         }
         Ok(guarded)
@@ -117,8 +121,10 @@ impl Drop for Guarded {
     fn drop(&mut self) {
         // A forked child has a copy of this value, and of the object's user it is not the last.
         if std::process::id() == self.holder {
-            let _ = rustix::io::write(&self.alive, b"x");
-            if self.guard.take().is_none_or(|guard| guard.wait().is_err()) && self.id >= 0 {
+            // One that cannot be told goes on waiting until this process has ended, and is not waited for.
+            let is_told = rustix::io::write(&self.alive, b"x").is_ok();
+            let has_removed = self.guard.take().is_some_and(|guard| is_told && guard.wait().is_ok());
+            if !has_removed && self.id >= 0 {
                 let _ = (self.remove)(self.id);
             }
         }

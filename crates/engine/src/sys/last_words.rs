@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::call::named;
 use super::shared::Shared;
@@ -12,6 +13,10 @@ use super::shared::Shared;
 const MOST_BYTES: usize = 400;
 /// How long this process may take to notice by itself that a child has failed: its own reason may say more.
 const PATIENCE_S: libc::c_uint = 1;
+
+/// How often, and how far apart, is looked whether a child says why it ends.
+const LOOKS: u32 = 20;
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// The first sentence that any child has said.
 struct Words {
@@ -111,6 +116,23 @@ pub(super) fn say(why: &str) {
         }
         words.length.store(length, Ordering::Release);
     }
+}
+
+/// Waits a moment for the words of a child, where children were forked: what one closes as it ends is noticed before it has
+/// said why. To be called when something has gone wrong, and while the children are still there.
+#[cold]
+pub fn settle() {
+    for _ in 0..LOOKS {
+        if words().is_none_or(|words| words.length.load(Ordering::Acquire) > 0) {
+            return;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// The reason of a round in which a child said this before it ended.
+pub fn told(words: &str) -> String {
+    format!("another process of the case ended: {words}")
 }
 
 /// What a child of this process has said before it ended, if one has.

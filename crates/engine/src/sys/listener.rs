@@ -1,16 +1,15 @@
 //! A process that accepts connections at a socket file, and closes each at once.
 
 use std::io;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::call::Call;
-use super::files;
 use super::peer::Peer;
 use super::turns::Turns;
+use super::{files, local};
 
 /// A child that accepts and closes until it is dropped; it dies with its parent.
 #[derive(Debug)]
@@ -25,12 +24,12 @@ impl Listener {
     /// Starts a child bound to `cpus` that listens at a socket file, which is made in `directory`.
     pub fn spawn(cpus: &[usize], directory: &Path) -> io::Result<Listener> {
         let path = directory.join("listener");
-        let listener = UnixListener::bind(&path)?;
+        let listener = local::unix_listener(&path)?;
         let address = SocketAddrUnix::new(&path)?;
         let closed = Turns::new()?;
         let peer = Peer::spawn(cpus, || {
             loop {
-                closed.take(|| listener.accept().map(drop))?;
+                closed.take(|| listener.accept().map(drop).call("accept4"))?;
             }
         })?;
         Ok(Listener { _peer: peer, address, closed, asked: 0 })

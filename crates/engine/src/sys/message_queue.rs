@@ -5,7 +5,9 @@ use std::io;
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use super::call::Call;
 use super::exchange::{Exchange, Turn};
+use super::files::copy;
 use super::sysv::until_done;
 use super::{arch, checked};
 
@@ -43,7 +45,7 @@ pub(super) fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
     })?;
     // SAFETY: a descriptor that is new, and nobody else's.
     let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
-    let status = rustix::fs::fstat(&queue)?;
+    let status = rustix::fs::fstat(&queue).call("fstat")?;
     if status.st_uid != rustix::process::geteuid().as_raw()
         || status.st_mode & 0o777 != MODE as u32
         || status.st_ctime < since
@@ -56,7 +58,7 @@ pub(super) fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
 
 /// A queue of one message of one byte, which has lost its name already.
 fn queue(purpose: &str) -> io::Result<OwnedFd> {
-    let taken = || io::Error::from(io::ErrorKind::AlreadyExists);
+    let taken = || super::call::named("mq_open", io::ErrorKind::AlreadyExists.into());
     let made = names(std::process::id(), purpose)
         .map(|name| named(&name))
         .find(|made| !made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists));
@@ -100,7 +102,7 @@ fn receive(queue: &OwnedFd) -> io::Result<()> {
 /// A message of one byte through two queues.
 pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
     let (there, back) = (queue(THERE)?, queue(BACK)?);
-    let (to, from) = (there.try_clone()?, back.try_clone()?);
+    let (to, from) = (copy(&there)?, copy(&back)?);
     Exchange::start(
         cpus,
         move || send(&to).and_then(|()| receive(&from)),

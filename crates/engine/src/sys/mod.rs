@@ -24,6 +24,7 @@ mod guard;
 mod keeper;
 pub mod last_words;
 pub mod listener;
+pub mod local;
 pub mod lookup;
 pub mod mapping;
 pub mod membarrier;

@@ -20,7 +20,7 @@ pub struct Names {
 impl Names {
     /// `count` short names for files in `directory`, which it makes.
     pub fn new(directory: &Path, count: usize) -> io::Result<Names> {
-        std::fs::create_dir_all(directory)?;
+        std::fs::create_dir_all(directory).call("mkdir")?;
         let directory =
             rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
         let names = (0..count).map(|number| Ok(CString::new(number.to_string())?)).collect::<io::Result<_>>()?;

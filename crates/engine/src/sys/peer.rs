@@ -37,6 +37,10 @@ impl Peer {
         let worked = worked.unwrap_or_else(|_| Err(io::Error::other("it panicked")));
         let status = i32::from(worked.is_err());
         if let Err(error) = worked {
+            // What another's end has brought about is no cause: that other is about to say it.
+            if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) {
+                last_words::settle();
+            }
             last_words::say(&error.to_string());
         }
         loop {

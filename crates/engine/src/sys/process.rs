@@ -4,6 +4,7 @@ use std::io;
 
 use rustix::process::Signal;
 
+use super::call::Call;
 use super::child::ChildId;
 
 /// What a forked process takes at least, for its page tables, its stacks and what it writes to: about, bytes.
@@ -53,8 +54,9 @@ pub fn forked() -> io::Result<ChildId> {
 
 /// An error unless this process has one thread: in a forked child the locks of the others would stay locked.
 pub fn only_one_thread() -> io::Result<()> {
-    let several = std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1);
-    if several { Err(io::Error::other("a process with several threads cannot fork")) } else { Ok(()) }
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Ok(()) };
+    let threads = tasks.map(|task| task.call("getdents64")).collect::<io::Result<Vec<_>>>()?.len();
+    if threads > 1 { Err(io::Error::other("a process with several threads cannot fork")) } else { Ok(()) }
 }
 
 /// The same through the C library, as programs do it: fork(3), and exit(3) in the child, which runs what was registered

@@ -4,13 +4,17 @@ use std::ffi::{CString, c_char};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
+use super::arch;
 use super::call::named;
 use super::child::ChildId;
 use super::memory::{Buffer, Pages};
 
-/// The status with which a child says that its exec failed.
-const EXEC_FAILED: i32 = 127;
+/// With a status from this on a child says that its exec failed: the rest is the error's number.
+const EXEC_FAILED: i32 = 0x80;
+/// The same of an error whose number has no room there.
+const EXEC_FAILED_SOMEHOW: i32 = 0xff;
 
 /// A program with its arguments, made ready before anything is timed.
 #[derive(Debug)]
@@ -40,7 +44,7 @@ impl Program {
         // exit_group, which are safe whatever other threads held when it was made.
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
         match ChildId::forked("clone", child)? {
-            Some(child) => child.wait(),
+            Some(child) => child.wait_status().and_then(ended_well),
             None => self.become_it(),
         }
     }
@@ -60,7 +64,7 @@ impl Program {
         let child =
             unsafe { libc::clone(execute, top.cast(), libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, program) };
         match ChildId::forked("clone", child)? {
-            Some(child) => child.wait(),
+            Some(child) => child.wait_status().and_then(ended_well),
             None => Err(io::Error::other("clone with a stack of its own came back in the child")),
         }
     }
@@ -121,10 +125,15 @@ impl Program {
     fn become_it(&self) -> ! {
         let environment = [std::ptr::null::<c_char>()];
         // SAFETY: the arguments are strings that end in 0 and live as long as self, and both lists end in a null pointer.
-        unsafe { libc::syscall(libc::SYS_execve, self.arguments[0], self.arguments.as_ptr(), environment.as_ptr()) };
+        let arguments =
+            [self.arguments[0] as usize, self.arguments.as_ptr() as usize, environment.as_ptr() as usize, 0, 0, 0];
+        // SAFETY: as said. By the instruction: errno is the parent's too where the child has its memory.
+        let error = unsafe { arch::call(libc::SYS_execve, arguments) };
+        let told = i32::try_from(-error).ok().filter(|error| (1..EXEC_FAILED - 1).contains(error));
+        let status = told.map_or(EXEC_FAILED_SOMEHOW, |error| EXEC_FAILED | error);
         loop {
             // SAFETY: ends the child.
-            unsafe { libc::syscall(libc::SYS_exit_group, EXEC_FAILED) };
+            unsafe { libc::syscall(libc::SYS_exit_group, status) };
         }
     }
 }
@@ -160,7 +169,32 @@ fn reap_by_descriptor(_: ChildId, descriptor: libc::c_int) -> io::Result<()> {
     let (how, status) = (ended.si_code, unsafe { ended.si_status() });
     match (how, status) {
         (libc::CLD_EXITED, 0) => Ok(()),
-        _ => Err(io::Error::other(format!("the child ended with status {status}, code {how}"))),
+        (libc::CLD_EXITED, status) => Err(ended_badly(status)),
+        _ => Err(io::Error::other(format!("the child was ended by signal {status}"))),
+    }
+}
+
+/// An error unless a child ended with status 0.
+#[inline]
+fn ended_well(status: ExitStatus) -> io::Result<()> {
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(ended_badly(code)),
+        None => Err(io::Error::other(format!("the child ended by {status}"))),
+    }
+}
+
+/// What the status of a child tells that should have executed a program.
+#[cold]
+fn ended_badly(code: i32) -> io::Error {
+    match code {
+        EXEC_FAILED_SOMEHOW => named("execve", io::Error::other("the program cannot be executed")),
+        EXEC_FAILED.. => {
+            let error = io::Error::from_raw_os_error(code & (EXEC_FAILED - 1));
+            let told = format!("{error}, or the program itself ended with status {code}");
+            named("execve", io::Error::new(error.kind(), told))
+        }
+        code => io::Error::other(format!("the child ended with status {code}")),
     }
 }
 

@@ -7,7 +7,7 @@ use rustix::event::epoll;
 use rustix::fd::{AsRawFd, OwnedFd};
 
 use super::call::Call;
-use super::{arch, checked};
+use super::{arch, checked, local};
 
 /// Descriptors that select can name.
 const SELECTABLE: usize = 1024;
@@ -30,9 +30,7 @@ impl Descriptors {
 
     /// `count` descriptors of a TCP connection over loopback on which nothing has come.
     pub fn of_connection(count: usize) -> io::Result<Descriptors> {
-        let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let near = TcpStream::connect(listener.local_addr()?)?;
-        let (far, _) = listener.accept()?;
+        let (listener, near, far) = local::tcp_pair()?;
         Ok(Descriptors { copies: copies(&near.into(), count)?, _peers: Some((listener, far)) })
     }
 

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use super::call::returned;
 use super::message_queue;
 
 /// The keys of a group's System V objects have this first byte, then 22 bits of the group's number (PID_MAX_LIMIT), then two
@@ -88,18 +89,13 @@ fn is_our_queue(id: i32, since: i64) -> bool {
 /// Removes a set of semaphores.
 pub(super) fn remove_set(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID takes no further argument.
-    returned(unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop)
+    returned("semctl", unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop)
 }
 
 /// Removes a message queue.
 pub(super) fn remove_queue(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores its null pointer.
-    returned(unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)
-}
-
-/// What the C library's calls return, or the error that they left.
-pub(super) fn returned(result: libc::c_int) -> io::Result<i32> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    returned("msgctl", unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)
 }
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
 //! A ring of processes or threads that hand a token on through pipes, and the same pipes in one process alone.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 
 use super::call::Call;
 use super::peer::Peer;
 use super::{affinity, files};
+
+/// How often, and how far apart, is looked why a tour failed: a thread that ends the ring is about to end itself.
+const LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// What members are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +35,7 @@ pub struct Ring {
     /// What a tour adds to it.
     others: u8,
     _processes: Vec<Peer>,
-    threads: Vec<JoinHandle<io::Result<()>>>,
+    threads: RefCell<Vec<JoinHandle<io::Result<()>>>>,
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -62,12 +67,19 @@ impl Ring {
                             affinity::bind(&cpus)?;
                             hand_on(&from, &to, make()?)
                         })
-                        .call("clone")?,
+                        .call("pthread_create")?,
                 ),
             }
         }
         let others = (members.saturating_sub(1) % 256) as u8;
-        Ok(Ring { out: Some(out), back: from, token: Cell::new(0), others, _processes: processes, threads })
+        Ok(Ring {
+            out: Some(out),
+            back: from,
+            token: Cell::new(0),
+            others,
+            _processes: processes,
+            threads: RefCell::new(threads),
+        })
     }
 
     /// Sends the token round, and waits for it: all other members have worked when it is back, and it tells so.
@@ -75,9 +87,9 @@ impl Ring {
     pub fn tour(&self) -> io::Result<()> {
         let token = self.token.get();
         if let Some(out) = &self.out {
-            files::give_byte(out, token)?;
+            files::give_byte(out, token).map_err(|error| self.cause(error))?;
         }
-        let back = files::take_byte(&self.back)?;
+        let back = files::take_byte(&self.back).map_err(|error| self.cause(error))?;
         self.token.set(back);
         match back == token.wrapping_add(self.others) {
             true => Ok(()),
@@ -86,10 +98,35 @@ impl Ring {
     }
 }
 
+impl Ring {
+    /// Why a tour failed: mostly a thread has ended, and only it knows why. A process says so in its last words.
+    #[cold]
+    fn cause(&self, error: io::Error) -> io::Error {
+        let is_echo =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe);
+        for _ in 0..LOOKS {
+            let mut threads = self.threads.borrow_mut();
+            while let Some(ended) = threads.iter().position(JoinHandle::is_finished) {
+                match threads.swap_remove(ended).join() {
+                    Ok(Err(error)) if !is_echo(&error) => return error,
+                    Ok(_) => {}
+                    Err(_) => return io::Error::other("a thread of the ring panicked"),
+                }
+            }
+            if threads.is_empty() {
+                break;
+            }
+            drop(threads);
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        error
+    }
+}
+
 impl Drop for Ring {
     fn drop(&mut self) {
         self.out = None;
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.get_mut().drain(..) {
             // It ended because its input did.
             let _ = thread.join();
         }

@@ -62,7 +62,7 @@ impl Private {
 
     /// How other processes of the run find it.
     pub fn told(&self) -> io::Result<Scratch> {
-        let status = rustix::fs::fstat(&self.directory)?;
+        let status = rustix::fs::fstat(&self.directory).call("fstat")?;
         let path = PathBytes(self.path.as_os_str().as_bytes().to_vec());
         Ok(Scratch::Made { path, device: status.st_dev, inode: status.st_ino })
     }
@@ -71,12 +71,12 @@ impl Private {
     pub fn remove(&self) -> io::Result<()> {
         clear(self.directory.as_fd())?;
         let (ours, named) = (
-            rustix::fs::fstat(&self.directory)?,
+            rustix::fs::fstat(&self.directory).call("fstat")?,
             rustix::fs::statat(&self.base, &self.name, AtFlags::SYMLINK_NOFOLLOW),
         );
         match named {
             Ok(named) if is_same(&ours, &named) => {
-                Ok(rustix::fs::unlinkat(&self.base, &self.name, AtFlags::REMOVEDIR)?)
+                rustix::fs::unlinkat(&self.base, &self.name, AtFlags::REMOVEDIR).call("unlinkat")
             }
             // Somebody moved it, and it is empty: what has its name now is not ours.
             _ => Ok(()),
@@ -114,7 +114,7 @@ fn is_private(status: &Stat) -> bool {
 /// Opens the directory that another process of this run made; an error when something else is found in its place.
 pub fn open(path: &PathBytes, device: u64, inode: u64) -> io::Result<OwnedFd> {
     let directory = rustix::fs::open(OsStr::from_bytes(&path.0), DIRECTORY, Mode::empty()).call("open")?;
-    let status = rustix::fs::fstat(&directory)?;
+    let status = rustix::fs::fstat(&directory).call("fstat")?;
     match (status.st_dev, status.st_ino) == (device, inode) && is_private(&status) {
         true => Ok(directory),
         false => Err(io::Error::other("it is not the directory that the run made")),
@@ -135,7 +135,8 @@ impl Folder {
     pub fn enter(run: OwnedFd, folder: &str) -> io::Result<Folder> {
         let folder = CString::new(folder)?;
         plain(&folder)?;
-        let before = rustix::fs::open(c".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let before =
+            rustix::fs::open(c".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("open")?;
         rustix::fs::mkdirat(&run, &folder, OWNER_ALONE).call("mkdirat")?;
         // Whatever the user's umask takes away.
         rustix::fs::chmodat(&run, &folder, OWNER_ALONE, AtFlags::empty()).call("fchmodat")?;
@@ -166,16 +167,16 @@ impl Drop for Folder {
 /// Removes a directory in `run` with all that is in it.
 pub fn remove_folder(run: BorrowedFd, folder: &CStr) -> io::Result<()> {
     plain(folder)?;
-    let directory = rustix::fs::openat(run, folder, DIRECTORY, Mode::empty())?;
+    let directory = rustix::fs::openat(run, folder, DIRECTORY, Mode::empty()).call("openat")?;
     clear(directory.as_fd())?;
-    Ok(rustix::fs::unlinkat(run, folder, AtFlags::REMOVEDIR)?)
+    rustix::fs::unlinkat(run, folder, AtFlags::REMOVEDIR).call("unlinkat")
 }
 
 /// The names in a directory.
 fn entries(directory: &OwnedFd) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let name = entry?.file_name().to_owned();
+    for entry in Dir::read_from(directory).call("openat")? {
+        let name = entry.call("getdents64")?.file_name().to_owned();
         if ![c".", c".."].contains(&name.as_c_str()) {
             names.push(name);
         }
@@ -186,17 +187,17 @@ fn entries(directory: &OwnedFd) -> io::Result<Vec<CString>> {
 /// Removes all that is in a directory, never through a link and never on another device. It goes down to a directory without
 /// directories, and begins anew: three descriptors are enough for any depth.
 fn clear(top: BorrowedFd) -> io::Result<()> {
-    let device = rustix::fs::fstat(top)?.st_dev;
+    let device = rustix::fs::fstat(top).call("fstat")?.st_dev;
     for _ in 0..MOST_PASSES {
         let mut above: Option<(OwnedFd, CString)> = None;
-        let mut here = rustix::io::fcntl_dupfd_cloexec(top, 0)?;
+        let mut here = rustix::io::fcntl_dupfd_cloexec(top, 0).call("fcntl")?;
         while let Some(below) = remove_files(&here)? {
             let directory = open_below(&here, &below, device)?;
             above = Some((std::mem::replace(&mut here, directory), below));
         }
         match above {
             None => return Ok(()),
-            Some((above, name)) => rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR)?,
+            Some((above, name)) => rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR).call("unlinkat")?,
         }
     }
     Err(io::Error::other("it fills as fast as it is emptied"))
@@ -208,10 +209,10 @@ fn open_below(above: &OwnedFd, name: &CStr, device: u64) -> io::Result<OwnedFd> 
     let within = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     let directory = match rustix::fs::openat2(above, name, DIRECTORY, Mode::empty(), within) {
         // A kernel without it, or a filter that does not know it.
-        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(above, name, DIRECTORY, Mode::empty())?,
-        opened => opened?,
+        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(above, name, DIRECTORY, Mode::empty()).call("openat")?,
+        opened => opened.call("openat2")?,
     };
-    match rustix::fs::fstat(&directory)?.st_dev == device {
+    match rustix::fs::fstat(&directory).call("fstat")?.st_dev == device {
         true => Ok(directory),
         false => Err(io::Error::other("another filesystem is mounted in it")),
     }
@@ -246,7 +247,7 @@ fn remove_files(directory: &OwnedFd) -> io::Result<Option<CString>> {
             // Linux says the first, POSIX the second.
             Err(Errno::ISDIR | Errno::PERM) if below.is_none() => below = Some(name),
             Err(Errno::ISDIR | Errno::PERM) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(super::call::named("unlinkat", error.into())),
         }
     }
     Ok(below)

@@ -5,7 +5,7 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use super::call::{Call, named};
+use super::call::{Call, named, returned};
 use super::peer::Peer;
 
 /// A child that writes messages into a stream until it is dropped; it dies with its parent.
@@ -20,10 +20,7 @@ impl Stream {
     /// that the child's end is the reader's end of file.
     /// Refuses when this process has several threads: a lock held by one of them would stay locked in the child.
     pub(super) fn spawn(message: &[u8], read_end: OwnedFd, write_end: OwnedFd, cpus: &[usize]) -> io::Result<Stream> {
-        let peer = Peer::spawn(cpus, move || {
-            write_for_ever(&write_end, message);
-            Ok(())
-        })?;
+        let peer = Peer::spawn(cpus, move || write_for_ever(&write_end, message))?;
         Ok(Stream { peer, read_end })
     }
 
@@ -69,15 +66,15 @@ impl Stream {
     }
 }
 
-fn write_for_ever(end: &OwnedFd, message: &[u8]) {
+fn write_for_ever(end: &OwnedFd, message: &[u8]) -> io::Result<()> {
     loop {
         let mut rest = message;
         while !rest.is_empty() {
             // SAFETY: the kernel reads at most `rest.len()` bytes from `rest`.
             let written = unsafe { libc::write(end.as_raw_fd(), rest.as_ptr().cast(), rest.len()) };
-            match usize::try_from(written) {
-                Ok(written) if written > 0 => rest = &rest[written..],
-                _ => return,
+            match returned("write", written as i64)? {
+                0 => return Err(named("write", io::ErrorKind::WriteZero.into())),
+                written => rest = &rest[written as usize..],
             }
         }
     }

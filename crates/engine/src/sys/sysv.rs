@@ -3,6 +3,7 @@
 use std::io;
 
 use super::arch;
+use super::call::returned;
 use super::checked;
 use super::exchange::{Exchange, Turn};
 use super::guard::Guarded;
@@ -27,7 +28,7 @@ pub(super) unsafe fn until_done(name: &'static str, number: libc::c_long, argume
 fn semaphores() -> io::Result<Guarded> {
     let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
     // SAFETY: no pointers are given.
-    let make = |key| remains::returned(unsafe { libc::semget(key, remains::SEMAPHORES, flags) });
+    let make = |key| returned("semget", unsafe { libc::semget(key, remains::SEMAPHORES, flags) });
     Guarded::new("semget", make, remains::remove_set)
 }
 
@@ -35,7 +36,7 @@ fn semaphores() -> io::Result<Guarded> {
 fn queue() -> io::Result<Guarded> {
     let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
     // SAFETY: no pointers are given.
-    let make = |key| remains::returned(unsafe { libc::msgget(key, flags) });
+    let make = |key| returned("msgget", unsafe { libc::msgget(key, flags) });
     Guarded::new("msgget", make, remains::remove_queue)
 }
 

@@ -47,8 +47,10 @@ impl Sleeper {
         match self {
             Sleeper::Nanosleep => match rustix::thread::nanosleep(&delay) {
                 rustix::thread::NanosleepRelativeResult::Ok => Ok(()),
-                rustix::thread::NanosleepRelativeResult::Interrupted(_) => Err(io::ErrorKind::Interrupted.into()),
-                rustix::thread::NanosleepRelativeResult::Err(error) => Err(error.into()),
+                rustix::thread::NanosleepRelativeResult::Interrupted(_) => {
+                    Err(named("nanosleep", io::ErrorKind::Interrupted.into()))
+                }
+                rustix::thread::NanosleepRelativeResult::Err(error) => Err(named("nanosleep", error.into())),
             },
             Sleeper::Poll => poll(&delay),
             Sleeper::Epoll(epoll) => epoll_wait(epoll, &delay),

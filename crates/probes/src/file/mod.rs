@@ -63,7 +63,7 @@ fn cached_by_name(case: &mut Case) -> Result<(KernelPath, usize)> {
     let directory = crate::place::directory(case)?;
     let mut filling = crate::place::may_hold(case, &directory, size)?;
     let path = directory.join("file");
-    std::fs::File::create_new(&path)?;
+    std::fs::File::create_new(&path).call("openat")?;
     files::fill(&files::open(&path, true)?, size, |written| filling.advance(written))?;
     Ok((KernelPath::new(&path)?, usize::try_from(size).map_err(Stop::skipped)?))
 }
@@ -87,15 +87,7 @@ fn summing(case: &mut Case) -> Result<Option<&'static ReadKernel>> {
 /// A rate of passes over `size` bytes, of which one that went wrong ends the round.
 #[inline(always)]
 fn passes(case: &mut Case, size: usize, mut pass: impl FnMut() -> std::io::Result<()>) -> Result<()> {
-    let mut outcome = Ok(());
-    case.rate(size as u64, |n| {
-        for _ in 0..n {
-            if outcome.is_ok() {
-                outcome = pass();
-            }
-        }
-    })?;
-    Ok(outcome?)
+    case.rate(size as u64, |n| (0..n).try_for_each(|_| pass()))
 }
 
 /// Loads every byte of `memory`; what is less than a kernel's chunk is loaded a byte at a time.

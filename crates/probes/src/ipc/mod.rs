@@ -92,29 +92,25 @@ fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result
 /// Times one hand-over of an exchange: half of a round trip.
 fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
-    let (mut owed, mut failed) = (0, None);
-    case.time_n(|hand_overs| {
+    let mut owed = 0;
+    case.time_n(|hand_overs| -> io::Result<()> {
         // An odd number leaves one for the next time.
         owed += hand_overs;
-        while owed >= 2 && failed.is_none() {
-            failed = exchange.there_and_back().err();
+        while owed >= 2 {
+            exchange.there_and_back()?;
             owed -= 2;
         }
+        Ok(())
     })?;
-    Ok(failed.map_or_else(|| exchange.check(), Err)?)
+    Ok(exchange.check()?)
 }
 
 /// The rate of `read`, which reads as many bytes as it is told of those that the process `writer` writes.
 fn bytes_read(case: &mut Case, writer: u32, mut read: impl FnMut(u64) -> io::Result<()>) -> Result<()> {
-    let (mut failed, turns) = (None, Turns::with(writer));
+    let turns = Turns::with(writer);
     case.rate(STEP_BYTES, |steps| {
-        if failed.is_none() {
-            failed = read(steps * STEP_BYTES).err();
-            turns.moved(steps * STEP_BYTES);
-        }
+        turns.moved(steps * STEP_BYTES);
+        read(steps * STEP_BYTES)
     })?;
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
     turns.give(case)
 }

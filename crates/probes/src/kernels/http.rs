@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
+use hostmark_engine::prelude::Call;
+
 /// The longest head of a request or a response.
 pub const LONGEST_HEAD: usize = 4096;
 const END: &[u8] = b"\r\n\r\n";
@@ -122,7 +124,7 @@ pub fn read_head(stream: &mut impl Read, bytes: &mut [u8], mut have: usize) -> i
         if have >= LONGEST_HEAD.min(bytes.len()) {
             return Err(Malformed::Long.into());
         }
-        match stream.read(&mut bytes[have..])? {
+        match stream.read(&mut bytes[have..]).call("recvfrom")? {
             0 if have == 0 => return Ok(None),
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             more => have += more,

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
+use hostmark_engine::prelude::Call;
+
 /// A program's number, out of the range that anyone may use (0x20000000 to 0x3fffffff).
 pub const PROGRAM: u32 = 0x2000_686d;
 /// The program's only version.
@@ -157,7 +159,7 @@ pub fn write_record(stream: &mut impl Write, message: &[u8]) -> io::Result<()> {
     let body = record.get_mut(4..end).ok_or(Malformed::Long)?;
     body.copy_from_slice(message);
     record[..4].copy_from_slice(&(message.len() as u32 | LAST_FRAGMENT).to_be_bytes());
-    stream.write_all(&record[..end])
+    stream.write_all(&record[..end]).call("sendto")
 }
 
 /// Reads records off a stream, as many bytes at once as there are.
@@ -214,7 +216,7 @@ impl<R: Read> RecordReader<R> {
             (self.begin, self.end) = (0, self.end - self.begin);
         }
         while self.end - self.begin < bytes {
-            match self.stream.read(&mut self.bytes[self.end..])? {
+            match self.stream.read(&mut self.bytes[self.end..]).call("recvfrom")? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 more => self.end += more,
             }

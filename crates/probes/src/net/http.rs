@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
+use hostmark_engine::prelude::sys::call::named;
 use hostmark_engine::prelude::*;
 
 use crate::kernels::http::{LONGEST_HEAD, Malformed, asked, get, length, read_head, respond};
@@ -90,7 +91,7 @@ fn measure(case: &mut Case) -> Result<()> {
     // The file, and what either side holds of it.
     case.may_fill(3 * size as u64)?;
     let folder = case.scratch_dir()?;
-    std::fs::write(folder.join(NAME), vec![b'x'; size])?;
+    sys::files::write(&folder.join(NAME), &vec![b'x'; size], 0o600)?;
     let (listener, address) = super::listen()?;
     let _server = super::far_end(case, move || super::serve(&listener, |stream| session(stream, &folder)))?;
     let request = get(NAME, keep);
@@ -103,18 +104,18 @@ fn measure(case: &mut Case) -> Result<()> {
         let mut stream = sys::socket::connect(address, super::PATIENCE)?;
         fetch(&mut stream, &request, &mut bytes, size)?;
         // The server closes first: its end of the stream is part of the response.
-        if stream.read(&mut bytes)? == 0 { Ok(()) } else { Err(super::wrong_answer()) }
+        if stream.read(&mut bytes).call("recvfrom")? == 0 { Ok(()) } else { Err(super::wrong_answer()) }
     })
 }
 
 /// Sends a request and reads the whole response, which has to be of so many bytes.
 fn fetch(stream: &mut TcpStream, request: &[u8], bytes: &mut [u8], size: usize) -> io::Result<()> {
-    stream.write_all(request)?;
+    stream.write_all(request).call("sendto")?;
     let (head, have) = read_head(stream, bytes, 0)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     if length(&bytes[..head])? != size as u64 || have > head + size {
         return Err(super::wrong_answer());
     }
-    stream.read_exact(&mut bytes[have..head + size])
+    stream.read_exact(&mut bytes[have..head + size]).call("recvfrom")
 }
 
 /// Answers requests until the client is gone or wants no more.
@@ -125,15 +126,16 @@ fn session(mut stream: TcpStream, folder: &Path) -> io::Result<()> {
         out.clear();
         match File::open(folder.join(request.name)) {
             Ok(mut file) => {
-                let size = file.metadata()?.len();
+                let size = file.metadata().call("statx")?.len();
                 respond(&mut out, Some(size), request.keep)?;
                 let body = out.len();
                 out.resize(body + usize::try_from(size).map_err(|_| Malformed::Length)?, 0);
-                file.read_exact(&mut out[body..])?;
+                file.read_exact(&mut out[body..]).call("read")?;
             }
-            Err(_) => respond(&mut out, None, request.keep)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => respond(&mut out, None, request.keep)?,
+            Err(error) => return Err(named("openat", error)),
         }
-        stream.write_all(&out)?;
+        stream.write_all(&out).call("sendto")?;
         if !request.keep {
             break;
         }

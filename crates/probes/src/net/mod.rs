@@ -2,7 +2,7 @@
 //! address alone.
 
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use hostmark_engine::prelude::sys::peer::Peer;
@@ -26,8 +26,6 @@ const TAILS: &[Quantity] = &[Quantity::P90, Quantity::P99, Quantity::P999, Quant
 
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Where servers listen: on any free port of loopback, which no other host reaches.
-const LOOPBACK: (&str, u16) = ("127.0.0.1", 0);
 
 /// Where the two ends run: the client on the first CPU, the server on the other.
 const ENDS: Axis = Axis::placements(
@@ -58,50 +56,48 @@ fn far_end_on(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> Result<P
 
 /// A socket that a server accepts connections on, and its address.
 fn listen() -> Result<(TcpListener, SocketAddrV4)> {
-    let listener = TcpListener::bind(LOOPBACK).map_err(no_socket)?;
-    let address = of_version_4(listener.local_addr()?)?;
-    Ok((listener, address))
+    sys::local::tcp_listener().map_err(no_socket)
 }
 
 /// A socket that a server of datagrams receives on, and its address.
 fn receive() -> Result<(UdpSocket, SocketAddrV4)> {
-    let socket = UdpSocket::bind(LOOPBACK).map_err(no_socket)?;
-    let address = of_version_4(socket.local_addr()?)?;
-    Ok((socket, address))
+    sys::local::udp_socket().map_err(no_socket)
 }
 
 fn no_socket(error: io::Error) -> Stop {
     Stop::lacking("cannot open a socket at 127.0.0.1", &error)
 }
 
-fn of_version_4(address: SocketAddr) -> Result<SocketAddrV4> {
-    match address {
-        SocketAddr::V4(address) => Ok(address),
-        SocketAddr::V6(address) => Err(Stop::failed(format!("{address} is not of version 4"))),
-    }
-}
-
 /// A client's connection: what is written leaves at once, and a read ends when the server does not answer.
 fn connect(address: SocketAddrV4) -> Result<TcpStream> {
     let stream = sys::socket::connect(address, PATIENCE)?;
-    stream.set_nodelay(true)?;
+    stream.set_nodelay(true).call("setsockopt")?;
     Ok(stream)
 }
 
 /// A client's socket for datagrams to and from one server.
 fn correspond(address: SocketAddrV4) -> Result<UdpSocket> {
-    let socket = UdpSocket::bind(LOOPBACK).map_err(no_socket)?;
-    socket.connect(address)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    let (socket, _) = receive()?;
+    socket.connect(address).call("connect")?;
+    socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
     Ok(socket)
 }
 
-/// Serves one connection after the other; one that ends or fails concerns its client alone.
+/// Serves one connection after the other; where a client is gone, that is the end of its connection alone.
 fn serve(listener: &TcpListener, mut session: impl FnMut(TcpStream) -> io::Result<()>) -> io::Result<()> {
     loop {
-        let (stream, _) = listener.accept()?;
-        stream.set_nodelay(true)?;
-        let _ = session(stream);
+        let (stream, _) = listener.accept().call("accept4")?;
+        stream.set_nodelay(true).call("setsockopt")?;
+        gone(session(stream))?;
+    }
+}
+
+/// An error that tells of no more than a client who is gone is none of the server's.
+fn gone(ended: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match ended {
+        Err(error) if [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&error.kind()) => Ok(()),
+        ended => ended,
     }
 }
 
@@ -116,6 +112,7 @@ fn exchanges(case: &mut Case, mut exchange: impl FnMut() -> io::Result<()>) -> R
 
 /// What a client's error says of its server.
 fn unanswered(error: io::Error) -> Stop {
+    sys::last_words::settle();
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             Stop::failed(format!("the far end did not answer within {} s", PATIENCE.as_secs()))

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::UdpSocket;
 
+use hostmark_engine::prelude::sys::call::named;
 use hostmark_engine::prelude::*;
 
 /// See the module.
@@ -85,14 +86,14 @@ fn measure(case: &mut Case) -> Result<()> {
         let (socket, address) = super::receive()?;
         let _server = super::far_end(case, move || super::udp::echo(&socket))?;
         let socket: UdpSocket = super::correspond(address)?;
-        socket.set_nonblocking(true)?;
-        return at_load(case, |byte| socket.send(&[byte]).map(drop), |back| socket.recv(back));
+        socket.set_nonblocking(true).call("ioctl")?;
+        return at_load(case, |byte| socket.send(&[byte]).map(drop).call("sendto"), |back| socket.recv(back));
     }
     let (listener, address) = super::listen()?;
     let _server = super::far_end(case, move || super::serve(&listener, super::tcp::echo))?;
     let stream = super::connect(address)?;
-    stream.set_nonblocking(true)?;
-    at_load(case, |byte| (&stream).write_all(&[byte]), |back| (&stream).read(back))
+    stream.set_nonblocking(true).call("ioctl")?;
+    at_load(case, |byte| (&stream).write_all(&[byte]).call("sendto"), |back| (&stream).read(back))
 }
 
 /// Requests at the case's load; `receive` never waits.
@@ -116,7 +117,7 @@ fn at_load(
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock.start().0 < latest => {
                     std::hint::spin_loop();
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(named("recvfrom", error)),
             }
         }
     };

@@ -64,8 +64,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut transaction = 0_u32;
     super::exchanges(case, || {
         transaction = transaction.wrapping_add(1);
-        socket.send(&null_call(transaction))?;
-        let bytes = socket.recv(&mut message)?;
+        socket.send(&null_call(transaction)).call("sendto")?;
+        let bytes = socket.recv(&mut message).call("recvfrom")?;
         Ok(check_reply(&message[..bytes], transaction)?)
     })
 }
@@ -74,9 +74,9 @@ fn measure(case: &mut Case) -> Result<()> {
 fn serve(socket: &UdpSocket) -> io::Result<()> {
     let mut message = [0; LONGEST_MESSAGE];
     loop {
-        let (bytes, client) = socket.recv_from(&mut message)?;
+        let (bytes, client) = socket.recv_from(&mut message).call("recvfrom")?;
         if let Ok(answer) = answer(&message[..bytes]) {
-            socket.send_to(answer.bytes(), client)?;
+            socket.send_to(answer.bytes(), client).call("sendto")?;
         }
     }
 }

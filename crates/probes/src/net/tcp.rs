@@ -68,9 +68,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut sent = 0_u8;
     super::exchanges(case, || {
         sent = sent.wrapping_add(1);
-        stream.write_all(&[sent])?;
+        stream.write_all(&[sent]).call("sendto")?;
         let mut back = [0];
-        stream.read_exact(&mut back)?;
+        stream.read_exact(&mut back).call("recvfrom")?;
         if back == [sent] { Ok(()) } else { Err(super::wrong_answer()) }
     })
 }
@@ -79,7 +79,7 @@ fn measure(case: &mut Case) -> Result<()> {
 pub(super) fn echo(mut stream: TcpStream) -> io::Result<()> {
     let mut byte = [0];
     loop {
-        stream.read_exact(&mut byte)?;
-        stream.write_all(&byte)?;
+        stream.read_exact(&mut byte).call("recvfrom")?;
+        stream.write_all(&byte).call("sendto")?;
     }
 }

@@ -120,16 +120,14 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("congestion_control", receiver.congestion_control()?);
     if streams == 1 {
         let mut busy = Busy::new([CpuTime::of(Some(senders[0].pid()))?, CpuTime::of(None)?]);
-        let (mut failed, turns) = (None, Turns::with(senders[0].pid()));
-        case.rate(step, |steps| {
-            turns.moved(steps.saturating_mul(step));
-            let received =
-                busy.begin().and_then(|()| receiver.receive(steps.saturating_mul(step))).and_then(|()| busy.end());
-            failed = failed.take().or(received.err());
+        let turns = Turns::with(senders[0].pid());
+        case.rate(step, |steps| -> Result<()> {
+            let bytes = steps.saturating_mul(step);
+            turns.moved(bytes);
+            busy.begin()?;
+            receiver.receive(bytes).map_err(super::unanswered)?;
+            Ok(busy.end()?)
         })?;
-        if let Some(error) = failed {
-            return Err(super::unanswered(error));
-        }
         turns.give(case)?;
         let Some([sending, receiving]) = busy.cpus() else { return Ok(()) };
         case.also("sender_cpus", [sending])?;

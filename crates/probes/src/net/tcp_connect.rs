@@ -69,11 +69,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let (listener, address) = super::listen()?;
     let _server = super::far_end(case, move || {
         loop {
-            listener.accept()?;
+            listener.accept().call("accept4")?;
         }
     })?;
-    super::exchanges(case, || match sys::socket::connect(address, super::PATIENCE)?.read(&mut [0])? {
-        0 => Ok(()),
-        _ => Err(super::wrong_answer()),
+    super::exchanges(case, || {
+        match sys::socket::connect(address, super::PATIENCE)?.read(&mut [0]).call("recvfrom")? {
+            0 => Ok(()),
+            _ => Err(super::wrong_answer()),
+        }
     })
 }

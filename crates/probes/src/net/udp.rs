@@ -66,9 +66,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut sent = 0_u8;
     super::exchanges(case, || {
         sent = sent.wrapping_add(1);
-        socket.send(&[sent])?;
+        socket.send(&[sent]).call("sendto")?;
         let mut back = [0; 2];
-        let bytes = socket.recv(&mut back)?;
+        let bytes = socket.recv(&mut back).call("recvfrom")?;
         if back[..bytes] == [sent] { Ok(()) } else { Err(super::wrong_answer()) }
     })
 }
@@ -77,7 +77,7 @@ fn measure(case: &mut Case) -> Result<()> {
 pub(super) fn echo(socket: &UdpSocket) -> io::Result<()> {
     let mut datagram = [0; 2];
     loop {
-        let (bytes, client) = socket.recv_from(&mut datagram)?;
-        socket.send_to(&datagram[..bytes], client)?;
+        let (bytes, client) = socket.recv_from(&mut datagram).call("recvfrom")?;
+        socket.send_to(&datagram[..bytes], client).call("sendto")?;
     }
 }

@@ -92,36 +92,31 @@ fn measure(case: &mut Case) -> Result<()> {
     if datagram < size_of::<u64>() as u64 {
         return Err(Stop::skipped("a datagram has its number in it, 8 bytes"));
     }
+    // Two copies, one at each end.
+    case.may_fill(2 * datagram)?;
     let mut message = vec![1; usize::try_from(datagram).map_err(Stop::skipped)?];
     let (socket, address) = super::receive()?;
     let mut block = message.clone();
     let _sender = super::far_end(case, move || send_for_ever(&socket, &mut message))?;
     let socket = super::correspond(address)?;
-    socket.send(&[0])?;
+    socket.send(&[0]).call("sendto")?;
     let count = (STEP_BYTES / datagram).clamp(LEAST, MOST);
     let (mut first, mut last, mut received) = (None, 0, 0_u64);
-    let mut failed = None;
-    case.rate(count * datagram, |steps| {
+    case.rate(count * datagram, |steps| -> Result<()> {
         for _ in 0..steps * count {
-            match receive(&socket, &mut block) {
-                Ok(number) => {
-                    first = first.or(Some(number));
-                    (last, received) = (number, received + 1);
-                }
-                Err(error) => return failed = Some(error),
-            }
+            let number = receive(&socket, &mut block).map_err(super::unanswered)?;
+            first = first.or(Some(number));
+            (last, received) = (number, received + 1);
         }
+        Ok(())
     })?;
-    if let Some(error) = failed {
-        return Err(super::unanswered(error));
-    }
     let sent = last - first.unwrap_or(last) + 1;
     case.also("loss", [sent.saturating_sub(received) as f64 / sent as f64])
 }
 
 /// Receives one datagram, whole, and tells its number.
 fn receive(socket: &UdpSocket, block: &mut [u8]) -> io::Result<u64> {
-    match (socket.recv(block)?, block.first_chunk()) {
+    match (socket.recv(block).call("recvfrom")?, block.first_chunk()) {
         (bytes, Some(number)) if bytes == block.len() => Ok(u64::from_le_bytes(*number)),
         _ => Err(super::wrong_answer()),
     }
@@ -129,11 +124,11 @@ fn receive(socket: &UdpSocket, block: &mut [u8]) -> io::Result<u64> {
 
 /// Waits for a client, then sends it numbered copies of `message` until it is gone.
 fn send_for_ever(socket: &UdpSocket, message: &mut [u8]) -> io::Result<()> {
-    let (_, client) = socket.recv_from(&mut [0])?;
-    socket.connect(client)?;
+    let (_, client) = socket.recv_from(&mut [0]).call("recvfrom")?;
+    socket.connect(client).call("connect")?;
     for number in 0_u64.. {
         message[..8].copy_from_slice(&number.to_le_bytes());
-        socket.send(message)?;
+        socket.send(message).call("sendto")?;
     }
     Ok(())
 }

@@ -9,8 +9,6 @@ mod thread;
 
 crate::group!("process": fork_exit fork_exec fork_resident spawn shell thread);
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use hostmark_engine::prelude::*;
@@ -35,8 +33,7 @@ fn child(case: &mut Case) -> Result<PathBuf> {
 /// The smallest program there is, in the scratch directory.
 fn static_program(case: &mut Case) -> Result<PathBuf> {
     let path = case.scratch_dir()?.join("exit");
-    fs::write(&path, sys::program::smallest_elf())?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    sys::files::write(&path, &sys::program::smallest_elf(), 0o755)?;
     Ok(path)
 }
 

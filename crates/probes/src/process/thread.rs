@@ -1,6 +1,5 @@
 //! Probe process.thread: a thread is made, ends at once, and is joined.
 
-use hostmark_engine::prelude::sys::call::Call;
 use hostmark_engine::prelude::*;
 
 /// See the module.
@@ -50,6 +49,10 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     case.time(|| {
-        std::thread::Builder::new().spawn(|| ()).call("clone")?.join().map_err(|_| Stop::failed("the thread panicked"))
+        std::thread::Builder::new()
+            .spawn(|| ())
+            .call("pthread_create")?
+            .join()
+            .map_err(|_| Stop::failed("the thread panicked"))
     })
 }

@@ -53,7 +53,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let path = crate::place::directory(case)?.join("file");
-    std::fs::write(&path, "x")?;
+    sys::files::write(&path, b"x", 0o600)?;
     let file = sys::files::open(&path, false)?;
     case.time(|| sys::lookup::fstat(&file))
 }

@@ -38,7 +38,8 @@ fn descriptors(case: &mut Case) -> Result<Descriptors> {
     match case.param::<String>("kind")?.as_str() {
         "file" => {
             let path = case.memory_dir()?.join("file");
-            Descriptors::of_file(&std::fs::File::create(path)?.into(), count).map_err(many)
+            sys::files::write(&path, b"", 0o600)?;
+            Descriptors::of_file(&sys::files::open(&path, true)?, count).map_err(many)
         }
         "pipe" => {
             let (ready, _) = readiness::ready_pipe()?;
@@ -69,14 +70,14 @@ impl Files {
     fn below(case: &mut Case, count: usize) -> Result<Files> {
         let depth: usize = case.param("depth")?;
         let directory = crate::place::directory(case)?;
-        let mut files = Files { paths: Vec::with_capacity(count), home: std::env::current_dir()? };
-        std::env::set_current_dir(&directory)?;
+        let mut files = Files { paths: Vec::with_capacity(count), home: std::env::current_dir().call("getcwd")? };
+        std::env::set_current_dir(&directory).call("chdir")?;
         for number in 0..count {
             let path = path(depth, number);
             if let Some(directories) = path.parent() {
-                std::fs::create_dir_all(directories)?;
+                std::fs::create_dir_all(directories).call("mkdir")?;
             }
-            std::fs::write(&path, "x")?;
+            sys::files::write(&path, b"x", 0o600)?;
             files.paths.push(KernelPath::new(&path)?);
         }
         Ok(files)

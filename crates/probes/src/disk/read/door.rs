@@ -19,7 +19,7 @@ enum Way {
 impl Door {
     /// The ring, or plain calls where the kernel refuses one and there is no more than one request at a time.
     pub fn open(case: &mut Case, file: OwnedFd, direction: Direction, depth: u32, block: usize) -> Result<Door> {
-        let spare = file.try_clone()?;
+        let spare = files::copy(&file)?;
         let way = match Ring::new(file, depth, block) {
             Ok(ring) => Way::Ring(ring),
             Err(error) if depth > 1 => return Err(Stop::skipped(format!("io_uring is not available: {error}"))),

@@ -4,7 +4,10 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::str::FromStr;
 
+use hostmark_engine::prelude::Call;
 use hostmark_engine::prelude::sys::socket::{self, Splicer, ZeroCopySender};
+
+use crate::net::gone;
 
 /// How a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +50,8 @@ pub fn send_for_ever(listener: &TcpListener, method: Method, message: &[u8]) -> 
     };
     let splicer = if method == Method::Splice { Some(Splicer::new(PIPE_BYTES)?) } else { None };
     loop {
-        let (mut stream, _) = listener.accept()?;
-        // Its client has gone when it ends.
-        let _: io::Result<()> = (|| match (method, &file, &splicer) {
+        let (mut stream, _) = listener.accept().call("accept4")?;
+        let ended: io::Result<()> = (|| match (method, &file, &splicer) {
             (Method::SendFile, Some(file), _) => loop {
                 socket::send_file(&stream, file, message.len())?;
             },
@@ -63,9 +65,10 @@ pub fn send_for_ever(listener: &TcpListener, method: Method, message: &[u8]) -> 
                 }
             }
             _ => loop {
-                stream.write_all(message)?;
+                stream.write_all(message).call("sendto")?;
             },
         })();
+        gone(ended)?;
     }
 }
 
@@ -93,7 +96,7 @@ impl Receiver {
         let mut left = bytes;
         while left > 0 {
             let most = self.block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            match self.stream.read(&mut self.block[..most])? {
+            match self.stream.read(&mut self.block[..most]).call("recvfrom")? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 got => left -= got as u64,
             }

@@ -1,12 +1,11 @@
 //! Several streams at once, each with its two ends on a CPU of its own.
 
 use std::net::SocketAddrV4;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_engine::prelude::*;
 
 use super::sender::Receiver;
-use crate::net::connect;
+use crate::net::{connect, unanswered};
 
 /// How many, by profile: powers of two, and as many as there are CPUs.
 pub fn points(host: &HostFacts, profile: Profile) -> Vec<u64> {
@@ -20,16 +19,9 @@ pub fn points(host: &HostFacts, profile: Profile) -> Vec<u64> {
 
 /// Measures what comes over the connections to `addresses` together, `step` bytes an iteration.
 pub fn measure(case: &mut Case, cpus: &[Cpu], step: u64, addresses: &[SocketAddrV4]) -> Result<()> {
-    let has_failed = AtomicBool::new(false);
     case.parallel(cpus, step, |cpu| {
         let stream = cpus.iter().position(|&known| known == cpu).unwrap_or(0);
         let mut receiver = Receiver::new(connect(addresses[stream])?)?;
-        let has_failed = &has_failed;
-        Ok(move |steps: u64| {
-            if receiver.receive(steps.saturating_mul(step)).is_err() {
-                has_failed.store(true, Ordering::Relaxed);
-            }
-        })
-    })?;
-    if has_failed.into_inner() { Err(Stop::failed("a far end is gone")) } else { Ok(()) }
+        Ok(move |steps: u64| receiver.receive(steps.saturating_mul(step)).map_err(unanswered))
+    })
 }
