@@ -24,6 +24,7 @@ mod journal;
 mod lack;
 #[cfg(test)]
 mod mock;
+mod order;
 mod parallel;
 pub mod plan;
 pub mod prelude;

@@ -358,6 +358,11 @@ fn unmet(need: Need, host: &HostFacts) -> Option<String> {
     }
 }
 
+/// A size over this is none: no machine addresses as much for a process.
+const MOST_BYTES: u64 = 1 << 46;
+/// A count over this is none, but for what the host's memory settles: each of what is counted takes time and memory.
+const MOST_COUNTED: u64 = 1 << 20;
+
 /// How sizes are typed.
 const SIZES: &str = "bytes, as 4096, 32K, 64M or 1G";
 
@@ -371,7 +376,7 @@ fn has_zero(axis: &Axis) -> bool {
 }
 
 /// A typed value as it stands in a case id, when the axis can have it.
-fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanError> {
+pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanError> {
     let axes = entry.probe.axes;
     let Some(found) = axes.iter().find(|known| known.name == axis) else {
         let known = axes.iter().map(|axis| axis.name.to_owned()).collect();
@@ -387,13 +392,16 @@ fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanE
         AxisKind::Size => match parse_size(value) {
             // Nothing is a size where the probe has it as a point, however it is typed.
             Some(0) if !has_zero(found) => Err(no_value(SIZES.into())),
-            Some(bytes) => Ok(bytes.to_string()),
-            None => Err(no_value(SIZES.into())),
+            Some(bytes) if bytes <= MOST_BYTES => Ok(bytes.to_string()),
+            _ => Err(no_value(SIZES.into())),
         },
-        AxisKind::Count | AxisKind::Threads | AxisKind::Copies => match value.parse::<u64>() {
-            Ok(count) if count > 0 => Ok(count.to_string()),
-            _ => Err(no_value("a positive whole number".into())),
-        },
+        AxisKind::Count | AxisKind::Threads | AxisKind::Copies => {
+            let most = if found.settled.is_some() { MOST_BYTES } else { MOST_COUNTED };
+            match value.parse::<u64>() {
+                Ok(count) if (1..=most).contains(&count) => Ok(count.to_string()),
+                _ => Err(no_value(format!("a positive whole number up to {most}"))),
+            }
+        }
         AxisKind::Nodes => match node_pair(value) {
             Some([cpus, memory]) => Ok(format!("{cpus}-{memory}")),
             None => Err(no_value("two memory nodes, that of the CPU and that of the memory, as 0-1".into())),

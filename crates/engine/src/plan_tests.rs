@@ -142,8 +142,14 @@ fn what_is_no_filter_is_refused_with_what_to_do() {
             "'4X' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G",
         ),
         ("memory.latency@size=0", "'0' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G"),
-        ("memory.stream@passes=-1", "'-1' is no value of memory.stream's axis passes; use a positive whole number"),
-        ("memory.stream@threads=0", "'0' is no value of memory.stream's axis threads; use a positive whole number"),
+        (
+            "memory.stream@passes=-1",
+            "'-1' is no value of memory.stream's axis passes; use a positive whole number up to 1048576",
+        ),
+        (
+            "memory.stream@threads=0",
+            "'0' is no value of memory.stream's axis threads; use a positive whole number up to 1048576",
+        ),
         (
             "memory.latency@pattern=rand",
             "'rand' is no value of memory.latency's axis pattern; use in_page, random, stride, 64",

@@ -226,7 +226,9 @@ impl Sampler<'_> {
         body: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<(u64, f64)> {
         let target_ns = self.target_ns();
-        if let Some(hint) = hint.filter(|&hint| hint > 0) {
+        if let Some(hint) = hint.filter(|&hint| hint > 0)
+            && fits(hint, &mut |iterations| self.timed(iterations, body))?
+        {
             let ns = self.timed(hint, body)?;
             if (hint == 1 && ns >= target_ns) || (0.5 * target_ns..2.0 * target_ns).contains(&ns) {
                 return Ok((hint, ns));
@@ -275,6 +277,18 @@ impl Sampler<'_> {
         }
         Ok((iterations, self.timed(iterations, body)?))
     }
+}
+
+/// Whether so many iterations last no longer than a few samples. An earlier round found them, but of an order that does not
+/// fit the case they may last for years: a small part of them tells, then one of 64 times as many.
+pub(crate) fn fits(iterations: u64, timed: &mut dyn FnMut(u64) -> Result<f64>) -> Result<bool> {
+    for shift in [36, 30, 24, 18, 12, 6] {
+        let part = iterations >> shift;
+        if part > 0 && timed(part)? > LONGEST_SAMPLE_NS {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The short length for a long one.

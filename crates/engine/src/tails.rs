@@ -5,7 +5,7 @@ use hostmark_model::Histogram;
 use hostmark_stats::order::median_in_place;
 
 use crate::clock::{Clock, Ticks};
-use crate::sample::{Body, Samples, Witness};
+use crate::sample::{Body, Samples, Witness, fits};
 use crate::stop::{Result, Stop};
 use crate::whole::Whole;
 
@@ -81,7 +81,9 @@ impl TailSampler<'_> {
             }
             Ok(self.clock.ns(self.clock.end().since(start)))
         };
-        if let Some(hint) = hint.filter(|&hint| hint > 0) {
+        if let Some(hint) = hint.filter(|&hint| (1..=MOST_OPERATIONS).contains(&hint))
+            && fits(hint, &mut timed)?
+        {
             let ns = timed(hint)?;
             if (hint == 1 && ns >= target_ns) || (0.5 * target_ns..2.0 * target_ns).contains(&ns) {
                 return Ok(hint);

@@ -87,6 +87,17 @@ fn a_batch_of_an_earlier_round_is_taken_when_it_fits() {
 }
 
 #[test]
+fn a_batch_that_would_last_for_hours_is_not_tried() {
+    let most = std::cell::Cell::new(0);
+    let learned = taken(Some(1 << 28), |number| {
+        most.set(number);
+        1000
+    });
+    assert_eq!(learned.0.learned, 1000);
+    assert!(most.get() < 200_000, "{}", most.get());
+}
+
+#[test]
 fn an_operation_that_was_put_off_once_does_not_make_batches_small() {
     let learned = |slow: u64| taken(None, |number| if number == slow { 3_000_000 } else { 1000 }).0.learned;
     assert_eq!([learned(0), learned(1), learned(5)], [1000; 3]);
@@ -94,8 +105,10 @@ fn an_operation_that_was_put_off_once_does_not_make_batches_small() {
 
 #[test]
 fn operations_that_slow_down_end_with_the_rounds_time() {
-    // 80 times as slow once the batch is found: the first batch alone would take the whole time.
-    let (samples, histogram) = taken(Some(1000), |number| if number < 1000 { 1000 } else { 80_000 });
+    // 80 times as slow once the batch is found, of which a part was tried first: the first batch alone would take the whole
+    // time.
+    let found = 1000 + 1000 / 64;
+    let (samples, histogram) = taken(Some(1000), |number| if number < found { 1000 } else { 80_000 });
     assert_eq!(histogram.counts.iter().sum::<u64>(), 1000);
     assert_eq!(samples.ns, [80_000.0]);
 }

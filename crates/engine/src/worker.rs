@@ -9,6 +9,7 @@ use hostmark_model::{AxisKind, CaseId, Event, Order, PROTOCOL, RoundNoise};
 use crate::case::{Case, Yield};
 use crate::clock::{Clock, CoreClock, Precision, warm_up};
 use crate::company::{self, Company};
+use crate::order;
 use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, Quantity, find};
 use crate::sample::Witness;
 use crate::setup;
@@ -92,9 +93,12 @@ pub fn answer(catalogue: Catalogue, order: Order) -> Vec<Event> {
         let reason = format!("the order is of protocol {}, and this worker speaks {PROTOCOL}", order.protocol);
         return vec![Event::Failed { reason }];
     }
-    let round = catch_unwind(AssertUnwindSafe(|| match order.case.is_empty() {
-        true => warm_cpu(&order),
-        false => round(catalogue, order),
+    let round = catch_unwind(AssertUnwindSafe(|| {
+        order::check(&order)?;
+        match order.case.is_empty() {
+            true => warm_cpu(&order),
+            false => round(catalogue, order),
+        }
     }));
     match round {
         Ok(Ok(events)) => events,
@@ -169,6 +173,7 @@ fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
     let Measure::Run(measure) = entry.probe.measure else {
         return Err(Stop::failed("a derived probe has no rounds"));
     };
+    order::check_case(&entry, &id, &order.cpus)?;
     let cpus = order.cpus.clone();
     let copies = copies(&entry, &id)?;
     let (order, company) = with_company(&entry, &id, order)?;

@@ -6,8 +6,14 @@ use super::call::{named, returned};
 
 const BITS: usize = usize::BITS as usize;
 
+/// No kernel has as many CPUs.
+pub const MOST_CPUS: usize = 1 << 20;
+
 /// Binds the calling thread to `cpus`.
 pub fn bind(cpus: &[usize]) -> io::Result<()> {
+    if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
+        return Err(named("sched_setaffinity", io::Error::from_raw_os_error(libc::EINVAL)));
+    }
     let words = cpus.iter().max().map_or(1, |highest| highest / BITS + 1);
     let mut mask = vec![0_usize; words];
     for cpu in cpus {
@@ -56,5 +62,6 @@ mod tests {
     #[test]
     fn a_cpu_that_is_not_there_is_an_error() {
         assert!(bind(&[1 << 16]).is_err());
+        assert!(bind(&[0, usize::MAX]).unwrap_err().to_string().starts_with("sched_setaffinity: "));
     }
 }

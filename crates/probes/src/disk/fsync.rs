@@ -88,6 +88,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let block: u64 = case.param("block")?;
     let space: String = case.param("space")?;
     let mut content = sys::content::Content::new()?;
+    case.may_fill(block)?;
     let mut record = content.bytes(usize::try_from(block).map_err(Stop::skipped)?);
     let file = match space.as_str() {
         "written" => crate::place::on_device(case, SEGMENT_BYTES.max(block))?,
