@@ -215,7 +215,7 @@ fn a_file_past_the_limit_of_sizes_is_an_error_and_nothing_of_it_is_left() {
     command.args(["-c", "ulimit -c 0; ulimit -f 1; exec \"$0\" \"$@\"", PROGRAM, "report", "--format", "json"]);
     let (code, out, errors) = ended(command.arg(&run).arg("--out").arg(&copy));
     let sentence = format!(
-        "hostmark: {} cannot be written (File too large (os error 27)); raise the limit of file sizes (ulimit -f)\n",
+        "hostmark: {} cannot be written (write: File too large (os error 27)); raise the limit of file sizes (ulimit -f)\n",
         copy.display()
     );
     assert_eq!((code, out, errors), (5, String::new(), sentence));

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hostmark_engine::janitor::Charge;
+use hostmark_engine::sys::call::{Call, named, spawned};
 use hostmark_engine::sys::scratch::remove_left;
 use hostmark_model::{PathBytes, Scratch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -56,7 +57,7 @@ impl Janitor {
     pub fn start(program: &Path) -> Result<Janitor, String> {
         let mut command = Command::new(program);
         command.arg(NAME).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        let mut child = command.spawn().map_err(|error| not_started(program, &error.to_string()))?;
+        let mut child = command.spawn().map_err(|error| not_started(program, &spawned(error).to_string()))?;
         let answers = child.stdout.take();
         let mut janitor = Janitor { child, answers, made: Vec::new() };
         match janitor.answer() {
@@ -79,12 +80,12 @@ impl Janitor {
         loop {
             match poll(&mut [PollFd::new(&*stdout, PollFlags::IN)], Some(&timeout)) {
                 Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(named("ppoll", error.into())),
                 Ok(0) => return Ok(None),
                 Ok(_) => {}
             }
             let mut byte = [0];
-            match (stdout.read(&mut byte)?, byte) {
+            match (stdout.read(&mut byte).call("read")?, byte) {
                 (0, _) => return Ok(None),
                 (_, [b'\n']) => return Ok(Some(String::from_utf8_lossy(&line).into_owned())),
                 (_, [byte]) => line.push(byte),

@@ -170,7 +170,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     }
     let stop = StopRequest::catch().map_err(|error| {
         lost(format!(
-            "signals cannot be caught (pipe2 or sigaction: {error}); raise the limit of open files (ulimit -n)"
+            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
         ))
     })?;
     let before = NoiseSnapshot::read_with_processes(&root);

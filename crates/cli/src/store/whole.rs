@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use hostmark_engine::sys::call::Call;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::parent;
@@ -49,8 +50,8 @@ fn nameless(directory: &Path) -> io::Result<File> {
 }
 
 fn fill(mut file: &File, text: &str) -> io::Result<()> {
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    file.write_all(text.as_bytes()).call("write")?;
+    file.sync_all().call("fsync")
 }
 
 fn link(file: &File, name: &Path) -> io::Result<()> {

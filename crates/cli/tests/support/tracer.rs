@@ -323,8 +323,11 @@ impl Tracer<'_> {
             libc::SYS_rt_sigqueueinfo => (first, second),
             libc::SYS_pidfd_send_signal => {
                 let info = fs::read_to_string(format!("/proc/{caller}/fdinfo/{first}")).unwrap_or_default();
-                let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok());
-                (pid.unwrap_or(i32::MAX), second)
+                match info.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok()) {
+                    // Who had it was waited for: by its descriptor nobody else is ever reached.
+                    Some(-1) => return None,
+                    pid => (pid.unwrap_or(i32::MAX), second),
+                }
             }
             libc::SYS_setpgid
             | libc::SYS_sched_setaffinity

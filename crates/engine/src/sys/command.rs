@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::affinity;
 use super::call::{Call, named, spawned};
-use super::files::copy as copied;
+use super::files;
 use super::keeper::{self, Keeper};
 use super::process::die_with_parent;
 
@@ -52,7 +52,7 @@ impl Command {
         let mut program = Program::new(name);
         let copy = || written.try_clone().call("fcntl");
         program.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
-        let home = home.map(copied).transpose()?;
+        let home = home.map(files::copy).transpose()?;
         Ok(Command { program, cpus: cpus.to_vec(), home, output: written })
     }
 
@@ -90,9 +90,9 @@ impl Command {
     }
 
     fn execute(&mut self, keeper: &Keeper) -> io::Result<Result<Used, String>> {
-        let child = match self.program.spawn().map_err(spawned) {
+        let child = match self.program.spawn() {
             Ok(child) => child.id() as libc::pid_t,
-            Err(error) => return Ok(Err(format!("cannot be started: {error}"))),
+            Err(error) => return Ok(Err(format!("cannot be started: {}", spawned(error)))),
         };
         keeper.wait_until(|| ended(child))
     }
@@ -186,7 +186,7 @@ mod tests {
             let mut none =
                 Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"), None)?;
             let refused = none.run(|execute| execute())?.unwrap_err();
-            assert!(refused.starts_with("cannot be started: No such file"), "{refused}");
+            assert!(refused.starts_with("cannot be started: execve: No such file"), "{refused}");
             Ok(())
         });
     }

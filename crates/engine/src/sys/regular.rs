@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::call::Call;
+
 /// Bytes of a run, or of its journal, at most: more than any has, and few enough to be read on any host.
 pub const MOST_BYTES: u64 = 256 << 20;
 /// The filesystem of pipes without a name (PIPEFS_MAGIC of linux/magic.h).
@@ -13,7 +15,7 @@ const PIPEFS: i64 = 0x5049_5045;
 /// Opens what is a regular file: a named pipe would be waited for, and a device might have no end.
 pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.custom_flags(libc::O_NONBLOCK).open(path)?;
-    let kind = file.metadata()?.file_type();
+    let kind = file.metadata().call("statx")?.file_type();
     if kind.is_file() { Ok(file) } else { Err(is_no_file(kind)) }
 }
 
@@ -21,11 +23,12 @@ pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 /// there already or has ended.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    let kind = file.metadata()?.file_type();
-    match kind.is_fifo() && rustix::fs::fstatfs(&file)?.f_type as i64 == PIPEFS {
+    let kind = file.metadata().call("statx")?.file_type();
+    match kind.is_fifo() && rustix::fs::fstatfs(&file).call("fstatfs")?.f_type as i64 == PIPEFS {
         true => {
             // This opening of it is nobody else's, and its reader may wait.
-            rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
+            let flags = rustix::fs::fcntl_getfl(&file).call("fcntl")? - rustix::fs::OFlags::NONBLOCK;
+            rustix::fs::fcntl_setfl(&file, flags).call("fcntl")?;
             Ok(file)
         }
         false if kind.is_file() => Ok(file),
