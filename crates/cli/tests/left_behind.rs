@@ -310,6 +310,25 @@ fn a_program_that_is_killed_by_its_name_leaves_its_journal_alone() {
 }
 
 #[test]
+fn objects_whose_guards_are_killed_with_all_the_rest_are_found_by_their_records() {
+    let _alone = alone();
+    let (queues, loads) = seen();
+    for load in loads.iter().filter(|(_, trace)| matches!(trace, Trace::Object(_))) {
+        let ended = ended_amid(*load, &queues, |run| {
+            // Who is stopped first cleans up after nobody.
+            for name in ["hm-guard\n", "hostmark\n"] {
+                run.signal_all(name, Signal::STOP);
+            }
+            for name in ["hm-guard\n", "hostmark\n"] {
+                run.signal_all(name, Signal::KILL);
+            }
+        });
+        assert_eq!(ended.status.signal(), Some(9), "{load:?}");
+        assert_is_a_journal(&ended.left);
+    }
+}
+
+#[test]
 fn a_killed_worker_costs_its_case_and_leaves_nothing() {
     let _alone = alone();
     let (queues, loads) = seen();

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::again;
 use crate::sys::group::{Family, Group};
-use crate::sys::remains::{now, remove_of_group};
 use crate::sys::scratch::Private;
 
 /// What a run tells its janitor: a line of JSON each, as all streams between the processes of a run are. What a person or a
@@ -37,9 +36,9 @@ impl Charge {
 /// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. What it
 /// removes are the directories that it made itself, by the descriptors that it had from the start.
 pub fn serve(input: impl BufRead, mut output: impl Write) {
-    let (family, since) = (Family::own(), now());
+    let family = Family::own();
     let mut groups = BTreeMap::<u32, Option<Group>>::new();
-    let mut directories = Vec::new();
+    let mut directories: Vec<Private> = Vec::new();
     for line in input.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
             // Its leader is held at once: later on its number may be another one's.
@@ -48,7 +47,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
             }
             Ok(Charge::Reaped(leader)) => {
                 groups.remove(&leader);
-                remove_of_group(leader, since);
+                directories.iter().for_each(|directory| directory.remove_objects(Some(leader)));
             }
             Ok(Charge::Directory(base)) => {
                 let (made, told) = make(Path::new(OsStr::from_bytes(&base.0)));
@@ -60,15 +59,13 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
             Err(_) => {}
         }
     }
-    for (leader, group) in groups {
-        // Kills it, waits until none of it is left, and removes what it made. Who is killed still ends the call that it is
-        // in, which may make a file.
-        if let Some(group) = group {
-            group.end();
-        }
-        remove_of_group(leader, since);
+    // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
+    // in, which may make a file.
+    groups.values().flatten().for_each(Group::end);
+    for directory in &directories {
+        directory.remove_objects(None);
+        remove(directory);
     }
-    directories.iter().for_each(remove);
 }
 
 fn make(base: &Path) -> (Option<Private>, Scratch) {

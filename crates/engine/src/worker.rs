@@ -16,7 +16,7 @@ use crate::setup;
 use crate::stop::{Result, Stop, panic_text};
 use crate::sys::call::Call;
 use crate::sys::counters::ThreadCounters;
-use crate::sys::{affinity, first_victim, last_words, process};
+use crate::sys::{affinity, first_victim, last_words, process, remains, scratch};
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
@@ -45,6 +45,11 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     // A panic is reported as an event, not on the terminal of whoever measures.
     std::panic::set_hook(Box::new(|_| {}));
     setup::begin()?;
+    // What is made from now on and outlives every process is written down where the janitor looks.
+    let run = [&order.memory_scratch, &order.scratch].into_iter().find_map(|scratch| scratch::of_run(scratch)?.ok());
+    if let Some(run) = run {
+        remains::write_down_in(run);
+    }
     respond(catalogue, order, output)
 }
 

@@ -7,7 +7,8 @@ use rustix::pipe::PipeFlags;
 
 use super::call::{Call, errno, named};
 use super::child::ChildId;
-use super::{last_words, process, remains};
+use super::remains::{Object, Record};
+use super::{last_words, process};
 
 /// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
 ///
@@ -15,25 +16,27 @@ use super::{last_words, process, remains};
 /// process group and blocks all signals: what ends a run (the kill of its group, an interrupt from the terminal, a
 /// service that is stopped, a `killall` of the program by its name) leaves it there. It waits for a byte from a pipe or for
 /// the pipe's end, which comes with the user's death, removes the object, and ends. An object whose guard was killed is
-/// removed by its user; where both were, the janitor finds it by the user's group ([`remains`]).
+/// removed by its user; where both were, the janitor finds it by its record ([`super::remains`]).
 #[derive(Debug)]
 pub struct Guarded {
     /// The object's id.
     pub id: i32,
+    /// It, once it is known.
+    object: Option<Object>,
     /// There until this is dropped.
     guard: Option<ChildId>,
     holder: u32,
     alive: OwnedFd,
-    remove: fn(i32) -> io::Result<()>,
 }
 
 impl Guarded {
-    /// Has a guard `make` an object with a key that nobody has yet, and `remove` it in the end. An error is that of
-    /// `make`, which is the system call `call`.
-    pub fn new(
+    /// Has a guard `make` an object that has no key, which is `known` by its id from then on; before that `discard` removes
+    /// it. An error is that of `make`, which is the system call `call`.
+    pub(super) fn new(
         call: &'static str,
-        make: impl Fn(libc::key_t) -> io::Result<i32>,
-        remove: fn(i32) -> io::Result<()>,
+        make: impl Fn() -> io::Result<i32>,
+        known: fn(i32) -> io::Result<Object>,
+        discard: fn(i32) -> io::Result<()>,
     ) -> io::Result<Guarded> {
         process::only_one_thread()?;
         last_words::prepare()?;
@@ -46,25 +49,28 @@ impl Guarded {
         let Some(guard) = ChildId::forked("clone", guard)? else {
             drop((answer, alive));
             stand_apart();
-            let is_taken =
-                |made: &io::Result<i32>| made.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists);
-            let keyed = remains::keys(group).map(&make).find(|made| !is_taken(made));
-            let made = keyed.unwrap_or_else(|| make(libc::IPC_PRIVATE));
+            // One that cannot be told from others is none, and goes at once.
+            let known = |id| known(id).inspect_err(|_| drop(discard(id))).map(|object| (id, object));
+            let made = make().and_then(known);
+            let object = made.as_ref().ok().map(|&(_, object)| object);
+            // It is written down before anybody may use it.
+            let record = object.map(|object| Record::of_group(object, group));
             let word = match &made {
-                Ok(id) => i64::from(*id),
+                Ok((id, _)) => i64::from(*id),
                 Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
             };
             let is_told = rustix::io::write(&told, &word.to_ne_bytes())
                 .inspect_err(|error| last_words::say(&format!("write: {error}")))
                 .is_ok();
             drop(told);
-            if let Ok(id) = made {
+            if let Some(object) = object {
                 if is_told {
                     // A byte says that the object is given up. Else this ends when all who hold the other end have.
                     while rustix::io::read(&ended, &mut [0]) == Err(rustix::io::Errno::INTR) {}
                 }
-                let _ = remove(id);
+                let _ = object.remove();
             }
+            drop(record);
             loop {
                 // SAFETY: ends the child.
                 unsafe { libc::syscall(libc::SYS_exit_group, 0) };
@@ -73,13 +79,14 @@ impl Guarded {
         drop((told, ended));
         let mut word = [0; 8];
         let got = rustix::io::retry_on_intr(|| rustix::io::read(&answer, &mut word));
-        let mut guarded = Guarded { id: -1, guard: Some(guard), holder: std::process::id(), alive, remove };
+        let mut guarded = Guarded { id: -1, object: None, guard: Some(guard), holder: std::process::id(), alive };
         match (got, i64::from_ne_bytes(word)) {
             (Ok(8), id @ 0..) => guarded.id = id as i32,
             (Ok(8), error) => return Err(named(call, io::Error::from_raw_os_error(-error as i32))),
             (Err(error), _) => return Err(named("read", error.into())),
             _ => return Err(io::Error::other("the guard of an object ended before it had made it")),
         }
+        guarded.object = known(guarded.id).ok();
         Ok(guarded)
     }
 
@@ -124,8 +131,8 @@ impl Drop for Guarded {
             // One that cannot be told goes on waiting until this process has ended, and is not waited for.
             let is_told = rustix::io::write(&self.alive, b"x").is_ok();
             let has_removed = self.guard.take().is_some_and(|guard| is_told && guard.wait().is_ok());
-            if !has_removed && self.id >= 0 {
-                let _ = (self.remove)(self.id);
+            if !has_removed && let Some(object) = self.object {
+                let _ = object.remove();
             }
         }
     }

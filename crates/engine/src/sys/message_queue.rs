@@ -1,6 +1,6 @@
 //! POSIX message queues as a way to hand over a byte.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::io;
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -8,6 +8,7 @@ use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::call::Call;
 use super::exchange::{Exchange, Turn};
 use super::files::copy;
+use super::remains::{self, Object, Record};
 use super::sysv::until_done;
 use super::{arch, checked};
 
@@ -23,18 +24,6 @@ struct Attributes {
 
 /// Who may use a queue: its maker alone.
 const MODE: usize = 0o600;
-
-/// What the two queues of an exchange are for.
-pub(super) const THERE: &str = "there";
-pub(super) const BACK: &str = "back";
-
-/// As many names for one queue: another user may have made a queue of the first.
-const NAMES: u32 = 4;
-
-/// The names that a queue of a process may have for a moment. The kernel's names have no slash.
-pub(super) fn names(process: u32, purpose: &str) -> impl Iterator<Item = CString> {
-    (0..NAMES).filter_map(move |number| CString::new(format!("hostmark-{process}-{purpose}-{number}")).ok())
-}
 
 /// Takes the name away of a queue that this user made since then, as hostmark makes them.
 pub(super) fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
@@ -56,13 +45,12 @@ pub(super) fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
     checked("mq_unlink", unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }).map(drop)
 }
 
-/// A queue of one message of one byte, which has lost its name already.
-fn queue(purpose: &str) -> io::Result<OwnedFd> {
-    let taken = || super::call::named("mq_open", io::ErrorKind::AlreadyExists.into());
-    let made = names(std::process::id(), purpose)
-        .map(|name| named(&name))
-        .find(|made| !made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists));
-    made.unwrap_or_else(|| Err(taken()))
+/// A queue of one message of one byte, which has lost its name already. Its name is written down before it is given.
+fn queue() -> io::Result<OwnedFd> {
+    let object = Object::queue()?;
+    let Object::Queue { number, .. } = object else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let _record = Record::of(object);
+    named(&remains::queue_name(number)?)
 }
 
 fn named(name: &CStr) -> io::Result<OwnedFd> {
@@ -101,7 +89,7 @@ fn receive(queue: &OwnedFd) -> io::Result<()> {
 
 /// A message of one byte through two queues.
 pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
-    let (there, back) = (queue(THERE)?, queue(BACK)?);
+    let (there, back) = (queue()?, queue()?);
     let (to, from) = (copy(&there)?, copy(&back)?);
     Exchange::start(
         cpus,
@@ -117,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_byte_goes_to_and_fro() {
-        match queue("test") {
+        match queue() {
             // A kernel without them says so: that is what a probe skips by.
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOSYS)),
             Ok(_) => check(by_queues),

@@ -1,52 +1,160 @@
-//! Kernel objects that outlive every process, found again by the process group that made them: their keys and names follow
-//! from its number.
+//! Kernel objects that outlive every process: each is written down in a directory of the run's, by what it is and not by who
+//! made it, so that what is found there later is that object and no other.
 
+use std::ffi::{CStr, CString};
 use std::io;
+use std::sync::OnceLock;
+
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::call::returned;
-use super::message_queue;
+use super::{message_queue, scratch};
 
-/// The keys of a group's System V objects have this first byte, then 22 bits of the group's number (PID_MAX_LIMIT), then two
-/// that tell its objects of one kind apart.
-const MARK: libc::key_t = 0x68 << 24;
-const KEYS: libc::key_t = 4;
 /// Who may use them: their maker alone.
 pub(super) const MODE: libc::c_int = 0o600;
 /// Semaphores of a set.
 pub(super) const SEMAPHORES: libc::c_int = 2;
+/// How the names of the records begin.
+const RECORD: &str = "object";
 
-/// The keys that objects of a process group may have, of one kind.
-pub(super) fn keys(group: u32) -> impl Iterator<Item = libc::key_t> {
-    let first = MARK | (group as libc::key_t & 0x3f_ffff) << 2;
-    (0..KEYS).map(move |number| first | number)
+/// The run's directory in which this process writes down what it makes.
+static RECORDS: OnceLock<OwnedFd> = OnceLock::new();
+
+/// From now on this process writes down what it makes in this directory, which only the run's processes know and only its
+/// user enters. The first one counts.
+pub fn write_down_in(directory: OwnedFd) {
+    let _ = RECORDS.set(directory);
 }
 
-/// Removes what the processes of a group left: System V objects whose guard was killed along with their user, and POSIX
-/// queues of which the group's leader was killed before it could take their names away. Called when all of them are dead.
-///
-/// `since` is when the run began, seconds since 1970: what is older is another program's that has the same key by chance.
-pub fn remove_of_group(group: u32, since: i64) {
+/// An object, as it is told from any other: the kernel gives an id or a name again, but not with the same time and maker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Object {
+    /// A set of semaphores: its id, and when it was made, seconds since 1970.
+    Set { id: i32, made: i64 },
+    /// A System V message queue: likewise.
+    Messages { id: i32, made: i64 },
+    /// A POSIX message queue: the random part of its name, and a time before it was made.
+    Queue { number: u64, made: i64 },
+}
+
+impl Object {
+    /// The set or the queue of messages that has just been made.
+    pub(super) fn set(id: i32) -> io::Result<Object> {
+        Ok(Object::Set { id, made: set_state(id)?.rest[MADE_AT] as i64 })
+    }
+
+    /// The same of a queue of messages.
+    pub(super) fn messages(id: i32) -> io::Result<Object> {
+        Ok(Object::Messages { id, made: messages_state(id)?.msg_ctime })
+    }
+
+    /// A POSIX queue that is about to be made, by a name that nobody can foresee.
+    pub(super) fn queue() -> io::Result<Object> {
+        // The kernel writes times by a clock that lags behind by a tick.
+        Ok(Object::Queue { number: scratch::random()?, made: now() - 1 })
+    }
+
+    /// Removes it, if what has its id or its name now is still it: of this user and this user's alone, without a key by which
+    /// another program could have found it, and made when it was.
+    pub(super) fn remove(self) -> io::Result<()> {
+        let is_ours = |of: &libc::ipc_perm, key: libc::key_t| {
+            let user = rustix::process::geteuid().as_raw();
+            of.cuid == user && of.uid == user && of.mode as libc::c_int & 0o777 == MODE && key == libc::IPC_PRIVATE
+        };
+        let is_it = match self {
+            Object::Set { id, made } => {
+                let state = set_state(id)?;
+                // SAFETY: GETVAL takes no pointer.
+                let has = |index: libc::c_int| unsafe { libc::semctl(id, index, libc::GETVAL) } >= 0;
+                let is_as_made = state.rest[MADE_AT] as i64 == made && has(SEMAPHORES - 1) && !has(SEMAPHORES);
+                is_as_made && is_ours(&state.permissions, key(&state.permissions))
+            }
+            Object::Messages { id, made } => {
+                let state = messages_state(id)?;
+                state.msg_ctime == made && is_ours(&state.msg_perm, key(&state.msg_perm))
+            }
+            Object::Queue { number, made } => return message_queue::unlink_ours(&queue_name(number)?, made),
+        };
+        match (is_it, self) {
+            (true, Object::Set { id, .. }) => remove_set(id),
+            (true, Object::Messages { id, .. }) => remove_queue(id),
+            _ => Err(io::Error::other("another object has its id by now")),
+        }
+    }
+
+    /// The name of its record, made by a process of this group.
+    fn record(self, group: u32) -> String {
+        match self {
+            Object::Set { id, made } => format!("{RECORD}-{group}-set-{id}-{made}"),
+            Object::Messages { id, made } => format!("{RECORD}-{group}-messages-{id}-{made}"),
+            Object::Queue { number, made } => format!("{RECORD}-{group}-queue-{number}-{made}"),
+        }
+    }
+
+    /// What a record's name says, and whose it is.
+    fn recorded(name: &CStr) -> Option<(u32, Object)> {
+        let words: Vec<&str> = name.to_str().ok()?.split('-').collect();
+        let [RECORD, group, kind, which, made] = *words.as_slice() else { return None };
+        let made = made.parse().ok()?;
+        let object = match kind {
+            "set" => Object::Set { id: which.parse().ok()?, made },
+            "messages" => Object::Messages { id: which.parse().ok()?, made },
+            "queue" => Object::Queue { number: which.parse().ok()?, made },
+            _ => return None,
+        };
+        Some((group.parse().ok()?, object))
+    }
+}
+
+/// The name of a POSIX queue. The kernel's names have no slash.
+pub(super) fn queue_name(number: u64) -> io::Result<CString> {
+    Ok(CString::new(format!("hostmark-{number:016x}"))?)
+}
+
+/// The record of an object; it goes when this does.
+#[derive(Debug)]
+pub(super) struct Record(Option<CString>);
+
+impl Record {
+    /// Writes an object down, where the run has a directory for it. Without one there is still who made it, and its guard.
+    pub(super) fn of(object: Object) -> Record {
+        let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
+        Record::of_group(object, group)
+    }
+
+    /// The same for who has left the group of the worker.
+    pub(super) fn of_group(object: Object, group: u32) -> Record {
+        let written = RECORDS.get().and_then(|directory| {
+            let name = CString::new(object.record(group)).ok()?;
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat(directory, &name, flags, Mode::RUSR | Mode::WUSR).ok().map(|_| name)
+        });
+        Record(written)
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if let (Some(name), Some(directory)) = (&self.0, RECORDS.get()) {
+            let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
+        }
+    }
+}
+
+/// Removes what is written down in the run's directory and still there: of one process group, or of all. Called when they
+/// are dead: System V objects whose guard was killed along with their user, and POSIX queues whose maker was killed before it
+/// could take their names away.
+pub(super) fn remove_recorded(directory: BorrowedFd, group: Option<u32>) {
     // Nobody is left who could be told of an error.
-    for key in keys(group) {
-        // SAFETY: no pointers are given.
-        let (set, queue) = unsafe { (libc::semget(key, 0, 0), libc::msgget(key, 0)) };
-        if set >= 0 && is_our_set(set, since) {
-            let _ = remove_set(set);
-        }
-        if queue >= 0 && is_our_queue(queue, since) {
-            let _ = remove_queue(queue);
+    for name in scratch::entries(directory).unwrap_or_default() {
+        if let Some((of, object)) = Object::recorded(&name)
+            && group.is_none_or(|group| group == of)
+        {
+            let _ = object.remove();
+            let _ = rustix::fs::unlinkat(directory, &name, AtFlags::empty());
         }
     }
-    for purpose in [message_queue::THERE, message_queue::BACK] {
-        for name in message_queue::names(group, purpose) {
-            let _ = message_queue::unlink_ours(&name, since);
-        }
-    }
-}
-
-/// Whether an object with a key of ours is as ours are: another program may have the same key by chance.
-fn is_ours(permissions: &libc::ipc_perm) -> bool {
-    permissions.cuid == rustix::process::geteuid().as_raw() && permissions.mode as libc::c_int & 0o777 == MODE
 }
 
 /// What IPC_STAT tells of a set of semaphores. It begins so for every C library; not every one has a name for it.
@@ -62,77 +170,44 @@ struct SetState {
 const MADE_AT: usize = if cfg!(target_arch = "x86_64") { 2 } else { 1 };
 
 /// The time now as IPC objects have it: seconds since 1970.
-pub fn now() -> i64 {
+fn now() -> i64 {
     rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec
 }
 
-fn is_our_set(id: i32, since: i64) -> bool {
-    // SAFETY: a set's state is plain data, which IPC_STAT fills, and is larger than what it fills; GETVAL takes no pointer.
+/// The key of an object. It stands first for every C library, which do not agree on its name.
+fn key(permissions: &libc::ipc_perm) -> libc::key_t {
+    // SAFETY: the structure begins with the key, as the kernel's does.
+    unsafe { std::ptr::from_ref(permissions).cast::<libc::key_t>().read() }
+}
+
+fn set_state(id: i32) -> io::Result<SetState> {
+    // SAFETY: a set's state is plain data, which IPC_STAT fills, and is larger than what it fills.
     unsafe {
         let mut state = std::mem::zeroed::<SetState>();
-        let told = libc::semctl(id, 0, libc::IPC_STAT, &raw mut state) >= 0;
-        let has = |index: libc::c_int| libc::semctl(id, index, libc::GETVAL) >= 0;
-        let is_new = state.rest[MADE_AT] as i64 >= since;
-        told && is_new && is_ours(&state.permissions) && has(SEMAPHORES - 1) && !has(SEMAPHORES)
+        returned("semctl", libc::semctl(id, 0, libc::IPC_STAT, &raw mut state)).map(|_| state)
     }
 }
 
-fn is_our_queue(id: i32, since: i64) -> bool {
+fn messages_state(id: i32) -> io::Result<libc::msqid_ds> {
     // SAFETY: a queue's state is plain data, which IPC_STAT fills.
     unsafe {
         let mut state = std::mem::zeroed::<libc::msqid_ds>();
-        let told = libc::msgctl(id, libc::IPC_STAT, &raw mut state) >= 0;
-        told && state.msg_ctime >= since && is_ours(&state.msg_perm)
+        returned("msgctl", libc::msgctl(id, libc::IPC_STAT, &raw mut state)).map(|_| state)
     }
 }
 
-/// Removes a set of semaphores.
+/// Removes the set that has this id, whatever it is.
 pub(super) fn remove_set(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID takes no further argument.
     returned("semctl", unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop)
 }
 
-/// Removes a message queue.
+/// Removes the queue of messages that has this id, whatever it is.
 pub(super) fn remove_queue(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores its null pointer.
     returned("msgctl", unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn keys_are_of_one_group_alone_and_never_private() {
-        let groups = [1, 2, 4095, (1 << 22) - 1];
-        let all: Vec<_> = groups.into_iter().flat_map(keys).collect();
-        assert_eq!(all.iter().collect::<HashSet<_>>().len(), 4 * groups.len());
-        assert!(all.iter().all(|&key| key != libc::IPC_PRIVATE && key >> 24 == 0x68), "{all:x?}");
-    }
-
-    #[test]
-    fn what_a_group_left_is_removed_and_what_is_not_as_ours_is_not() {
-        // No process group has this number while the test runs: it is over the usual most.
-        let group = (1 << 22) - 1 - std::process::id() % 1000;
-        let mut keys = keys(group);
-        let mut make = |mode: libc::c_int| {
-            let (key, flags) = (keys.next().unwrap(), mode | libc::IPC_CREAT | libc::IPC_EXCL);
-            // SAFETY: no pointers are given.
-            unsafe { (libc::semget(key, SEMAPHORES, flags), libc::msgget(key, flags)) }
-        };
-        let (ours, others) = (make(MODE), make(0o644));
-        if ours.0 < 0 {
-            // Kernels without them say so.
-            return assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS));
-        }
-        // Of a run that began later they are nobody's business.
-        remove_of_group(group, now() + 3600);
-        assert!(is_our_set(ours.0, 0) && is_our_queue(ours.1, 0));
-        remove_of_group(group, now() - 3600);
-        let removed = |result: io::Result<()>| result.is_err();
-        assert!(removed(remove_set(ours.0)) && removed(remove_queue(ours.1)));
-        assert!(remove_set(others.0).is_ok() && remove_queue(others.1).is_ok());
-    }
-}
+#[path = "remains_tests.rs"]
+mod tests;

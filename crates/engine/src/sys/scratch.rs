@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::call::Call;
+use super::remains;
 
 /// Its owner may do all, others nothing.
 const OWNER_ALONE: Mode = Mode::RWXU;
@@ -67,6 +68,11 @@ impl Private {
         Ok(Scratch::Made { path, device: status.st_dev, inode: status.st_ino })
     }
 
+    /// Removes the kernel objects that are written down in it: of a process group, or of all.
+    pub fn remove_objects(&self, group: Option<u32>) {
+        remains::remove_recorded(self.directory.as_fd(), group);
+    }
+
     /// Removes all that is in it, and itself where it still has its name.
     pub fn remove(&self) -> io::Result<()> {
         clear(self.directory.as_fd())?;
@@ -96,7 +102,7 @@ fn open_made(above: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-fn random() -> io::Result<u64> {
+pub(super) fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;
     if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::other("getrandom gave too little")) }
@@ -118,6 +124,14 @@ pub fn open(path: &PathBytes, device: u64, inode: u64) -> io::Result<OwnedFd> {
     match (status.st_dev, status.st_ino) == (device, inode) && is_private(&status) {
         true => Ok(directory),
         false => Err(io::Error::other("it is not the directory that the run made")),
+    }
+}
+
+/// Opens one of the run's directories, where it has one.
+pub fn of_run(scratch: &Scratch) -> Option<io::Result<OwnedFd>> {
+    match scratch {
+        Scratch::Made { path, device, inode } => Some(open(path, *device, *inode)),
+        Scratch::Missing(_) => None,
     }
 }
 
@@ -173,9 +187,9 @@ pub fn remove_folder(run: BorrowedFd, folder: &CStr) -> io::Result<()> {
 }
 
 /// The names in a directory.
-fn entries(directory: &OwnedFd) -> io::Result<Vec<CString>> {
+pub(super) fn entries(directory: impl AsFd) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(directory).call("openat")? {
+    for entry in Dir::read_from(directory.as_fd()).call("openat")? {
         let name = entry.call("getdents64")?.file_name().to_owned();
         if ![c".", c".."].contains(&name.as_c_str()) {
             names.push(name);
@@ -231,10 +245,12 @@ fn plain(name: &CStr) -> io::Result<()> {
 pub fn remove_left(made: &Scratch) {
     if let Scratch::Made { path, device, inode } = made
         && let Ok(directory) = open(path, *device, *inode)
-        && clear(directory.as_fd()).is_ok()
     {
-        // It is empty: no more than an empty directory can be lost by this.
-        let _ = rustix::fs::rmdir(OsStr::from_bytes(&path.0));
+        remains::remove_recorded(directory.as_fd(), None);
+        if clear(directory.as_fd()).is_ok() {
+            // It is empty: no more than an empty directory can be lost by this.
+            let _ = rustix::fs::rmdir(OsStr::from_bytes(&path.0));
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::call::returned;
 use super::checked;
 use super::exchange::{Exchange, Turn};
 use super::guard::Guarded;
-use super::remains;
+use super::remains::{self, Object};
 
 /// A call by the instruction, again when a signal had interrupted it, as a process that is stopped and goes on sees it.
 ///
@@ -24,20 +24,21 @@ pub(super) unsafe fn until_done(name: &'static str, number: libc::c_long, argume
     }
 }
 
+/// How objects are made: without a key, so that nobody finds them who was not told of them.
+const FLAGS: libc::c_int = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
+
 /// A set of two semaphores, both zero.
 fn semaphores() -> io::Result<Guarded> {
-    let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
     // SAFETY: no pointers are given.
-    let make = |key| returned("semget", unsafe { libc::semget(key, remains::SEMAPHORES, flags) });
-    Guarded::new("semget", make, remains::remove_set)
+    let make = || returned("semget", unsafe { libc::semget(libc::IPC_PRIVATE, remains::SEMAPHORES, FLAGS) });
+    Guarded::new("semget", make, Object::set, remains::remove_set)
 }
 
 /// A message queue.
 fn queue() -> io::Result<Guarded> {
-    let flags = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
     // SAFETY: no pointers are given.
-    let make = |key| returned("msgget", unsafe { libc::msgget(key, flags) });
-    Guarded::new("msgget", make, remains::remove_queue)
+    let make = || returned("msgget", unsafe { libc::msgget(libc::IPC_PRIVATE, FLAGS) });
+    Guarded::new("msgget", make, Object::messages, remains::remove_queue)
 }
 
 /// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
@@ -103,6 +104,8 @@ fn receive(queue: i32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fd::AsFd;
+
     use super::*;
     use crate::sys::affinity;
     use crate::sys::child::ChildId;
@@ -140,12 +143,14 @@ mod tests {
         });
     }
 
-    /// A process that leads a group of its own and holds a set and a queue: it, their ids, and those of their guards.
-    fn holder() -> (ChildId, [i32; 4]) {
+    /// A process that leads a group of its own, holds a set and a queue, and has written them down in that directory: it,
+    /// their ids, and those of their guards.
+    fn holder(directory: &std::path::Path) -> (ChildId, [i32; 4]) {
         let (read, write) = rustix::pipe::pipe().unwrap();
         // SAFETY: the child makes its objects by calls of its one thread and sleeps until it is killed.
         let Some(holder) = ChildId::forked("fork", unsafe { libc::fork() }).unwrap() else {
             rustix::process::setsid().unwrap();
+            remains::write_down_in(opened(directory));
             let held = (semaphores().unwrap(), queue().unwrap(), by_semaphores(&affinity::allowed().unwrap()));
             let numbers = [held.0.id, held.1.id, number(&held.0), number(&held.1)].map(i32::to_ne_bytes).concat();
             rustix::io::write(&write, &numbers).unwrap();
@@ -157,6 +162,11 @@ mod tests {
         rustix::io::read(&read, &mut numbers).unwrap();
         let number = |nth: usize| i32::from_ne_bytes(numbers[4 * nth..][..4].try_into().unwrap());
         (holder, [0, 1, 2, 3].map(number))
+    }
+
+    fn opened(directory: &std::path::Path) -> rustix::fd::OwnedFd {
+        use rustix::fs::{Mode, OFlags};
+        rustix::fs::open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap()
     }
 
     fn number(held: &Guarded) -> i32 {
@@ -171,7 +181,8 @@ mod tests {
 
     #[test]
     fn what_a_killed_group_held_is_removed() {
-        let (holder, [set, messages, ..]) = holder();
+        let base = tempfile::tempdir().unwrap();
+        let (holder, [set, messages, ..]) = holder(base.path());
         assert!(has_set(set) && has_queue(messages));
         let group = rustix::process::Pid::from_raw(i32::try_from(holder.number()).unwrap()).unwrap();
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
@@ -181,18 +192,29 @@ mod tests {
             !has_set(set) && !has_queue(messages)
         });
         assert!(gone);
+        // And their records with them.
+        let is_empty = || std::fs::read_dir(base.path()).unwrap().count() == 0;
+        let forgotten = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            is_empty()
+        });
+        assert!(forgotten);
     }
 
     #[test]
     fn what_a_group_held_that_was_killed_with_its_guards_is_found_again() {
-        let (holder, [set, messages, guard_of_set, guard_of_messages]) = holder();
+        let base = tempfile::tempdir().unwrap();
+        let (holder, [set, messages, guard_of_set, guard_of_messages]) = holder(base.path());
         kill(guard_of_set);
         kill(guard_of_messages);
         holder.kill().unwrap();
         let group = holder.number();
         holder.wait().unwrap_err();
         assert!(has_set(set) && has_queue(messages));
-        remains::remove_of_group(group, remains::now() - 3600);
+        let directory = opened(base.path());
+        remains::remove_recorded(directory.as_fd(), Some(group + 1));
+        assert!(has_set(set) && has_queue(messages), "another group's");
+        remains::remove_recorded(directory.as_fd(), Some(group));
         assert!(!has_set(set) && !has_queue(messages));
     }
 
