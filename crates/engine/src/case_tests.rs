@@ -172,6 +172,7 @@ fn a_scratch_directory_is_removed_with_its_contents() {
 #[test]
 fn a_round_without_a_directory_is_skipped_with_the_reason() {
     let mut case = case(&FakeClock::new(1), "a.b");
+    case.order.memory_scratch = hostmark_model::Scratch::Missing("no memory here".into());
     assert_eq!(case.scratch_dir(), Err(Stop::skipped("no directory here; name one by --scratch")));
     let Err(Stop::Skipped(reason)) = case.memory_dir() else { panic!() };
     assert!(reason.contains("no memory here") && reason.contains("no directory here"), "{reason}");

@@ -35,7 +35,7 @@ pub fn spawned(error: io::Error) -> io::Error {
     let calls = match error.raw_os_error() {
         None => return error,
         Some(libc::EAGAIN) => "clone",
-        Some(libc::ENOMEM) => "clone or execve",
+        Some(libc::ENOMEM) => "mmap, clone or execve",
         Some(libc::EMFILE | libc::ENFILE) => "openat, pipe2, socketpair or dup2",
         Some(libc::ENOENT | libc::EACCES | libc::ENOEXEC | libc::E2BIG | libc::ENOTDIR | libc::ELOOP) => "execve",
         Some(_) => "setpgid, sigaction, sigprocmask, clone or execve",
