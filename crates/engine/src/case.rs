@@ -1,5 +1,6 @@
 //! What a probe's function is given: the point it stands at, and the verbs by which it is timed.
 
+mod choice;
 mod directories;
 mod surroundings;
 
@@ -20,7 +21,6 @@ use crate::stop::{Checked, Result, Stop};
 use crate::sys::last_words;
 use crate::sys::scratch::Folder;
 use crate::tails::{self, TailSampler};
-use crate::together::{self, Part};
 use directories::Kind;
 
 /// A logical CPU by the kernel's id.
@@ -45,6 +45,8 @@ pub(crate) struct Yield {
     pub histogram: Option<Histogram>,
     /// The mean of the operations that were timed one by one, ns.
     pub mean_ns: Option<f64>,
+    /// The way that this round's trials chose, and how long they took, ns.
+    pub chosen: Option<(String, f64)>,
 }
 
 /// One round of one case, as its probe sees it.
@@ -258,19 +260,6 @@ impl Case {
         let mut samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, 1, make)?;
         samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
         self.keep(samples, 0)
-    }
-
-    /// Rates of work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its
-    /// part's memory there. A sample is one pass of all, in which `amount` is done together, from barrier to barrier.
-    pub fn together<P: Part>(
-        &mut self,
-        cpus: &[Cpu],
-        amount: u64,
-        make: impl Fn(usize) -> Result<P> + Sync,
-    ) -> Result<()> {
-        self.be_alone()?;
-        let samples = together::measure(&self.clock, &self.witness, self.order.budget_ns as f64, cpus, make)?;
-        self.keep(samples, amount)
     }
 
     /// Like [`Case::time_n`], and beside each sample how fast `counter` grew meanwhile, a second: values of the further

@@ -9,6 +9,7 @@ pub mod sys;
 mod allotment;
 mod budget;
 mod case;
+mod choice;
 mod company;
 mod contention;
 mod conversation;

@@ -1,6 +1,7 @@
 //! A run: passes over the plan in seeded order, a fresh worker a round, inside a hard wall limit.
 
 mod costs;
+mod progress;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -21,6 +22,7 @@ use crate::gate;
 use crate::journal::{Journal, PastRound, Took};
 use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::probe::Measure;
+use progress::Progress;
 
 /// A way to one worker.
 pub trait WorkerLink {
@@ -76,37 +78,6 @@ pub struct Results {
     pub journal_lost: Option<io::Error>,
 }
 
-/// The state of one planned case.
-struct Progress {
-    rounds: Vec<RoundResult>,
-    /// What the last round took.
-    last: Option<Cost>,
-    iterations: Option<u64>,
-    /// No more rounds: it was skipped or failed.
-    ended: bool,
-    /// There is no time for as many rounds as an interval needs, so the others have its time.
-    dropped: bool,
-}
-
-impl Progress {
-    fn add(&mut self, round: RoundResult, took: &Took) {
-        self.ended |= round.is_end();
-        self.iterations = round.learned().or(self.iterations);
-        self.rounds.push(round);
-        let stretch = took.spent.as_secs_f64() / took.granted.as_secs_f64().max(1e-3);
-        self.last = Some(Cost { overhead: took.spent.saturating_sub(took.granted), stretch });
-    }
-}
-
-/// What a round took.
-#[derive(Debug, Clone, Copy)]
-struct Cost {
-    /// Time that was not for samples: start, set-up, warm-up, journal.
-    overhead: Duration,
-    /// All of its time over what was granted for samples.
-    stretch: f64,
-}
-
 struct Runner<'a> {
     setting: &'a Setting<'a>,
     open: &'a mut OpenLink<'a>,
@@ -131,13 +102,7 @@ pub fn run<'a>(
     observer: &'a mut dyn Observer,
     journal: Option<&'a mut Journal>,
 ) -> Results {
-    let fresh = |case: &PlannedCase| Progress {
-        rounds: Vec::new(),
-        last: None,
-        iterations: None,
-        ended: case.skip.is_some(),
-        dropped: false,
-    };
+    let fresh = |case: &PlannedCase| Progress { ended: case.skip.is_some(), ..Progress::default() };
     let cases = &setting.plan.cases;
     let states = cases.iter().map(fresh).collect();
     let results = Results::default();
@@ -200,7 +165,7 @@ impl Runner<'_> {
             if self.wall.elapsed() >= end {
                 return;
             }
-            let order = self.order("", vec![cpu], 0, Duration::ZERO, None);
+            let order = self.order("", vec![cpu], 0, Duration::ZERO);
             if let Ok(mut link) = (self.open)(&order) {
                 // Whether it settled is measured again in every round.
                 let (_, how) =
@@ -274,7 +239,7 @@ impl Runner<'_> {
         }
     }
 
-    fn order(&self, case: &str, cpus: Vec<usize>, round: u32, grant: Duration, iterations: Option<u64>) -> Order {
+    fn order(&self, case: &str, cpus: Vec<usize>, round: u32, grant: Duration) -> Order {
         let host = self.setting.host;
         let first_level = cpus.first().and_then(|&cpu| host.cache(cpu, 1));
         let cache = cpus.first().and_then(|&cpu| host.last_level_cache(cpu));
@@ -297,9 +262,10 @@ impl Runner<'_> {
             setup_ns: Budget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
             cpus,
-            iterations,
+            iterations: None,
             accompanies: false,
             command: self.setting.plan.request.command.clone(),
+            chosen: None,
         }
     }
 
@@ -307,7 +273,9 @@ impl Runner<'_> {
     fn round(&mut self, index: usize, id: &str, pass: u32, grant: Duration) -> bool {
         let began = self.wall.elapsed();
         let cpus = self.setting.plan.cases[index].cpus.clone();
-        let order = self.order(id, cpus.clone(), pass, grant, self.states[index].iterations);
+        let Progress { iterations, chosen, .. } = &self.states[index];
+        let (iterations, chosen) = (*iterations, chosen.clone());
+        let order = Order { iterations, chosen, ..self.order(id, cpus.clone(), pass, grant) };
         self.blocks.begin(began);
         let (events, end) = self.converse(&order, grant);
         if end != End::Complete {
@@ -409,19 +377,6 @@ fn defaults(cases: &[PlannedCase]) -> Vec<usize> {
     let of_probe: HashMap<&str, usize> =
         cases.iter().enumerate().filter(|(_, case)| case.is_default).map(|(i, case)| (&*case.id.probe, i)).collect();
     cases.iter().enumerate().map(|(index, case)| *of_probe.get(&*case.id.probe).unwrap_or(&index)).collect()
-}
-
-impl RoundResult {
-    fn is_end(&self) -> bool {
-        matches!(self.events.last(), Some(Event::Skipped { .. } | Event::Failed { .. }))
-    }
-
-    fn learned(&self) -> Option<u64> {
-        match self.events.last() {
-            Some(Event::Done { noise }) if noise.iterations > 0 => Some(noise.iterations),
-            _ => None,
-        }
-    }
 }
 
 /// The seed of one round of one case: the same run seed gives the same, whatever else is selected (FNV-1a of the id).

@@ -68,6 +68,46 @@ fn what_was_learned_and_used_before_is_handed_on() {
     assert_eq!(seen.progress[0].1, 2);
 }
 
+/// A round whose trials take a second; it chooses another way in each round, if it may.
+fn choosing(order: &Order) -> Script {
+    let mut script = fine(order, 5.0, Duration::from_millis(8));
+    if order.chosen.is_none() && !order.case.is_empty() {
+        let way = format!("way-{}-{}", order.case, order.round);
+        let chosen = line(&Event::Chosen { way, trials_ns: 1e9 }).1;
+        script.insert(1, (Duration::from_secs(1), chosen));
+    }
+    script
+}
+
+#[test]
+fn all_rounds_of_a_case_go_the_way_that_its_first_chose_in_a_resumed_run_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = planned(CATALOGUE, &["memory.latency"], Profile::Quick);
+    let path = directory.path().join("x");
+    // Cut short within the second pass: some cases have chosen in the first and go on, all were told before.
+    let past = cut_short(&plan, &path, plan.cases.len() + 1, choosing);
+    let seen = go_on(&plan, &host(), None, past, choosing);
+    let whole = perform(&plan, &host(), None, choosing);
+    for (seen, first) in [(&seen, 1), (&whole, 0)] {
+        for order in seen.orders.iter().filter(|order| !order.case.is_empty()) {
+            let expected = (order.round >= first.max(1)).then(|| format!("way-{}-0", order.case));
+            assert_eq!(order.chosen, expected, "{} round {}", order.case, order.round);
+        }
+    }
+    assert!(whole.orders.iter().any(|order| order.chosen.is_some()));
+}
+
+#[test]
+fn the_time_of_trials_is_not_expected_again() {
+    let plan = planned(CATALOGUE, &["memory.latency"], Profile::Quick);
+    let seen = perform(&plan, &host(), None, choosing);
+    // A minute is nothing to these cases, if only their first rounds have trials of a second each.
+    let (_, done, all, left) = seen.progress.iter().find(|(_, done, ..)| *done == plan.cases.len()).unwrap();
+    let granted = seen.orders.iter().map(|order| order.budget_ns).max().unwrap();
+    let most = Duration::from_nanos(granted) + Duration::from_millis(100);
+    assert!(*left < most * (all - done) as u32, "{left:?} for {} rounds", all - done);
+}
+
 #[test]
 fn a_case_that_had_no_time_before_has_none_now() {
     let directory = tempfile::tempdir().unwrap();

@@ -41,6 +41,12 @@ pub(crate) fn end() {
     SPEAKS.store(false, Ordering::Relaxed);
 }
 
+/// What was done so far was no sample yet: where this process spoke, it goes on.
+pub(crate) fn go_on() {
+    let has_voice = VOICE.lock().is_ok_and(|voice| voice.is_some());
+    SPEAKS.store(has_voice, Ordering::Relaxed);
+}
+
 /// Tells what is filled, unless it has just told, or is measuring. Nobody to listen is no error here: the end of the round
 /// finds that out.
 pub(crate) fn tell(bytes: u64, of_bytes: u64) {

@@ -1,11 +1,12 @@
 //! Work that several threads share: each keeps its part, and every pass is timed from barrier to barrier.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use hostmark_model::Taint;
 
 use crate::case::Cpu;
+use crate::choice;
 use crate::clock::Clock;
 use crate::sample::{DELAY_SHARE, Samples, Witness};
 use crate::setup;
@@ -24,6 +25,14 @@ const MOST_SAMPLES: usize = 1000;
 pub trait Part {
     /// Does the part once.
     fn pass(&mut self);
+
+    /// Does a stretch of the part by one of several ways: where there are several, each is tried before the first pass.
+    fn trial(&mut self, _way: usize) {
+        self.pass();
+    }
+
+    /// All passes go this way.
+    fn take(&mut self, _way: usize) {}
 
     /// Whether what the passes left is right; after the last one, untimed.
     fn check(&mut self) -> Result<()>;
@@ -129,14 +138,124 @@ struct Seen {
     faults: u64,
 }
 
+/// Of several ways, which one is known to be the fastest, or how to find it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trials {
+    /// How many ways there are.
+    pub ways: usize,
+    /// Of the order of trials.
+    pub seed: u64,
+    /// The way to go where it is known.
+    pub known: Option<usize>,
+}
+
+/// What was measured, and how.
+#[derive(Debug)]
+pub(crate) struct Together {
+    /// The samples.
+    pub samples: Samples,
+    /// The way that all passes went.
+    pub way: usize,
+    /// How long finding it took, ns.
+    pub trials_ns: f64,
+}
+
+/// A part that does what the leader has set for all: a stretch by a way, or a pass by the one that was taken.
+struct Directed<'a, P> {
+    part: P,
+    /// The way of the next stretch, with [`PASSES`] added where whole passes go it. Whoever begins a pass publishes it.
+    order: &'a AtomicUsize,
+    /// Whether the part knows the way of its passes.
+    is_told: bool,
+}
+
+/// From here on the numbers of ways mean passes.
+const PASSES: usize = 1 << 16;
+
+impl<P: Part> Part for Directed<'_, P> {
+    fn pass(&mut self) {
+        match self.order.load(Ordering::Relaxed) {
+            way if way < PASSES => self.part.trial(way),
+            way => {
+                if !std::mem::replace(&mut self.is_told, true) {
+                    self.part.take(way - PASSES);
+                }
+                self.part.pass();
+            }
+        }
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.part.check()
+    }
+}
+
 /// Times passes of all `cpus`, of which the calling thread takes the first; a sample is one pass.
 pub(crate) fn measure<P: Part>(
     clock: &Clock,
     witness: &Witness,
     budget_ns: f64,
     cpus: &[Cpu],
+    trials: Trials,
     make: impl Fn(usize) -> Result<P> + Sync,
-) -> Result<Samples> {
+) -> Result<Together> {
+    let order = AtomicUsize::new(PASSES);
+    let directed = |index: usize| Ok(Directed { part: make(index)?, order: &order, is_told: false });
+    let (measured, seen) = as_team(cpus, directed, |team, part| {
+        let (begun, mut number) = (clock.start(), 0);
+        let way = match trials.known {
+            Some(way) => way,
+            None => try_all(clock, trials, team, part, &order, &mut number)?,
+        };
+        let trials_ns = clock.ns(clock.end().since(begun));
+        order.store(PASSES + way, Ordering::Relaxed);
+        Ok(Together { samples: lead(clock, witness, budget_ns, team, part, number)?, way, trials_ns })
+    })?;
+    let Together { samples, way, trials_ns } = measured;
+    Ok(Together { samples: with_followers(samples, seen.into_iter()), way, trials_ns })
+}
+
+/// The fastest of so many ways for all `cpus` at once.
+pub(crate) fn choose<P: Part>(
+    clock: &Clock,
+    cpus: &[Cpu],
+    ways: usize,
+    seed: u64,
+    make: impl Fn(usize) -> Result<P> + Sync,
+) -> Result<usize> {
+    let order = AtomicUsize::new(0);
+    let directed = |index: usize| Ok(Directed { part: make(index)?, order: &order, is_told: false });
+    let trials = Trials { ways, seed, known: None };
+    let chosen = as_team(cpus, directed, |team, part| try_all(clock, trials, team, part, &order, &mut 0))?;
+    Ok(chosen.0)
+}
+
+/// Tries all ways by all threads: each trial is a stretch untimed, and one that is timed.
+fn try_all(
+    clock: &Clock,
+    trials: Trials,
+    team: &Team,
+    part: &mut impl Part,
+    order: &AtomicUsize,
+    number: &mut u32,
+) -> Result<usize> {
+    choice::fastest(trials.ways, trials.seed, |way| {
+        order.store(way, Ordering::Relaxed);
+        *number += 1;
+        team.pass(*number, part)?;
+        *number += 1;
+        let start = clock.start();
+        team.pass(*number, part)?;
+        Ok(clock.ns(clock.end().since(start)))
+    })
+}
+
+/// Gives each of `cpus` its part; the calling thread takes the first, and leads the others through passes until it is done.
+fn as_team<P: Part, R>(
+    cpus: &[Cpu],
+    make: impl Fn(usize) -> Result<P> + Sync,
+    lead: impl FnOnce(&Team, &mut P) -> Result<R>,
+) -> Result<(R, Vec<Seen>)> {
     let Some(&first) = cpus.first() else { return Err(Stop::failed("the case has no CPU")) };
     let team = Team::of(cpus.len());
     let made = Barrier::new(cpus.len());
@@ -161,9 +280,9 @@ pub(crate) fn measure<P: Part>(
         let threads = threads::start(scope, followers)?;
         let led = prepare(&team, &made, first, 0, &make).and_then(|mut part| {
             let leaving = Leaving(&team);
-            let samples = lead(clock, witness, budget_ns, &team, &mut part);
+            let led = lead(&team, &mut part);
             drop(leaving);
-            part.check().and(samples)
+            part.check().and(led)
         });
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Seen>>| {
             thread.join().unwrap_or_else(|_| Err(Stop::failed("a thread panicked")))
@@ -175,12 +294,20 @@ pub(crate) fn measure<P: Part>(
         let error = errors.min_by_key(|&error| *error == echo).cloned();
         match error {
             Some(error) => Err(error),
-            None => led.map(|samples| with_followers(samples, seen.into_iter().flatten())),
+            None => led.map(|led| (led, seen.into_iter().flatten().collect())),
         }
     })
 }
 
-fn lead(clock: &Clock, witness: &Witness, budget_ns: f64, team: &Team, part: &mut impl Part) -> Result<Samples> {
+/// Samples of passes, of which so many have been before.
+fn lead(
+    clock: &Clock,
+    witness: &Witness,
+    budget_ns: f64,
+    team: &Team,
+    part: &mut impl Part,
+    before: u32,
+) -> Result<Samples> {
     let mut samples = Samples::of_times(1);
     let begin = clock.start();
     // The first is thrown away, as every round's first sample is.
@@ -189,12 +316,12 @@ fn lead(clock: &Clock, witness: &Witness, budget_ns: f64, team: &Team, part: &mu
         team.pass(number, part)?;
         Ok(clock.ns(clock.end().since(start)))
     };
-    let first_ns = timed(1)?;
+    let first_ns = timed(before + 1)?;
     let least = if first_ns * LEAST_SAMPLES as f64 > 2.0 * budget_ns { 1 } else { LEAST_SAMPLES };
-    for number in 2.. {
-        let before = witness.read();
+    for number in before + 2.. {
+        let seen_before = witness.read();
         let ns = timed(number)?;
-        samples.push(ns, 1, ns, before, witness.read());
+        samples.push(ns, 1, ns, seen_before, witness.read());
         let spent_ns = clock.ns(clock.start().since(begin));
         let taken = samples.ns.len();
         if (spent_ns >= budget_ns && taken >= least) || taken >= MOST_SAMPLES {

@@ -5,6 +5,9 @@ use std::sync::Mutex;
 use super::*;
 use crate::clock::monotonic_ns;
 
+/// One way needs no trials.
+const ONE: Trials = Trials { ways: 1, seed: 0, known: Some(0) };
+
 fn two() -> [Cpu; 2] {
     let cpus = affinity::allowed().unwrap();
     [Cpu(cpus[0]), Cpu(*cpus.last().unwrap())]
@@ -14,9 +17,10 @@ fn two() -> [Cpu; 2] {
 fn measured<P: Part>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + Send) -> Result<Samples> {
     std::thread::scope(|scope| {
         scope
-            .spawn(|| measure(&Clock::MonotonicRaw, &Witness::Blind, budget_ns, &two(), make))
+            .spawn(|| measure(&Clock::MonotonicRaw, &Witness::Blind, budget_ns, &two(), ONE, make))
             .join()
             .unwrap_or_else(|_| Err(Stop::failed("the leader panicked")))
+            .map(|together| together.samples)
     })
 }
 
@@ -59,6 +63,72 @@ fn a_pass_longer_than_the_time_is_measured_once() {
     let told = Mutex::new(Vec::new());
     let samples = measured(1e6, |_| Ok(Waits { ns: 3_000_000, passes: 0, told: &told })).unwrap();
     assert_eq!(samples.ns.len(), 1);
+}
+
+/// Waits longer or shorter by the way it goes, and tells what it was asked to do.
+struct Ways<'a> {
+    told: &'a Mutex<Vec<Told>>,
+    taken: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Trial(usize),
+    Pass(Option<usize>),
+}
+
+const WAYS_NS: [u64; 3] = [4_000_000, 8_000_000, 500_000];
+
+impl Ways<'_> {
+    fn go(&self, way: usize) {
+        let until = monotonic_ns() + WAYS_NS[way];
+        while monotonic_ns() < until {}
+    }
+}
+
+impl Part for Ways<'_> {
+    fn pass(&mut self) {
+        self.told.lock().unwrap().push(Told::Pass(self.taken));
+        self.go(self.taken.unwrap());
+    }
+
+    fn trial(&mut self, way: usize) {
+        self.told.lock().unwrap().push(Told::Trial(way));
+        self.go(way);
+    }
+
+    fn take(&mut self, way: usize) {
+        assert_eq!(self.taken.replace(way), None, "told twice");
+    }
+
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn all_threads_try_every_way_at_once_and_then_go_the_fastest() {
+    let told = Mutex::new(Vec::new());
+    let make = |_| Ok(Ways { told: &told, taken: None });
+    let go = |trials| measure(&Clock::MonotonicRaw, &Witness::Blind, 1e6, &two(), trials, make).unwrap();
+    // On a busy machine any way may seem the fastest once.
+    let attempt = |seed| {
+        told.lock().unwrap().clear();
+        std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed, known: None })).join().unwrap())
+    };
+    let together =
+        (1..=20).map(attempt).find(|together| together.way == 2).expect("the fastest way in one of 20 attempts");
+    let all = std::mem::take(&mut *told.lock().unwrap());
+    let (tried, passed): (Vec<Told>, Vec<Told>) = all.iter().partition(|told| matches!(told, Told::Trial(_)));
+    // Two trials by two threads, each with a stretch before it that is not timed.
+    assert!((0..3).all(|way| tried.iter().filter(|told| **told == Told::Trial(way)).count() >= 8), "{tried:?}");
+    assert!(!passed.is_empty() && passed.iter().all(|told| *told == Told::Pass(Some(2))), "{passed:?}");
+    assert_eq!(passed.len(), 2 * (together.samples.ns.len() + 1));
+    assert!(together.trials_ns >= 20e6);
+
+    // What an earlier round has chosen is tried no more.
+    std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed: 1, known: Some(1) })).join().unwrap());
+    assert!(told.lock().unwrap().iter().all(|told| *told == Told::Pass(Some(1))));
 }
 
 struct Bad {

@@ -241,6 +241,8 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     };
     let mut events: Vec<Event> =
         std::mem::take(&mut case.yielded.notes).into_iter().map(|(key, value)| Event::Note { key, value }).collect();
+    let chosen = case.yielded.chosen.take();
+    events.extend(chosen.map(|(way, trials_ns)| Event::Chosen { way, trials_ns }));
     events.push(Event::Samples {
         ns: samples.ns,
         iterations: samples.iterations,

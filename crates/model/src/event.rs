@@ -72,6 +72,9 @@ pub struct Order {
     /// The words of the command that is to be measured, where one was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// Of several ways to do what the case measures, the one that an earlier round of it chose. Null where none did.
+    #[serde(default)]
+    pub chosen: Option<String>,
 }
 
 impl Order {
@@ -100,6 +103,7 @@ impl Order {
             memory_scratch: none(),
             folder: "round-0".into(),
             accompanies: false,
+            chosen: None,
             command: Vec::new(),
         }
     }
@@ -200,6 +204,13 @@ pub enum Event {
         name: String,
         /// Its values in this round, any number.
         values: Vec<f64>,
+    },
+    /// Of several ways to do what the case measures, this round chose the fastest by trials; its other rounds go the same.
+    Chosen {
+        /// Its name.
+        way: String,
+        /// How long the trials took, ns: later rounds have none.
+        trials_ns: f64,
     },
     /// The round is complete.
     Done {

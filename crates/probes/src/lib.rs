@@ -9,6 +9,7 @@ mod clock;
 mod cpu;
 mod disk;
 mod external;
+mod fastest;
 mod file;
 mod ipc;
 mod memory;

@@ -91,25 +91,88 @@ impl Round {
 
 /// Measures each round on a thread of its own, which is bound to a CPU, as a worker is.
 fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
-    let host = hostmark_host::read_here();
-    let calibration = clock::choose(&host);
-    let cpu = hostmark_host::single(&host).expect("a CPU to run on");
+    let order = ordered(case);
     let round = |round: u32| {
-        let order = Order {
-            round,
-            seed: u64::from(round),
-            clock: calibration.order.clone(),
-            budget_ns: 60_000_000,
-            l1d_bytes: host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes),
-            llc_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
-            llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
-            memory_bytes: 1 << 30,
-            ..Order::bare(case, vec![cpu])
-        };
+        let order = Order { round, seed: u64::from(round), ..order.clone() };
         let events = std::thread::spawn(move || worker::answer(catalogue, order)).join().expect("a worker that ends");
         parse(&events)
     };
     (0..count).map(round).collect()
+}
+
+/// The order of a case's first round on this host.
+fn ordered(case: &str) -> Order {
+    let host = hostmark_host::read_here();
+    let calibration = clock::choose(&host);
+    let cpu = hostmark_host::single(&host).expect("a CPU to run on");
+    Order {
+        protocol: PROTOCOL,
+        parent: 0,
+        case: case.into(),
+        round: 0,
+        seed: 0,
+        clock: calibration.order.clone(),
+        budget_ns: 60_000_000,
+        cpus: vec![cpu],
+        iterations: None,
+        l1d_bytes: host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes),
+        llc_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
+        llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
+        line_bytes: 64,
+        memory_bytes: 1 << 30,
+        setup_ns: 0,
+        other_cpu: None,
+        scratch: Scratch::Missing("none".into()),
+        memory_scratch: Scratch::Missing("none".into()),
+        folder: "round".into(),
+        accompanies: false,
+        chosen: None,
+        command: Vec::new(),
+    }
+}
+
+#[test]
+fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
+    let _alone = alone();
+    let of_probes = hostmark_probes::CATALOGUE;
+    let note = |events: &[Event], key: &str| {
+        events.iter().find_map(|event| match event {
+            Event::Note { key: found, value } if found == key => Some(value.clone()),
+            _ => None,
+        })
+    };
+    let way = |events: &[Event]| {
+        events.iter().find_map(|event| match event {
+            Event::Chosen { way, trials_ns } => Some((way.clone(), *trials_ns)),
+            _ => None,
+        })
+    };
+    for case in [
+        "memory.read@size=16384,kernel=best,page=base,threads=1",
+        "memory.copy@size=16777216,kernel=best,page=base,threads=1",
+        "memory.write@size=1048576,kernel=best,page=base,threads=2",
+        "memory.stream2@kernel=copy,size=65536,page=base",
+        "memory.stream@kernel=copy,store=best,threads=2,page=base,elements=1000000",
+    ] {
+        let go = |chosen: Option<&str>| {
+            let order = ordered(case);
+            let threads = if case.contains("threads=2") { 2 } else { 1 };
+            let cpus = vec![order.cpus[0]; threads];
+            let order = Order { cpus, chosen: chosen.map(str::to_owned), ..order };
+            std::thread::spawn(move || worker::answer(of_probes, order)).join().expect("a worker that ends")
+        };
+        let first = go(None);
+        let (chosen, trials_ns) = way(&first).unwrap_or_else(|| panic!("{case}: {:?}", first.last()));
+        assert_eq!(note(&first, "kernel").as_ref(), Some(&chosen), "{case}");
+        assert!(trials_ns > 0.0 && matches!(first.last(), Some(Event::Done { .. })), "{case}: {:?}", first.last());
+        // Any that the CPU has, also one that no trial would choose.
+        let other = if case.starts_with("memory.stream") { "libc" } else { "scalar" };
+        for told in [chosen.as_str(), other] {
+            let later = go(Some(told));
+            assert_eq!((note(&later, "kernel").as_deref(), way(&later)), (Some(told), None), "{case}");
+        }
+        assert!(matches!(go(Some("none")).last(), Some(Event::Failed { .. })), "{case}");
+    }
 }
 
 fn parse(events: &[Event]) -> Round {

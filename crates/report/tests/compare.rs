@@ -373,7 +373,10 @@ fn disturbed_samples_and_other_inner_loops_are_told() {
     let quiet = with(about(id, 100.0), |measured| drop(measured.notes.insert("kernel".into(), "avx2".into())));
     let case = one_case(quiet, disturbed);
     let remarks: Vec<&str> = case.remarks.iter().map(|remark| remark.en.as_str()).collect();
-    assert_eq!(remarks, ["kernel: avx2 → avx512", "disturbed samples: 0 % on the base, 50 % on the other side"]);
+    assert_eq!(
+        remarks,
+        ["kernel differs: avx2 → avx512", "disturbed samples: 0 % on the base, 50 % on the other side"]
+    );
     let contended = with(about(id, 100.0), |measured| measured.noise.others_share = Some(0.46));
     let case = one_case(about(id, 100.0), contended);
     let remarks: Vec<&str> = case.remarks.iter().map(|remark| remark.en.as_str()).collect();

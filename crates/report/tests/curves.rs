@@ -62,6 +62,24 @@ fn nothing_is_said_of_write_allocate_where_writing_is_not_proven_slower_in_memor
 }
 
 #[test]
+fn stores_that_do_not_read_their_line_first_say_nothing_of_write_allocate() {
+    let noted = |probe: &str, kernel: &str| {
+        let mut run = synthetic::plausible();
+        for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
+            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+            measured.notes.insert("kernel".into(), kernel.into());
+        }
+        run
+    };
+    for kernel in ["nt", "rep", "libc"] {
+        assert_eq!(found(&noted("memory.write", kernel), ALLOCATE), [], "{kernel}");
+        let text = text(&noted("memory.copy", kernel), ALLOCATE);
+        assert!(text.contains("write-allocate") && !text.contains("Copying"), "{kernel}: {text}");
+    }
+    assert!(text(&noted("memory.write", "avx2-streams"), ALLOCATE).contains("write-allocate"));
+}
+
+#[test]
 fn copying_that_is_not_proven_slower_than_writing_is_left_out() {
     let mut run = synthetic::plausible();
     revalue(&mut run, "memory.copy", 0.3, |_, rate| rate);

@@ -56,6 +56,7 @@ pub fn examples() -> Value {
         Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
         Event::Histogram(histogram()),
         Event::Also { name: "loss".into(), values: vec![1.0] },
+        Event::Chosen { way: "nt".into(), trials_ns: 1.0 },
         Event::Done { noise: RoundNoise::default() },
         Event::Skipped { reason: "it is not there".into() },
         Event::Failed { reason: "it broke".into() },

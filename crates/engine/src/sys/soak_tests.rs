@@ -138,8 +138,10 @@ fn threads_meet_for_ever() {
         Ok(move |_| {
             let meet = || {
                 let witness = crate::sample::Witness::Blind;
+                let one_way = crate::together::Trials { ways: 1, seed: 0, known: Some(0) };
                 let budget_ns = Duration::from_millis(10).as_nanos() as f64;
-                crate::together::measure(&Clock::MonotonicRaw, &witness, budget_ns, &two, |_| Ok(Nothing)).map(drop)
+                crate::together::measure(&Clock::MonotonicRaw, &witness, budget_ns, &two, one_way, |_| Ok(Nothing))
+                    .map(drop)
             };
             meet().map_err(|_| io::Error::other("they did not meet"))
         })

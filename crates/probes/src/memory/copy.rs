@@ -1,13 +1,16 @@
 //! Probe memory.copy: how fast one core, or several, copy memory, by size and kernel.
 
+use std::ops::Range;
+
 use hostmark_engine::prelude::*;
 
-use crate::kernels::bandwidth;
+use crate::fastest::{Candidates, passes};
+use crate::kernels::bandwidth::{self, CopyKernel};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory copy", zh: "内存复制" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
@@ -82,16 +85,24 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let size: u64 = case.param("size")?;
     let reach = super::reach(case, 2 * size);
-    let best = bandwidth::best_copy(reach);
+    let usual = bandwidth::best_copy(reach);
+    let pages = super::pages(case)?;
+    let kernels = Candidates::of(&case.param::<String>("kernel")?, bandwidth::copies().iter(), usual)?;
     let offset = bandwidth::copy_offset_bytes(reach);
-    let kernel = super::kernel(case, best, bandwidth::copy, |kernel| kernel.name)?;
-    case.note("bus_bytes_per_byte", if kernel.name == "nt" { 2 } else { 3 });
     case.note("offset_bytes", offset);
     let bytes = usize::try_from(size).map_err(Stop::skipped)?;
     // The destination begins at the first address behind the source that has the offset.
     let destination = bytes.next_multiple_of(4096) + offset;
-    super::passes(case, (destination + bytes) as u64, size, |buffer, n| {
+    let run = |kernel: &CopyKernel, buffer: &mut Buffer, part: Range<usize>, n| {
         let (source, rest) = buffer.bytes_mut().split_at_mut(bytes);
-        kernel.run(&mut rest[destination - bytes..], source, n)
-    })
+        kernel.run(&mut rest[destination - bytes..][part.clone()], &source[part], n)
+    };
+    let kernel = passes(case, &kernels, pages, (size, (destination + bytes) as u64), run)?;
+    // What one instruction or the C library does is theirs.
+    match kernel.name {
+        "nt" => case.note("bus_bytes_per_byte", 2),
+        "rep" | "libc" => {}
+        _ => case.note("bus_bytes_per_byte", 3),
+    }
+    Ok(())
 }

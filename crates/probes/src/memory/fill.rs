@@ -2,12 +2,13 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::bandwidth;
+use crate::fastest::{Candidates, passes};
+use crate::kernels::bandwidth::{self, WriteKernel};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory fill", zh: "内存填充" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
@@ -62,7 +63,10 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let size: u64 = case.param("size")?;
-    let best = bandwidth::best_write(super::reach(case, size));
-    let kernel = super::kernel(case, best, bandwidth::write, |kernel| kernel.name)?;
-    super::passes(case, size, size, |buffer, n| kernel.fill(buffer.bytes_mut(), n, 0))
+    let usual = bandwidth::best_write(super::reach(case, size));
+    let pages = super::pages(case)?;
+    let kernels = Candidates::of(&case.param::<String>("kernel")?, bandwidth::writes().iter(), usual)?;
+    let run = |kernel: &WriteKernel, buffer: &mut Buffer, part, n| kernel.fill(&mut buffer.bytes_mut()[part], n, 0);
+    passes(case, &kernels, pages, (size, size), run)?;
+    Ok(())
 }

@@ -22,7 +22,6 @@ crate::group!("memory": hierarchy read write copy fill stream stream2 latency lo
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::Refused;
 use crate::kernels::bandwidth::Reach;
 
 /// Axis page: what backs the buffer.
@@ -103,47 +102,4 @@ fn reach(case: &Case, bytes: u64) -> Reach {
         _ if bytes <= case.llc_bytes() => Reach::Caches,
         _ => Reach::Memory,
     }
-}
-
-/// The kernel that the case's axis `kernel` names, or the best one; and its name, noted.
-fn kernel<K>(
-    case: &mut Case,
-    best: &'static K,
-    named: fn(&str) -> Option<&'static K>,
-    name_of: fn(&K) -> &'static str,
-) -> Result<&'static K> {
-    let name: String = case.param("kernel")?;
-    let found = if name == "best" { Some(best) } else { named(&name) };
-    let kernel = found.ok_or_else(|| Stop::skipped(format!("this architecture has no {name} kernel")))?;
-    case.note("kernel", name_of(kernel));
-    Ok(kernel)
-}
-
-/// Rates of a kernel over `buffer_bytes` of memory a thread, of which a pass counts `amount`.
-fn passes(
-    case: &mut Case,
-    buffer_bytes: u64,
-    amount: u64,
-    pass: impl Fn(&mut Buffer, u64) -> std::result::Result<(), Refused> + Sync,
-) -> Result<()> {
-    let pages = pages(case)?;
-    let refused = |refused: Refused| Stop::skipped(format!("cannot {refused}"));
-    let cpus = case.thread_cpus();
-    if cpus.len() < 2 {
-        let mut buffer = case.buffer(buffer_bytes, pages, None)?;
-        pass(&mut buffer, 1).map_err(refused)?;
-        // The kernel has just shown that it does not refuse.
-        return case.rate(amount, |n| {
-            let _ = pass(&mut buffer, n);
-        });
-    }
-    let allotment = case.allot(cpus.len() as u64, buffer_bytes, pages, None)?;
-    case.parallel(&cpus, amount, |_| {
-        let mut buffer = allotment.map()?;
-        pass(&mut buffer, 1).map_err(refused)?;
-        let pass = &pass;
-        Ok(move |n| {
-            let _ = pass(&mut buffer, n);
-        })
-    })
 }

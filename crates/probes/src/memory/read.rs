@@ -2,23 +2,24 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::fastest::{Candidates, passes};
 use crate::kernels::bandwidth;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory read", zh: "内存读取" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
     explain: Explain {
         what: Text {
             en: "A buffer is read from end to end, over and over, by loads into registers alone: nothing is added up and \
-                 nothing stored. Kernels: best is the vector kernel that suits this CPU and this size, and is noted; scalar 64-bit loads; sse2, avx2, \
+                 nothing stored. Kernels: best is the fastest of all on this host, by trials in turn in the case's first round, and is noted; scalar 64-bit loads; sse2, avx2, \
                  avx512, neon, sve by name; avx512-descending from the end to the start; avx2-streams goes through four quarters of the buffer side by side, with \
                  prefetches; nt with non-temporal prefetches. Every byte is read once a pass, and counts once. Each \
                  thread has a buffer of its own, on its own CPU, and all count in the time that they have in common.",
-            zh: "把缓冲区从头到尾反复读入寄存器，不求和、不写回。内核：best 是最适合本 CPU 与该大小的向量内核（记录在备注中）；scalar 是 64 位加载；\
+            zh: "把缓冲区从头到尾反复读入寄存器，不求和、不写回。内核：best 是本机上所有内核中最快的一个，由该用例第一轮的交替试测选出（记录在备注中）；scalar 是 64 位加载；\
                  sse2、avx2、avx512、neon、sve 按名称选择；avx512-descending 从尾到头读；avx2-streams 并排走缓冲区的四个四分之一，并带预取；nt 使用非临时预取。每遍每个字节恰好读一次、计一次。\
                  每个线程在自己的 CPU 上有自己的缓冲区，只统计所有线程共同的时间窗口。",
         },
@@ -85,7 +86,11 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let size: u64 = case.param("size")?;
-    let best = bandwidth::best_read(super::reach(case, size));
-    let kernel = super::kernel(case, best, bandwidth::read, |kernel| kernel.name)?;
-    super::passes(case, size, size, |buffer, n| kernel.run(buffer.bytes(), n).map(drop))
+    let usual = bandwidth::best_read(super::reach(case, size));
+    let pages = super::pages(case)?;
+    let kernels = Candidates::of(&case.param::<String>("kernel")?, bandwidth::reads().iter(), usual)?;
+    passes(case, &kernels, pages, (size, size), |kernel, buffer, part, n| {
+        kernel.run(&buffer.bytes()[part], n).map(drop)
+    })?;
+    Ok(())
 }

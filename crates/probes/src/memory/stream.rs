@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use hostmark_engine::prelude::*;
 
+use crate::fastest::Candidates;
 use crate::kernels::bandwidth::{Reach, copy_offset_bytes};
 use crate::kernels::stream::{self, Kernel, Operation};
 
@@ -16,7 +17,7 @@ use share::{Share, bytes, part};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM", zh: "STREAM 内存带宽" },
-    revision: 2,
+    revision: 3,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[],
@@ -26,12 +27,12 @@ pub static PROBE: Probe = Probe {
                  Each thread has a fixed, equal part of every array, which it touches first, and keeps its CPU; a sample is one \
                  pass of all, from a barrier to the next. elements=auto is 4 times the bytes of all last-level caches, twice or once \
                  where memory does not hold that, and stands as a number in the id; arrays under 4 times the caches are \
-                 named as short. store: plain, nt (past the caches), libc \
-                 (memcpy, of copy alone). 16, 16, 24 and 24 bytes count for each element. At the end all elements are compared \
+                 named as short. store: best is the fastest of all kernels on this host, by trials in turn in the case's first round, and is \
+                 noted; plain, nt (past the caches), libc (memcpy, of copy alone). 16, 16, 24 and 24 bytes count for each element. At the end all elements are compared \
                  with what they should be, within 1e-13; a wrong one fails the case.",
             zh: "三个 64 位浮点数组 a、b、c；内核：copy c=a，scale b=qc，add c=a+b，triad a=b+qc。每个线程固定负责每个数组的等份，由它首次\
                  触碰，并固定在自己的 CPU 上；一个样本是所有线程从一个屏障到下一个屏障的一遍。elements=auto 为全部末级缓存之和的 4 倍，\
-                 内存不足时为 2 倍或 1 倍，以数字写入用例名；数组小于缓存 4 倍时会注明。store：plain 普通存储，nt 绕过缓存，libc（memcpy，仅 copy）。\
+                 内存不足时为 2 倍或 1 倍，以数字写入用例名；数组小于缓存 4 倍时会注明。store：best 为本机上所有内核中最快的一个，由该用例第一轮的交替试测选出并记录在备注中；plain 普通存储，nt 绕过缓存，libc（memcpy，仅 copy）。\
                  每个元素分别计 16、16、24、24 字节。结束时逐个核对所有元素，相对误差超过 1e-13 则用例失败。",
         },
         why: Text {
@@ -79,7 +80,11 @@ pub static PROBE: Probe = Probe {
             "copy",
             Points::Listed { quick: &["copy", "scale", "add", "triad"], standard: &[], thorough: &[] },
         ),
-        Axis::choice("store", "plain", Points::Listed { quick: &["plain"], standard: &["nt", "libc"], thorough: &[] }),
+        Axis::choice(
+            "store",
+            "best",
+            Points::Listed { quick: &["best"], standard: &["plain", "nt", "libc"], thorough: &[] },
+        ),
         Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &["1"], thorough: &[] }),
         super::PMD_FIRST,
         Axis::settled_count("elements", settled),
@@ -99,7 +104,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
     let operation = Operation::named(&name).ok_or_else(|| Stop::failed(format!("STREAM has no {name}")))?;
-    let kernel = kernel(operation, &case.param::<String>("store")?)?;
+    let kernels = candidates(operation, &case.param::<String>("store")?)?;
     let pages = super::pages(case)?;
     let cpus = case.thread_cpus();
     let elements: u64 = case.param("elements")?;
@@ -114,25 +119,29 @@ fn measure(case: &mut Case) -> Result<()> {
     ] {
         case.note(key, value);
     }
-    case.note("kernel", kernel.name);
     let obtained = Mutex::new(None);
-    case.together(&cpus, elements * operation.bytes_per_element(), |index| {
-        let share = Share::new(part(total, cpus.len(), index), kernel, &memory)?;
+    let way = case.together(&cpus, elements * operation.bytes_per_element(), &kernels.names(), |index| {
+        let share = Share::new(part(total, cpus.len(), index), &kernels, &memory)?;
         if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
             *obtained = Some(share.pages(pages));
         }
         Ok(share)
     })?;
+    case.note("kernel", kernels.at(way).name);
     let obtained = obtained.into_inner().ok().flatten();
     case.note("pages", obtained.unwrap_or_else(|| "unknown".to_owned()));
     Ok(())
 }
 
-fn kernel(operation: Operation, store: &str) -> Result<&'static Kernel> {
-    let kernel = match store {
+fn candidates(operation: Operation, store: &str) -> Result<Candidates<Kernel>> {
+    let usual = stream::best(operation, Reach::Memory);
+    let named = match store {
         "nt" => stream::non_temporal(operation),
         "libc" => stream::kernel(operation, "libc"),
-        _ => stream::best(operation, Reach::Memory),
+        _ => usual,
     };
-    kernel.ok_or_else(|| Stop::skipped(format!("there is no such operation with {store} stores: libc copies alone")))
+    let absent = || Stop::skipped(format!("there is no such operation with {store} stores: libc copies alone"));
+    let (named, usual) = named.zip(usual).ok_or_else(absent)?;
+    let name = if store == "best" { store } else { named.name };
+    Candidates::of(name, stream::kernels().filter(|kernel| kernel.operation == operation), usual)
 }

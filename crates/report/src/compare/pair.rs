@@ -170,7 +170,7 @@ fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &
         if let (Some(before), Some(after)) = (note(old), note(new))
             && before != after
         {
-            say(format!("{key}: {before} → {after}"), format!("{key}：{before} → {after}"));
+            say(format!("{key} differs: {before} → {after}"), format!("{key} 不同：{before} → {after}"));
         }
     }
     let share = |value: &Option<Value>| {

@@ -65,6 +65,15 @@ fn table(rest: &Params, cases: &[&CaseRecord]) -> String {
     if let Some(threads) = noted("threads") {
         let _ = writeln!(text, "Number of Threads counted = {threads}");
     }
+    let kernels: Vec<String> = (KERNELS.iter())
+        .filter_map(|(kernel, label, _)| {
+            let case = cases.iter().find(|case| case.params.get(KERNEL) == Some(kernel))?;
+            Some(format!("{label} {}", visible(case.measured()?.notes.get(KERNEL)?)))
+        })
+        .collect();
+    if !kernels.is_empty() {
+        let _ = writeln!(text, "Instructions by function = {}", kernels.join(", "));
+    }
     text.push_str(RULE);
     text.push_str("Function    Best Rate MB/s  Avg time     Min time     Max time\n");
     for (kernel, label, bytes) in KERNELS {
@@ -144,7 +153,7 @@ mod tests {
             "also": {}, "samples": samples, "rounds": [],
             "noise": { "tainted": 0, "left_out": 0, "run_delay_ns": 0.0, "steal_ns": null, "involuntary_switches": 0,
                        "faults": 0, "unsettled_rounds": 0 },
-            "notes": { "elements": "30000000", "threads": "4" }, "flags": [],
+            "notes": { "elements": "30000000", "threads": "4", "kernel": "nt-avx2" }, "flags": [],
         } })
     }
 
@@ -173,6 +182,7 @@ mod tests {
 memory.stream: store=plain, threads=all
 Array size = 30000000 (elements), memory per array = 228.9 MiB
 Number of Threads counted = 4
+Instructions by function = Copy: nt-avx2, Triad: nt-avx2
 -------------------------------------------------------------
 Function    Best Rate MB/s  Avg time     Min time     Max time
 Copy:           48000.0     0.020000     0.010000     0.030000

@@ -20,6 +20,9 @@ const IN_MEMORY: f64 = 1.5;
 const WRITTEN: f64 = 2.0;
 const COPIED: f64 = 3.0;
 
+/// Kernels, as cases note them, whose stores are no plain ones.
+const OTHER_STORES: [&str; 3] = ["nt", "rep", "libc"];
+
 pub(super) static RULE: Rule = Rule {
     id: "memory.write_allocate",
     probes: &[READ, WRITE, COPY],
@@ -34,7 +37,9 @@ pub(super) static RULE: Rule = Rule {
 
 fn draw(run: &Run) -> Vec<Conclusion> {
     let Some(beyond) = in_memory(run) else { return Vec::new() };
-    let [read, write, copy] = [READ, WRITE, COPY].map(|probe| curve(run, probe, "size", &[]));
+    let mut read_write_copy = [READ, WRITE, COPY].map(|probe| curve(run, probe, "size", &[]));
+    read_write_copy[1..].iter_mut().for_each(|points| points.retain(is_plain));
+    let [read, write, copy] = read_write_copy;
     let both = |point: &&Point| point.at as f64 >= beyond && at(&read, point.at).is_some();
     let Some(stored) = write.iter().rfind(both) else { return Vec::new() };
     let Some(loaded) = at(&read, stored.at).filter(|loaded| loaded.is_above(stored, WORTH_SAYING)) else {
@@ -113,6 +118,12 @@ fn add_other_stores(
     text.en.push('.');
     text.zh.push('。');
     others.is_above(stored, 1.0).then(|| lost(others.estimate.median, stored.estimate.median))
+}
+
+/// Whether a point was written or copied by plain stores. Others do not read the line first, or do what nobody tells.
+fn is_plain(point: &Point) -> bool {
+    let kernel = point.case.measured().and_then(|measured| measured.notes.get("kernel"));
+    !kernel.is_some_and(|kernel| OTHER_STORES.contains(&kernel.as_str()))
 }
 
 fn at<'a>(points: &'a [Point<'a>], size: u64) -> Option<&'a Point<'a>> {

@@ -1,7 +1,10 @@
 //! A thread's share of STREAM's arrays: touched by it first, gone over pass by pass, and checked at the end.
 
+use std::ops::Range;
+
 use hostmark_engine::prelude::*;
 
+use crate::fastest::{Candidates, Stretches};
 use crate::kernels::Refused;
 use crate::kernels::stream::{Kernel, Operation, numbers, starts};
 
@@ -28,18 +31,21 @@ pub(super) fn bytes(elements: usize) -> u64 {
 }
 
 /// See the module.
-pub(super) struct Share {
+pub(super) struct Share<'a> {
     buffer: Buffer,
     elements: usize,
+    kernels: &'a Candidates<Kernel>,
     kernel: &'static Kernel,
+    stretches: Stretches,
     refused: Option<Refused>,
 }
 
-impl Share {
+impl<'a> Share<'a> {
     /// Maps three arrays of `elements` each, of the memory allotted, and fills them by the calling thread.
-    pub(super) fn new(elements: usize, kernel: &'static Kernel, memory: &Allotment) -> Result<Share> {
+    pub(super) fn new(elements: usize, kernels: &'a Candidates<Kernel>, memory: &Allotment) -> Result<Share<'a>> {
         let (buffer, mut filling) = memory.reserve()?;
-        let mut share = Share { buffer, elements, kernel, refused: None };
+        let stretches = Stretches::of((elements * size_of::<f64>()) as u64);
+        let mut share = Share { buffer, elements, kernels, kernel: kernels.at(0), stretches, refused: None };
         let roles = share.roles();
         for (array, role) in share.arrays().into_iter().zip(roles) {
             let values: Vec<f64> = (0..PERIOD).map(|index| before(role, index)).collect();
@@ -72,6 +78,17 @@ impl Share {
             _ => [Role::X, Role::Y, Role::D],
         }
     }
+
+    /// Goes over these elements.
+    fn go(&mut self, kernel: &Kernel, part: Range<usize>, passes: u64) {
+        let [a, b, c] = self.arrays().map(|array| &mut array[part.clone()]);
+        let (d, x, y) = match kernel.operation {
+            Operation::Scale => (b, c, a),
+            Operation::Triad => (a, b, c),
+            _ => (c, a, b),
+        };
+        self.refused = kernel.run(d, x, y, SCALAR, passes).err();
+    }
 }
 
 /// What an array is to a kernel.
@@ -92,16 +109,18 @@ fn before(role: Role, index: usize) -> f64 {
     }
 }
 
-impl Part for Share {
+impl Part for Share<'_> {
     fn pass(&mut self) {
-        let kernel = self.kernel;
-        let [a, b, c] = self.arrays();
-        let (d, x, y) = match kernel.operation {
-            Operation::Scale => (b, c, a),
-            Operation::Triad => (a, b, c),
-            _ => (c, a, b),
-        };
-        self.refused = kernel.run(d, x, y, SCALAR, 1).err();
+        self.go(self.kernel, 0..self.elements, 1);
+    }
+
+    fn trial(&mut self, way: usize) {
+        let (part, repeats) = (self.stretches.next(), self.stretches.repeats());
+        self.go(self.kernels.at(way), part.start / size_of::<f64>()..part.end / size_of::<f64>(), repeats);
+    }
+
+    fn take(&mut self, way: usize) {
+        self.kernel = self.kernels.at(way);
     }
 
     fn check(&mut self) -> Result<()> {
@@ -148,8 +167,10 @@ mod tests {
         let of_stream = [Operation::Copy, Operation::Scale, Operation::Add, Operation::Triad];
         let available = kernels().filter(|kernel| (kernel.is_available)() && of_stream.contains(&kernel.operation));
         for kernel in available {
-            let mut share =
-                Share::new(10_001, kernel, &Allotment::small(bytes(10_001) as usize, Pages::Base).unwrap()).unwrap();
+            let of_operation = kernels().filter(|other| other.operation == kernel.operation);
+            let candidates = Candidates::of(kernel.name, of_operation, kernel).unwrap();
+            let memory = Allotment::small(bytes(10_001) as usize, Pages::Base).unwrap();
+            let mut share = Share::new(10_001, &candidates, &memory).unwrap();
             assert!(share.check().is_err(), "nothing is done yet");
             (0..3).for_each(|_| share.pass());
             assert_eq!(share.check(), Ok(()), "{} {:?}", kernel.name, kernel.operation);

@@ -1,0 +1,107 @@
+//! The verbs by which a case finds out which of several ways is the fastest here, once for all of its rounds.
+
+use super::{Case, Cpu};
+use crate::choice;
+use crate::company::Company;
+use crate::setup;
+use crate::stop::{Result, Stop};
+use crate::together::{self, Part};
+
+impl Case {
+    /// Which of these ways the case goes, by its name: what an earlier round of the case chose; where this is the first, the
+    /// fastest of them by trials in turn, the first named where none is clearly faster. `trial` does a stretch of work by a
+    /// way, so many times: once before it is timed, and `repeats` times while it is.
+    pub fn choose(&mut self, ways: &[&str], repeats: u64, mut trial: impl FnMut(usize, u64)) -> Result<usize> {
+        if let Some(way) = self.chosen_before(ways)? {
+            return Ok(way);
+        }
+        let (clock, seed) = (self.clock.clone(), self.order.seed);
+        let begun = clock.start();
+        let way = choice::fastest(ways.len(), seed, |way| {
+            trial(way, 1);
+            let start = clock.start();
+            trial(way, repeats);
+            Ok(clock.ns(clock.end().since(start)))
+        })?;
+        self.keep_choice(ways[way], clock.ns(clock.end().since(begun)));
+        Ok(way)
+    }
+
+    /// The same for threads that work at once, one a CPU: a trial is a stretch of all, from barrier to barrier. What `make`
+    /// makes does a stretch by a way, each time it is called.
+    pub fn choose_together<T: FnMut(usize)>(
+        &mut self,
+        cpus: &[Cpu],
+        ways: &[&str],
+        make: impl Fn(usize) -> Result<T> + Sync,
+    ) -> Result<usize> {
+        if let Some(way) = self.chosen_before(ways)? {
+            return Ok(way);
+        }
+        let begun = self.clock.start();
+        let seed = self.order.seed;
+        let way = together::choose(&self.clock, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
+        self.keep_choice(ways[way], self.clock.ns(self.clock.end().since(begun)));
+        // Memory may be filled anew for what is measured.
+        setup::go_on();
+        Ok(way)
+    }
+
+    /// Rates of work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its
+    /// part's memory there. A sample is one pass of all, in which `amount` is done together, from barrier to barrier. Of
+    /// several ways, all passes go the one that is chosen as by [`Case::choose_together`], which is given back.
+    pub fn together<P: Part>(
+        &mut self,
+        cpus: &[Cpu],
+        amount: u64,
+        ways: &[&str],
+        make: impl Fn(usize) -> Result<P> + Sync,
+    ) -> Result<usize> {
+        self.be_alone()?;
+        let known = self.chosen_before(ways)?;
+        let budget_ns = self.order.budget_ns as f64;
+        let trials = together::Trials { ways: ways.len(), seed: self.order.seed, known };
+        let measured = together::measure(&self.clock, &self.witness, budget_ns, cpus, trials, make)?;
+        if known.is_none() {
+            self.keep_choice(ways[measured.way], measured.trials_ns);
+        }
+        self.keep(measured.samples, amount)?;
+        Ok(measured.way)
+    }
+
+    /// The way that needs no trials: the only one, that of an earlier round, or the first where copies, which have no word
+    /// with each other, do the same at once.
+    fn chosen_before(&self, ways: &[&str]) -> Result<Option<usize>> {
+        if ways.is_empty() {
+            return Err(Stop::failed("there is no way to choose from"));
+        }
+        if let Some(chosen) = &self.order.chosen {
+            let found = ways.iter().position(|way| way == chosen);
+            return match found {
+                Some(way) => Ok(Some(way)),
+                None => Err(Stop::failed(format!("an earlier round chose '{chosen}', which this one does not have"))),
+            };
+        }
+        let is_settled = ways.len() == 1 || !matches!(self.company, Company::Alone);
+        Ok(is_settled.then_some(0))
+    }
+
+    fn keep_choice(&mut self, way: &str, trials_ns: f64) {
+        self.yielded.chosen = Some((way.to_owned(), trials_ns));
+    }
+}
+
+/// Work that is only tried.
+struct Trial<T>(T);
+
+impl<T: FnMut(usize)> Part for Trial<T> {
+    fn pass(&mut self) {}
+
+    fn trial(&mut self, way: usize) {
+        (self.0)(way);
+    }
+
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

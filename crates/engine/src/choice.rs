@@ -1,0 +1,112 @@
+//! Which of several ways to do one thing is the fastest on this host: trials in turn, in which the first way stays unless
+//! another is clearly ahead of it.
+
+use hostmark_stats::order as stats;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use crate::stop::Result;
+
+/// Trials of a way; it has fewer where it is hopeless.
+const TRIALS: usize = 7;
+/// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
+const LOOKS: usize = 2;
+/// What took this many times as long as the fastest, in its best trial, is hopeless.
+const HOPELESS: f64 = 1.3;
+/// Another way takes the place of the first where the first takes this many times as long. Ways that are about as fast would
+/// else change from run to run, and with them what is compared.
+const CLEARLY: f64 = 1.05;
+
+/// The fastest of so many ways, by what a trial of each takes. All have their turns, in an order by the seed, so that what
+/// disturbs the machine meanwhile disturbs all alike.
+pub(crate) fn fastest(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize) -> Result<f64>) -> Result<usize> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut times_ns: Vec<Vec<f64>> = vec![Vec::new(); ways];
+    let mut running: Vec<usize> = (0..ways).collect();
+    for turn in 0..TRIALS {
+        if turn == LOOKS {
+            let best = |way: usize| stats::min(&times_ns[way]).unwrap_or(f64::INFINITY);
+            let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
+            running.retain(|&way| way == 0 || best(way) <= HOPELESS * fastest_ns);
+        }
+        if running.len() < 2 {
+            break;
+        }
+        running.shuffle(&mut random);
+        for &way in &running {
+            times_ns[way].push(trial_ns(way)?);
+        }
+    }
+    Ok(ahead(&times_ns, &running))
+}
+
+/// The way that is most ahead of the first, turn by turn, where it clearly is.
+fn ahead(times_ns: &[Vec<f64>], running: &[usize]) -> usize {
+    let lead = |way: usize| {
+        let ratios: Vec<f64> = times_ns[0].iter().zip(&times_ns[way]).map(|(first, ns)| first / ns).collect();
+        stats::median(&ratios).unwrap_or(0.0)
+    };
+    let leads = running.iter().filter(|&&way| way != 0).map(|&way| (lead(way), way));
+    let clear = leads.filter(|(lead, _)| *lead > CLEARLY);
+    clear.max_by(|one, other| one.0.total_cmp(&other.0)).map_or(0, |(_, way)| way)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The choice among ways of these speeds, and how many trials each had. `disturbed`: what trial number and way add.
+    fn chosen(speeds_ns: &[f64], disturbed: impl Fn(usize, usize) -> f64) -> (usize, Vec<usize>) {
+        let (mut trials, mut number) = (vec![0; speeds_ns.len()], 0);
+        let way = fastest(speeds_ns.len(), 7, |way| {
+            trials[way] += 1;
+            number += 1;
+            Ok(speeds_ns[way] + disturbed(number, way))
+        });
+        (way.unwrap(), trials)
+    }
+
+    #[test]
+    fn the_fastest_wins_where_it_is_clearly_ahead_and_the_first_stays_where_none_is() {
+        assert_eq!(chosen(&[100.0, 90.0, 80.0, 85.0], |_, _| 0.0).0, 2);
+        assert_eq!(chosen(&[100.0, 96.0, 97.0], |_, _| 0.0).0, 0, "4 % are no reason to change");
+        assert_eq!(chosen(&[100.0, 94.0], |_, _| 0.0).0, 1);
+        assert_eq!(chosen(&[100.0], |_, _| 0.0), (0, vec![0]), "one way needs no trial");
+    }
+
+    #[test]
+    fn the_hopeless_have_two_trials_and_the_first_has_all() {
+        let (way, trials) = chosen(&[1000.0, 100.0, 500.0, 101.0, 129.0], |_, _| 0.0);
+        assert_eq!((way, trials), (1, vec![7, 7, 2, 7, 7]));
+        // Where nothing is left beside the first, there is nothing to try.
+        assert_eq!(chosen(&[100.0, 500.0, 500.0], |_, _| 0.0), (0, vec![2, 2, 2]));
+    }
+
+    #[test]
+    fn interruptions_and_drifts_decide_nothing() {
+        // A trial of each way that took ten times as long.
+        let interrupted = |number: usize, way: usize| if number == way + 1 { 1000.0 } else { 0.0 };
+        assert_eq!(chosen(&[100.0, 99.0, 80.0], interrupted).0, 2);
+        assert_eq!(chosen(&[100.0, 99.0, 98.0], interrupted).0, 0);
+        // A machine that becomes slower: ways of one turn are compared with each other alone.
+        let slower = |number: usize, _: usize| number as f64;
+        assert_eq!(chosen(&[100.0, 100.0, 100.0], slower).0, 0);
+        assert_eq!(chosen(&[100.0, 100.0, 88.0], slower).0, 2);
+    }
+
+    #[test]
+    fn noise_of_a_few_percent_makes_no_choice_among_equals() {
+        for seed in 0..200_u64 {
+            let mut noise = Pcg64Mcg::seed_from_u64(seed);
+            let way = fastest(6, seed, |_| Ok(100.0 + 4.0 * rand::RngExt::random::<f64>(&mut noise)));
+            assert_eq!(way, Ok(0), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_trial_that_fails_ends_them() {
+        let error = crate::stop::Stop::failed("broken");
+        assert_eq!(fastest(2, 1, |_| Err(error.clone())), Err(error));
+    }
+}

@@ -1,0 +1,70 @@
+//! The state of one planned case: its rounds, and what the next ones need to know of them.
+
+use std::time::Duration;
+
+use hostmark_model::Event;
+
+use crate::estimate::RoundResult;
+use crate::journal::Took;
+
+/// The state of one planned case.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// Its rounds so far.
+    pub(super) rounds: Vec<RoundResult>,
+    /// What the last round took.
+    pub(super) last: Option<Cost>,
+    /// Iterations of a sample that its rounds found.
+    pub(super) iterations: Option<u64>,
+    /// The way that a round has chosen for all.
+    pub(super) chosen: Option<String>,
+    /// No more rounds: it was skipped or failed.
+    pub(super) ended: bool,
+    /// There is no time for as many rounds as an interval needs, so the others have its time.
+    pub(super) dropped: bool,
+}
+
+impl Progress {
+    /// Takes a round into account.
+    pub(super) fn add(&mut self, round: RoundResult, took: &Took) {
+        self.ended |= round.is_end();
+        self.iterations = round.learned().or(self.iterations);
+        let (chosen, trials) = round.chosen().unzip();
+        self.chosen = self.chosen.take().or(chosen);
+        self.rounds.push(round);
+        // No later round has trials.
+        let spent = took.spent.saturating_sub(trials.unwrap_or_default());
+        let stretch = spent.as_secs_f64() / took.granted.as_secs_f64().max(1e-3);
+        self.last = Some(Cost { overhead: spent.saturating_sub(took.granted), stretch });
+    }
+}
+
+/// What a round took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cost {
+    /// Time that was not for samples: start, set-up, warm-up, journal.
+    pub(super) overhead: Duration,
+    /// All of its time over what was granted for samples.
+    pub(super) stretch: f64,
+}
+
+impl RoundResult {
+    fn is_end(&self) -> bool {
+        matches!(self.events.last(), Some(Event::Skipped { .. } | Event::Failed { .. }))
+    }
+
+    /// The way that it chose for all rounds, and how long that took.
+    fn chosen(&self) -> Option<(String, Duration)> {
+        self.events.iter().find_map(|event| match event {
+            Event::Chosen { way, trials_ns } => Some((way.clone(), Duration::from_nanos(*trials_ns as u64))),
+            _ => None,
+        })
+    }
+
+    fn learned(&self) -> Option<u64> {
+        match self.events.last() {
+            Some(Event::Done { noise }) if noise.iterations > 0 => Some(noise.iterations),
+            _ => None,
+        }
+    }
+}
