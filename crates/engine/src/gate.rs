@@ -32,7 +32,11 @@ fn core_hz(record: &CaseRecord) -> Option<f64> {
 }
 
 fn flag(record: &mut CaseRecord, detail: String) {
+    remark(record, FlagKind::Implausible, detail);
+}
+
+fn remark(record: &mut CaseRecord, kind: FlagKind, detail: String) {
     if let Outcome::Measured(measured) = &mut record.outcome {
-        measured.flags.push(Flag { kind: FlagKind::Implausible, detail });
+        measured.flags.push(Flag { kind, detail });
     }
 }

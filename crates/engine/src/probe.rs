@@ -266,6 +266,9 @@ pub enum Limit {
     /// Most operations a core cycle and thread: of the first entry whose word is a value of the case's axes; an empty word
     /// is that of every case.
     OperationsPerCycle(&'static [(&'static str, u32)]),
+    /// The value rises along this axis up to what the hardware has: where it still rises at the largest point, it is at least
+    /// that much.
+    Saturating(&'static str),
     /// A discrete quantity: rounds vote on it, and without a majority there is no value. The probe yields only numbers that
     /// hardware has.
     Voted,

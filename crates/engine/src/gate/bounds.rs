@@ -58,7 +58,7 @@ pub(super) fn broken(
         is_broken.then(|| format!("{per_cycle:.0} bytes a core cycle, and no core's ports move more than {most:.0}"))
     };
     match probe.limit {
-        Limit::None | Limit::Voted | Limit::Switch => None,
+        Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) => None,
         Limit::CyclesPerOp => too_fast(1.0, "a dependent operation"),
         Limit::Rising(_) | Limit::DramLatency => too_fast(LEAST_LOAD_CYCLES, "a load on which the next depends"),
         Limit::KernelEntry => too_fast(LEAST_ENTRY_CYCLES, "a way into the kernel and back"),

@@ -2,7 +2,7 @@
 
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Params};
 
-use super::flag;
+use super::{flag, remark};
 use crate::plan::PlannedCase;
 use crate::probe::{Limit, Probe};
 
@@ -14,6 +14,8 @@ const FALL_ELSEWHERE: f64 = 1.25;
 /// A hand-over takes a switch from one party to the other. Two probes do not switch alike, so only what takes less than this
 /// share of the cheapest switch of the run, that of its best round, is marked.
 const SHARE_OF_SWITCH: f64 = 0.7;
+/// What a smaller number has of the value at the largest where the value rises no more.
+const SATURATED: f64 = 0.97;
 /// A buffer of this share of a cache lies in it.
 const SHARE_OF_CACHE: f64 = 0.5;
 /// The placement of two parties that can only take turns.
@@ -27,15 +29,17 @@ pub(super) fn mark(cases: &[PlannedCase], records: &mut [CaseRecord], host: &Hos
         if let Limit::Rising(axis) = of_probe[0].entry.probe.limit {
             mark_falling(&mut records[start..end], axis);
         }
+        if let Limit::Saturating(axis) = of_probe[0].entry.probe.limit {
+            mark_unsaturated(&mut records[start..end], axis);
+        }
         start = end;
     }
     mark_under_a_switch(cases, records);
     mark_under_a_cache(cases, records, host);
 }
 
-/// Marks values that fall, beyond both intervals and 10 %, as `axis` grows while all other axes stay.
-/// `records`: the cases of one probe.
-fn mark_falling(records: &mut [CaseRecord], axis: &str) {
+/// The measured cases of one probe by their other axes, and in each group by the point on `axis`, with their places.
+fn along(records: &[CaseRecord], axis: &str) -> Vec<(Params, u64, usize)> {
     let mut order: Vec<(Params, u64, usize)> = records
         .iter()
         .enumerate()
@@ -46,6 +50,29 @@ fn mark_falling(records: &mut [CaseRecord], axis: &str) {
         })
         .collect();
     order.sort();
+    order
+}
+
+/// Says of the value at the largest point of `axis`, all other axes alike, that it is a lower bound, where no smaller point
+/// has about as much. `records`: the cases of one probe.
+fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
+    let order = along(records, axis);
+    for series in order.chunk_by(|one, other| one.0 == other.0) {
+        let Some(((_, point, largest), smaller)) = series.split_last() else { continue };
+        let value = |index: usize| records[index].measured().map_or(0.0, |measured| measured.estimate.median);
+        if smaller.iter().any(|&(_, _, index)| value(index) >= SATURATED * value(*largest)) {
+            continue;
+        }
+        let why = if smaller.is_empty() { "no smaller number was measured" } else { "it still rises there" };
+        let detail = format!("at least this: {point} {axis} are the most that were measured, and {why}");
+        remark(&mut records[*largest], FlagKind::Unconfirmed, detail);
+    }
+}
+
+/// Marks values that fall, beyond both intervals and 10 %, as `axis` grows while all other axes stay.
+/// `records`: the cases of one probe.
+fn mark_falling(records: &mut [CaseRecord], axis: &str) {
+    let order = along(records, axis);
     for series in order.chunk_by(|one, other| one.0 == other.0) {
         let mut highest: Option<(f64, String)> = None;
         for &(_, _, index) in series {

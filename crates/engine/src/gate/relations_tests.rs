@@ -131,6 +131,31 @@ fn a_switch_that_is_doubted_or_not_there_proves_nothing() {
     assert_eq!(said(&[wide, pipe]), [None, None]);
 }
 
+/// What is said of speed-ups by the number of chains.
+fn said_of_chains(points: &[(u64, f64)]) -> Vec<Option<String>> {
+    let id = |chains: u64| format!("memory.latency@size=64,chains={chains}");
+    let mut records: Vec<CaseRecord> = points.iter().map(|&(chains, value)| record(&id(chains), &[value; 3])).collect();
+    mark_unsaturated(&mut records, "chains");
+    let said =
+        |record: &CaseRecord| record.measured().unwrap().flags.first().map(|flag| (flag.kind, flag.detail.clone()));
+    assert!(records.iter().filter_map(said).all(|(kind, _)| kind == FlagKind::Unconfirmed));
+    records.iter().map(|record| Some(said(record)?.1)).collect()
+}
+
+#[test]
+fn a_value_that_still_rises_at_the_largest_number_is_at_least_that_much() {
+    let rising = said_of_chains(&[(32, 20.0), (8, 7.9), (16, 14.0)]);
+    assert_eq!(
+        rising[0].as_deref(),
+        Some("at least this: 32 chains are the most that were measured, and it still rises there")
+    );
+    assert_eq!(rising[1..], [None, None]);
+    assert_eq!(said_of_chains(&[(8, 7.9), (16, 13.8), (32, 14.0)]), [None, None, None], "flat from 16 on");
+    assert_eq!(said_of_chains(&[(16, 15.0), (32, 12.0)]), [None, None], "it falls");
+    let alone = said_of_chains(&[(32, 20.0)]).remove(0).unwrap();
+    assert!(alone.ends_with("and no smaller number was measured"), "{alone}");
+}
+
 #[test]
 fn memory_is_no_faster_than_the_last_cache() {
     let latency = entry("memory.latency").probe;

@@ -18,7 +18,7 @@ const SHARE: Quantity = Quantity {
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory parallelism", zh: "访存并行度" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Ratio,
     better: Better::Higher,
     also: &[SHARE],
@@ -26,11 +26,11 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "The lines of a buffer carry two links each: one random cycle over all of them, and one for each chain over its own \
                  equal part. Walks of the one and of the many, side by side in the same loop, take turns; the value is the time \
-                 a load in the first over that in the second. Chains are held in registers (on x86-64 those from the twelfth on in \
-                 vector registers, a few cycles longer a link).",
+                 a load in the first over that in the second. Chains are held in registers (on x86-64 most of those from the twelfth on in \
+                 vector registers, and the last six of 32 in memory, a few cycles longer a link).",
             zh: "缓冲区每行带两个链接：一个属于遍历所有行的随机环，另一个属于各链在自己那一等份里的环。单链遍历与多链并行遍历（在同一循环里\
-                 并排推进）交替进行；数值是前者每次加载的时间除以后者的。链的指针放在寄存器里（x86-64 上第十二条起放在向量寄存器，\
-                 每个链接多几个周期）。",
+                 并排推进）交替进行；数值是前者每次加载的时间除以后者的。链的指针放在寄存器里（x86-64 上第十二条起多数放在向量寄存器，\
+                 32 条中的最后六条放在内存里，每个链接多几个周期）。",
         },
         why: Text {
             en: "One miss at a time leaves memory idle: hash joins, graph walks and key-value stores gain what this says by working on \
@@ -39,9 +39,10 @@ pub static PROBE: Probe = Probe {
                  延迟除以它就是随机加载的最短平均时间。",
         },
         reading: Text {
-            en: "Close to the number of chains up to the core's line fill buffers, then flat. In L1d it is latency \
+            en: "Close to the number of chains up to the core's line fill buffers, then flat; where it still rises at the largest number of chains that was measured, the value says that it is at \
+                 least this. In L1d it is latency \
                  times loads a cycle; L2 and L3 are held by the same buffers as DRAM.",
-            zh: "链数不超过核心的行填充缓冲时接近链数，此后持平。在 L1d 为延迟乘以每周期加载数；L2 与 L3 受与 DRAM 同样的缓冲限制。",
+            zh: "链数不超过核心的行填充缓冲时接近链数，此后持平；若在所测的最大链数处仍在上升，数值会注明“至少”。在 L1d 为延迟乘以每周期加载数；L2 与 L3 受与 DRAM 同样的缓冲限制。",
         },
         typical: Text {
             en: "Line fill buffers by the makers' manuals: 10 on Intel to Broadwell, 12 from Skylake, 16 from Sunny \
@@ -68,13 +69,13 @@ pub static PROBE: Probe = Probe {
         Axis::size("size", "67108864", Points::OfHost(sizes)),
         Axis::count(
             "chains",
-            "16",
-            Points::Listed { quick: &["16"], standard: &["2", "4", "8", "12", "24"], thorough: &["1"] },
+            "32",
+            Points::Listed { quick: &["32"], standard: &["2", "4", "8", "16", "24"], thorough: &["12"] },
         ),
         Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] }),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "chains"] }],
-    limit: Limit::None,
+    limit: Limit::Saturating("chains"),
     blocking: false,
     needs: &[],
     replaces: &["par_mem"],

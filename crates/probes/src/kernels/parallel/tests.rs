@@ -7,7 +7,7 @@ use super::*;
 const LINE: usize = 64;
 
 #[repr(align(4096))]
-struct Memory([u8; (24 * 9 + 3) * LINE]);
+struct Memory([u8; (32 * 9 + 3) * LINE]);
 
 #[test]
 fn every_chain_visits_its_own_part_once_and_comes_back() {
