@@ -58,6 +58,14 @@ impl Witness {
     }
 }
 
+impl Reading {
+    /// Whether the thread moved, or was kept waiting for over 1 % of the time `spent_ns` until the later reading.
+    pub fn is_disturbed_until(&self, after: &Reading, spent_ns: f64) -> bool {
+        let delay_ns = after.run_delay_ns.saturating_sub(self.run_delay_ns) as f64;
+        after.cpu != self.cpu || delay_ns > DELAY_SHARE * spent_ns
+    }
+}
+
 /// A round's samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Samples {

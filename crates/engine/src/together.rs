@@ -205,7 +205,7 @@ pub(crate) fn measure<P: Part>(
         let (begun, mut number) = (clock.start(), 0);
         let way = match trials.known {
             Some(way) => way,
-            None => try_all(clock, trials, team, part, &order, &mut number)?,
+            None => try_all(clock, witness, trials, team, part, &order, &mut number)?,
         };
         let trials_ns = clock.ns(clock.end().since(begun));
         order.store(PASSES + way, Ordering::Relaxed);
@@ -218,6 +218,7 @@ pub(crate) fn measure<P: Part>(
 /// The fastest of so many ways for all `cpus` at once.
 pub(crate) fn choose<P: Part>(
     clock: &Clock,
+    witness: &Witness,
     cpus: &[Cpu],
     ways: usize,
     seed: u64,
@@ -226,13 +227,14 @@ pub(crate) fn choose<P: Part>(
     let order = AtomicUsize::new(0);
     let directed = |index: usize| Ok(Directed { part: make(index)?, order: &order, is_told: false });
     let trials = Trials { ways, seed, known: None };
-    let chosen = as_team(cpus, directed, |team, part| try_all(clock, trials, team, part, &order, &mut 0))?;
+    let chosen = as_team(cpus, directed, |team, part| try_all(clock, witness, trials, team, part, &order, &mut 0))?;
     Ok(chosen.0)
 }
 
 /// Tries all ways by all threads: each trial is a stretch untimed, and one that is timed.
 fn try_all(
     clock: &Clock,
+    witness: &Witness,
     trials: Trials,
     team: &Team,
     part: &mut impl Part,
@@ -241,12 +243,14 @@ fn try_all(
 ) -> Result<usize> {
     choice::fastest(trials.ways, trials.seed, |way| {
         order.store(way, Ordering::Relaxed);
-        *number += 1;
-        team.pass(*number, part)?;
-        *number += 1;
-        let start = clock.start();
-        team.pass(*number, part)?;
-        Ok(clock.ns(clock.end().since(start)))
+        choice::undisturbed(witness, || {
+            *number += 1;
+            team.pass(*number, part)?;
+            *number += 1;
+            let start = clock.start();
+            team.pass(*number, part)?;
+            Ok(clock.ns(clock.end().since(start)))
+        })
     })
 }
 

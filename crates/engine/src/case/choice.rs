@@ -18,10 +18,12 @@ impl Case {
         let (clock, seed) = (self.clock.clone(), self.order.seed);
         let begun = clock.start();
         let way = choice::fastest(ways.len(), seed, |way| {
-            trial(way, 1);
-            let start = clock.start();
-            trial(way, repeats);
-            Ok(clock.ns(clock.end().since(start)))
+            choice::undisturbed(&self.witness, || {
+                trial(way, 1);
+                let start = clock.start();
+                trial(way, repeats);
+                Ok(clock.ns(clock.end().since(start)))
+            })
         })?;
         self.keep_choice(ways[way], clock.ns(clock.end().since(begun)));
         Ok(way)
@@ -40,7 +42,8 @@ impl Case {
         }
         let begun = self.clock.start();
         let seed = self.order.seed;
-        let way = together::choose(&self.clock, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
+        let way =
+            together::choose(&self.clock, &self.witness, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
         self.keep_choice(ways[way], self.clock.ns(self.clock.end().since(begun)));
         // Memory may be filled anew for what is measured.
         setup::go_on();
