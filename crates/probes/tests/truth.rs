@@ -106,28 +106,13 @@ fn ordered(case: &str) -> Order {
     let calibration = clock::choose(&host);
     let cpu = hostmark_host::single(&host).expect("a CPU to run on");
     Order {
-        protocol: PROTOCOL,
-        parent: 0,
-        case: case.into(),
-        round: 0,
-        seed: 0,
         clock: calibration.order.clone(),
         budget_ns: 60_000_000,
-        cpus: vec![cpu],
-        iterations: None,
         l1d_bytes: host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes),
         llc_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
         llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
-        line_bytes: 64,
         memory_bytes: 1 << 30,
-        setup_ns: 0,
-        other_cpu: None,
-        scratch: Scratch::Missing("none".into()),
-        memory_scratch: Scratch::Missing("none".into()),
-        folder: "round".into(),
-        accompanies: false,
-        chosen: None,
-        command: Vec::new(),
+        ..Order::bare(case, vec![cpu])
     }
 }
 
