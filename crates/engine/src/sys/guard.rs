@@ -5,10 +5,13 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 
-use super::call::{Call, errno, named};
+use super::call::{Call, errno, failed, named};
 use super::child::ChildId;
 use super::remains::{Object, Record};
 use super::{last_words, process};
+
+/// Added to the number of an error of the second call: more than any error has (MAX_ERRNO of the kernel's is 4095).
+const SECOND: i64 = 1 << 12;
 
 /// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
 ///
@@ -31,9 +34,9 @@ pub struct Guarded {
 
 impl Guarded {
     /// Has a guard `make` an object that has no key, which is `known` by its id from then on; before that `discard` removes
-    /// it. An error is that of `make`, which is the system call `call`.
+    /// it. An error is that of `make` or of `known`, which are the system calls `calls`.
     pub(super) fn new(
-        call: &'static str,
+        calls: [&'static str; 2],
         make: impl Fn() -> io::Result<i32>,
         known: fn(i32) -> io::Result<Object>,
         discard: fn(i32) -> io::Result<()>,
@@ -57,7 +60,10 @@ impl Guarded {
             let record = object.map(|object| Record::of_group(object, group));
             let word = match &made {
                 Ok((id, _)) => i64::from(*id),
-                Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
+                Err(error) => {
+                    let which = if failed(error) == Some(calls[1]) { SECOND } else { 0 };
+                    -(which + i64::from(errno(error).unwrap_or(libc::EIO)))
+                }
             };
             let is_told = rustix::io::write(&told, &word.to_ne_bytes())
                 .inspect_err(|error| last_words::say(&format!("write: {error}")))
@@ -82,7 +88,10 @@ impl Guarded {
         let mut guarded = Guarded { id: -1, object: None, guard: Some(guard), holder: std::process::id(), alive };
         match (got, i64::from_ne_bytes(word)) {
             (Ok(8), id @ 0..) => guarded.id = id as i32,
-            (Ok(8), error) => return Err(named(call, io::Error::from_raw_os_error(-error as i32))),
+            (Ok(8), word) => {
+                let call = if -word >= SECOND { calls[1] } else { calls[0] };
+                return Err(named(call, io::Error::from_raw_os_error((-word % SECOND) as i32)));
+            }
             (Err(error), _) => return Err(named("read", error.into())),
             _ => return Err(io::Error::other("the guard of an object ended before it had made it")),
         }

@@ -31,14 +31,14 @@ const FLAGS: libc::c_int = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
 fn semaphores() -> io::Result<Guarded> {
     // SAFETY: no pointers are given.
     let make = || returned("semget", unsafe { libc::semget(libc::IPC_PRIVATE, remains::SEMAPHORES, FLAGS) });
-    Guarded::new("semget", make, Object::set, remains::remove_set)
+    Guarded::new(["semget", "semctl"], make, Object::set, remains::remove_set)
 }
 
 /// A message queue.
 fn queue() -> io::Result<Guarded> {
     // SAFETY: no pointers are given.
     let make = || returned("msgget", unsafe { libc::msgget(libc::IPC_PRIVATE, FLAGS) });
-    Guarded::new("msgget", make, Object::messages, remains::remove_queue)
+    Guarded::new(["msgget", "msgctl"], make, Object::messages, remains::remove_queue)
 }
 
 /// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
