@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use hostmark_model::{
     Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Measured, MemoryFacts, NodeFact, Outcome,
-    Params, Profile, Text, Unit,
+    Params, Profile, RoundRecord, Text, Unit,
 };
 
 use crate::case::Case;
 use crate::estimate::estimate;
 use crate::journal::{Header, Journal, PastRound, ResumeError};
-use crate::plan::{Plan, Request, plan};
+use crate::plan::{Plan, PlannedCase, Request, plan};
 use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, Source, find};
 use crate::stop::{Result, Stop};
 
@@ -243,6 +243,35 @@ pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
     };
     let outcome = Outcome::Measured(Box::new(measured));
     CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }
+}
+
+/// A case of a probe as a plan has it.
+pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
+    PlannedCase {
+        entry: Entry { group: "ipc", name: "pipe", probe },
+        id: id.parse().unwrap(),
+        is_default: false,
+        steps: 0,
+        cpus: vec![0],
+        skip: None,
+    }
+}
+
+/// What is kept of a round beside which the core's clock was this.
+pub fn round_at(core_hz: f64) -> RoundRecord {
+    RoundRecord {
+        round: 0,
+        median: 1.0,
+        taints: Vec::new(),
+        core_hz: Some(core_hz),
+        cpus: vec![0],
+        iterations: 1,
+        settled: true,
+        steal_ns: None,
+        throttled: None,
+        others: None,
+        waited: None,
+    }
 }
 
 /// A point.

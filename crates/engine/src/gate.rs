@@ -10,12 +10,10 @@ use crate::plan::PlannedCase;
 
 /// Marks every value of a run that physics forbids, by itself or beside others. `records`: those of the planned cases.
 pub(crate) fn mark(cases: &[PlannedCase], records: &mut [CaseRecord], host: &HostFacts) {
-    let highest_hz = records.iter().filter_map(core_hz).fold(0.0, f64::max);
+    // A case's own clock may have been timed while others had the core, which makes any value of the case look too fast.
+    let fastest_hz = records.iter().filter_map(core_hz).max_by(f64::total_cmp);
     let found: Vec<Option<String>> = (cases.iter().zip(&*records))
-        .map(|(case, record)| {
-            let core_hz = core_hz(record).or((highest_hz > 0.0).then_some(highest_hz));
-            bounds::broken(case.entry.probe, record.measured()?, &record.params, core_hz, host)
-        })
+        .map(|(case, record)| bounds::broken(case.entry.probe, record.measured()?, &record.params, fastest_hz, host))
         .collect();
     for (record, detail) in records.iter_mut().zip(found) {
         if let Some(detail) = detail {
@@ -38,5 +36,32 @@ fn flag(record: &mut CaseRecord, detail: String) {
 fn remark(record: &mut CaseRecord, kind: FlagKind, detail: String) {
     if let Outcome::Measured(measured) = &mut record.outcome {
         measured.flags.push(Flag { kind, detail });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{PLAIN, host, planned_case, record};
+    use crate::probe::{Limit, Probe};
+
+    #[test]
+    fn a_clock_that_others_spoilt_makes_no_value_impossible() {
+        static CHAIN: Probe = Probe { limit: Limit::DramLatency, ..PLAIN };
+        let cases = ["memory.latency@size=1", "memory.latency@size=2"].map(|id| planned_case(&CHAIN, id));
+        let clocks = |hz: [f64; 2]| {
+            let mut records = cases.clone().map(|case| record(&case.id.to_string(), &[1.0; 3]));
+            for (record, hz) in records.iter_mut().zip(hz) {
+                let Outcome::Measured(measured) = &mut record.outcome else { unreachable!() };
+                measured.rounds = vec![crate::fixture::round_at(hz)];
+            }
+            mark(&cases, &mut records, &host());
+            records.map(|record| record.measured().unwrap().flags.len())
+        };
+        // 4 cycles at 4 GHz; one by a clock that had to wait for the core.
+        assert_eq!(clocks([4e9, 1e9]), [0, 0]);
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(clocks([1e9, 1e9]), [1, 1]);
+        }
     }
 }

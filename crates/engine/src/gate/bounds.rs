@@ -34,8 +34,8 @@ const MOST_BYTES_A_CYCLE: f64 = 192.0;
 /// five times the widest DIMM platforms (16 channels of 12.8 GT/s, 1.6 TB/s).
 const MOST_DRAM_BYTES_A_SECOND: f64 = 8e12;
 
-/// What no value of this probe can be, as a sentence where this one is it. `core_hz`: the core's frequency beside it, or
-/// the highest of the run.
+/// What no value of this probe can be, as a sentence where this one is it. `core_hz`: the fastest clock of
+/// a core in the run.
 pub(super) fn broken(
     probe: &Probe,
     measured: &Measured,

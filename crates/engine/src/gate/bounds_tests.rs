@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Outcome, RoundRecord};
 
 use super::*;
-use crate::fixture::{PLAIN, entry, host, params, record};
+use crate::fixture::{PLAIN, entry, host, params, record, round_at};
 use crate::probe::Axis;
 
 const GHZ_3: Option<f64> = Some(3e9);
@@ -76,19 +76,7 @@ fn a_pair_of_nodes_has_as_many_threads_as_its_rounds_had_cpus() {
         |record: &CaseRecord| broken(&probe, record.measured().unwrap(), &params(&[("nodes", "0-0")]), GHZ_3, &host());
     assert!(said(&record).is_some());
     let Outcome::Measured(measured) = &mut record.outcome else { unreachable!() };
-    measured.rounds = vec![RoundRecord {
-        round: 0,
-        median: 1000e9,
-        taints: Vec::new(),
-        core_hz: None,
-        cpus: vec![0, 1],
-        iterations: 1,
-        settled: true,
-        steal_ns: None,
-        throttled: None,
-        others: None,
-        waited: None,
-    }];
+    measured.rounds = vec![RoundRecord { cpus: vec![0, 1], ..round_at(3e9) }];
     assert_eq!(said(&record), None);
 }
 

@@ -3,8 +3,8 @@
 use hostmark_model::Outcome;
 
 use super::*;
-use crate::fixture::{PLAIN, entry, host, record};
-use crate::probe::{Axis, Entry};
+use crate::fixture::{PLAIN, entry, host, planned_case, record};
+use crate::probe::Axis;
 
 /// The records that are marked, of (size, pattern, round medians).
 fn fallen(points: &[(u64, &str, &[f64])]) -> Vec<String> {
@@ -84,15 +84,7 @@ static FAR: Probe = Probe { limit: Limit::DramLatency, ..PLAIN };
 
 /// What is said of each case of a run, given by probe, id and round medians.
 fn said(run: &[(&'static Probe, &str, &[f64])]) -> Vec<Option<String>> {
-    let planned = |&(probe, id, _): &(&'static Probe, &str, &[f64])| PlannedCase {
-        entry: Entry { group: "ipc", name: "pipe", probe },
-        id: id.parse().unwrap(),
-        is_default: false,
-        steps: 0,
-        cpus: vec![0],
-        skip: None,
-    };
-    let cases: Vec<PlannedCase> = run.iter().map(planned).collect();
+    let cases: Vec<PlannedCase> = run.iter().map(|&(probe, id, _)| planned_case(probe, id)).collect();
     let mut records: Vec<CaseRecord> = run.iter().map(|&(_, id, medians)| record(id, medians)).collect();
     mark(&cases, &mut records, &host());
     let detail = |record: &CaseRecord| Some(record.measured()?.flags.first()?.detail.clone());

@@ -9,7 +9,7 @@ use sys::uring::Direction;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read", zh: "磁盘读" },
-    revision: 2,
+    revision: 3,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],

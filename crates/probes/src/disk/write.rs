@@ -6,7 +6,7 @@ use sys::uring::Direction;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk write", zh: "磁盘写" },
-    revision: 2,
+    revision: 3,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
