@@ -46,7 +46,7 @@ fn assert_is_lost(home: &Home, arguments: &[&str], file: &str) {
     assert_eq!(code, 5, "{errors}");
     assert!(table.contains("CLOCKS") && table.contains("Clock read") && !table.contains("saved as"), "{table}");
     let start = format!("hostmark: the run could not be saved to {file}");
-    let end = " (No space left on device (os error 28)); make room, or name another file by --out\n";
+    let end = " (write: No space left on device (os error 28)); make room, or name another file by --out\n";
     assert!(errors.starts_with(&start) && errors.ends_with(end) && errors.lines().count() == 1, "{errors}");
     let left = files(home.data.path());
     assert!(left.len() == 1 && left[0].display().to_string().ends_with(".partial.jsonl"), "{left:?}");

@@ -128,7 +128,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
     let size = 58 << 20;
     for case in [
         format!("memory.read@kernel=best,size={size},page=pmd,threads=1"),
-        format!("memory.latency@size={size},pattern=random,page=base"),
+        format!("memory.latency@size={size},pattern=random,page=base,copies=1"),
         format!("process.fork_resident@resident={size},page=base"),
         format!("file.reread@size={size},data=sum,place=tmpfs"),
         format!("memory.integrity@pattern=random,amount={size}"),

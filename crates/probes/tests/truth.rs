@@ -249,7 +249,7 @@ fn l1_latency_is_a_whole_number_of_cycles() {
     let mut cycles = Vec::new();
     let is_whole = |cycles: f64| (cycles / cycles.round() - 1.0).abs() < 0.03 && cycles.round() >= 2.0;
     let found = (0..LOOKS).any(|_| {
-        let rounds = rounds(CATALOGUE, "memory.latency@size=4096,pattern=random,page=pmd", ROUNDS);
+        let rounds = rounds(CATALOGUE, "memory.latency@size=4096,pattern=random,page=pmd,copies=1", ROUNDS);
         cycles.extend(rounds.iter().map(Round::cycles));
         cycles.sort_by(f64::total_cmp);
         is_whole(cycles[cycles.len() / 20])
@@ -264,7 +264,7 @@ fn each_level_is_slower_than_the_one_above() {
     let cpu = hostmark_host::single(&host).expect("a CPU to run on");
     let Some(l2) = host.cache(cpu, 2).map(|cache| cache.size_bytes) else { return };
     let latency = |bytes: u64| {
-        let case = format!("memory.latency@size={bytes},pattern=random,page=pmd");
+        let case = format!("memory.latency@size={bytes},pattern=random,page=pmd,copies=1");
         least(&rounds(CATALOGUE, &case, 3), Round::median)
     };
     let (in_l1, in_l2, in_dram) = (latency(8 << 10), latency(l2 / 2), latency(256 << 20));

@@ -42,7 +42,7 @@ fn a_node_with_little_free_memory_spares_little_though_the_machine_has_much() {
         "Node 1 MemFree: 44032 kB\nNode 1 Inactive(file): 30720 kB\nNode 1 Dirty: 8192 kB\nNode 1 Writeback: 2048 kB\n",
     );
     assert_eq!(spare(&tree, Some(1)).0, 40 * MIB, "half of the cache that needs no writing");
-    assert_eq!(spare(&tree, Some(7)), (0, Holder::Node(7)), "a node that is not there");
+    assert_eq!(SpareMemory::new(tree.root()).now(Some(7)), None, "a node that is not there");
 }
 
 #[test]
