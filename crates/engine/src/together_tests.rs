@@ -50,8 +50,8 @@ fn a_pass_lasts_as_long_as_its_slowest_part_and_all_do_all_passes() {
     let make = |index| Ok(Waits { ns: [100_000, 1_000_000][index], passes: 0, told: &told });
     let samples = measured(20e6, make).unwrap();
     let best = samples.ns.iter().copied().fold(f64::INFINITY, f64::min);
-    // On one CPU both parts take their turns.
-    assert!((1e6..1e8).contains(&best), "{best}");
+    // However long others have the CPUs, no pass is shorter than its slowest part.
+    assert!(best >= 1e6, "{best}");
     assert!(samples.ns.len() >= LEAST_SAMPLES && samples.taints.len() == samples.ns.len());
     // One more than the samples: the first is thrown away.
     let passes = samples.ns.len() as u64 + 1;
