@@ -62,7 +62,7 @@ impl MemoryBudget {
         }
         let spare = self.spare().now(node.map(|node| node.0)).ok_or_else(|| {
             Stop::skipped(format!(
-                "needs {asked} MiB of memory, and what is free cannot be had (open, read): mount /proc and /sys"
+                "needs {asked} MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys"
             ))
         })?;
         // What this worker has filled is gone from what can be spared, but is a part of its half.

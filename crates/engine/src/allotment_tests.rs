@@ -59,7 +59,7 @@ fn a_node_with_little_free_memory_is_left_alone_while_the_machine_has_much() {
     assert_eq!(reason(budget.allot(1, 64 * MIB, Pages::Base, Some(Node(1)))), told);
     assert!(budget.allot(1, 64 * MIB, Pages::Base, None).is_ok());
     assert!(budget.allot(1, 20 * MIB, Pages::Base, Some(Node(1))).is_ok());
-    assert!(reason(budget.allot(1, 20 * MIB, Pages::Base, Some(Node(3)))).contains("what is free cannot be had"));
+    assert!(reason(budget.allot(1, 20 * MIB, Pages::Base, Some(Node(3)))).contains("how much is free is unknown here"));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn without_proc_only_what_is_small_is_filled() {
     let empty = tempfile::tempdir().unwrap();
     let budget = MemoryBudget::new(Root::at(empty.path()), 1024 * MIB, 1, Deadline::from_now(0));
     assert_eq!(budget.ask(MIB, None), Ok(()));
-    let told = "needs 2 MiB of memory, and what is free cannot be had (open, read): mount /proc and /sys";
+    let told = "needs 2 MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys";
     assert_eq!(reason(budget.ask(2 * MIB, None)), told);
     assert!(Allotment::small(MIB as usize + 1, Pages::Base).is_err());
 }

@@ -6,15 +6,14 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use hostmark_model::{Event, Order};
 
 use crate::clock::Clock;
+use crate::sample::MOST_ITERATIONS;
 use crate::setup;
 use crate::stop::{Result, Stop};
+use crate::sys::again;
 use crate::sys::call::{Call, spawned};
 
 /// A companion's body is repeated until it lasts so long, ns, so that what lies between two does not count.
 const LONG_ENOUGH_NS: f64 = 200_000.0;
-/// Iterations at most: a body that takes no time whatever it is asked for is found by who measures it.
-const MOST_ITERATIONS: u64 = 1 << 40;
-
 /// Bytes that are read of what a copy wrote to standard error.
 const MOST_TOLD: u64 = 4096;
 
@@ -194,7 +193,9 @@ impl Companion {
     /// How one ended that has said nothing: its status, and the last line of what the loader or the language's start wrote.
     fn how(&mut self) -> String {
         // One that is about to end keeps its own status.
-        let _ = self.child.kill();
+        if !again::until(|| !matches!(self.child.try_wait(), Ok(None))) {
+            let _ = self.child.kill();
+        }
         let status = match self.child.wait() {
             Ok(status) => status.to_string(),
             Err(error) => format!("wait4: {error}"),
@@ -240,6 +241,7 @@ fn go_on(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>, tell: impl FnOn
         let mut result = Ok(());
         let ns = clock.time(|| result = body(iterations));
         result?;
+        // A body that takes no time whatever it is asked for is found by who measures it.
         if ns < LONG_ENOUGH_NS && iterations < MOST_ITERATIONS {
             iterations *= 2;
         }

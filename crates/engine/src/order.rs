@@ -4,6 +4,7 @@ use hostmark_model::{CaseId, ClockOrder, Order};
 
 use crate::plan::checked_value;
 use crate::probe::Entry;
+use crate::sample::MOST_ITERATIONS;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity::MOST_CPUS;
 
@@ -12,8 +13,6 @@ const MOST_BUDGET_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 /// No cache, and no line of one, is as large, bytes.
 const MOST_CACHE_BYTES: u64 = 1 << 40;
 const MOST_LINE_BYTES: u64 = 1 << 20;
-/// Iterations of a sample: an operation of which it has more takes no time.
-const MOST_ITERATIONS: u64 = 1 << 40;
 /// Ticks a second of a counter.
 const RATES_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 

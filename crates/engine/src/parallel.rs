@@ -7,7 +7,7 @@ use hostmark_model::{ClockOrder, Taint};
 
 use crate::case::Cpu;
 use crate::clock::{self, Clock, Ticks};
-use crate::sample::Samples;
+use crate::sample::{MOST_ITERATIONS, Samples};
 use crate::setup;
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
@@ -123,7 +123,7 @@ fn prepare<R: Checked, W: FnMut(u64) -> R>(
             // The cost of a first time, or an interruption, would make chunks so short that reading the clock counts.
             ns = ns.min(timed(chunk)?);
         }
-        if ns >= 0.5 * CHUNK_NS || chunk >= 1 << 40 {
+        if ns >= 0.5 * CHUNK_NS || chunk >= MOST_ITERATIONS {
             let fitting = (chunk as f64 * CHUNK_NS / ns.max(1.0)) as u64;
             return Ok((body, fitting.max(1)));
         }

@@ -271,9 +271,7 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
         cpus: vec![cpu],
         skip: entry.probe.needs.iter().find_map(|need| unmet(*need, host)),
     };
-    let value_of = |kind: AxisKind| {
-        entry.probe.axes.iter().find(|axis| axis.kind == kind).and_then(|axis| case.id.params.get(axis.name))
-    };
+    let value_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| case.id.params.get(axis.name));
     let have = host.usable_cpus().len();
     let threads = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok());
     let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);

@@ -397,6 +397,13 @@ pub struct Group {
 /// All groups, in the order of a report.
 pub type Catalogue = &'static [&'static Group];
 
+impl Probe {
+    /// Its first axis of this kind.
+    pub fn axis_of(&self, kind: AxisKind) -> Option<&'static Axis> {
+        self.axes.iter().find(|axis| axis.kind == kind)
+    }
+}
+
 /// A probe with its group and name.
 #[derive(Clone, Copy)]
 pub struct Entry {

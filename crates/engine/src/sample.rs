@@ -31,7 +31,7 @@ const FAR_TOO_SHORT: f64 = 0.25;
 /// How often a length is sought anew: one whose time jumps never fits.
 pub(crate) const MOST_SOUGHT: usize = 16;
 /// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
-const MOST_ITERATIONS: u64 = 1 << 40;
+pub(crate) const MOST_ITERATIONS: u64 = 1 << 40;
 /// A run delay over this share of a sample marks it.
 pub(crate) const DELAY_SHARE: f64 = 0.01;
 /// A share of delay that lies further from the usual one than this many of the median's absolute deviations is none of them.

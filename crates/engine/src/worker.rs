@@ -142,13 +142,9 @@ fn warm_cpu(order: &Order) -> Result<Vec<Event>> {
     Ok(vec![Event::Done { noise: RoundNoise { settled: warm.settled, ..RoundNoise::default() } }])
 }
 
-fn axis(entry: &Entry, kind: AxisKind) -> Option<&'static Axis> {
-    entry.probe.axes.iter().find(|axis| axis.kind == kind)
-}
-
 /// How many workers do what the case measures at the same time.
 fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
-    match axis(entry, AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
+    match entry.probe.axis_of(AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
         Some(copies) => copies.parse().map_err(Stop::failed),
         None => Ok(1),
     }
@@ -165,7 +161,7 @@ fn with_company(entry: &Entry, id: &CaseId, order: Order) -> Result<(Order, Comp
         return Ok((order, Company::Alone));
     }
     // The two parties of a copy are both on its CPU: the plan has no other placement of copies.
-    let parties = if axis(entry, AxisKind::Placement).is_some() { 2 } else { 1 };
+    let parties = if entry.probe.axis_of(AxisKind::Placement).is_some() { 2 } else { 1 };
     let mut orders = company::orders(&order, copies, parties)?;
     let company = Company::gather(&orders[1..], company::this_program)?;
     Ok((orders.swap_remove(0), company))

@@ -88,9 +88,9 @@ pub(super) fn broken(
 
 /// On how many CPUs the work was done at once: as the case says, or as many as it had.
 fn threads(probe: &Probe, params: &Params, measured: &Measured) -> f64 {
-    let of_kind = |kind| probe.axes.iter().find(|axis| axis.kind == kind);
-    let told = of_kind(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
-    let all = measured.rounds.iter().map(|round| round.cpus.len()).max().filter(|_| of_kind(AxisKind::Nodes).is_some());
+    let told = probe.axis_of(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
+    let all =
+        measured.rounds.iter().map(|round| round.cpus.len()).max().filter(|_| probe.axis_of(AxisKind::Nodes).is_some());
     told.or(all.map(|cpus| cpus as f64)).unwrap_or(1.0).max(1.0)
 }
 

@@ -1,5 +1,6 @@
 //! What two values of one run cannot be to each other.
 
+use hostmark_host::Placement;
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Params};
 
 use super::{flag, remark};
@@ -18,8 +19,6 @@ const SHARE_OF_SWITCH: f64 = 0.7;
 const SATURATED: f64 = 0.97;
 /// A buffer of this share of a cache lies in it.
 const SHARE_OF_CACHE: f64 = 0.5;
-/// The placement of two parties that can only take turns.
-const SAME_CPU: &str = "same_cpu";
 
 /// Marks values that others of the run rule out.
 pub(super) fn mark(cases: &[PlannedCase], records: &mut [CaseRecord], host: &HostFacts) {
@@ -137,8 +136,8 @@ fn mark_under_a_cache(cases: &[PlannedCase], records: &mut [CaseRecord], host: &
 
 /// Whether both parties of a case run on one CPU, and so take turns.
 fn shares_a_cpu(probe: &Probe, record: &CaseRecord) -> bool {
-    let placement = probe.axes.iter().find(|axis| axis.kind == AxisKind::Placement);
-    placement.is_some_and(|axis| record.params.get(axis.name) == Some(SAME_CPU))
+    let placement = probe.axis_of(AxisKind::Placement);
+    placement.is_some_and(|axis| record.params.get(axis.name) == Some(Placement::SameCpu.name()))
 }
 
 /// Whether a value is no doubtful one itself.

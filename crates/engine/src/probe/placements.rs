@@ -6,7 +6,14 @@ use hostmark_model::{AxisKind, HostFacts, Profile};
 use super::{Axis, FREE, Points};
 
 /// Placements as points, nearest first.
-const PLACEMENTS: &[&str] = &["same_cpu", "smt_sibling", "same_cache", "other_cache", "other_node", FREE];
+const PLACEMENTS: &[&str] = &[
+    Placement::SameCpu.name(),
+    Placement::SmtSibling.name(),
+    Placement::SameCache.name(),
+    Placement::OtherCache.name(),
+    Placement::OtherNode.name(),
+    FREE,
+];
 
 /// The placements of two parties that a host has: on one CPU and on the nearest two, and from the standard profile on all.
 /// Of a host without CPUs all that there are, as names to choose from.
@@ -35,7 +42,7 @@ impl Axis {
     /// the standard one. One CPU is the default.
     pub const fn near(name: &'static str) -> Axis {
         let points = Points::NamesOfHost(near);
-        Axis { name, kind: AxisKind::Placement, default: "same_cpu", points, settled: None }
+        Axis { name, kind: AxisKind::Placement, default: Placement::SameCpu.name(), points, settled: None }
     }
 
     /// The same, with the choice of the scheduler from the quick profile on.
@@ -47,7 +54,7 @@ impl Axis {
             }
             points
         });
-        Axis { name, kind: AxisKind::Placement, default: "same_cpu", points, settled: None }
+        Axis { name, kind: AxisKind::Placement, default: Placement::SameCpu.name(), points, settled: None }
     }
 
     /// An axis of the placements of two parties that `points` names; `a-b` is the pair of these two CPUs.

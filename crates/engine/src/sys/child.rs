@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use super::call::{Call, named};
 
 /// A look at a child that leaves it as it is.
-const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
+pub(super) const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 
 /// A child of this process that nobody has waited for: until then its number is given to no other process. Made of a
 /// positive return of fork, clone, clone3 or posix_spawn, or of the kernel's word that a number is a child's, and of nothing

@@ -5,10 +5,11 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use rustix::process::{WaitId, WaitIdOptions};
+use rustix::process::WaitId;
 
 use super::call::{Call, named};
-use super::child::ChildId;
+use super::child::{ChildId, LOOK};
+use super::group::parent_of;
 
 /// How long is waited for who has been killed, before it is looked at again.
 const TURN: Duration = Duration::from_millis(1);
@@ -79,8 +80,7 @@ pub fn end(spared: &[u32], grace: Duration, patience: Duration) -> io::Result<()
 
 /// Whether this process has a child, ended or not.
 fn has_children() -> io::Result<bool> {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    match rustix::process::waitid(WaitId::All, look) {
+    match rustix::process::waitid(WaitId::All, LOOK) {
         Ok(_) => Ok(true),
         Err(rustix::io::Errno::CHILD) => Ok(false),
         Err(error) => Err(named("waitid", error.into())),
@@ -103,14 +103,7 @@ fn numbers() -> io::Result<Vec<u32>> {
 
 /// The same from every process that there is.
 fn all() -> io::Result<Vec<u32>> {
-    let own = std::process::id();
-    let is_child = |number: &u32| {
-        let stat = fs::read(format!("/proc/{number}/stat")).unwrap_or_default();
-        // A name may hold anything, but no other field has a bracket in it.
-        let end = stat.iter().rposition(|&byte| byte == b')').unwrap_or(stat.len());
-        let rest = String::from_utf8_lossy(stat.get(end..).unwrap_or_default()).into_owned();
-        rest.split_whitespace().nth(2).and_then(|parent| parent.parse().ok()) == Some(own)
-    };
+    let is_child = |&number: &u32| parent_of(number) == Some(std::process::id());
     let mut numbers = Vec::new();
     for entry in fs::read_dir("/proc")? {
         numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse().ok()).filter(is_child));

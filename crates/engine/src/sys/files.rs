@@ -1,6 +1,6 @@
 //! Files as operations to be measured: one byte in or out by the system-call instruction.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use rustix::fd::AsRawFd;
@@ -23,11 +23,7 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).call("openat")?;
     // Whatever the user's umask takes away.
     rustix::fs::fchmod(&file, Mode::from_raw_mode(mode)).call("fchmod")?;
-    let mut rest = content;
-    while !rest.is_empty() {
-        rest = &rest[rustix::io::retry_on_intr(|| rustix::io::write(&file, rest)).call("write")?..];
-    }
-    Ok(())
+    std::fs::File::from(file).write_all(content).call("write")
 }
 
 /// A further descriptor of the same open file.

@@ -73,6 +73,11 @@ impl Process {
     }
 }
 
+/// The number of a process' parent, as /proc tells it.
+pub(super) fn parent_of(number: u32) -> Option<u32> {
+    Some(Process::of(number)?.parent)
+}
+
 fn number(id: Pid) -> u32 {
     id.as_raw_nonzero().get().unsigned_abs()
 }

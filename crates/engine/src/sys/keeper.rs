@@ -1,10 +1,9 @@
 //! A process between a worker and a command of the user's: whatever the command starts is ended with it.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use rustix::fd::OwnedFd;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
 use serde::de::DeserializeOwned;
@@ -55,7 +54,10 @@ pub(super) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| work(&stand_between(worker, group)?)));
         let done = done.unwrap_or_else(|_| Err(io::Error::other("it panicked"))).map_err(|error| error.to_string());
         let ended = descendants::end(&[], Duration::ZERO, PATIENCE).map_err(|error| error.to_string());
-        tell(&told, &Told { done, ended });
+        // Who is not told of it finds that this process has ended without a word.
+        let _ = serde_json::to_vec(&Told { done, ended })
+            .map_err(io::Error::from)
+            .and_then(|text| std::fs::File::from(told).write_all(&text));
         loop {
             // SAFETY: ends the child.
             unsafe { libc::syscall(libc::SYS_exit_group, 0) };
@@ -90,18 +92,6 @@ fn stand_between(worker: u32, group: Pid) -> io::Result<Keeper> {
 
 fn gone() -> io::Error {
     io::Error::other("the worker is gone")
-}
-
-fn tell<T: Serialize>(told: &OwnedFd, what: &Told<T>) {
-    let text = serde_json::to_vec(what).unwrap_or_default();
-    let mut rest = text.as_slice();
-    while !rest.is_empty() {
-        match rustix::io::retry_on_intr(|| rustix::io::write(told, rest)) {
-            Ok(length @ 1..) => rest = &rest[length..],
-            // The worker is gone.
-            _ => return,
-        }
-    }
 }
 
 impl Keeper {
