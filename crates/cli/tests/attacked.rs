@@ -203,8 +203,10 @@ fn janitor_has(signal: Signal) -> (Home, Option<i32>) {
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut janitor = None;
     assert!(within(Duration::from_secs(20), || {
-        janitor = processes(&home).into_iter().find(|(_, word)| word == "janitor");
-        janitor.is_some() && fs::read_dir(home.scratch.path()).unwrap().count() > 0
+        let all = processes(&home);
+        janitor = all.iter().find(|(_, word)| word == "janitor").cloned();
+        // By its first worker the run has been told of what the janitor has made.
+        all.iter().any(|(_, word)| word == "worker") && fs::read_dir(home.scratch.path()).unwrap().count() > 0
     }));
     kill_process(Pid::from_raw(janitor.unwrap().0).unwrap(), signal).unwrap();
     let mut code = None;
