@@ -23,7 +23,12 @@ pub enum Charge {
     /// It has been reaped: its number may belong to others from now on.
     Reaped(u32),
     /// A directory for the run's files is to be made in this one. The answer is a line too: a [`Scratch`].
-    Directory(PathBytes),
+    Directory {
+        /// Where.
+        base: PathBytes,
+        /// The name that the run drew for it, which so knows what a janitor that is killed may leave.
+        name: String,
+    },
 }
 
 impl Charge {
@@ -49,8 +54,8 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
                 groups.remove(&leader);
                 directories.iter().for_each(|directory| directory.remove_objects(Some(leader)));
             }
-            Ok(Charge::Directory(base)) => {
-                let (made, told) = make(Path::new(OsStr::from_bytes(&base.0)));
+            Ok(Charge::Directory { base, name }) => {
+                let (made, told) = make(Path::new(OsStr::from_bytes(&base.0)), &name);
                 directories.extend(made);
                 // A run that is gone reads no answer, and its input ends.
                 let _ =
@@ -68,12 +73,12 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
     }
 }
 
-fn make(base: &Path) -> (Option<Private>, Scratch) {
+fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {
     let missing = |error: io::Error| {
         let base = base.display();
         Scratch::Missing(format!("no directory can be made in {base} ({error}); name another by --scratch"))
     };
-    match Private::make(base) {
+    match Private::make_as(base, name) {
         Ok(made) => {
             let told = made.told().unwrap_or_else(missing);
             (Some(made), told)
@@ -90,13 +95,18 @@ fn remove(directory: &Private) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::scratch::fresh_name;
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
+
+    fn directory(base: Vec<u8>) -> Charge {
+        Charge::Directory { base: PathBytes(base), name: fresh_name().unwrap() }
+    }
 
     #[test]
     fn a_charge_reads_back_as_written_and_is_one_line_whatever_it_names() {
         let hostile = PathBytes(b"/tmp/a\n{\"group\":1}\ngroup 1\n\xff".to_vec());
-        for charge in [Charge::Group(7), Charge::Reaped(7), Charge::Directory(hostile)] {
+        for charge in [Charge::Group(7), Charge::Reaped(7), directory(hostile.0)] {
             let line = charge.line().unwrap();
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             assert_eq!(serde_json::from_str::<Charge>(&line).unwrap(), charge);
@@ -110,7 +120,7 @@ mod tests {
         let pid = bystander.id();
         let name = format!("{}/a\ngroup {pid}\n{{\"group\":{pid}}}\n", base.path().display());
         std::fs::create_dir(&name).unwrap();
-        let line = Charge::Directory(PathBytes(name.clone().into_bytes())).line().unwrap();
+        let line = directory(name.clone().into_bytes()).line().unwrap();
         let mut answer = Vec::new();
         serve(line.as_bytes(), &mut answer);
         assert!(matches!(serde_json::from_slice(&answer).unwrap(), Scratch::Made { .. }));
@@ -131,8 +141,8 @@ mod tests {
             Charge::Group(left.id()),
             Charge::Group(reaped.id()),
             Charge::Reaped(reaped.id()),
-            Charge::Directory(PathBytes(base.path().as_os_str().as_bytes().to_vec())),
-            Charge::Directory(PathBytes(other.join("nowhere").as_os_str().as_bytes().to_vec())),
+            directory(base.path().as_os_str().as_bytes().to_vec()),
+            directory(other.join("nowhere").as_os_str().as_bytes().to_vec()),
         ]
         .iter()
         .map(|charge| charge.line().unwrap())

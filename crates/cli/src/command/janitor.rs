@@ -4,14 +4,14 @@ use std::io;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::sys::call::{Call, named, spawned};
-use hostmark_engine::sys::scratch::remove_left;
+use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_model::{PathBytes, Scratch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
@@ -49,6 +49,8 @@ pub struct Janitor {
     answers: Option<ChildStdout>,
     /// What it made, for the case that it is killed itself.
     made: Vec<Scratch>,
+    /// What it was asked to make, where and under which name, and has not answered: killed meanwhile, it may have made it.
+    asked: Vec<(PathBuf, String)>,
 }
 
 impl Janitor {
@@ -59,7 +61,7 @@ impl Janitor {
         command.arg(NAME).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut child = command.spawn().map_err(|error| not_started(program, &spawned(error).to_string()))?;
         let answers = child.stdout.take();
-        let mut janitor = Janitor { child, answers, made: Vec::new() };
+        let mut janitor = Janitor { child, answers, made: Vec::new(), asked: Vec::new() };
         match janitor.answer() {
             Ok(Some(_)) => Ok(janitor),
             Ok(None) => {
@@ -107,12 +109,7 @@ impl Janitor {
 
     /// Has it make a directory in `base` for the run's files, which it removes when the run has ended.
     pub fn directory(&mut self, base: &Path) -> Scratch {
-        self.tell(&Charge::Directory(PathBytes(base.as_os_str().as_bytes().to_vec())));
-        let answer = self.answer().and_then(|line| match line {
-            Some(line) => Ok(serde_json::from_str(&line)?),
-            None => Err(io::Error::other("no answer")),
-        });
-        let scratch = answer.unwrap_or_else(|error| {
+        let scratch = self.make(base).unwrap_or_else(|error| {
             // What might still come would be taken for the answer to another question.
             self.answers = None;
             let base = base.display();
@@ -120,6 +117,16 @@ impl Janitor {
         });
         self.made.push(scratch.clone());
         scratch
+    }
+
+    fn make(&mut self, base: &Path) -> io::Result<Scratch> {
+        let name = fresh_name()?;
+        self.asked.push((base.to_owned(), name.clone()));
+        self.tell(&Charge::Directory { base: PathBytes(base.as_os_str().as_bytes().to_vec()), name });
+        let line = self.answer()?.ok_or_else(|| io::Error::other("no answer"))?;
+        let scratch = serde_json::from_str(&line)?;
+        self.asked.pop();
+        Ok(scratch)
     }
 }
 
@@ -151,6 +158,30 @@ impl Drop for Janitor {
         }
         if !self.child.wait().is_ok_and(|status| status.success()) {
             self.made.iter().for_each(remove_left);
+            self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_a_janitor_made_before_it_was_killed_without_an_answer_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let base = place.path().join("base");
+        fs::create_dir(&base).unwrap();
+        let program = place.path().join("janitor");
+        let script = "#!/bin/sh\necho\nread -r line\nname=${line##*'name\":\"'}\nmkdir -m 700 \"${0%/*}/base/${name%%'\"'*}\"\nls \"${0%/*}/base\" > \"${0%/*}/made\"\nkill -9 $$\n";
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        let mut janitor = Janitor::start(&program).unwrap();
+        assert!(matches!(janitor.directory(&base), Scratch::Missing(_)));
+        drop(janitor);
+        assert!(fs::read_to_string(place.path().join("made")).unwrap().starts_with("hostmark-"));
+        assert_eq!(fs::read_dir(&base).unwrap().count(), 0);
     }
 }

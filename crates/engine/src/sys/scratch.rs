@@ -19,8 +19,6 @@ const OWNER_ALONE: Mode = Mode::RWXU;
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Names begin like this, so that a person who finds one knows whose it is.
 const PREFIX: &str = "hostmark-";
-/// A name that is taken is as unlikely as 64 random bits: more than one such is no chance.
-const TRIES: usize = 4;
 /// Passes over a tree that somebody goes on to fill while it is removed.
 const MOST_PASSES: usize = 10_000;
 
@@ -36,24 +34,21 @@ pub struct Private {
 impl Private {
     /// Makes a directory in `base`, which may be a directory that everybody writes to.
     pub fn make(base: &Path) -> io::Result<Private> {
+        Private::make_as(base, &fresh_name()?)
+    }
+
+    /// The same under a name that another process drew by [`fresh_name`], so that it knows of the directory before there is
+    /// one. A name that is taken is an error: by chance it is as unlikely as 64 random bits.
+    pub fn make_as(base: &Path, name: &str) -> io::Result<Private> {
+        let name = CString::new(name)?;
+        plain(&name)?;
         let above =
             rustix::fs::open(base, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("open")?;
-        let mut tries = 0;
-        let name = loop {
-            let name = CString::new(format!("{PREFIX}{:016x}", random()?))?;
-            match rustix::fs::mkdirat(&above, &name, OWNER_ALONE) {
-                Ok(()) => break name,
-                Err(Errno::EXIST) if tries < TRIES => tries += 1,
-                Err(error) => return Err(super::call::named("mkdirat", error.into())),
-            }
-        };
+        rustix::fs::mkdirat(&above, &name, OWNER_ALONE).call("mkdirat")?;
         open_made(&above, &name)
             .inspect_err(|_| {
-                // Nobody would be in charge of it. An empty directory of this user is all that this can remove.
-                let named = rustix::fs::statat(&above, &name, AtFlags::SYMLINK_NOFOLLOW);
-                if named.is_ok_and(|named| is_private(&named)) {
-                    let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
-                }
+                // Nobody would be in charge of it.
+                remove_empty(&above, &name);
             })
             .map(|directory| {
                 let path = base.join(OsStr::from_bytes(name.to_bytes()));
@@ -88,6 +83,11 @@ impl Private {
             _ => Ok(()),
         }
     }
+}
+
+/// A name for a directory of a run that nobody can foresee.
+pub fn fresh_name() -> io::Result<String> {
+    Ok(format!("{PREFIX}{:016x}", random()?))
 }
 
 /// Opens the directory that has just been made.
@@ -251,6 +251,23 @@ pub fn remove_left(made: &Scratch) {
             // It is empty: no more than an empty directory can be lost by this.
             let _ = rustix::fs::rmdir(OsStr::from_bytes(&path.0));
         }
+    }
+}
+
+/// Removes the directory that the janitor was asked for under this name, and may have made before it was killed without an
+/// answer.
+pub fn remove_unanswered(base: &Path, name: &str) {
+    let above = rustix::fs::open(base, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    if let (Ok(above), Ok(name)) = (above, CString::new(name)) {
+        remove_empty(&above, &name);
+    }
+}
+
+/// Removes a directory of this user's that no other may enter, if it is empty: no more can be lost by this.
+fn remove_empty(above: &OwnedFd, name: &CStr) {
+    let named = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW);
+    if named.is_ok_and(|named| is_private(&named)) {
+        let _ = rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR);
     }
 }
 
