@@ -9,8 +9,17 @@ use rand_pcg::Pcg64Mcg;
 use crate::sample::Witness;
 use crate::stop::Result;
 
+/// A trial lasts so long at least, ns, and what goes before it untimed as long: what a way did to the caches and the core's
+/// predictors goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took
+/// stores to the second cache for 190 GB/s by a way that reaches 256.
+const LEAST_NS: f64 = 1e6;
+/// Repeats of a trial at most, for ways that take no time.
+const MOST_REPEATS: u64 = 1 << 30;
 /// Trials of a way; it has fewer where it is hopeless.
 const TRIALS: usize = 7;
+/// Where all trials together took so long, ns, each way has [`ENOUGH`].
+const MOST_NS: f64 = 250e6;
+const ENOUGH: usize = 3;
 /// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
 const LOOKS: usize = 2;
 /// What took this many times as long as the fastest, in its best trial, is hopeless.
@@ -37,9 +46,33 @@ pub(crate) fn undisturbed(witness: &Witness, mut trial_ns: impl FnMut() -> Resul
     Ok(least_ns)
 }
 
-/// The fastest of so many ways, by what a trial of each takes. All have their turns, in an order by the seed, so that what
-/// disturbs the machine meanwhile disturbs all alike.
-pub(crate) fn fastest(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize) -> Result<f64>) -> Result<usize> {
+/// How often a way does its stretch in a trial, so that the first way's lasts long enough.
+fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<u64> {
+    let mut repeats = 1_u64;
+    loop {
+        let ns = trial_ns(0, repeats)?;
+        if ns >= LEAST_NS || repeats >= MOST_REPEATS {
+            return Ok(repeats);
+        }
+        // A first guess is a cold one, and too short to go by.
+        let times = (LEAST_NS / ns.max(1.0)).ceil().clamp(2.0, 16.0) as u64;
+        repeats = repeats.saturating_mul(times).min(MOST_REPEATS);
+    }
+}
+
+/// The fastest of so many ways, by what a trial of each takes; `trial_ns` gets the way, and how often it does its stretch.
+pub(crate) fn fastest(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize, u64) -> Result<f64>) -> Result<usize> {
+    if ways < 2 {
+        return Ok(0);
+    }
+    let repeats = repeats(&mut trial_ns)?;
+    among(ways, seed, |way| trial_ns(way, repeats))
+}
+
+/// The same by trials that are long enough. All have their turns, in an order by the seed, so that what disturbs the machine
+/// meanwhile disturbs all alike.
+fn among(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize) -> Result<f64>) -> Result<usize> {
+    let mut spent_ns = 0.0;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut times_ns: Vec<Vec<f64>> = vec![Vec::new(); ways];
     let mut running: Vec<usize> = (0..ways).collect();
@@ -49,12 +82,14 @@ pub(crate) fn fastest(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize) ->
             let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
             running.retain(|&way| way == 0 || best(way) <= HOPELESS * fastest_ns);
         }
-        if running.len() < 2 {
+        if running.len() < 2 || (turn >= ENOUGH && spent_ns >= MOST_NS) {
             break;
         }
         running.shuffle(&mut random);
         for &way in &running {
-            times_ns[way].push(trial_ns(way)?);
+            let ns = trial_ns(way)?;
+            spent_ns += ns;
+            times_ns[way].push(ns);
         }
     }
     Ok(ahead(&times_ns, &running))
@@ -80,7 +115,7 @@ mod tests {
     /// The choice among ways of these speeds, and how many trials each had. `disturbed`: what trial number and way add.
     fn chosen(speeds_ns: &[f64], disturbed: impl Fn(usize, usize) -> f64) -> (usize, Vec<usize>) {
         let (mut trials, mut number) = (vec![0; speeds_ns.len()], 0);
-        let way = fastest(speeds_ns.len(), 7, |way| {
+        let way = among(speeds_ns.len(), 7, |way| {
             trials[way] += 1;
             number += 1;
             Ok(speeds_ns[way] + disturbed(number, way))
@@ -121,7 +156,7 @@ mod tests {
         let is_wrong = |seed: &u64| {
             let mut noise = Pcg64Mcg::seed_from_u64(*seed);
             // Half of the trials wait for their CPU, some for as long as they last.
-            let way = fastest(6, *seed, |_| {
+            let way = among(6, *seed, |_| {
                 let waited = (rand::RngExt::random::<f64>(&mut noise) - 0.5).max(0.0);
                 Ok(100.0 + 200.0 * waited)
             });
@@ -135,14 +170,43 @@ mod tests {
     fn noise_of_a_few_percent_makes_no_choice_among_equals() {
         for seed in 0..200_u64 {
             let mut noise = Pcg64Mcg::seed_from_u64(seed);
-            let way = fastest(6, seed, |_| Ok(100.0 + 4.0 * rand::RngExt::random::<f64>(&mut noise)));
+            let way = among(6, seed, |_| Ok(100.0 + 4.0 * rand::RngExt::random::<f64>(&mut noise)));
             assert_eq!(way, Ok(0), "seed {seed}");
         }
     }
 
     #[test]
+    fn a_trial_is_repeated_until_it_lasts_and_all_ways_as_often() {
+        let tried = |ns: f64| {
+            let mut tried = Vec::new();
+            let way = fastest(2, 1, |way, repeats| {
+                tried.push((way, repeats));
+                Ok(ns * repeats as f64 * [1.0, 0.8][way])
+            });
+            assert_eq!(way, Ok(1));
+            let (_, last) = *tried.last().unwrap();
+            assert!(tried.iter().filter(|(way, _)| *way == 1).all(|(_, repeats)| *repeats == last), "{tried:?}");
+            last
+        };
+        assert_eq!(tried(5e6), 1);
+        for ns in [1.0, 30.0, 40_000.0, 900_000.0] {
+            let repeats = tried(ns);
+            assert!((LEAST_NS..=16.0 * LEAST_NS).contains(&(ns * repeats as f64)), "{repeats} of {ns} ns");
+        }
+        // What takes no time at all is not tried for ever.
+        assert_eq!(fastest(2, 1, |_, _| Ok(0.0)), Ok(0));
+    }
+
+    #[test]
+    fn long_trials_end_when_each_way_has_had_enough() {
+        let (way, trials) = chosen(&[100e6, 90e6], |_, _| 0.0);
+        assert_eq!((way, trials), (1, vec![ENOUGH, ENOUGH]));
+    }
+
+    #[test]
     fn a_trial_that_fails_ends_them() {
         let error = crate::stop::Stop::failed("broken");
-        assert_eq!(fastest(2, 1, |_| Err(error.clone())), Err(error));
+        assert_eq!(fastest(2, 1, |_, _| Err(error.clone())), Err(error.clone()));
+        assert_eq!(among(2, 1, |_| Err(error.clone())), Err(error));
     }
 }

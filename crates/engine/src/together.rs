@@ -1,7 +1,7 @@
 //! Work that several threads share: each keeps its part, and every pass is timed from barrier to barrier.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hostmark_model::Taint;
 
@@ -26,9 +26,10 @@ pub trait Part {
     /// Does the part once.
     fn pass(&mut self);
 
-    /// Does a stretch of the part by one of several ways: where there are several, each is tried before the first pass.
-    fn trial(&mut self, _way: usize) {
-        self.pass();
+    /// Does a stretch of the part by one of several ways, so many times: where there are several, each is tried before the
+    /// first pass.
+    fn trial(&mut self, _way: usize, repeats: u64) {
+        (0..repeats).for_each(|_| self.pass());
     }
 
     /// All passes go this way.
@@ -160,28 +161,41 @@ pub(crate) struct Together {
     pub trials_ns: f64,
 }
 
+/// What the leader has set for all. Whoever begins a pass publishes it.
+#[derive(Debug, Default)]
+struct Direction {
+    /// The way.
+    way: AtomicUsize,
+    /// How often a stretch is done; 0: a pass by the way that was taken.
+    repeats: AtomicU64,
+}
+
+impl Direction {
+    fn set(&self, way: usize, repeats: u64) {
+        self.way.store(way, Ordering::Relaxed);
+        self.repeats.store(repeats, Ordering::Relaxed);
+    }
+}
+
 /// A part that does what the leader has set for all: a stretch by a way, or a pass by the one that was taken.
 struct Directed<'a, P> {
     part: P,
-    /// The way of the next stretch, with [`PASSES`] added where whole passes go it. Whoever begins a pass publishes it.
-    order: &'a AtomicUsize,
+    direction: &'a Direction,
     /// Whether the part knows the way of its passes.
     is_told: bool,
 }
 
-/// From here on the numbers of ways mean passes.
-const PASSES: usize = 1 << 16;
-
 impl<P: Part> Part for Directed<'_, P> {
     fn pass(&mut self) {
-        match self.order.load(Ordering::Relaxed) {
-            way if way < PASSES => self.part.trial(way),
-            way => {
+        let way = self.direction.way.load(Ordering::Relaxed);
+        match self.direction.repeats.load(Ordering::Relaxed) {
+            0 => {
                 if !std::mem::replace(&mut self.is_told, true) {
-                    self.part.take(way - PASSES);
+                    self.part.take(way);
                 }
                 self.part.pass();
             }
+            repeats => self.part.trial(way, repeats),
         }
     }
 
@@ -199,16 +213,16 @@ pub(crate) fn measure<P: Part>(
     trials: Trials,
     make: impl Fn(usize) -> Result<P> + Sync,
 ) -> Result<Together> {
-    let order = AtomicUsize::new(PASSES);
-    let directed = |index: usize| Ok(Directed { part: make(index)?, order: &order, is_told: false });
+    let direction = Direction::default();
+    let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_told: false });
     let (measured, seen) = as_team(cpus, directed, |team, part| {
         let (begun, mut number) = (clock.start(), 0);
         let way = match trials.known {
             Some(way) => way,
-            None => try_all(clock, witness, trials, team, part, &order, &mut number)?,
+            None => try_all(clock, witness, trials, team, part, &direction, &mut number)?,
         };
         let trials_ns = clock.ns(clock.end().since(begun));
-        order.store(PASSES + way, Ordering::Relaxed);
+        direction.set(way, 0);
         Ok(Together { samples: lead(clock, witness, budget_ns, team, part, number)?, way, trials_ns })
     })?;
     let Together { samples, way, trials_ns } = measured;
@@ -224,25 +238,25 @@ pub(crate) fn choose<P: Part>(
     seed: u64,
     make: impl Fn(usize) -> Result<P> + Sync,
 ) -> Result<usize> {
-    let order = AtomicUsize::new(0);
-    let directed = |index: usize| Ok(Directed { part: make(index)?, order: &order, is_told: false });
+    let direction = Direction::default();
+    let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_told: false });
     let trials = Trials { ways, seed, known: None };
-    let chosen = as_team(cpus, directed, |team, part| try_all(clock, witness, trials, team, part, &order, &mut 0))?;
+    let chosen = as_team(cpus, directed, |team, part| try_all(clock, witness, trials, team, part, &direction, &mut 0))?;
     Ok(chosen.0)
 }
 
-/// Tries all ways by all threads: each trial is a stretch untimed, and one that is timed.
+/// Tries all ways by all threads: each trial is some stretches untimed, and as many that are timed.
 fn try_all(
     clock: &Clock,
     witness: &Witness,
     trials: Trials,
     team: &Team,
     part: &mut impl Part,
-    order: &AtomicUsize,
+    direction: &Direction,
     number: &mut u32,
 ) -> Result<usize> {
-    choice::fastest(trials.ways, trials.seed, |way| {
-        order.store(way, Ordering::Relaxed);
+    choice::fastest(trials.ways, trials.seed, |way, repeats| {
+        direction.set(way, repeats);
         choice::undisturbed(witness, || {
             *number += 1;
             team.pass(*number, part)?;

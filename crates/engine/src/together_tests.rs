@@ -92,9 +92,9 @@ impl Part for Ways<'_> {
         self.go(self.taken.unwrap());
     }
 
-    fn trial(&mut self, way: usize) {
+    fn trial(&mut self, way: usize, repeats: u64) {
         self.told.lock().unwrap().push(Told::Trial(way));
-        self.go(way);
+        (0..repeats).for_each(|_| self.go(way));
     }
 
     fn take(&mut self, way: usize) {

@@ -9,13 +9,13 @@ use crate::kernels::bandwidth::{CopyKernel, ReadKernel, WriteKernel};
 use crate::kernels::stream;
 
 /// The value of axis kernel, or store, that leaves the choice to trials on this host.
-const BEST: &str = "best";
-/// Up to this size a trial goes over all of the buffer. Of larger ones it takes a stretch, each trial the next one, so that
-/// what is beyond the caches stays beyond them.
-const WHOLE_BYTES: u64 = 8 << 20;
-const STRETCH_BYTES: u64 = 4 << 20;
-/// A trial of a small buffer goes over this much.
-const LEAST_BYTES: u64 = 8 << 20;
+pub(crate) const BEST: &str = "best";
+/// A trial goes over all of a buffer of up to so many times the last cache. Of a larger one it takes a stretch as large as the
+/// cache, each trial the next one, so that what is beyond the caches stays beyond them. Less than a cache would be wrong: what
+/// plain stores leave in it goes to memory at the cost of those that follow, by which non-temporal stores looked slower than they are.
+const MOST_CACHES: u64 = 3;
+/// The last cache where the host tells of none.
+const USUAL_CACHE_BYTES: u64 = 32 << 20;
 
 /// What the kernels of all operations have in common.
 pub(crate) trait Kernel: Sync + 'static {
@@ -77,12 +77,39 @@ impl<K: Kernel> Candidates<K> {
         bytes: u64,
         mut run: impl FnMut(&'static K, Range<usize>, u64),
     ) -> Result<&'static K> {
-        let mut stretches = Stretches::of(bytes);
-        let repeats = stretches.repeats();
-        let way = case.choose(&self.names(), repeats, |way, times| run(self.at(way), stretches.next(), times))?;
+        let mut stretches = Stretches::of(bytes, case.llc_bytes());
+        let way = case.choose(&self.names(), |way, times| run(self.at(way), stretches.next(), times))?;
         case.note("kernel", self.at(way).name());
         Ok(self.at(way))
     }
+
+    /// The same for threads that work at once, one a CPU, each on `bytes` of memory of its own. Skipped where the first kernel
+    /// refuses them.
+    pub(crate) fn chosen_together(
+        &self,
+        case: &mut Case,
+        cpus: &[Cpu],
+        allotment: &Allotment,
+        bytes: u64,
+        run: impl Fn(&K, &mut Buffer, Range<usize>, u64) -> std::result::Result<(), Refused> + Sync,
+    ) -> Result<&'static K> {
+        let all = 0..usize::try_from(bytes).map_err(Stop::skipped)?;
+        let llc_bytes = case.llc_bytes();
+        let way = case.choose_together(cpus, &self.names(), |_| {
+            let mut buffer = allotment.map()?;
+            run(self.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
+            let (mut stretches, run) = (Stretches::of(bytes, llc_bytes), &run);
+            Ok(move |way, times| {
+                let _ = run(self.at(way), &mut buffer, stretches.next(), times);
+            })
+        })?;
+        case.note("kernel", self.at(way).name());
+        Ok(self.at(way))
+    }
+}
+
+fn refused(refused: Refused) -> Stop {
+    Stop::skipped(format!("cannot {refused}"))
 }
 
 /// Parts of some memory, one after the other and from the start again.
@@ -93,14 +120,10 @@ pub(crate) struct Stretches {
 }
 
 impl Stretches {
-    /// The parts of so many bytes.
-    pub(crate) fn of(bytes: u64) -> Stretches {
-        Stretches { bytes, each: if bytes <= WHOLE_BYTES { bytes } else { STRETCH_BYTES }, at: 0 }
-    }
-
-    /// How often a part is gone over in a trial.
-    pub(crate) fn repeats(&self) -> u64 {
-        if self.each < self.bytes { 1 } else { (LEAST_BYTES / self.each.max(1)).max(1) }
+    /// The parts of so many bytes on a host with such a last cache (0 when unknown).
+    pub(crate) fn of(bytes: u64, llc_bytes: u64) -> Stretches {
+        let cache = if llc_bytes > 0 { llc_bytes } else { USUAL_CACHE_BYTES };
+        Stretches { bytes, each: if bytes <= MOST_CACHES * cache { bytes } else { cache }, at: 0 }
     }
 
     /// The next part: all alike, so that a rest at the end which is shorter is left out.
@@ -123,7 +146,6 @@ pub(crate) fn passes<K: Kernel>(
     (bytes, buffer_bytes): (u64, u64),
     run: impl Fn(&K, &mut Buffer, Range<usize>, u64) -> std::result::Result<(), Refused> + Sync,
 ) -> Result<&'static K> {
-    let refused = |refused: Refused| Stop::skipped(format!("cannot {refused}"));
     let all = 0..usize::try_from(bytes).map_err(Stop::skipped)?;
     let cpus = case.thread_cpus();
     if cpus.len() < 2 {
@@ -140,17 +162,7 @@ pub(crate) fn passes<K: Kernel>(
         return Ok(kernel);
     }
     let allotment = case.allot(cpus.len() as u64, buffer_bytes, pages, None)?;
-    let way = case.choose_together(&cpus, &candidates.names(), |_| {
-        let mut buffer = allotment.map()?;
-        run(candidates.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
-        let (mut stretches, run) = (Stretches::of(bytes), &run);
-        Ok(move |way| {
-            let repeats = stretches.repeats();
-            let _ = run(candidates.at(way), &mut buffer, stretches.next(), repeats);
-        })
-    })?;
-    let kernel = candidates.at(way);
-    case.note("kernel", kernel.name());
+    let kernel = candidates.chosen_together(case, &cpus, &allotment, bytes, &run)?;
     case.parallel(&cpus, bytes, |_| {
         let mut buffer = allotment.map()?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
@@ -182,11 +194,12 @@ mod tests {
 
     #[test]
     fn stretches_of_large_memory_follow_one_another_and_small_memory_is_one() {
-        let mut small = Stretches::of(16 << 10);
-        assert_eq!((small.next(), small.next(), small.repeats()), (0..16384, 0..16384, 512));
-        let mut large = Stretches::of((9 << 20) + 512);
         let mib = |from: usize, to: usize| from << 20..to << 20;
-        assert_eq!((large.next(), large.next(), large.next()), (mib(0, 4), mib(4, 8), mib(0, 4)));
-        assert_eq!(large.repeats(), 1);
+        let mut whole = Stretches::of(64 << 20, 32 << 20);
+        assert_eq!((whole.next(), whole.next()), (mib(0, 64), mib(0, 64)));
+        let mut large = Stretches::of((9 << 20) + 512, 2 << 20);
+        let places: Vec<Range<usize>> = (0..5).map(|_| large.next()).collect();
+        assert_eq!(places, [mib(0, 2), mib(2, 4), mib(4, 6), mib(6, 8), mib(0, 2)]);
+        assert_eq!(Stretches::of(1 << 30, 0).next(), mib(0, 32));
     }
 }

@@ -10,16 +10,16 @@ use crate::together::{self, Part};
 impl Case {
     /// Which of these ways the case goes, by its name: what an earlier round of the case chose; where this is the first, the
     /// fastest of them by trials in turn, the first named where none is clearly faster. `trial` does a stretch of work by a
-    /// way, so many times: once before it is timed, and `repeats` times while it is.
-    pub fn choose(&mut self, ways: &[&str], repeats: u64, mut trial: impl FnMut(usize, u64)) -> Result<usize> {
+    /// way, so many times: that a trial lasts long enough, before it is timed and while it is.
+    pub fn choose(&mut self, ways: &[&str], mut trial: impl FnMut(usize, u64)) -> Result<usize> {
         if let Some(way) = self.chosen_before(ways)? {
             return Ok(way);
         }
         let (clock, seed) = (self.clock.clone(), self.order.seed);
         let begun = clock.start();
-        let way = choice::fastest(ways.len(), seed, |way| {
+        let way = choice::fastest(ways.len(), seed, |way, repeats| {
             choice::undisturbed(&self.witness, || {
-                trial(way, 1);
+                trial(way, repeats);
                 let start = clock.start();
                 trial(way, repeats);
                 Ok(clock.ns(clock.end().since(start)))
@@ -30,8 +30,8 @@ impl Case {
     }
 
     /// The same for threads that work at once, one a CPU: a trial is a stretch of all, from barrier to barrier. What `make`
-    /// makes does a stretch by a way, each time it is called.
-    pub fn choose_together<T: FnMut(usize)>(
+    /// makes does a stretch by a way, so many times, each time it is called.
+    pub fn choose_together<T: FnMut(usize, u64)>(
         &mut self,
         cpus: &[Cpu],
         ways: &[&str],
@@ -97,11 +97,11 @@ impl Case {
 /// Work that is only tried.
 struct Trial<T>(T);
 
-impl<T: FnMut(usize)> Part for Trial<T> {
+impl<T: FnMut(usize, u64)> Part for Trial<T> {
     fn pass(&mut self) {}
 
-    fn trial(&mut self, way: usize) {
-        (self.0)(way);
+    fn trial(&mut self, way: usize, repeats: u64) {
+        (self.0)(way, repeats);
     }
 
     fn check(&mut self) -> Result<()> {

@@ -12,9 +12,9 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::BYTES_PER_CYCLE],
     explain: Explain {
         what: Text {
-            en: "Every byte of a shared, read-only mapping of a cached file is loaded by the widest vectors, again and again; all pages are in the page \
+            en: "Every byte of a shared, read-only mapping of a cached file is loaded by memory.read's fastest kernel (by trials here), again and again; all pages are in the page \
                  table before. The kernel has no part in it.",
-            zh: "用最宽的向量反复加载一个已缓存文件的只读共享映射的每个字节；所有页事先已在页表中。内核不参与。",
+            zh: "用 memory.read 中本机最快的内核（由试测选出）反复加载一个已缓存文件的只读共享映射的每个字节；所有页事先已在页表中。内核不参与。",
         },
         why: Text {
             en: "A mapping saves the copy that file.reread pays. What is left is memory.read on the pages of the page cache, which are 4 KiB each \
@@ -40,8 +40,8 @@ pub static PROBE: Probe = Probe {
     related: &["memory.read", "file.reread", "file.mmap_open_reread"],
     differs: Some(Text {
         en: "bw_mmap_rd sums integers in the compiler's scalar code, which in the caches is the limit and not the \
-             mapping; here every byte is loaded by the widest vectors. The summary takes mmap_only.",
-        zh: "bw_mmap_rd 用编译器的标量代码对整数求和，在缓存中受限的是求和而不是映射；这里用最宽的向量加载每个字节。汇总表取 mmap_only。",
+             mapping; here every byte is loaded by the fastest of memory.read's kernels. The summary takes mmap_only.",
+        zh: "bw_mmap_rd 用编译器的标量代码对整数求和，在缓存中受限的是求和而不是映射；这里用 memory.read 中最快的内核加载每个字节。汇总表取 mmap_only。",
     }),
     axes: &[super::SIZE, crate::place::PLACE],
     cross: &[],
@@ -55,8 +55,8 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let (file, size) = super::cached(case)?;
-    let kernel = super::loading(case, size);
     let mapping = Mapping::file(&file, size, Sharing::Shared, false)?;
     mapping.read_every(Pages::Base.bytes(), size);
+    let kernel = super::loading(case, mapping.bytes())?;
     case.rate(size as u64, |n| (0..n).for_each(|_| super::sum(kernel, mapping.bytes())))
 }

@@ -15,6 +15,7 @@ use sys::files::{self, OwnedFd};
 use sys::lookup::KernelPath;
 use sys::names::Names;
 
+use crate::fastest::{BEST, Candidates};
 use crate::kernels::bandwidth::{self, ReadKernel};
 
 /// Axis size of files that are made and removed.
@@ -68,19 +69,23 @@ fn cached_by_name(case: &mut Case) -> Result<(KernelPath, usize)> {
     Ok((KernelPath::new(&path)?, usize::try_from(size).map_err(Stop::skipped)?))
 }
 
-/// What loads every byte of a mapping of `size` bytes.
-fn loading(case: &mut Case, size: usize) -> &'static ReadKernel {
-    let is_cached = size as u64 <= case.llc_bytes();
-    let kernel = bandwidth::best_read(if is_cached { bandwidth::Reach::Caches } else { bandwidth::Reach::Memory });
-    case.note("kernel", kernel.name);
-    kernel
+/// What loads every byte of memory like this: the fastest of all kernels, by trials on it in the case's first round.
+fn loading(case: &mut Case, memory: &[u8]) -> Result<&'static ReadKernel> {
+    let is_cached = memory.len() as u64 <= case.llc_bytes();
+    let usual = bandwidth::best_read(if is_cached { bandwidth::Reach::Caches } else { bandwidth::Reach::Memory });
+    let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
+    let whole = memory.len() / bandwidth::CHUNK_BYTES * bandwidth::CHUNK_BYTES;
+    kernels.chosen(case, whole as u64, |kernel, part, times| {
+        // Refused is only what is no whole number of chunks.
+        let _ = kernel.run(&memory[part], times);
+    })
 }
 
-/// What loads every byte that was read, where it is to be loaded.
-fn summing(case: &mut Case) -> Result<Option<&'static ReadKernel>> {
+/// What loads every byte that was read into `block`, where it is to be loaded.
+fn summing(case: &mut Case, block: &[u8]) -> Result<Option<&'static ReadKernel>> {
     match case.param::<String>("data")?.as_str() {
         "unused" => Ok(None),
-        _ => Ok(Some(loading(case, BLOCK_BYTES))),
+        _ => loading(case, block).map(Some),
     }
 }
 

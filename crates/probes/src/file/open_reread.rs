@@ -51,7 +51,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let (path, size) = super::cached_by_name(case)?;
-    let kernel = super::summing(case)?;
     let mut block = case.buffer(super::BLOCK_BYTES as u64, Pages::Base, None)?;
+    let kernel = super::summing(case, block.bytes())?;
     super::passes(case, size, || super::read_all(&path.open()?, size, block.bytes_mut(), kernel))
 }

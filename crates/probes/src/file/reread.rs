@@ -45,9 +45,9 @@ pub static PROBE: Probe = Probe {
     related: &["file.open_reread", "file.mmap_reread", "memory.copy", "syscall.read_zero"],
     differs: Some(Text {
         en: "bw_file_rd reads 64 KiB at a time and sums the integers, scalar as its compiler left it, so that its sum \
-             may be slower than the read; here data=sum loads by the widest vectors, and unused leaves it out. The \
+             may be slower than the read; here data=sum loads by the fastest of memory.read's kernels, and unused leaves it out. The \
              summary takes its io_only.",
-        zh: "bw_file_rd 每次读 64 KiB 并对整数求和，标量代码由编译器决定，求和可能比读取还慢；这里 data=sum 用最宽的向量加载，unused 则省去。汇总表取其 \
+        zh: "bw_file_rd 每次读 64 KiB 并对整数求和，标量代码由编译器决定，求和可能比读取还慢；这里 data=sum 用 memory.read 中最快的内核加载，unused 则省去。汇总表取其 \
              io_only。",
     }),
     axes: &[super::SIZE, super::DATA, crate::place::PLACE],
@@ -62,7 +62,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let (file, size) = super::cached(case)?;
-    let kernel = super::summing(case)?;
     let mut block = case.buffer(super::BLOCK_BYTES as u64, Pages::Base, None)?;
+    let kernel = super::summing(case, block.bytes())?;
     super::passes(case, size, || super::read_all(&file, size, block.bytes_mut(), kernel))
 }

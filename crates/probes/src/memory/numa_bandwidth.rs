@@ -2,6 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::fastest::{BEST, Candidates};
 use crate::kernels::bandwidth::{self, Reach};
 
 /// All buffers together, as multiples of the last-level cache: so much that hardly any of it is found there.
@@ -20,9 +21,9 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "Every usable CPU of the first node reads a buffer of its own, bound to the second node (mbind, checked by move_pages), \
-                 with the kernel that memory.read holds best for memory; together the buffers have `size` bytes (auto: four \
+                 with the fastest of memory.read's kernels, by trials of all at once in the case's first round; together the buffers have `size` bytes (auto: four \
                  times a node's last-level caches, 16 to 256 MiB a CPU). What all read in their common time counts.",
-            zh: "第一个节点的每个可用 CPU 各自读取绑定在第二个节点的缓冲区（mbind，并用 move_pages 核对），使用 memory.read 对内存最优的内核；\
+            zh: "第一个节点的每个可用 CPU 各自读取绑定在第二个节点的缓冲区（mbind，并用 move_pages 核对），使用 memory.read 中最快的内核（第一轮由全部 CPU 同时试测选出）；\
                  全部缓冲区合计 `size` 字节（auto：一个节点全部末级缓存的四倍，每个 CPU 16 到 256 MiB）。只统计所有 CPU 共同时间内读取的量。",
         },
         why: Text {
@@ -77,8 +78,10 @@ fn measure(case: &mut Case) -> Result<()> {
     let allotment = case.allot(cpus.len() as u64, each, Pages::Pmd, Some(memory))?;
     // One buffer is made for its notes: the pages and the node that the kernel gives here.
     drop(case.buffer(2 << 20, Pages::Pmd, Some(memory))?);
-    let kernel = bandwidth::best_read(Reach::Memory);
-    case.note("kernel", kernel.name);
+    let kernels = Candidates::of(BEST, bandwidth::reads().iter(), bandwidth::best_read(Reach::Memory))?;
+    let kernel = kernels.chosen_together(case, &cpus, &allotment, each, |kernel, buffer, part, n| {
+        kernel.run(&buffer.bytes()[part], n).map(drop)
+    })?;
     case.note("threads", cpus.len());
     case.note("bytes_a_thread", each);
     case.parallel(&cpus, each, |_| {

@@ -41,10 +41,16 @@ pub(super) struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// Maps three arrays of `elements` each, of the memory allotted, and fills them by the calling thread.
-    pub(super) fn new(elements: usize, kernels: &'a Candidates<Kernel>, memory: &Allotment) -> Result<Share<'a>> {
+    /// Maps three arrays of `elements` each, of the memory allotted, and fills them by the calling thread. The last cache has
+    /// `llc_bytes`.
+    pub(super) fn new(
+        elements: usize,
+        kernels: &'a Candidates<Kernel>,
+        memory: &Allotment,
+        llc_bytes: u64,
+    ) -> Result<Share<'a>> {
         let (buffer, mut filling) = memory.reserve()?;
-        let stretches = Stretches::of((elements * size_of::<f64>()) as u64);
+        let stretches = Stretches::of((elements * size_of::<f64>()) as u64, llc_bytes);
         let mut share = Share { buffer, elements, kernels, kernel: kernels.at(0), stretches, refused: None };
         let roles = share.roles();
         for (array, role) in share.arrays().into_iter().zip(roles) {
@@ -114,8 +120,8 @@ impl Part for Share<'_> {
         self.go(self.kernel, 0..self.elements, 1);
     }
 
-    fn trial(&mut self, way: usize) {
-        let (part, repeats) = (self.stretches.next(), self.stretches.repeats());
+    fn trial(&mut self, way: usize, repeats: u64) {
+        let part = self.stretches.next();
         self.go(self.kernels.at(way), part.start / size_of::<f64>()..part.end / size_of::<f64>(), repeats);
     }
 
@@ -170,7 +176,7 @@ mod tests {
             let of_operation = kernels().filter(|other| other.operation == kernel.operation);
             let candidates = Candidates::of(kernel.name, of_operation, kernel).unwrap();
             let memory = Allotment::small(bytes(10_001) as usize, Pages::Base).unwrap();
-            let mut share = Share::new(10_001, &candidates, &memory).unwrap();
+            let mut share = Share::new(10_001, &candidates, &memory, 0).unwrap();
             assert!(share.check().is_err(), "nothing is done yet");
             (0..3).for_each(|_| share.pass());
             assert_eq!(share.check(), Ok(()), "{} {:?}", kernel.name, kernel.operation);
