@@ -371,6 +371,19 @@ fn runs_of_one_host_are_told_apart() {
 }
 
 #[test]
+fn a_value_that_is_only_a_lower_bound_says_so_under_its_table() {
+    let mut run = full();
+    let case = run.cases.iter_mut().find(|case| case.probe == "memory.parallelism").unwrap();
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+    let detail = "at least this: 32 chains are the most that were measured, and it still rises there";
+    measured.flags.push(hostmark_model::Flag { kind: hostmark_model::FlagKind::Unconfirmed, detail: detail.into() });
+    for (lang, word) in [(Lang::En, "unconfirmed: at least this"), (Lang::Zh, "未证实：at least this")] {
+        let text = tables(std::slice::from_ref(&run), lang).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+#[test]
 fn what_was_set_is_said_of_the_value() {
     let mut run = full();
     run.probes.iter_mut().filter(|probe| probe.id == "syscall.null").for_each(|probe| {

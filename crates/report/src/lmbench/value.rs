@@ -165,10 +165,11 @@ fn remark(measured: &Measured) -> Option<Text<String>> {
 }
 
 fn flagged(measured: &Measured) -> Option<Text<String>> {
-    let flag =
-        measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Implausible | FlagKind::UnderResolution))?;
+    let told = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::Unconfirmed];
+    let flag = told.iter().find_map(|kind| measured.flags.iter().find(|flag| flag.kind == *kind))?;
     let what: Text = match flag.kind {
         FlagKind::Implausible => Text { en: "implausible", zh: "不合理" },
+        FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
         _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
     };
     Some(Text { en: format!("{}: {}", what.en, flag.detail), zh: format!("{}：{}", what.zh, flag.detail) })
