@@ -197,6 +197,22 @@ fn stream_of_another_number_of_threads_is_not_comparable() {
 }
 
 #[test]
+fn environments_that_chose_different_loops_are_told_apart() {
+    let choosing = |name: &str, loops: [&str; 2]| {
+        let mut run = stream_run(name, NATIVE, "4");
+        for (case, chosen) in run.cases.iter_mut().zip(loops) {
+            let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+            measured.notes.insert("kernel".into(), chosen.into());
+        }
+        run
+    };
+    let runs = [choosing("native", ["nt-avx2", "avx2"]), choosing("guest", ["nt-avx2", "sse2"])];
+    let view = view(&runs);
+    let rates = rows(&view, "STREAM, best rate");
+    assert!(!rates[0].contains("differs") && rates[1].contains("(kernel differs: avx2, sse2)"), "{view}");
+}
+
+#[test]
 fn every_case_in_common_stands_over_itself_in_the_first_environment() {
     let native = Run { name: "native".into(), ..synthetic::plausible() };
     let mut guest = Run { name: "guest".into(), ..synthetic::plausible() };

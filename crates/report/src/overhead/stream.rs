@@ -28,6 +28,8 @@ struct Best {
     alike: [Option<String>; 2],
     /// How short the arrays were, where they were.
     short: Option<Text<String>>,
+    /// The loop that the host chose for its best rate, where it notes one.
+    chosen: Option<String>,
 }
 
 /// Two tables for each set of axes but the kernel: rates and times.
@@ -105,11 +107,23 @@ fn cells(best: &[Result<Best, Text<String>>], shown: fn(&Best) -> (f64, String))
     cells
 }
 
-/// A kernel's label, with how short the arrays were where they were under the rule's size.
+/// A kernel's label, with how short the arrays were where they were under the rule's size, and with the loops where the
+/// environments did not choose the same: a share of the first is then one best over another, not a cost of one loop.
 fn named(label: &str, best: &[Result<Best, Text<String>>]) -> Text<String> {
-    match best.iter().find_map(|one| one.as_ref().ok()?.short.clone()) {
-        Some(short) => Text { en: format!("{label} ({})", short.en), zh: format!("{label}（{}）", short.zh) },
-        None => both(label),
+    let found = || best.iter().filter_map(|one| one.as_ref().ok());
+    let chosen: Vec<&str> = found().filter_map(|one| one.chosen.as_deref()).collect();
+    let differ = chosen.windows(2).any(|pair| pair[0] != pair[1]).then(|| {
+        let names = chosen.join(", ");
+        Text { en: format!("kernel differs: {names}"), zh: format!("内核不同：{names}") }
+    });
+    let remarks: Vec<Text<String>> = found().find_map(|one| one.short.clone()).into_iter().chain(differ).collect();
+    let joined = |of: fn(&Text<String>) -> &str, by: &str| remarks.iter().map(of).collect::<Vec<_>>().join(by);
+    match remarks.is_empty() {
+        true => both(label),
+        false => Text {
+            en: format!("{label} ({})", joined(|text| &text.en, "; ")),
+            zh: format!("{label}（{}）", joined(|text| &text.zh, "；")),
+        },
     }
 }
 
@@ -149,7 +163,9 @@ fn best(environment: &Environment, probe: &str, kernel: &str, rest: &[(String, S
     let (Some(rate), Some(mean_time_s)) = (rate, mean_time_s) else { return Err(reason(&picked)) };
     let alike = ALIKE.map(|(name, _)| picked.iter().find_map(|case| noted(case, name)));
     let short = picked.iter().find_map(|case| short_arrays(case.measured()?));
-    Ok(Best { rate, mean_time_s, alike, short })
+    let fastest = picked.iter().find(|case| best_rate_and_mean_time(case).is_some_and(|(found, _)| found == rate));
+    let chosen = fastest.and_then(|case| case.measured()?.notes.get(KERNEL).cloned());
+    Ok(Best { rate, mean_time_s, alike, short, chosen })
 }
 
 /// A number that a case notes, or has in its id.
