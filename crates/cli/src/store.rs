@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use hostmark_engine::sys::regular;
 use hostmark_model::{Run, load_run};
 use hostmark_report::{RenderOptions, export};
@@ -36,7 +36,8 @@ impl Place {
     pub fn named(file: &Path) -> Result<Place> {
         let (shown, parent) = (file.display(), parent(file));
         let stem = file.file_stem().with_context(|| format!("--out '{shown}' has no file name; give another file"))?;
-        if !parent.is_dir() {
+        let is_directory = whole::is_directory(parent);
+        if !is_directory.map_err(|error| anyhow!("--out {shown} cannot be looked for ({error}); give another file"))? {
             bail!("--out {shown}: there is no directory {}; create it first", parent.display());
         }
         // A run replaces the file, and must not do that to a directory or to /dev/null.

@@ -1,6 +1,6 @@
 //! Files that are there whole and synced, or not at all, however the program ends meanwhile.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,13 +17,13 @@ const MODE: u32 = 0o666;
 /// Writes a file; a symbolic link goes on pointing to it. A file that is there is replaced, or is an error.
 pub fn write(path: &Path, text: &str, replace: bool) -> io::Result<()> {
     // A link that another user made leads where that user likes.
-    let link = fs::symlink_metadata(path).ok().filter(|found| found.is_symlink());
+    let link = found(fs::symlink_metadata(path))?.filter(|found| found.is_symlink());
     if link.is_some_and(|link| link.uid() != rustix::process::geteuid().as_raw()) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a link that another user made"));
     }
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = parent(path);
-    if !directory.is_dir() {
+    if !is_directory(directory)? {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no directory {}", directory.display())));
     }
     match nameless(directory) {
@@ -41,6 +41,19 @@ pub fn write(path: &Path, text: &str, replace: bool) -> io::Result<()> {
     // The file's name is kept by its directory. Not every file system can be asked to.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
+}
+
+/// Whether there is a directory; an error where the kernel does not say.
+pub fn is_directory(path: &Path) -> io::Result<bool> {
+    Ok(found(fs::metadata(path))?.is_some_and(|found| found.is_dir()))
+}
+
+/// What was found; none where there is nothing of this name.
+fn found(status: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+    match status {
+        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => Ok(None),
+        status => status.call("statx").map(Some),
+    }
 }
 
 /// A file that has no name yet: when the program is killed it is gone with it.
@@ -97,6 +110,16 @@ mod tests {
 
     fn names(directory: &Path) -> Vec<std::ffi::OsString> {
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_tell_is_not_taken_for_an_answer() {
+        let home = tempfile::tempdir().unwrap();
+        assert!(!is_directory(&home.path().join("nowhere")).unwrap());
+        std::fs::write(home.path().join("file"), "").unwrap();
+        assert!(!is_directory(&home.path().join("file/below")).unwrap());
+        let told = write(&home.path().join("x".repeat(300)).join("run"), "", true).unwrap_err();
+        assert_eq!(hostmark_engine::sys::call::failed(&told), Some("statx"), "{told}");
     }
 
     #[test]

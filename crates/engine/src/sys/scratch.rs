@@ -80,7 +80,8 @@ impl Private {
                 rustix::fs::unlinkat(&self.base, &self.name, AtFlags::REMOVEDIR).call("unlinkat")
             }
             // Somebody moved it, and it is empty: what has its name now is not ours.
-            _ => Ok(()),
+            Ok(_) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(super::call::named("newfstatat", error.into())),
         }
     }
 }
