@@ -50,7 +50,7 @@ fn no_probe_is_longer_than_150_lines_and_no_file_than_500() {
 }
 
 #[test]
-fn unsafe_code_stands_in_three_folders_alone() {
+fn unsafe_code_stands_in_its_folders_alone() {
     nothing(sources::unsafe_elsewhere(&Tree::of_repository()));
 }
 

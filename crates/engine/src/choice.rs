@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use crate::sample::Witness;
+use crate::sample::{Witness, is_disturbed};
 use crate::stop::Result;
 
 /// A trial lasts so long at least, ns, and what goes before it untimed as long: what a way did to the caches and the core's
@@ -39,7 +39,7 @@ pub(crate) fn undisturbed(witness: &Witness, mut trial_ns: impl FnMut() -> Resul
         let before = witness.read();
         let ns = trial_ns()?;
         least_ns = least_ns.min(ns);
-        if !before.is_disturbed_until(&witness.read(), ns) {
+        if !is_disturbed(&before, &witness.read(), ns) {
             break;
         }
     }

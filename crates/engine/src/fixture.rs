@@ -279,13 +279,6 @@ pub fn params(pairs: &[(&str, &str)]) -> Params {
     Params(pairs.iter().map(|&(axis, value)| (axis.into(), value.into())).collect())
 }
 
-/// Whether a program other than the kernel executes this test: it names the test as the program, and the kernel the
-/// emulator.
-pub fn is_emulated() -> bool {
-    let executed = std::fs::read_link(format!("/proc/self/task/{}/exe", std::process::id())).ok();
-    executed.is_some() && executed != std::env::current_exe().ok()
-}
-
 /// A journal that nobody holds any more, resumed. What another test's thread is starting has a copy of its lock until it
 /// executes its program.
 pub fn resumed<R: serde::de::DeserializeOwned>(

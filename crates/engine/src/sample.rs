@@ -58,12 +58,10 @@ impl Witness {
     }
 }
 
-impl Reading {
-    /// Whether the thread moved, or was kept waiting for over 1 % of the time `spent_ns` until the later reading.
-    pub fn is_disturbed_until(&self, after: &Reading, spent_ns: f64) -> bool {
-        let delay_ns = after.run_delay_ns.saturating_sub(self.run_delay_ns) as f64;
-        after.cpu != self.cpu || delay_ns > DELAY_SHARE * spent_ns
-    }
+/// Whether the thread moved between two readings, or was kept waiting for over 1 % of the time `spent_ns` between them.
+pub fn is_disturbed(before: &Reading, after: &Reading, spent_ns: f64) -> bool {
+    let delay_ns = after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
+    after.cpu != before.cpu || delay_ns > DELAY_SHARE * spent_ns
 }
 
 /// A round's samples.

@@ -16,7 +16,7 @@ pub fn directory(case: &mut Case) -> Result<PathBuf> {
         "tmpfs" => case.memory_dir()?,
         _ => case.scratch_dir()?,
     };
-    case.note("filesystem", sys::lookup::filesystem(&directory)?);
+    case.note("filesystem", sys::filesystem::filesystem(&directory)?);
     Ok(directory)
 }
 
@@ -45,7 +45,7 @@ pub fn filled(case: &mut Case, directory: &Path, bytes: u64) -> Result<OwnedFd> 
 /// The scratch directory, where it lies on a device; skipped where it does not.
 pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     let directory = case.scratch_dir()?;
-    let filesystem = sys::lookup::filesystem(&directory)?;
+    let filesystem = sys::filesystem::filesystem(&directory)?;
     if filesystem == "tmpfs" {
         let lies = "the scratch directory lies in memory; name one on a disk by --scratch";
         return Err(Stop::skipped(lies));

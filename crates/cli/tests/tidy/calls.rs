@@ -4,7 +4,8 @@ use super::code::{code_of, packed};
 use super::tree::{File, Tree};
 
 /// Where what is measured is made of system calls.
-const FOLDERS: [&str; 3] = ["crates/engine/src/sys/", "crates/engine/src/case", "crates/probes/src/"];
+const FOLDERS: [&str; 4] =
+    ["crates/sys/src/", "crates/engine/src/sys/", "crates/engine/src/case", "crates/probes/src/"];
 /// How calls of libraries that make system calls end before their arguments. Those of rustix are all such.
 const CALLS: [&str; 24] = [
     "File::open",
@@ -82,5 +83,6 @@ fn a_call_without_a_name_is_found() {
     assert_eq!(of("//! A.\nlistener\n  .accept()\n  .call(\"accept4\")?;"), 0);
     assert_eq!(of("//! A.\nlet _ = rustix::fs::fchdir(&home);"), 0);
     assert_eq!(of("//! A.\n#[cfg(test)]\nmod tests { fn f() { listener.accept()? } }"), 0);
+    assert_eq!(unnamed(&Tree::of(&[("crates/sys/src/a.rs", "//! A.\nlistener.accept()?;")])).len(), 1);
     assert_eq!(unnamed(&Tree::of(&[("crates/cli/src/a.rs", "//! A.\nlistener.accept()?;")])).len(), 0);
 }

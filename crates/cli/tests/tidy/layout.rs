@@ -11,13 +11,14 @@ const KERNELS: &str = "kernels";
 /// Names that say nothing of what is in a file.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager", "imp"];
 /// What each crate may import of ours; the command line may import all.
-const MAY_IMPORT: [(&str, &[&str]); 7] = [
+const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("model", &[]),
     ("stats", &[]),
     ("report", &["model", "stats"]),
     ("launch", &["model"]),
     ("host", &["model"]),
-    ("engine", &["model", "stats", "host"]),
+    ("sys", &["model"]),
+    ("engine", &["model", "stats", "host", "sys"]),
     ("probes", &["engine"]),
 ];
 

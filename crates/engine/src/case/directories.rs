@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use super::Case;
 use crate::stop::{Result, Stop};
-use crate::sys::lookup::filesystem_of;
+use crate::sys::filesystem::filesystem_of;
 use crate::sys::scratch::{Folder, open, remove_folder};
 
 /// Which of the run's directories.

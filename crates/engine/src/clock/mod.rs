@@ -20,6 +20,8 @@ pub use precision::{Precision, smallest_step};
 
 use hostmark_model::ClockOrder;
 
+pub(crate) use crate::sys::clock::{monotonic_ns, monotonic_raw_ns};
+
 /// An instant of a [`Clock`], in its own ticks; only differences mean something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Ticks(pub u64);
@@ -133,19 +135,4 @@ impl Clock {
 #[inline(always)]
 pub(crate) fn read_counter() -> u64 {
     arch::start()
-}
-
-/// `CLOCK_MONOTONIC_RAW` in nanoseconds.
-pub(crate) fn monotonic_raw_ns() -> u64 {
-    read_kernel_clock(rustix::time::ClockId::MonotonicRaw)
-}
-
-/// `CLOCK_MONOTONIC` in nanoseconds: the same on every CPU.
-pub(crate) fn monotonic_ns() -> u64 {
-    read_kernel_clock(rustix::time::ClockId::Monotonic)
-}
-
-fn read_kernel_clock(id: rustix::time::ClockId) -> u64 {
-    let now = rustix::time::clock_gettime(id);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -49,7 +49,8 @@ impl Guarded {
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
         let guard = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        let Some(guard) = ChildId::forked("clone", guard)? else {
+        // SAFETY: what the call has just returned.
+        let Some(guard) = unsafe { ChildId::forked("clone", guard) }? else {
             drop((answer, alive));
             stand_apart();
             // One that cannot be told from others is none, and goes at once.

@@ -48,7 +48,8 @@ pub(super) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
     // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and ends
     // by exit_group.
     let keeper = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-    let Some(keeper) = ChildId::forked("clone", keeper)? else {
+    // SAFETY: what the call has just returned.
+    let Some(keeper) = unsafe { ChildId::forked("clone", keeper) }? else {
         drop(answer);
         // A panic must not unwind into what the worker does.
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| work(&stand_between(worker, group)?)));

@@ -5,7 +5,6 @@ use std::io;
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::call::Call;
 use super::exchange::{Exchange, Turn};
 use super::files::copy;
 use super::remains::{self, Object, Record};
@@ -22,29 +21,6 @@ struct Attributes {
     reserved: [libc::c_long; 4],
 }
 
-/// Who may use a queue: its maker alone.
-const MODE: usize = 0o600;
-
-/// Takes the name away of a queue that this user made since then, as hostmark makes them.
-pub(super) fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    // SAFETY: a name that ends in zero; nothing is created, so that neither mode nor attributes are read.
-    let opened = checked("mq_open", unsafe {
-        arch::call(libc::SYS_mq_open, [name.as_ptr() as usize, flags as usize, 0, 0, 0, 0])
-    })?;
-    // SAFETY: a descriptor that is new, and nobody else's.
-    let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
-    let status = rustix::fs::fstat(&queue).call("fstat")?;
-    if status.st_uid != rustix::process::geteuid().as_raw()
-        || status.st_mode & 0o777 != MODE as u32
-        || status.st_ctime < since
-    {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    // SAFETY: the same name. The queues' directory lets nobody but its owner take a name away.
-    checked("mq_unlink", unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }).map(drop)
-}
-
 /// A queue of one message of one byte, which has lost its name already. Its name is written down before it is given.
 fn queue() -> io::Result<OwnedFd> {
     let object = Object::queue()?;
@@ -56,7 +32,8 @@ fn queue() -> io::Result<OwnedFd> {
 fn named(name: &CStr) -> io::Result<OwnedFd> {
     let attributes = Attributes { flags: 0, most_messages: 1, message_bytes: 1, messages: 0, reserved: [0; 4] };
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-    let arguments = [name.as_ptr() as usize, flags as usize, MODE, &raw const attributes as usize, 0, 0];
+    let arguments =
+        [name.as_ptr() as usize, flags as usize, remains::MODE as usize, &raw const attributes as usize, 0, 0];
     // SAFETY: a name that ends in zero, and attributes, both only read.
     let opened = checked("mq_open", unsafe { arch::call(libc::SYS_mq_open, arguments) })?;
     // SAFETY: a descriptor that is new, and nobody else's.

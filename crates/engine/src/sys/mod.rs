@@ -1,47 +1,37 @@
-//! The kernel's doors that no library opens as we need them: typed, safe functions over raw calls.
+//! What probes drive, as typed, safe functions over raw calls; beside it, what all share.
 
-pub mod affinity;
-pub mod again;
+pub use hostmark_sys::{
+    affinity, again, call, child, clock, counters, cpu_time, descendants, filesystem, first_victim, group, last_words,
+    memory, peer, process, regular, remains, scratch, shared, waits,
+};
+
+pub mod busy;
 pub mod byte_ring;
-pub mod call;
-pub mod child;
 pub mod clocks;
 pub mod command;
 pub mod content;
 pub mod context;
-pub mod counters;
-pub mod cpu_time;
 pub mod crowd;
-pub mod descendants;
 pub mod exchange;
 pub mod file_lock;
 pub mod files;
-pub mod first_victim;
 mod flow;
+pub mod fork;
 pub mod futex;
-pub mod group;
 mod guard;
 mod keeper;
-pub mod last_words;
 pub mod listener;
 pub mod local;
 pub mod lookup;
 pub mod mapping;
 pub mod membarrier;
-pub mod memory;
 pub mod message_queue;
 pub mod names;
-pub mod peer;
 pub mod pipe;
-pub mod process;
 pub mod program;
 pub mod protection;
 pub mod readiness;
-pub mod regular;
-pub mod remains;
 pub mod ring;
-pub mod scratch;
-pub mod shared;
 pub mod signal;
 pub mod signal_pair;
 pub mod sleeper;
@@ -54,7 +44,6 @@ mod turns;
 pub mod uring;
 pub mod uring_nop;
 mod uring_rings;
-pub(crate) mod waits;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

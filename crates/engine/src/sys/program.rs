@@ -43,7 +43,8 @@ impl Program {
         // SAFETY: as in `process::fork_exit`: the child goes on on its copy of this stack, and does nothing but execve and
         // exit_group, which are safe whatever other threads held when it was made.
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        match ChildId::forked("clone", child)? {
+        // SAFETY: what the call has just returned.
+        match unsafe { ChildId::forked("clone", child) }? {
             Some(child) => child.wait_status().and_then(ended_well),
             None => self.become_it(),
         }
@@ -63,7 +64,8 @@ impl Program {
         // has left this memory by execve or exit_group. The child calls nothing else, and so changes nothing of the parent's.
         let child =
             unsafe { libc::clone(execute, top.cast(), libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, program) };
-        match ChildId::forked("clone", child)? {
+        // SAFETY: what the call has just returned.
+        match unsafe { ChildId::forked("clone", child) }? {
             Some(child) => child.wait_status().and_then(ended_well),
             None => Err(io::Error::other("clone with a stack of its own came back in the child")),
         }
@@ -90,7 +92,8 @@ impl Program {
         if result != 0 {
             return Err(named("posix_spawn", io::Error::from_raw_os_error(result)));
         }
-        match ChildId::forked("posix_spawn", child)? {
+        // SAFETY: what the call has just returned.
+        match unsafe { ChildId::forked("posix_spawn", child) }? {
             Some(child) => child.wait(),
             None => Err(io::Error::other("posix_spawn told of no child")),
         }
@@ -108,7 +111,8 @@ impl Program {
         asked.exit_signal = libc::SIGCHLD as u64;
         // SAFETY: as in `run`; the structure has the size given, and the kernel writes one descriptor.
         let child = unsafe { libc::syscall(libc::SYS_clone3, &raw const asked, size_of::<libc::clone_args>()) };
-        match ChildId::forked("clone3", child)? {
+        // SAFETY: what the call has just returned.
+        match unsafe { ChildId::forked("clone3", child) }? {
             Some(child) if descriptor < 0 => {
                 child.wait()?;
                 Err(named("clone3", io::Error::other("the kernel gave no descriptor of the child")))
@@ -264,6 +268,13 @@ mod tests {
         }
     }
 
+    /// Whether a program other than the kernel executes this test: it names the test as the program, and the kernel the
+    /// emulator.
+    fn is_emulated() -> bool {
+        let executed = std::fs::read_link(format!("/proc/self/task/{}/exe", std::process::id())).ok();
+        executed.is_some() && executed != std::env::current_exe().ok()
+    }
+
     #[test]
     fn the_smallest_elf_runs() {
         let directory = tempfile::tempdir().unwrap();
@@ -280,6 +291,6 @@ mod tests {
             ok
         });
         // An emulator executes the test, but not what the test starts, unless the kernel knows it.
-        assert!(ran || crate::fixture::is_emulated());
+        assert!(ran || is_emulated());
     }
 }

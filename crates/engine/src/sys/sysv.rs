@@ -31,14 +31,24 @@ const FLAGS: libc::c_int = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
 fn semaphores() -> io::Result<Guarded> {
     // SAFETY: no pointers are given.
     let make = || returned("semget", unsafe { libc::semget(libc::IPC_PRIVATE, remains::SEMAPHORES, FLAGS) });
-    Guarded::new(["semget", "semctl"], make, Object::set, remains::remove_set)
+    Guarded::new(["semget", "semctl"], make, Object::set, remove_set)
 }
 
 /// A message queue.
 fn queue() -> io::Result<Guarded> {
     // SAFETY: no pointers are given.
     let make = || returned("msgget", unsafe { libc::msgget(libc::IPC_PRIVATE, FLAGS) });
-    Guarded::new(["msgget", "msgctl"], make, Object::messages, remains::remove_queue)
+    Guarded::new(["msgget", "msgctl"], make, Object::messages, remove_queue)
+}
+
+fn remove_set(id: i32) -> io::Result<()> {
+    // SAFETY: IPC_RMID takes no further argument.
+    returned("semctl", unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop)
+}
+
+fn remove_queue(id: i32) -> io::Result<()> {
+    // SAFETY: IPC_RMID ignores its null pointer.
+    returned("msgctl", unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)
 }
 
 /// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
@@ -148,7 +158,7 @@ mod tests {
     fn holder(directory: &std::path::Path) -> (ChildId, [i32; 4]) {
         let (read, write) = rustix::pipe::pipe().unwrap();
         // SAFETY: the child makes its objects by calls of its one thread and sleeps until it is killed.
-        let Some(holder) = ChildId::forked("fork", unsafe { libc::fork() }).unwrap() else {
+        let Some(holder) = unsafe { ChildId::forked("fork", libc::fork()) }.unwrap() else {
             rustix::process::setsid().unwrap();
             remains::write_down_in(opened(directory));
             let held = (semaphores().unwrap(), queue().unwrap(), by_semaphores(&affinity::allowed().unwrap()));

@@ -4,7 +4,7 @@ mod quantities;
 mod sender;
 mod streams;
 
-use hostmark_engine::prelude::sys::cpu_time::{Busy, CpuTime};
+use hostmark_engine::prelude::sys::busy::{Busy, CpuTime};
 use hostmark_engine::prelude::*;
 
 use crate::turns::Turns;

@@ -74,8 +74,8 @@ fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("way")?.as_str() {
         "libc" => {
             sys::process::only_one_thread()?;
-            case.time(sys::process::fork_exit_by_libc)
+            case.time(sys::fork::fork_exit_by_libc)
         }
-        _ => case.time(sys::process::fork_exit),
+        _ => case.time(sys::fork::fork_exit),
     }
 }

@@ -93,7 +93,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut calls_ns = Vec::new();
     case.observe(|clock| {
         let start = clock.start();
-        let child = sys::process::forked()?;
+        let child = sys::fork::forked()?;
         let made = clock.end();
         child.wait()?;
         let ended = clock.end();

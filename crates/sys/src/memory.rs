@@ -58,7 +58,7 @@ pub struct Buffer {
 
 /// What the kernel may take for a buffer of so many bytes: whole pages of the kind that is asked for, and a base page on
 /// either side.
-pub(crate) fn footprint_bytes(bytes: u64, pages: Pages) -> u64 {
+pub fn footprint_bytes(bytes: u64, pages: Pages) -> u64 {
     rounded(bytes, pages.bytes() as u64).saturating_add(2 * rustix::param::page_size() as u64)
 }
 
@@ -68,19 +68,17 @@ fn rounded(bytes: u64, page_bytes: u64) -> u64 {
 
 /// The data of a buffer, as far as it is filled.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pattern(u64);
+pub struct Pattern(u64);
 
 impl Pattern {
     /// The start of it.
-    pub(crate) const START: Pattern = Pattern(0x9e37_79b9_7f4a_7c15);
+    pub const START: Pattern = Pattern(0x9e37_79b9_7f4a_7c15);
 }
 
 impl Buffer {
     /// Maps at least `bytes`, asks for `pages` and `node`, and fills it by the calling thread. For what is small; a probe
-    /// gets its memory by [`Allotment`], which asks before whether it can be spared.
-    ///
-    /// [`Allotment`]: crate::prelude::Allotment
-    pub(crate) fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
+    /// gets its memory by the engine's `Allotment`, which asks before whether it can be spared.
+    pub fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let mut buffer = Buffer::reserve(bytes, pages, node)?;
         buffer.fill(0, bytes, Pattern::START);
         buffer.gather(pages);
@@ -88,7 +86,7 @@ impl Buffer {
     }
 
     /// Where fragmentation gave base pages for huge ones, the kernel may still gather them (Linux 6.1 and later).
-    pub(crate) fn gather(&mut self, pages: Pages) {
+    pub fn gather(&mut self, pages: Pages) {
         if pages == Pages::Pmd {
             self.advise(self.length.max(1).next_multiple_of(pmd_bytes()), MADV_COLLAPSE);
         }
@@ -96,7 +94,7 @@ impl Buffer {
 
     /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: it is zero until the caller, who is the
     /// first to touch it, fills all of it.
-    pub(crate) fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
+    pub fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let align = pages.bytes();
         let page = rustix::param::page_size();
         let whole = bytes.max(1).next_multiple_of(align);
@@ -135,6 +133,7 @@ impl Buffer {
         if result < 0 { Err(named("mlock", io::Error::last_os_error())) } else { Ok(()) }
     }
 
+    #[inline]
     fn start(&self) -> *mut u8 {
         // SAFETY: the offset lies inside the mapping, by construction.
         unsafe { self.mapping.as_ptr().add(self.offset) }
@@ -169,7 +168,7 @@ impl Buffer {
     }
 
     /// Varying non-zero data in a part of it: some cores keep lines of zeros for nothing.
-    pub(crate) fn fill(&mut self, from: usize, to: usize, Pattern(mut word): Pattern) -> Pattern {
+    pub fn fill(&mut self, from: usize, to: usize, Pattern(mut word): Pattern) -> Pattern {
         let mut chunks = self.bytes_mut()[from..to].chunks_exact_mut(8);
         for chunk in &mut chunks {
             chunk.copy_from_slice(&word.to_ne_bytes());
@@ -180,12 +179,14 @@ impl Buffer {
     }
 
     /// The memory.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `length` bytes from `start` lie inside the mapping, are initialised (by the kernel) and borrowed with self.
         unsafe { std::slice::from_raw_parts(self.start(), self.length) }
     }
 
     /// The memory, to write.
+    #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as `bytes`, and borrowed mutably with self.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.length) }
@@ -297,7 +298,7 @@ mod tests {
     #[test]
     fn no_more_becomes_resident_than_is_counted() {
         for (bytes, pages) in [(5 << 20, Pages::Pmd), (5 << 20, Pages::Base), (1000, Pages::Pmd), (1000, Pages::Base)] {
-            crate::sys::process::in_a_child(|| {
+            crate::process::in_a_child(|| {
                 let resident = || {
                     let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
                     let line = rollup.lines().find(|line| line.starts_with("Anonymous:")).map(str::to_owned);
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn reserved_memory_is_untouched_and_zero() {
-        let resident = || crate::sys::process::resident_bytes().unwrap();
+        let resident = || crate::process::resident_bytes().unwrap();
         let before = resident();
         let buffer = Buffer::reserve(64 << 20, Pages::Base, None).unwrap();
         // Other threads of the tests take memory meanwhile, but hardly as much.
@@ -338,7 +339,7 @@ mod tests {
                 assert!(kib >= 64, "{line}");
             }
             Err(error) => {
-                assert!(matches!(crate::sys::call::errno(&error), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN)))
+                assert!(matches!(crate::call::errno(&error), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN)))
             }
         }
     }
@@ -354,7 +355,7 @@ mod tests {
         let buffer = match Buffer::map(1 << 20, Pages::Base, Some(Node(0))) {
             Ok(buffer) => buffer,
             // A container may forbid it, and an emulator or a kernel without NUMA has none.
-            Err(error) if matches!(crate::sys::call::errno(&error), Some(libc::EPERM | libc::ENOSYS)) => return,
+            Err(error) if matches!(crate::call::errno(&error), Some(libc::EPERM | libc::ENOSYS)) => return,
             Err(error) => panic!("{error}"),
         };
         let nodes = buffer.nodes();

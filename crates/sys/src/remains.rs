@@ -5,16 +5,16 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::sync::OnceLock;
 
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::call::returned;
-use super::{message_queue, scratch};
+use super::call::{Call, returned};
+use super::scratch;
 
 /// Who may use them: their maker alone.
-pub(super) const MODE: libc::c_int = 0o600;
+pub const MODE: libc::c_int = 0o600;
 /// Semaphores of a set.
-pub(super) const SEMAPHORES: libc::c_int = 2;
+pub const SEMAPHORES: libc::c_int = 2;
 /// How the names of the records begin.
 const RECORD: &str = "object";
 
@@ -29,35 +29,50 @@ pub fn write_down_in(directory: OwnedFd) {
 
 /// An object, as it is told from any other: the kernel gives an id or a name again, but not with the same time and maker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Object {
-    /// A set of semaphores: its id, and when it was made, seconds since 1970.
-    Set { id: i32, made: i64 },
-    /// A System V message queue: likewise.
-    Messages { id: i32, made: i64 },
-    /// A POSIX message queue: the random part of its name, and a time before it was made.
-    Queue { number: u64, made: i64 },
+pub enum Object {
+    /// A set of semaphores.
+    Set {
+        /// Its id.
+        id: i32,
+        /// When it was made, seconds since 1970.
+        made: i64,
+    },
+    /// A System V message queue.
+    Messages {
+        /// Its id.
+        id: i32,
+        /// When it was made, seconds since 1970.
+        made: i64,
+    },
+    /// A POSIX message queue.
+    Queue {
+        /// The random part of its name.
+        number: u64,
+        /// A time before it was made, seconds since 1970.
+        made: i64,
+    },
 }
 
 impl Object {
     /// The set or the queue of messages that has just been made.
-    pub(super) fn set(id: i32) -> io::Result<Object> {
+    pub fn set(id: i32) -> io::Result<Object> {
         Ok(Object::Set { id, made: set_state(id)?.rest[MADE_AT] as i64 })
     }
 
     /// The same of a queue of messages.
-    pub(super) fn messages(id: i32) -> io::Result<Object> {
+    pub fn messages(id: i32) -> io::Result<Object> {
         Ok(Object::Messages { id, made: messages_state(id)?.msg_ctime })
     }
 
     /// A POSIX queue that is about to be made, by a name that nobody can foresee.
-    pub(super) fn queue() -> io::Result<Object> {
+    pub fn queue() -> io::Result<Object> {
         // The kernel writes times by a clock that lags behind by a tick.
         Ok(Object::Queue { number: scratch::random()?, made: now() - 1 })
     }
 
     /// Removes it, if what has its id or its name now is still it: of this user and this user's alone, without a key by which
     /// another program could have found it, and made when it was.
-    pub(super) fn remove(self) -> io::Result<()> {
+    pub fn remove(self) -> io::Result<()> {
         let is_ours = |of: &libc::ipc_perm, key: libc::key_t| {
             let user = rustix::process::geteuid().as_raw();
             of.cuid == user && of.uid == user && of.mode as libc::c_int & 0o777 == MODE && key == libc::IPC_PRIVATE
@@ -74,7 +89,7 @@ impl Object {
                 let state = messages_state(id)?;
                 state.msg_ctime == made && is_ours(&state.msg_perm, key(&state.msg_perm))
             }
-            Object::Queue { number, made } => return message_queue::unlink_ours(&queue_name(number)?, made),
+            Object::Queue { number, made } => return unlink_ours(&queue_name(number)?, made),
         };
         match (is_it, self) {
             (true, Object::Set { id, .. }) => remove_set(id),
@@ -108,23 +123,23 @@ impl Object {
 }
 
 /// The name of a POSIX queue. The kernel's names have no slash.
-pub(super) fn queue_name(number: u64) -> io::Result<CString> {
+pub fn queue_name(number: u64) -> io::Result<CString> {
     Ok(CString::new(format!("hostmark-{number:016x}"))?)
 }
 
 /// The record of an object; it goes when this does.
 #[derive(Debug)]
-pub(super) struct Record(Option<CString>);
+pub struct Record(Option<CString>);
 
 impl Record {
     /// Writes an object down, where the run has a directory for it. Without one there is still who made it, and its guard.
-    pub(super) fn of(object: Object) -> Record {
+    pub fn of(object: Object) -> Record {
         let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
         Record::of_group(object, group)
     }
 
     /// The same for who has left the group of the worker.
-    pub(super) fn of_group(object: Object, group: u32) -> Record {
+    pub fn of_group(object: Object, group: u32) -> Record {
         let written = RECORDS.get().and_then(|directory| {
             let name = CString::new(object.record(group)).ok()?;
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -145,7 +160,7 @@ impl Drop for Record {
 /// Removes what is written down in the run's directory and still there: of one process group, or of all. Called when they
 /// are dead: System V objects whose guard was killed along with their user, and POSIX queues whose maker was killed before it
 /// could take their names away.
-pub(super) fn remove_recorded(directory: BorrowedFd, group: Option<u32>) {
+pub fn remove_recorded(directory: BorrowedFd, group: Option<u32>) {
     // Nobody is left who could be told of an error.
     for name in scratch::entries(directory).unwrap_or_default() {
         if let Some((of, object)) = Object::recorded(&name)
@@ -196,14 +211,32 @@ fn messages_state(id: i32) -> io::Result<libc::msqid_ds> {
     }
 }
 
+/// Takes the name away of a queue that this user made since then, as hostmark makes them.
+fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: a name that ends in zero; nothing is created, so that neither mode nor attributes are read.
+    let opened = returned("mq_open", unsafe { libc::syscall(libc::SYS_mq_open, name.as_ptr(), flags, 0, 0) })?;
+    // SAFETY: a descriptor that is new, and nobody else's.
+    let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
+    let status = rustix::fs::fstat(&queue).call("fstat")?;
+    if status.st_uid != rustix::process::geteuid().as_raw()
+        || status.st_mode & 0o777 != MODE as u32
+        || status.st_ctime < since
+    {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // SAFETY: the same name. The queues' directory lets nobody but its owner take a name away.
+    returned("mq_unlink", unsafe { libc::syscall(libc::SYS_mq_unlink, name.as_ptr()) }).map(drop)
+}
+
 /// Removes the set that has this id, whatever it is.
-pub(super) fn remove_set(id: i32) -> io::Result<()> {
+fn remove_set(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID takes no further argument.
     returned("semctl", unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop)
 }
 
 /// Removes the queue of messages that has this id, whatever it is.
-pub(super) fn remove_queue(id: i32) -> io::Result<()> {
+fn remove_queue(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores its null pointer.
     returned("msgctl", unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)
 }

@@ -9,6 +9,7 @@ use rustix::process::WaitId;
 
 use super::call::{Call, named};
 use super::child::{ChildId, LOOK};
+use super::clock;
 use super::group::parent_of;
 
 /// How long is waited for who has been killed, before it is looked at again.
@@ -39,8 +40,8 @@ pub fn adopt_if_all_are_own(known: &[u32]) -> io::Result<bool> {
 /// as long as one has had anybody in it. The end is the kernel's word that there is no child, where nobody is spared. Who is
 /// killed is a child that only this process waits for: its number is nobody else's.
 pub fn end(spared: &[u32], grace: Duration, patience: Duration) -> io::Result<()> {
-    let began_ns = crate::clock::monotonic_ns();
-    let is_over = |limit: Duration| u128::from(crate::clock::monotonic_ns() - began_ns) >= limit.as_nanos();
+    let began_ns = clock::monotonic_ns();
+    let is_over = |limit: Duration| u128::from(clock::monotonic_ns() - began_ns) >= limit.as_nanos();
     let mut was_empty = false;
     loop {
         if spared.is_empty() && !has_children()? {
@@ -116,7 +117,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use crate::sys::process::in_a_child;
+    use crate::process::in_a_child;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -24,8 +24,11 @@ impl ChildId {
     /// What the call `name` returned, with errno as it left it: the child's side (none), or the parent's. An error when it
     /// failed, and also for 1: no process has the first one of its namespace as its child, and a group of that number would
     /// be every process there is.
+    ///
+    /// # Safety
+    /// The result is what that call has just returned, so that a positive one is a child that nobody has waited for.
     #[inline(always)]
-    pub(super) fn forked(name: &'static str, result: impl Into<i64>) -> io::Result<Option<ChildId>> {
+    pub unsafe fn forked(name: &'static str, result: impl Into<i64>) -> io::Result<Option<ChildId>> {
         match result.into() {
             0 => Ok(None),
             child @ 2.. => match i32::try_from(child).ok().and_then(Pid::from_raw) {
@@ -60,7 +63,8 @@ impl ChildId {
     }
 
     /// It as somebody to send signals to by kill(2).
-    pub(super) fn address(&self) -> Address<'_> {
+    #[inline]
+    pub fn address(&self) -> Address<'_> {
         Address { process: self.0, _held: PhantomData }
     }
 
@@ -72,7 +76,7 @@ impl ChildId {
 
     /// Waits for its end by wait4(2): how it ended.
     #[inline]
-    pub(super) fn wait_status(self) -> io::Result<ExitStatus> {
+    pub fn wait_status(self) -> io::Result<ExitStatus> {
         self.status_once()
     }
 
@@ -127,6 +131,7 @@ impl Child {
     }
 
     /// Who it is.
+    #[inline]
     pub fn id(&self) -> &ChildId {
         &self.0
     }
@@ -148,7 +153,7 @@ fn unusable(name: &'static str, number: i64) -> io::Error {
 
 /// A process near this one: a child that nobody has waited for, or the parent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Address<'a> {
+pub struct Address<'a> {
     process: Pid,
     _held: PhantomData<&'a ChildId>,
 }
@@ -156,7 +161,7 @@ pub(super) struct Address<'a> {
 impl Address<'static> {
     /// The parent, if it is still `parent`. This process dies with it ([`super::process::die_with_parent`]), so that it
     /// never sends to who has the number next.
-    pub(super) fn parent(parent: u32) -> io::Result<Address<'static>> {
+    pub fn parent(parent: u32) -> io::Result<Address<'static>> {
         let found = rustix::process::getppid().filter(|found| found.as_raw_pid() > 1);
         match found {
             Some(process) if process.as_raw_nonzero().get().unsigned_abs() == parent => {
@@ -170,7 +175,7 @@ impl Address<'static> {
 impl Address<'_> {
     /// The number, always over 1: none of those by which kill(2) means groups.
     #[inline(always)]
-    pub(super) fn number(self) -> usize {
+    pub fn number(self) -> usize {
         self.process.as_raw_nonzero().get().unsigned_abs() as usize
     }
 }
@@ -178,13 +183,13 @@ impl Address<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::call::errno;
-    use crate::sys::process::in_a_child;
+    use crate::call::errno;
+    use crate::process::in_a_child;
 
     /// A child that sleeps until it is killed.
     fn sleeper() -> ChildId {
         // SAFETY: the child does nothing but sleep.
-        match ChildId::forked("fork", unsafe { libc::fork() }).unwrap() {
+        match unsafe { ChildId::forked("fork", libc::fork()) }.unwrap() {
             Some(child) => child,
             None => loop {
                 // SAFETY: no memory is involved.
@@ -197,12 +202,14 @@ mod tests {
     fn no_child_is_made_of_what_is_not_one() {
         // SAFETY: 0 is no address to which a directory's name could be written: the call fails.
         assert_eq!(unsafe { libc::chdir(std::ptr::null()) }, -1);
-        let refused = ChildId::forked("clone", -1).unwrap_err();
+        // SAFETY: no number that could be a child's.
+        let made_of = |number: i64| unsafe { ChildId::forked("clone", number) };
+        let refused = made_of(-1).unwrap_err();
         assert!(refused.to_string().starts_with("clone: "), "{refused}");
         assert_eq!(errno(&refused), Some(libc::EFAULT));
-        assert_eq!(ChildId::forked("clone", 0).unwrap(), None);
+        assert_eq!(made_of(0).unwrap(), None);
         for number in [1, -2, i64::MIN, i64::from(i32::MAX) + 1, (1 << 32) - 1, i64::MAX] {
-            assert!(ChildId::forked("clone", number).is_err(), "{number}");
+            assert!(made_of(number).is_err(), "{number}");
         }
     }
 

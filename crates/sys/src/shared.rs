@@ -51,7 +51,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::sys::process::in_a_child;
+    use crate::process::in_a_child;
 
     #[test]
     fn what_a_child_writes_is_seen_here() {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use super::futex;
 
 /// A word of shared memory, and the kernel's help to wait on it.
-pub(crate) trait Word {
+pub trait Word {
     /// Its value.
     fn load(&self, ordering: Ordering) -> u32;
     /// Gives it a value.
@@ -70,18 +70,18 @@ impl Word for AtomicU32 {
 /// A word with two cache lines to itself: prefetchers take pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Alone<T>(pub T);
+pub struct Alone<T>(pub T);
 
 /// Leaves a token in `word` for the one who takes it, and wakes that one.
 #[inline(always)]
-pub(crate) fn give(word: &impl Word) -> io::Result<()> {
+pub fn give(word: &impl Word) -> io::Result<()> {
     word.store(1, Ordering::Release);
     word.wake()
 }
 
 /// Takes the token out of `word`; sleeps until there is one.
 #[inline(always)]
-pub(crate) fn take(word: &impl Word) -> io::Result<()> {
+pub fn take(word: &impl Word) -> io::Result<()> {
     while word.swap(0, Ordering::Acquire) == 0 {
         word.sleep_while(0)?;
     }
@@ -90,14 +90,14 @@ pub(crate) fn take(word: &impl Word) -> io::Result<()> {
 
 /// Sets a count that only this party changes, and wakes the one who waits for it.
 #[inline(always)]
-pub(crate) fn count_to(word: &impl Word, count: u32) -> io::Result<()> {
+pub fn count_to(word: &impl Word, count: u32) -> io::Result<()> {
     word.store(count, Ordering::Release);
     word.wake()
 }
 
 /// Sleeps until the other party's count is no longer `old`.
 #[inline(always)]
-pub(crate) fn sleep_past(word: &impl Word, old: u32) -> io::Result<()> {
+pub fn sleep_past(word: &impl Word, old: u32) -> io::Result<()> {
     while word.load(Ordering::Acquire) == old {
         word.sleep_while(old)?;
     }
@@ -108,7 +108,7 @@ pub(crate) fn sleep_past(word: &impl Word, old: u32) -> io::Result<()> {
 ///
 /// It sleeps on the mark itself: whoever clears the mark, however late, ends the sleep by that, and nobody sleeps unmarked.
 #[cold]
-pub(crate) fn sleep_marked<W: Word>(mark: &W, is_due: impl Fn() -> bool) -> io::Result<()> {
+pub fn sleep_marked<W: Word>(mark: &W, is_due: impl Fn() -> bool) -> io::Result<()> {
     loop {
         mark.store(1, Ordering::Relaxed);
         // Either the other sees the mark after its change, or this sees the change: never neither.
@@ -123,7 +123,7 @@ pub(crate) fn sleep_marked<W: Word>(mark: &W, is_due: impl Fn() -> bool) -> io::
 
 /// Wakes the one who has marked that it may sleep. A call of the kernel only where there is a mark.
 #[inline(always)]
-pub(crate) fn wake_marked<W: Word>(mark: &W) -> io::Result<()> {
+pub fn wake_marked<W: Word>(mark: &W) -> io::Result<()> {
     W::fence();
     if mark.load(Ordering::Relaxed) == 1 && mark.swap(0, Ordering::Relaxed) == 1 {
         mark.wake()?;
@@ -131,6 +131,10 @@ pub(crate) fn wake_marked<W: Word>(mark: &W) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "tests"))]
 #[path = "waits_model.rs"]
-pub(crate) mod model;
+pub mod model;
+
+#[cfg(test)]
+#[path = "waits_tests.rs"]
+mod tests;

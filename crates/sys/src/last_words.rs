@@ -46,7 +46,7 @@ pub fn answer_self() {
 
 /// Makes room for them, and watches for the end of children; to be called before the first fork. Without memory nothing is
 /// said.
-pub(super) fn prepare() -> io::Result<()> {
+pub fn prepare() -> io::Result<()> {
     if WORDS.get().is_some() {
         return Ok(());
     }
@@ -106,7 +106,7 @@ extern "C" fn end(_: libc::c_int) {
 }
 
 /// Says why this child ends. The first of several failures is the cause of the others.
-pub(super) fn say(why: &str) {
+pub fn say(why: &str) {
     let Some(words) = words() else { return };
     if !words.is_taken.swap(true, Ordering::AcqRel) {
         let length = why.floor_char_boundary(MOST_BYTES);
@@ -148,9 +148,9 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
-    use crate::sys::affinity;
-    use crate::sys::peer::Peer;
-    use crate::sys::process::in_a_child;
+    use crate::affinity;
+    use crate::peer::Peer;
+    use crate::process::in_a_child;
 
     #[test]
     fn the_first_that_a_child_says_is_heard() {

@@ -3,7 +3,7 @@
 use rustix::fd::AsFd;
 
 use super::*;
-use crate::sys::process::in_a_child;
+use crate::process::in_a_child;
 
 /// A set and a queue of messages by this key; none where the kernel has none.
 fn made(key: libc::key_t, mode: libc::c_int) -> Option<[i32; 2]> {

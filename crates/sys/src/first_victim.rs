@@ -37,7 +37,7 @@ pub fn be_as_the_user_wants() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::process::{fork_exit, in_a_child};
+    use crate::process::in_a_child;
 
     #[test]
     fn a_process_offers_itself_and_takes_it_back() {
@@ -48,7 +48,7 @@ mod tests {
             assert_eq!(now()?, FIRST);
             // Twice, as a copy does that was started by a worker.
             become_first()?;
-            fork_exit()?;
+            in_a_child(|| Ok(()));
             be_as_the_user_wants()?;
             assert_eq!(now()?, before);
             Ok(())

@@ -23,7 +23,8 @@ impl Peer {
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        if let Some(child) = ChildId::forked("clone", child)? {
+        // SAFETY: what the call has just returned.
+        if let Some(child) = unsafe { ChildId::forked("clone", child) }? {
             return Ok(Peer { child: Child::new(child) });
         }
         // A panic must not unwind into what the parent does.
@@ -55,13 +56,14 @@ impl Peer {
     }
 
     /// Kills it before it is dropped.
-    #[cfg(test)]
-    pub(super) fn kill(&self) -> io::Result<()> {
+    #[cfg(any(test, feature = "tests"))]
+    pub fn kill(&self) -> io::Result<()> {
         self.child.id().kill()
     }
 
     /// The child as somebody to send signals to.
-    pub(super) fn address(&self) -> Address<'_> {
+    #[inline]
+    pub fn address(&self) -> Address<'_> {
         self.child.id().address()
     }
 }
@@ -71,7 +73,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::sys::process::in_a_child;
+    use crate::process::in_a_child;
 
     /// Whether a process runs, or only waits to be waited for.
     fn lives(pid: u32) -> bool {

@@ -58,7 +58,7 @@ impl<T, E: Into<io::Error>> Call<T> for Result<T, E> {
 
 /// What a function of the C library returned, or the error that it left in errno. Anything below 0 is an error.
 #[inline(always)]
-pub(super) fn returned<N: Into<i64> + Copy>(call: &'static str, result: N) -> io::Result<N> {
+pub fn returned<N: Into<i64> + Copy>(call: &'static str, result: N) -> io::Result<N> {
     if result.into() < 0 { Err(named(call, io::Error::last_os_error())) } else { Ok(result) }
 }
 

@@ -1,0 +1,31 @@
+//! How is the kernel asked? Typed, safe functions over its calls, where no library has them as we need them: what the engine
+//! and the probes share.
+
+pub mod affinity;
+pub mod again;
+pub mod call;
+pub mod child;
+pub mod clock;
+pub mod counters;
+pub mod cpu_time;
+pub mod descendants;
+pub mod filesystem;
+pub mod first_victim;
+pub mod futex;
+pub mod group;
+pub mod last_words;
+pub mod memory;
+pub mod peer;
+pub mod process;
+pub mod regular;
+pub mod remains;
+pub mod scratch;
+pub mod shared;
+pub mod waits;
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod arch;

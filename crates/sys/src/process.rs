@@ -1,0 +1,75 @@
+//! Processes: dying with the parent, what a fork takes, and what stays of children that have ended.
+
+use std::io;
+
+use rustix::process::Signal;
+
+use super::call::Call;
+#[cfg(any(test, feature = "tests"))]
+use super::child::ChildId;
+
+/// What a forked process takes at least, for its page tables, its stacks and what it writes to: about, bytes.
+pub const LEAST_BYTES: u64 = 256 << 10;
+
+/// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
+/// False means that it is not, and that the process should end.
+pub fn die_with_parent(parent: u32) -> bool {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && has_parent(parent)
+}
+
+/// Whether the parent of this process is `parent`.
+pub fn has_parent(parent: u32) -> bool {
+    rustix::process::getppid().is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == parent)
+}
+
+/// Whether reading the time-stamp counter is forbidden to this process.
+pub fn counter_forbidden() -> bool {
+    let mut mode: libc::c_int = 0;
+    // SAFETY: PR_GET_TSC writes one int through the pointer given.
+    let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+    result == 0 && mode == libc::PR_TSC_SIGSEGV
+}
+
+/// An error unless this process has one thread: in a forked child the locks of the others would stay locked.
+pub fn only_one_thread() -> io::Result<()> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Ok(()) };
+    let threads = tasks.map(|task| task.call("getdents64")).collect::<io::Result<Vec<_>>>()?.len();
+    if threads > 1 { Err(io::Error::other("a process with several threads cannot fork")) } else { Ok(()) }
+}
+
+/// Memory of this process that is resident, bytes; none without /proc.
+pub fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Has the kernel keep children that have ended until they are waited for, as it does by itself unless who started this
+/// process ignores SIGCHLD, which survives exec: then a child's number is another one's before anybody has looked.
+pub fn keep_ended_children() {
+    // SAFETY: the default action of SIGCHLD runs no code of ours. It cannot fail for a signal that exists.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Runs a test in a forked process of one thread, as tests themselves have several; it fails when the test fails there.
+#[cfg(any(test, feature = "tests"))]
+pub fn in_a_child(test: impl FnOnce() -> io::Result<()>) {
+    // SAFETY: the child runs only the test and ends by exit_group; the allocator's locks are made usable by fork(3).
+    let Some(child) = unsafe { ChildId::forked("fork", libc::fork()) }.unwrap() else {
+        let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+        let status = i32::from(!matches!(passed, Ok(Ok(()))));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(status) };
+    };
+    child.wait().unwrap();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_parent_is_noticed() {
+        assert!(!die_with_parent(u32::MAX));
+    }
+}
