@@ -6,7 +6,6 @@ mod skip;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_engine::{clock, estimate, worker};
@@ -14,6 +13,7 @@ use hostmark_model::{
     CaseId, CaseRecord, ClockFacts, Event, HostFacts, Measured, Noise, Order, Outcome, Profile, RoundRecord, Run,
     SCHEMA, Settings, Tool,
 };
+use hostmark_probes::workloads::clocks::Source;
 use hostmark_report::compare::{Comparison, History, Pool, Verdict};
 use skip::skipped;
 

@@ -55,8 +55,13 @@ fn unsafe_code_stands_in_its_folders_alone() {
 }
 
 #[test]
-fn no_probe_reads_a_clock_of_the_standard_library() {
+fn no_probe_reads_a_clock_by_itself() {
     nothing(sources::clocks_in_probes(&Tree::of_repository()));
+}
+
+#[test]
+fn no_probe_maps_memory_that_nobody_was_asked_for() {
+    nothing(sources::memory_unasked(&Tree::of_repository()));
 }
 
 #[test]

@@ -3,8 +3,6 @@
 
 #[expect(unsafe_code, reason = "reads the counter and runs the chain of adds by their instructions")]
 pub mod clock;
-#[expect(unsafe_code, reason = "raw system calls and mappings, as typed safe functions")]
-pub mod sys;
 
 mod allotment;
 mod budget;
@@ -45,6 +43,7 @@ pub use budget::largest_buffer;
 pub use contention::{KernelMeters, Meters};
 pub use estimate::{RoundResult, estimate};
 pub use forecast::Forecast;
+pub use hostmark_sys as sys;
 pub use journal::{Header, Journal, Origin, PastRound, ResumeError, Took};
 pub use run::{Observer, OpenLink, Results, Setting, Wall, WorkerLink, run};
 pub use stop::{Checked, Result, Stop};

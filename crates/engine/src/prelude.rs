@@ -11,7 +11,7 @@ pub use hostmark_stats::change::{Plateau, plateaus};
 pub use crate::allotment::{Allotment, Filling};
 pub use crate::budget::{largest_buffer, may_fill_bytes};
 pub use crate::case::{Case, Cpu};
-pub use crate::clock::{Clock, Ticks};
+pub use crate::clock::{Clock, Ticks, read_counter, smallest_step};
 pub use crate::estimate::estimate;
 pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Quantity, Source};
 pub use crate::stop::{Checked, Result, Stop};

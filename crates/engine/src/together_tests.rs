@@ -199,3 +199,31 @@ fn every_pass_is_of_all_threads_in_every_interleaving() {
         follower.join().unwrap();
     });
 }
+
+/// As the waits by which probes hand over.
+mod soak_tests {
+    use super::*;
+    use crate::sys::soak::soak;
+
+    #[test]
+    fn threads_meet_for_ever() {
+        struct Nothing;
+
+        impl Part for Nothing {
+            fn pass(&mut self) {}
+
+            fn check(&mut self) -> Result<()> {
+                Ok(())
+            }
+        }
+
+        let two = two();
+        soak(|_| {
+            Ok(move |_| {
+                measure(&Clock::MonotonicRaw, &Witness::Blind, 10e6, &two, ONE, |_| Ok(Nothing))
+                    .map(drop)
+                    .map_err(|_| std::io::Error::other("they did not meet"))
+            })
+        });
+    }
+}

@@ -3,6 +3,8 @@
 
 #[expect(unsafe_code, reason = "the measured loops are instructions chosen by hand")]
 pub mod kernels;
+#[expect(unsafe_code, reason = "raw system calls and mappings, as typed safe functions")]
+pub mod workloads;
 
 mod chained;
 mod clock;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hostmark_engine::prelude::*;
-use sys::files::OwnedFd;
+
+use crate::workloads::files::{self, OwnedFd};
 
 /// In memory, which shows the kernel's own path; on the standard profile also on the filesystem of the scratch directory,
 /// which `--scratch` names.
@@ -23,7 +24,7 @@ pub fn directory(case: &mut Case) -> Result<PathBuf> {
 /// Skipped where a file of so many bytes would not leave as much room again, or more memory than may be filled.
 pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
     let filling = case.filling(bytes)?;
-    let room = sys::files::room(directory)?;
+    let room = files::room(directory)?;
     match room / 2 < bytes {
         true => Err(Stop::skipped(format!(
             "needs a file of {} MiB where there is room for {} MiB",
@@ -37,8 +38,8 @@ pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
 /// A file of `bytes` varying bytes in `directory`, without a name, so that nothing of it outlives the round.
 pub fn filled(case: &mut Case, directory: &Path, bytes: u64) -> Result<OwnedFd> {
     let mut filling = may_hold(case, directory, bytes)?;
-    let file = sys::files::unnamed(directory)?;
-    sys::files::fill(&file, bytes, |written| filling.advance(written))?;
+    let file = files::unnamed(directory)?;
+    files::fill(&file, bytes, |written| filling.advance(written))?;
     Ok(file)
 }
 
@@ -58,17 +59,17 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
 pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
     let directory = with_device(case)?;
     let (mut filling, every_bytes) = may_hold(case, &directory, bytes)?.to_device();
-    let file = sys::files::unnamed(&directory)?;
+    let file = files::unnamed(&directory)?;
     let mut cached_bytes = 0;
-    sys::files::fill(&file, bytes, |written| -> Result<()> {
+    files::fill(&file, bytes, |written| -> Result<()> {
         cached_bytes += written;
         if cached_bytes >= every_bytes {
             // Else the cache would hide how fast the device is.
-            sys::files::sync_data(&file)?;
+            files::sync_data(&file)?;
             cached_bytes = 0;
         }
         filling.advance(written)
     })?;
-    sys::files::sync(&file)?;
+    files::sync(&file)?;
     Ok(file)
 }

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use hostmark_engine::prelude::*;
-use sys::switches::Switches;
+
+use crate::workloads::switches::Switches;
 
 /// Both sides together.
 pub const SWITCHES: Quantity = Quantity {

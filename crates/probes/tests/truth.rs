@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use hostmark_engine::clock;
-use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::worker;
 use hostmark_model::{Event, Order, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
+use hostmark_probes::workloads::clocks::Source;
 
 /// Rounds of which the least disturbed counts.
 const ROUNDS: u32 = 8;

@@ -21,6 +21,8 @@ pub mod regular;
 pub mod remains;
 pub mod scratch;
 pub mod shared;
+#[cfg(feature = "tests")]
+pub mod soak;
 pub mod waits;
 
 #[cfg(target_arch = "aarch64")]

@@ -4,8 +4,7 @@ use super::code::{code_of, packed};
 use super::tree::{File, Tree};
 
 /// Where what is measured is made of system calls.
-const FOLDERS: [&str; 4] =
-    ["crates/sys/src/", "crates/engine/src/sys/", "crates/engine/src/case", "crates/probes/src/"];
+const FOLDERS: [&str; 3] = ["crates/sys/src/", "crates/engine/src/case", "crates/probes/src/"];
 /// How calls of libraries that make system calls end before their arguments. Those of rustix are all such.
 const CALLS: [&str; 24] = [
     "File::open",
@@ -76,7 +75,7 @@ fn length(code: &str) -> usize {
 
 #[test]
 fn a_call_without_a_name_is_found() {
-    let of = |text: &str| unnamed(&Tree::of(&[("crates/engine/src/sys/a.rs", text)])).len();
+    let of = |text: &str| unnamed(&Tree::of(&[("crates/probes/src/workloads/a.rs", text)])).len();
     assert_eq!(of("//! A.\nlet (stream, _) = listener.accept()?;"), 1);
     assert_eq!(of("//! A.\nfn f() { rustix::fs::fstat(g(&file)?) }"), 1);
     assert_eq!(of("//! A.\nreturn Err(io::Error::last_os_error());"), 1);

@@ -6,8 +6,8 @@ use super::code::{code_of, packed, words};
 use super::tree::{File, Tree};
 
 const PROBES: &str = "crates/probes/src";
-/// The one folder beside the groups: what the groups' probes run.
-const KERNELS: &str = "kernels";
+/// The folders beside the groups: what the groups' probes run, and what they drive.
+pub const BESIDE_GROUPS: [&str; 2] = ["kernels", "workloads"];
 /// Names that say nothing of what is in a file.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager", "imp"];
 /// What each crate may import of ours; the command line may import all.
@@ -52,7 +52,7 @@ pub fn unregistered(tree: &Tree) -> Vec<String> {
 }
 
 fn groups(tree: &Tree) -> BTreeSet<&str> {
-    tree.sources().filter_map(group_of).filter(|name| *name != KERNELS).collect()
+    tree.sources().filter_map(group_of).filter(|name| !BESIDE_GROUPS.contains(name)).collect()
 }
 
 /// The folder of crates/probes/src that a file lies in.
@@ -185,6 +185,7 @@ fn group(index: &'static str) -> Vec<(&'static str, &'static str)> {
         ("crates/probes/src/ipc/pipe/ring.rs", "//! R."),
         ("crates/probes/src/ipc/loop.rs", "//! L."),
         ("crates/probes/src/kernels/any.rs", "//! K."),
+        ("crates/probes/src/workloads/any.rs", "//! W."),
     ]
 }
 
@@ -264,6 +265,7 @@ fn a_probe_that_reaches_past_the_prelude_is_found() {
         ("crates/probes/src/ipc/pipe.rs", "//! P.\nuse hostmark_engine::prelude::*;"),
         ("crates/probes/src/ipc/fifo.rs", "//! F.\nuse hostmark_engine::\n  clock::Clock;"),
         ("crates/probes/src/ipc/futex.rs", "//! F.\nuse hostmark_model::Run;"),
+        ("crates/probes/src/workloads/ring.rs", "//! R.\nuse hostmark_sys::call::Call;"),
     ]);
-    assert_eq!(past_the_prelude(&tree).len(), 2, "{:?}", past_the_prelude(&tree));
+    assert_eq!(past_the_prelude(&tree).len(), 3, "{:?}", past_the_prelude(&tree));
 }

@@ -1,6 +1,7 @@
 //! Rules on one Rust file at a time.
 
 use super::code::{code_of, packed, words};
+use super::layout::BESIDE_GROUPS;
 use super::tree::{File, Tree};
 
 /// Lines of any Rust file at most: what is longer answers more than one question.
@@ -9,7 +10,7 @@ const MOST_LINES: usize = 500;
 const MOST_PROBE_LINES: usize = 150;
 /// Where unsafe code may stand.
 const UNSAFE_FOLDERS: [&str; 4] =
-    ["crates/sys/src/", "crates/engine/src/sys/", "crates/engine/src/clock/", "crates/probes/src/kernels/"];
+    ["crates/sys/src/", "crates/engine/src/clock/", "crates/probes/src/kernels/", "crates/probes/src/workloads/"];
 
 /// Files that are too long.
 pub fn overlong(tree: &Tree) -> Vec<String> {
@@ -23,7 +24,9 @@ pub fn overlong(tree: &Tree) -> Vec<String> {
 fn most_lines(file: &File) -> usize {
     let inside = file.path.strip_prefix("crates/probes/src/").and_then(|inside| inside.split_once('/'));
     match inside {
-        Some((group, name)) if group != "kernels" && !name.contains('/') && !name.ends_with("_tests.rs") => {
+        Some((group, name))
+            if !BESIDE_GROUPS.contains(&group) && !name.contains('/') && !name.ends_with("_tests.rs") =>
+        {
             MOST_PROBE_LINES
         }
         _ => MOST_LINES,
@@ -36,18 +39,37 @@ pub fn unsafe_elsewhere(tree: &Tree) -> Vec<String> {
     let has_unsafe = |file: &&File| words(&code_of(&file.text)).any(|word| word == "unsafe");
     elsewhere
         .filter(has_unsafe)
-        .map(|file| file.says("unsafe outside of sys, engine/sys, engine/clock and kernels"))
+        .map(|file| file.says("unsafe outside of sys, engine/clock, kernels and workloads"))
         .collect()
 }
 
-/// Probes that read the standard library's clocks.
+/// Probes that read clocks: the standard library's, or those that workloads and tests may read.
 pub fn clocks_in_probes(tree: &Tree) -> Vec<String> {
     let probes = tree.sources().filter(|file| file.path.starts_with("crates/probes/src/"));
     let reads = |file: &&File| {
-        let code = packed(&code_of(&file.text));
-        code.contains("Instant::now") || code.contains("SystemTime::now")
+        let code = code_of(&file.text);
+        let is_ours = |word: &str| ["monotonic_ns", "monotonic_raw_ns", "read_counter"].contains(&word);
+        let may_read_ours = beside_groups(file) || file.stem().ends_with("_tests");
+        packed(&code).contains("Instant::now")
+            || packed(&code).contains("SystemTime::now")
+            || !may_read_ours && words(&code).any(is_ours)
     };
     probes.filter(reads).map(|file| file.says("reads a clock; time through Case")).collect()
+}
+
+/// Probes that map memory without asking whether it can be spared: `Case::buffer` and allotments ask.
+pub fn memory_unasked(tree: &Tree) -> Vec<String> {
+    let probes = tree.sources().filter(|file| file.path.starts_with("crates/probes/src/") && !beside_groups(file));
+    let maps = |file: &&File| {
+        let code = packed(&code_of(&file.text));
+        code.contains("Buffer::map(") || code.contains("Buffer::reserve(")
+    };
+    probes.filter(maps).map(|file| file.says("maps memory unasked; get it from Case")).collect()
+}
+
+/// Whether a file of the crate of probes lies in a folder that is no group.
+fn beside_groups(file: &File) -> bool {
+    BESIDE_GROUPS.iter().any(|folder| file.path.starts_with(&format!("crates/probes/src/{folder}/")))
 }
 
 /// Files that do not begin by saying what they are for.
@@ -94,6 +116,7 @@ fn a_long_file_and_a_long_probe_are_found() {
         ("crates/probes/src/ipc/pipe_tests.rs", &lines(151)),
         ("crates/probes/src/kernels/chase.rs", &lines(151)),
         ("crates/probes/src/ipc/pipe/ring.rs", &lines(500)),
+        ("crates/probes/src/workloads/ring.rs", &lines(500)),
     ]);
     let found = overlong(&tree);
     assert_eq!(found.len(), 2, "{found:?}");
@@ -106,6 +129,7 @@ fn unsafe_code_elsewhere_is_found() {
         ("crates/probes/src/ipc/pipe.rs", "//! P.\n// unsafe is not needed here\n#![deny(unsafe_code)]"),
         ("crates/engine/src/b.rs", "//! B.\nunsafe fn f() {}"),
         ("crates/sys/src/b.rs", "//! B.\nunsafe fn f() {}"),
+        ("crates/probes/src/workloads/b.rs", "//! B.\nunsafe fn f() {}"),
     ]);
     assert_eq!(unsafe_elsewhere(&tree).len(), 2, "{:?}", unsafe_elsewhere(&tree));
 }
@@ -115,9 +139,21 @@ fn a_probe_with_a_clock_is_found() {
     let tree = Tree::of(&[
         ("crates/probes/src/ipc/pipe.rs", "//! P.\nlet begin = std::time::Instant::\n  now();"),
         ("crates/probes/src/ipc/fifo.rs", "//! F.\n// Instant::now is for others"),
+        ("crates/probes/src/ipc/futex.rs", "//! F.\nlet begin = sys::clock::monotonic_ns();"),
+        ("crates/probes/src/workloads/turns.rs", "//! T.\nlet begin = monotonic_ns();"),
         ("crates/cli/src/wall.rs", "//! W.\nInstant::now();"),
     ]);
-    assert_eq!(clocks_in_probes(&tree).len(), 1, "{:?}", clocks_in_probes(&tree));
+    assert_eq!(clocks_in_probes(&tree).len(), 2, "{:?}", clocks_in_probes(&tree));
+}
+
+#[test]
+fn a_probe_that_maps_memory_unasked_is_found() {
+    let tree = Tree::of(&[
+        ("crates/probes/src/ipc/pipe.rs", "//! P.\nlet big = Buffer::map(bytes, Pages::Base, None)?;"),
+        ("crates/probes/src/ipc/fifo.rs", "//! F.\nlet asked = case.buffer(bytes, Pages::Base, None)?;"),
+        ("crates/probes/src/workloads/ring.rs", "//! R.\nlet small = Buffer::map(bytes, Pages::Base, None)?;"),
+    ]);
+    assert_eq!(memory_unasked(&tree).len(), 1, "{:?}", memory_unasked(&tree));
 }
 
 #[test]

@@ -133,6 +133,6 @@ impl Clock {
 
 /// The CPU's counter, in ticks.
 #[inline(always)]
-pub(crate) fn read_counter() -> u64 {
+pub fn read_counter() -> u64 {
     arch::start()
 }

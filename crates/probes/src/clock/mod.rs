@@ -7,8 +7,9 @@ mod sleep;
 
 crate::group!("clock": read resolution r#loop sleep);
 
-use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::{Axis, Case, Points, Result, Stop};
+
+use crate::workloads::clocks::Source;
 
 /// Axis source: the kernel's clock as programs read it, and those beside it that have cases in the profiles named.
 const fn sources(quick: &'static [&'static str], standard: &'static [&'static str]) -> Axis {

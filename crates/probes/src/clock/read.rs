@@ -1,7 +1,8 @@
 //! Probe clock.read: what one reading of a clock costs.
 
-use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::*;
+
+use crate::workloads::clocks::Source;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,7 +1,8 @@
 //! Probe clock.resolution: the smallest time that two readings of a clock tell apart.
 
-use hostmark_engine::prelude::sys::clocks::Source;
 use hostmark_engine::prelude::*;
+
+use crate::workloads::clocks::Source;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

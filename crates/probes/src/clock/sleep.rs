@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use hostmark_engine::prelude::sys::timer::{Sleeper, slack_ns};
 use hostmark_engine::prelude::*;
+
+use crate::workloads::timer::{Sleeper, slack_ns};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,7 +1,9 @@
 //! Probe disk.fsync: a record is appended to a file and made safe.
 
 use hostmark_engine::prelude::*;
-use sys::files;
+
+use crate::workloads::content::Content;
+use crate::workloads::files;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -87,7 +89,7 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 fn measure(case: &mut Case) -> Result<()> {
     let block: u64 = case.param("block")?;
     let space: String = case.param("space")?;
-    let mut content = sys::content::Content::new()?;
+    let mut content = Content::new()?;
     case.may_fill(block)?;
     let mut record = content.bytes(usize::try_from(block).map_err(Stop::skipped)?);
     let file = match space.as_str() {

@@ -4,7 +4,8 @@ mod door;
 pub(super) mod requests;
 
 use hostmark_engine::prelude::*;
-use sys::uring::Direction;
+
+use crate::workloads::uring::Direction;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

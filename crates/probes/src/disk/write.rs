@@ -1,7 +1,8 @@
 //! Probe disk.write: direct overwrites of a file, by pattern, block and queue depth.
 
 use hostmark_engine::prelude::*;
-use sys::uring::Direction;
+
+use crate::workloads::uring::Direction;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,7 +1,8 @@
 //! Probe external.command: the time, CPU time and memory of any command.
 
 use hostmark_engine::prelude::*;
-use sys::command::{Command, own_peak_bytes};
+
+use crate::workloads::command::{Command, own_peak_bytes};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,7 +1,8 @@
 //! Probe file.mmap_open_reread: a cached file is opened, mapped, loaded and unmapped, by size.
 
 use hostmark_engine::prelude::*;
-use sys::mapping::{Mapping, Sharing};
+
+use crate::workloads::mapping::{Mapping, Sharing};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,7 +1,8 @@
 //! Probe file.mmap_reread: a mapped cached file is loaded again, by size.
 
 use hostmark_engine::prelude::*;
-use sys::mapping::{Mapping, Sharing};
+
+use crate::workloads::mapping::{Mapping, Sharing};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

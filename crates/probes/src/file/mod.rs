@@ -11,12 +11,12 @@ mod write;
 crate::group!("file": create delete reread open_reread mmap_reread mmap_open_reread write);
 
 use hostmark_engine::prelude::*;
-use sys::files::{self, OwnedFd};
-use sys::lookup::KernelPath;
-use sys::names::Names;
 
 use crate::fastest::{BEST, Candidates};
 use crate::kernels::bandwidth::{self, ReadKernel};
+use crate::workloads::files::{self, OwnedFd};
+use crate::workloads::lookup::KernelPath;
+use crate::workloads::names::Names;
 
 /// Axis size of files that are made and removed.
 const SMALL: Axis =

@@ -1,7 +1,8 @@
 //! Probe file.write: a file is written from its start, by size, synced or not.
 
 use hostmark_engine::prelude::*;
-use sys::files;
+
+use crate::workloads::files;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

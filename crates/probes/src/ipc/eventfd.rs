@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Eventfd round trip", zh: "eventfd 往返" },
@@ -51,5 +53,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
-    super::round_trip(case, sys::exchange::by_eventfd(&other))
+    super::round_trip(case, workloads::exchange::by_eventfd(&other))
 }

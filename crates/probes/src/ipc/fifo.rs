@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "FIFO round trip", zh: "命名管道往返" },
@@ -59,5 +61,5 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    super::round_trip(case, sys::exchange::by_fifo(&other, &directory))
+    super::round_trip(case, workloads::exchange::by_fifo(&other, &directory))
 }

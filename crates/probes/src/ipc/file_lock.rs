@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "File lock hand-over", zh: "文件锁交接" },
@@ -60,5 +62,5 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    super::hand_over(case, sys::file_lock::by_file_locks(&other, &directory))
+    super::hand_over(case, workloads::file_lock::by_file_locks(&other, &directory))
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Futex round trip", zh: "futex 往返" },
@@ -56,5 +58,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
-    super::round_trip(case, sys::futex::by_futex(&other))
+    super::round_trip(case, workloads::futex::by_futex(&other))
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Message queue round trip", zh: "消息队列往返" },
@@ -62,7 +64,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     match case.param::<String>("kind")?.as_str() {
-        "sysv" => super::round_trip(case, sys::sysv::by_queues(&other)),
-        _ => super::round_trip(case, sys::message_queue::by_queues(&other)),
+        "sysv" => super::round_trip(case, workloads::sysv::by_queues(&other)),
+        _ => super::round_trip(case, workloads::message_queue::by_queues(&other)),
     }
 }

@@ -22,9 +22,9 @@ crate::group!("ipc":
 use std::io;
 
 use hostmark_engine::prelude::*;
-use sys::exchange::{Exchange, Turn};
 
 use crate::turns::{SWITCHES, Turns, WAKE_UPS};
+use crate::workloads::exchange::{Exchange, Turn};
 
 /// Axis cpus of most round trips: one CPU by default, as the costs of the way itself are compared best.
 const PLACEMENT: Axis = Axis::placements(

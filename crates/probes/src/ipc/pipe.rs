@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Pipe round trip", zh: "管道往返" },
@@ -64,5 +66,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
-    super::round_trip(case, sys::exchange::by_pipe(&other))
+    super::round_trip(case, workloads::exchange::by_pipe(&other))
 }

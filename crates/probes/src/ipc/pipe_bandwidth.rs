@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Pipe bandwidth", zh: "管道带宽" },
@@ -98,7 +100,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let writer = super::other_party(case)?;
     let message = case.buffer(message, Pages::Base, None)?;
     let mut block = case.buffer(block, Pages::Base, None)?;
-    let peer = sys::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)
+    let peer = workloads::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)
         .map_err(|error| Stop::skipped(format!("cannot make this pipe: {error}")))?;
     case.note("capacity_bytes", peer.capacity);
     super::bytes_read(case, peer.writer(), |bytes| peer.read(bytes, block.bytes_mut()))

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Shared memory bandwidth", zh: "共享内存带宽" },
@@ -61,6 +63,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let writer = super::other_party(case)?;
     let message = case.buffer(case.param("message")?, Pages::Base, None)?;
     let mut block = case.buffer(super::BLOCK_BYTES, Pages::Base, None)?;
-    let ring = sys::byte_ring::RingWriter::spawn(message.bytes(), &writer).map_err(super::refused)?;
+    let ring = workloads::byte_ring::RingWriter::spawn(message.bytes(), &writer).map_err(super::refused)?;
     super::bytes_read(case, ring.writer(), |bytes| ring.read(bytes, block.bytes_mut()))
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Socket pair round trip", zh: "套接字对往返" },
@@ -61,12 +63,12 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    use sys::exchange::Kind;
+    use crate::workloads::exchange::Kind;
     let kind = match case.param::<String>("type")?.as_str() {
         "dgram" => Kind::Datagram,
         "seqpacket" => Kind::SeqPacket,
         _ => Kind::Stream,
     };
     let other = super::other_party(case)?;
-    super::round_trip(case, sys::exchange::by_socket_pair(&other, kind))
+    super::round_trip(case, workloads::exchange::by_socket_pair(&other, kind))
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "System V semaphore", zh: "System V 信号量" },
@@ -59,5 +61,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
-    super::hand_over(case, sys::sysv::by_semaphores(&other))
+    super::hand_over(case, workloads::sysv::by_semaphores(&other))
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Unix connect + close", zh: "Unix 连接并关闭" },
@@ -60,7 +62,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    let mut listener = sys::listener::Listener::spawn(&other, &directory).map_err(super::refused)?;
+    let mut listener = workloads::listener::Listener::spawn(&other, &directory).map_err(super::refused)?;
     case.time(|| listener.connect_and_close())?;
     Ok(listener.check()?)
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Unix stream round trip", zh: "Unix 流套接字往返" },
@@ -65,5 +67,5 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    super::round_trip(case, sys::exchange::by_unix_stream(&other, &directory))
+    super::round_trip(case, workloads::exchange::by_unix_stream(&other, &directory))
 }

@@ -9,6 +9,7 @@ use hostmark_engine::prelude::sys::call::named;
 use hostmark_engine::prelude::*;
 
 use crate::kernels::http::{LONGEST_HEAD, Malformed, asked, get, length, read_head, respond};
+use crate::workloads;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -91,7 +92,7 @@ fn measure(case: &mut Case) -> Result<()> {
     // The file, and what either side holds of it.
     case.may_fill(3 * size as u64)?;
     let folder = case.scratch_dir()?;
-    sys::files::write(&folder.join(NAME), &vec![b'x'; size], 0o600)?;
+    workloads::files::write(&folder.join(NAME), &vec![b'x'; size], 0o600)?;
     let (listener, address) = super::listen()?;
     let _server = super::far_end(case, move || super::serve(&listener, |stream| session(stream, &folder)))?;
     let request = get(NAME, keep);
@@ -101,7 +102,7 @@ fn measure(case: &mut Case) -> Result<()> {
         return super::exchanges(case, || fetch(&mut stream, &request, &mut bytes, size));
     }
     super::exchanges(case, || {
-        let mut stream = sys::socket::connect(address, super::PATIENCE)?;
+        let mut stream = workloads::socket::connect(address, super::PATIENCE)?;
         fetch(&mut stream, &request, &mut bytes, size)?;
         // The server closes first: its end of the stream is part of the response.
         if stream.read(&mut bytes).call("recvfrom")? == 0 { Ok(()) } else { Err(super::wrong_answer()) }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use hostmark_engine::prelude::sys::peer::Peer;
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 mod http;
 mod open_loop;
 mod rpc_tcp;
@@ -56,12 +58,12 @@ fn far_end_on(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> Result<P
 
 /// A socket that a server accepts connections on, and its address.
 fn listen() -> Result<(TcpListener, SocketAddrV4)> {
-    sys::local::tcp_listener().map_err(no_socket)
+    workloads::local::tcp_listener().map_err(no_socket)
 }
 
 /// A socket that a server of datagrams receives on, and its address.
 fn receive() -> Result<(UdpSocket, SocketAddrV4)> {
-    sys::local::udp_socket().map_err(no_socket)
+    workloads::local::udp_socket().map_err(no_socket)
 }
 
 fn no_socket(error: io::Error) -> Stop {
@@ -70,7 +72,7 @@ fn no_socket(error: io::Error) -> Stop {
 
 /// A client's connection: what is written leaves at once, and a read ends when the server does not answer.
 fn connect(address: SocketAddrV4) -> Result<TcpStream> {
-    let stream = sys::socket::connect(address, PATIENCE)?;
+    let stream = workloads::socket::connect(address, PATIENCE)?;
     stream.set_nodelay(true).call("setsockopt")?;
     Ok(stream)
 }

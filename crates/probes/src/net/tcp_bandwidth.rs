@@ -4,12 +4,12 @@ mod quantities;
 mod sender;
 mod streams;
 
-use hostmark_engine::prelude::sys::busy::{Busy, CpuTime};
 use hostmark_engine::prelude::*;
-
-use crate::turns::Turns;
 use quantities::ALSO;
 use sender::{Method, Receiver, send_for_ever};
+
+use crate::turns::Turns;
+use crate::workloads::busy::{Busy, CpuTime};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

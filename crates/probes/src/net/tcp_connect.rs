@@ -4,6 +4,8 @@ use std::io::Read;
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP connect + close", zh: "TCP 建立并关闭连接" },
@@ -73,7 +75,7 @@ fn measure(case: &mut Case) -> Result<()> {
         }
     })?;
     super::exchanges(case, || {
-        match sys::socket::connect(address, super::PATIENCE)?.read(&mut [0]).call("recvfrom")? {
+        match workloads::socket::connect(address, super::PATIENCE)?.read(&mut [0]).call("recvfrom")? {
             0 => Ok(()),
             _ => Err(super::wrong_answer()),
         }

@@ -8,7 +8,8 @@ use first::{AGAIN, first};
 use hostmark_engine::prelude::*;
 use major::major;
 use pass::{PER_PAGE, Pass, passes};
-use sys::mapping::{Mapping, Sharing};
+
+use crate::workloads::mapping::{Mapping, Sharing};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

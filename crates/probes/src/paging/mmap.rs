@@ -1,7 +1,8 @@
 //! Probe paging.mmap: a file is mapped, touched and unmapped, by size.
 
 use hostmark_engine::prelude::*;
-use sys::mapping::{Mapping, Sharing};
+
+use crate::workloads::mapping::{Mapping, Sharing};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

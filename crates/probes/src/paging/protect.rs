@@ -4,7 +4,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_engine::prelude::*;
-use sys::mapping::Mapping;
+
+use crate::workloads::mapping::Mapping;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,7 +1,8 @@
 //! Probe paging.protection_fault: a store to a read-only page, beyond what handling its signal costs.
 
 use hostmark_engine::prelude::*;
-use sys::protection::Protected;
+
+use crate::workloads::protection::Protected;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork + exec", zh: "创建进程并执行程序" },
@@ -60,6 +62,6 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let path = super::child(case)?;
-    let program = sys::program::Program::new(&path, &[])?;
+    let program = workloads::program::Program::new(&path, &[])?;
     super::run(case, &program)
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork + exit", zh: "创建进程并退出" },
@@ -74,8 +76,8 @@ fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("way")?.as_str() {
         "libc" => {
             sys::process::only_one_thread()?;
-            case.time(sys::fork::fork_exit_by_libc)
+            case.time(workloads::fork::fork_exit_by_libc)
         }
-        _ => case.time(sys::fork::fork_exit),
+        _ => case.time(workloads::fork::fork_exit),
     }
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork by resident size", zh: "按常驻内存的 fork" },
@@ -93,7 +95,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut calls_ns = Vec::new();
     case.observe(|clock| {
         let start = clock.start();
-        let child = sys::fork::forked()?;
+        let child = workloads::fork::forked()?;
         let made = clock.end();
         child.wait()?;
         let ended = clock.end();

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// The dynamically linked program: every system has it, and it does nothing.
 const DYNAMIC: &str = "/bin/true";
 
@@ -33,12 +35,12 @@ fn child(case: &mut Case) -> Result<PathBuf> {
 /// The smallest program there is, in the scratch directory.
 fn static_program(case: &mut Case) -> Result<PathBuf> {
     let path = case.scratch_dir()?.join("exit");
-    sys::files::write(&path, &sys::program::smallest_elf(), 0o755)?;
+    workloads::files::write(&path, &workloads::program::smallest_elf(), 0o755)?;
     Ok(path)
 }
 
 /// Times a program that must end well.
-fn run(case: &mut Case, program: &sys::program::Program) -> Result<()> {
+fn run(case: &mut Case, program: &workloads::program::Program) -> Result<()> {
     by_way(case, || program.run())
 }
 

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork + /bin/sh -c", zh: "经 shell 执行程序" },
@@ -59,6 +61,7 @@ fn measure(case: &mut Case) -> Result<()> {
     if let Ok(shell) = std::fs::canonicalize("/bin/sh") {
         case.note("shell", shell.display());
     }
-    let program = sys::program::Program::new(std::path::Path::new("/bin/sh"), &["-c", &path.display().to_string()])?;
+    let program =
+        workloads::program::Program::new(std::path::Path::new("/bin/sh"), &["-c", &path.display().to_string()])?;
     super::run(case, &program)
 }

@@ -1,7 +1,8 @@
 //! Probe process.spawn: a program is started without copying the parent, and waited for.
 
-use hostmark_engine::prelude::sys::program::{ChildStack, Program};
 use hostmark_engine::prelude::*;
+
+use crate::workloads::program::{ChildStack, Program};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,9 +1,9 @@
 //! Probe sched.context_switch: from one process to the next, by their number and by the memory that each uses.
 
-use hostmark_engine::prelude::sys::ring::{Member, Pipes, Ring};
 use hostmark_engine::prelude::*;
 
 use crate::kernels::bandwidth::{self, ReadKernel};
+use crate::workloads::ring::{Member, Pipes, Ring};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hostmark_engine::prelude::*;
 
 use crate::kernels::atomic::Lonely;
+use crate::workloads;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -74,7 +75,7 @@ fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    let barrier = sys::membarrier::Barrier::register()
+    let barrier = workloads::membarrier::Barrier::register()
         .map_err(|error| Stop::skipped(format!("membarrier is not available: {error}")))?;
     let cpus = case.thread_cpus();
     let others = cpus.get(1..).unwrap_or_default();

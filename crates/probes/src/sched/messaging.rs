@@ -1,7 +1,8 @@
 //! Probe sched.messaging: many processes that all send to one another.
 
-use hostmark_engine::prelude::sys::crowd::{Channel, Crowd, Gathered};
 use hostmark_engine::prelude::*;
+
+use crate::workloads::crowd::{Channel, Crowd, Gathered};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

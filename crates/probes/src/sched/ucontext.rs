@@ -1,7 +1,8 @@
 //! Probe sched.ucontext: a pair of switches between two stacks of one thread.
 
-use hostmark_engine::prelude::sys::context;
 use hostmark_engine::prelude::*;
+
+use crate::workloads::context;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -1,7 +1,8 @@
 //! Probe sched.wakeup: how long a sleeping process that is woken takes to run, at a fixed rate, by placement.
 
-use hostmark_engine::prelude::sys::sleeper::Sleeper;
 use hostmark_engine::prelude::*;
+
+use crate::workloads::sleeper::Sleeper;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

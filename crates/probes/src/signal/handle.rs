@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Signal handling", zh: "信号处理" },
@@ -76,7 +78,7 @@ const HANDLING: Quantity = Quantity {
 const BATCH: u32 = 256;
 
 fn measure(case: &mut Case) -> Result<()> {
-    let handler = sys::signal::Handled::install()?;
+    let handler = workloads::signal::Handled::install()?;
     let (before, mut due) = (handler.handled(), 0);
     let (mut sending, mut handling) = (Vec::new(), Vec::new());
     case.search(|clock| {

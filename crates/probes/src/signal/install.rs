@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Signal install", zh: "安装信号处理" },
@@ -50,5 +52,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.time(sys::signal::install)
+    case.time(workloads::signal::install)
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Signal round trip", zh: "信号往返" },
@@ -67,7 +69,7 @@ const CPUS: Axis = Axis::placements(
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = crate::ipc::other_party(case)?;
-    let mut pair = sys::signal_pair::SignalPair::start(&other)?;
+    let mut pair = workloads::signal_pair::SignalPair::start(&other)?;
     case.time(|| pair.there_and_back())?;
     Ok(pair.check()?)
 }

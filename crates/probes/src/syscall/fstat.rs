@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "fstat", zh: "查询已打开文件的状态 fstat" },
@@ -53,7 +55,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let path = crate::place::directory(case)?.join("file");
-    sys::files::write(&path, b"x", 0o600)?;
-    let file = sys::files::open(&path, false)?;
-    case.time(|| sys::lookup::fstat(&file))
+    workloads::files::write(&path, b"x", 0o600)?;
+    let file = workloads::files::open(&path, false)?;
+    case.time(|| workloads::lookup::fstat(&file))
 }

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "getpid", zh: "取进程号 getpid" },
@@ -67,7 +69,7 @@ fn measure(case: &mut Case) -> Result<()> {
         }),
         _ => case.time_n(|n| {
             for _ in 0..n {
-                std::hint::black_box(sys::getpid());
+                std::hint::black_box(workloads::getpid());
             }
         }),
     }

@@ -1,7 +1,8 @@
 //! Probe syscall.io_uring: an operation that does nothing through io_uring, by batch, called and polled.
 
-use hostmark_engine::prelude::sys::uring_nop::Nops;
 use hostmark_engine::prelude::*;
+
+use crate::workloads::uring_nop::Nops;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -18,8 +18,10 @@ crate::group!("syscall": null getpid read_zero write_null stat fstat open_close 
 use std::path::PathBuf;
 
 use hostmark_engine::prelude::*;
-use sys::lookup::KernelPath;
-use sys::readiness::{self, Descriptors};
+
+use crate::workloads::files;
+use crate::workloads::lookup::KernelPath;
+use crate::workloads::readiness::{self, Descriptors};
 
 /// Axis descriptors: how many are asked about at once.
 const DESCRIPTORS: Axis = Axis::count(
@@ -38,8 +40,8 @@ fn descriptors(case: &mut Case) -> Result<Descriptors> {
     match case.param::<String>("kind")?.as_str() {
         "file" => {
             let path = case.memory_dir()?.join("file");
-            sys::files::write(&path, b"", 0o600)?;
-            Descriptors::of_file(&sys::files::open(&path, true)?, count).map_err(many)
+            files::write(&path, b"", 0o600)?;
+            Descriptors::of_file(&files::open(&path, true)?, count).map_err(many)
         }
         "pipe" => {
             let (ready, _) = readiness::ready_pipe()?;
@@ -77,7 +79,7 @@ impl Files {
             if let Some(directories) = path.parent() {
                 std::fs::create_dir_all(directories).call("mkdir")?;
             }
-            sys::files::write(&path, b"x", 0o600)?;
+            files::write(&path, b"x", 0o600)?;
             files.paths.push(KernelPath::new(&path)?);
         }
         Ok(files)

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Null call (getppid)", zh: "空系统调用（getppid）" },
@@ -65,7 +67,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     case.time_n(|n| {
         for _ in 0..n {
-            std::hint::black_box(sys::getppid());
+            std::hint::black_box(workloads::getppid());
         }
     })
 }

@@ -1,7 +1,8 @@
 //! Probe syscall.open_close: a file is found by its path, opened and closed.
 
 use hostmark_engine::prelude::*;
-use sys::lookup::KernelPath;
+
+use crate::workloads::lookup::KernelPath;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

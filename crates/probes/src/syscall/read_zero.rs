@@ -4,6 +4,8 @@ use std::path::Path;
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Read 1 byte of /dev/zero", zh: "从 /dev/zero 读 1 字节" },
@@ -58,7 +60,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let file = sys::files::open(Path::new("/dev/zero"), false)
+    let file = workloads::files::open(Path::new("/dev/zero"), false)
         .map_err(|error| Stop::skipped(format!("/dev/zero cannot be opened: {error}")))?;
-    case.time(|| sys::files::read_byte(&file))
+    case.time(|| workloads::files::read_byte(&file))
 }

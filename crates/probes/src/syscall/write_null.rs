@@ -4,6 +4,8 @@ use std::path::Path;
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Write 1 byte to /dev/null", zh: "向 /dev/null 写 1 字节" },
@@ -57,7 +59,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let file = sys::files::open(Path::new("/dev/null"), true)
+    let file = workloads::files::open(Path::new("/dev/null"), true)
         .map_err(|error| Stop::skipped(format!("/dev/null cannot be opened: {error}")))?;
-    case.time(|| sys::files::write_byte(&file))
+    case.time(|| workloads::files::write_byte(&file))
 }

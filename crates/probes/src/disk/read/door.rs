@@ -1,9 +1,10 @@
 //! How requests reach a file on a device.
 
 use hostmark_engine::prelude::*;
-use sys::content::Content;
-use sys::files::{self, OwnedFd};
-use sys::uring::{Direction, Ring};
+
+use crate::workloads::content::Content;
+use crate::workloads::files::{self, OwnedFd};
+use crate::workloads::uring::{Direction, Ring};
 
 /// How requests reach the file, and what they write there, if they do.
 pub(super) struct Door {

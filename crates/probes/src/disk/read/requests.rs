@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use hostmark_engine::prelude::*;
-use sys::files;
-use sys::uring::Direction;
 
 use super::door::Door;
 use crate::kernels::random::Random;
+use crate::workloads::files;
+use crate::workloads::uring::Direction;
 
 /// The scratch file: larger than what a device's own write buffer holds back for long, and quickly written.
 const FILE_BYTES: u64 = 64 << 20;

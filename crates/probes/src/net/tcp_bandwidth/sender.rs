@@ -5,9 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::str::FromStr;
 
 use hostmark_engine::prelude::Call;
-use hostmark_engine::prelude::sys::socket::{self, Splicer, ZeroCopySender};
 
 use crate::net::gone;
+use crate::workloads::socket::{self, Splicer, ZeroCopySender};
 
 /// How a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

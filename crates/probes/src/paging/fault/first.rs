@@ -1,9 +1,9 @@
 //! Memory that the kernel gave for the first time, and the same amount again: what a hypervisor adds that takes pages back.
 
 use hostmark_engine::prelude::*;
-use sys::mapping::Mapping;
 
 use super::pass::Pass;
+use crate::workloads::mapping::Mapping;
 
 /// A page that was touched, given back to the kernel, and touched again.
 pub(super) const AGAIN: Quantity =

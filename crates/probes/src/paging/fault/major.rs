@@ -2,10 +2,11 @@
 
 use hostmark_engine::prelude::*;
 use sys::counters::thread_faults;
-use sys::mapping::{Mapping, Sharing};
 
 use super::pass::{Pass, passes};
 use crate::kernels::random::Random;
+use crate::workloads::files;
+use crate::workloads::mapping::{Mapping, Sharing};
 
 /// Bytes of a pass.
 const MAJOR_BYTES: usize = 1 << 20;
@@ -17,7 +18,7 @@ pub(super) fn major(case: &mut Case) -> Result<()> {
     let mut offsets: Vec<usize> = (0..MAJOR_BYTES / page).map(|number| number * page).collect();
     Random::new(case.seed()).shuffle(&mut offsets);
     passes(case, None, |clock| {
-        sys::files::drop_cache(&file)?;
+        files::drop_cache(&file)?;
         let mapping = Mapping::file(&file, MAJOR_BYTES, Sharing::Shared, false)?;
         mapping.expect_random()?;
         let before = thread_faults()?;

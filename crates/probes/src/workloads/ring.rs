@@ -169,7 +169,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::sys::process::in_a_child;
+    use crate::workloads::process::in_a_child;
 
     #[test]
     fn every_thread_of_a_ring_works_once_a_tour_and_ends_with_it() {

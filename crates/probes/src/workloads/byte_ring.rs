@@ -112,8 +112,8 @@ impl RingWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::affinity;
-    use crate::sys::process::in_a_child;
+    use crate::workloads::affinity;
+    use crate::workloads::process::in_a_child;
 
     #[test]
     fn every_byte_comes_out_as_it_went_in() {

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicU32;
 use super::exchange::{Exchange, Turn};
 use super::shared::Shared;
 use super::waits::{Alone, give, take};
-pub use hostmark_sys::futex::{wait, wake};
 
 /// A token by two words that processes share. Each turn: set the other's word, wake it, and sleep until the own word is set.
 pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
@@ -23,7 +22,7 @@ pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::exchange::tests::check;
+    use crate::workloads::exchange::tests::check;
 
     #[test]
     fn a_token_goes_to_and_fro() {

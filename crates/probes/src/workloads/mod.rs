@@ -1,8 +1,8 @@
-//! What probes drive, as typed, safe functions over raw calls; beside it, what all share.
+//! What probes drive: processes that hand something over, rings, servers, files, mappings, signals, clocks, as typed, safe
+//! functions over raw calls. What the engine needs too is in the crate `sys`.
 
-pub use hostmark_sys::{
-    affinity, again, call, child, clock, counters, cpu_time, descendants, filesystem, first_victim, group, last_words,
-    memory, peer, process, regular, remains, scratch, shared, waits,
+use hostmark_engine::prelude::sys::{
+    affinity, call, child, clock, descendants, last_words, memory, peer, process, remains, shared, waits,
 };
 
 pub mod busy;

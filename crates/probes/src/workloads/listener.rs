@@ -61,10 +61,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::clock;
-    use crate::sys::affinity;
-    use crate::sys::process::in_a_child;
-    use crate::sys::turns::tests::{delay_turns, never_early};
+    use crate::workloads::affinity;
+    use crate::workloads::clock;
+    use crate::workloads::process::in_a_child;
+    use crate::workloads::turns::tests::{delay_turns, never_early};
 
     #[test]
     fn every_connection_is_closed_by_the_other_before_it_counts() {

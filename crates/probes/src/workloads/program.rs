@@ -241,7 +241,7 @@ pub fn smallest_elf() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::call::errno;
+    use crate::workloads::call::errno;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::clock;
 use super::shared::Shared;
 use super::waits::Alone;
-use crate::clock;
 
 /// How long the other may take to count a turn that it has had: it may have lost its CPU meanwhile.
 const PATIENCE_NS: u64 = 2_000_000_000;
@@ -60,11 +60,11 @@ pub(super) mod tests {
     /// How long the other parties of this process hesitate before each turn, ns; children that it forks have a copy.
     static DELAY_NS: AtomicU64 = AtomicU64::new(0);
 
-    pub(in crate::sys) fn delay_turns(by: Duration) {
+    pub(in crate::workloads) fn delay_turns(by: Duration) {
         DELAY_NS.store(by.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    pub(in crate::sys) fn delay() {
+    pub(in crate::workloads) fn delay() {
         let ns = DELAY_NS.load(Ordering::Relaxed);
         if ns > 0 {
             std::thread::sleep(Duration::from_nanos(ns));
@@ -73,7 +73,7 @@ pub(super) mod tests {
 
     /// The law of all two-party operations: `operation` takes no less than the other party's delay, however often it is done.
     /// `begin` is when the other party was started.
-    pub(in crate::sys) fn never_early(
+    pub(in crate::workloads) fn never_early(
         begin_ns: u64,
         delay: Duration,
         times: u32,

@@ -154,7 +154,7 @@ fn bytes(kib: libc::c_long) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::process::in_a_child;
+    use crate::workloads::process::in_a_child;
 
     /// Runs a script in the forked process of one thread.
     fn shell(script: &str) -> io::Result<(Result<Used, String>, Option<String>)> {

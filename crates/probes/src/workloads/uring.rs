@@ -122,7 +122,7 @@ impl Drop for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::files;
+    use crate::workloads::files;
 
     #[test]
     fn what_is_written_by_many_requests_is_read_back() {
@@ -135,7 +135,7 @@ mod tests {
             Ok(ring) => ring,
             // Containers often forbid it.
             Err(error)
-                if matches!(crate::sys::call::errno(&error), Some(libc::EPERM | libc::ENOSYS | libc::ENOMEM)) =>
+                if matches!(crate::workloads::call::errno(&error), Some(libc::EPERM | libc::ENOSYS | libc::ENOMEM)) =>
             {
                 return;
             }

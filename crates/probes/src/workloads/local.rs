@@ -79,7 +79,7 @@ mod tests {
     use std::io::{Read, Write};
 
     use super::*;
-    use crate::sys::call::failed;
+    use crate::workloads::call::failed;
 
     #[test]
     fn what_is_sent_on_loopback_arrives() {

@@ -117,10 +117,10 @@ mod tests {
     use rustix::fd::AsFd;
 
     use super::*;
-    use crate::sys::affinity;
-    use crate::sys::child::ChildId;
-    use crate::sys::exchange::tests::check;
-    use crate::sys::process::in_a_child;
+    use crate::workloads::affinity;
+    use crate::workloads::child::ChildId;
+    use crate::workloads::exchange::tests::check;
+    use crate::workloads::process::in_a_child;
 
     #[test]
     fn a_token_goes_to_and_fro() {

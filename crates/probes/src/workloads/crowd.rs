@@ -131,9 +131,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::clock;
-    use crate::sys::turns::tests::{delay_turns, never_early};
-    use crate::sys::{affinity, process::in_a_child};
+    use crate::workloads::clock;
+    use crate::workloads::turns::tests::{delay_turns, never_early};
+    use crate::workloads::{affinity, process::in_a_child};
 
     #[test]
     fn bursts_end_whatever_they_go_by() {

@@ -98,14 +98,14 @@ pub fn slack_ns() -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::clocks::Source;
+    use crate::workloads::clocks::Source;
 
     #[test]
     fn no_way_wakes_before_its_time() {
         for name in ["nanosleep", "poll", "epoll", "timerfd"] {
             let sleeper = match Sleeper::of_name(name) {
                 Ok(sleeper) => sleeper.unwrap(),
-                Err(error) if crate::sys::call::errno(&error) == Some(libc::ENOSYS) => continue,
+                Err(error) if crate::workloads::call::errno(&error) == Some(libc::ENOSYS) => continue,
                 Err(error) => panic!("{name}: {error}"),
             };
             let before = Source::Monotonic.read();

@@ -213,14 +213,14 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::clock;
-    use crate::sys::affinity;
-    use crate::sys::process::in_a_child;
-    use crate::sys::turns::tests::{delay_turns, never_early};
+    use crate::workloads::affinity;
+    use crate::workloads::clock;
+    use crate::workloads::process::in_a_child;
+    use crate::workloads::turns::tests::{delay_turns, never_early};
 
     /// The law of all exchanges, on one CPU and, where there are two, on two: none comes back before the other has had its
     /// turn, however long that takes, and the other has as many turns as this one.
-    pub(in crate::sys) fn check<T: Turn>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
+    pub(in crate::workloads) fn check<T: Turn>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
         const DELAY: Duration = Duration::from_millis(5);
         in_a_child(|| {
             let cpus = affinity::allowed()?;
@@ -297,7 +297,7 @@ pub(super) mod tests {
     }
 
     /// Ends the other party in the midst.
-    pub(in crate::sys) fn end<T: Turn>(exchange: &Exchange<T>) -> io::Result<()> {
+    pub(in crate::workloads) fn end<T: Turn>(exchange: &Exchange<T>) -> io::Result<()> {
         exchange._peer.kill()
     }
 

@@ -44,8 +44,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sys::peer::Peer;
-    use crate::sys::{affinity, process};
+    use crate::workloads::peer::Peer;
+    use crate::workloads::{affinity, process};
 
     #[test]
     fn the_two_kinds_are_told_apart() {

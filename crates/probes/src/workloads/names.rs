@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_cut_short_tells_what_cut_it() {
-        crate::sys::process::in_a_child(|| {
+        crate::workloads::process::in_a_child(|| {
             let base = tempfile::tempdir()?;
             let names = Names::new(&base.path().join("inside"), 1)?;
             let limit = rustix::process::Rlimit { current: Some(10), maximum: None };

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::peer::Peer;
 use super::shared::Shared;
 use super::waits::{Alone, count_to, sleep_past};
-use crate::clock::{Clock, Ticks};
+use hostmark_engine::prelude::{Clock, Ticks};
 
 /// By what it is woken.
 #[derive(Debug)]
@@ -110,9 +110,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::clock;
-    use crate::sys::turns::tests::{delay_turns, never_early};
-    use crate::sys::{affinity, process::in_a_child};
+    use crate::workloads::clock;
+    use crate::workloads::turns::tests::{delay_turns, never_early};
+    use crate::workloads::{affinity, process::in_a_child};
 
     #[test]
     fn every_call_is_answered_by_every_way_and_place() {

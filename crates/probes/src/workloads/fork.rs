@@ -43,9 +43,9 @@ pub fn fork_exit_by_libc() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::clock::monotonic_ns;
-    use crate::sys::memory::{Buffer, Pages};
-    use crate::sys::process::in_a_child;
+    use crate::workloads::clock::monotonic_ns;
+    use crate::workloads::memory::{Buffer, Pages};
+    use crate::workloads::process::in_a_child;
 
     #[test]
     fn a_child_that_ends_well_is_reaped() {

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn every_operation_of_every_batch_is_completed_once() {
-        let last = crate::sys::affinity::allowed().unwrap().last().copied();
+        let last = crate::workloads::affinity::allowed().unwrap().last().copied();
         for poller in [None, last] {
             for batch in [1, 3, 32] {
                 let mut nops = match Nops::new(batch, poller) {
@@ -89,7 +89,7 @@ mod tests {
                     // Kernels, containers and emulators without it.
                     Err(error)
                         if matches!(
-                            crate::sys::call::errno(&error),
+                            crate::workloads::call::errno(&error),
                             Some(libc::ENOSYS | libc::EPERM | libc::EACCES)
                         ) =>
                     {

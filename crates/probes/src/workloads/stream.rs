@@ -83,8 +83,8 @@ fn write_for_ever(end: &OwnedFd, message: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::affinity;
-    use crate::sys::process::in_a_child;
+    use crate::workloads::affinity;
+    use crate::workloads::process::in_a_child;
 
     #[test]
     fn bytes_come_in_their_order() {

@@ -79,9 +79,9 @@ pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<im
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::affinity;
-    use crate::sys::exchange::tests::{check, end};
-    use crate::sys::process::in_a_child;
+    use crate::workloads::affinity;
+    use crate::workloads::exchange::tests::{check, end};
+    use crate::workloads::process::in_a_child;
 
     #[test]
     fn processes_go_round_the_locks() {

@@ -66,7 +66,7 @@ impl<const CAPACITY: usize, const PIECE: usize, W: Word> Flow<CAPACITY, PIECE, W
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::waits::model::{ModelWord, every_interleaving};
+    use crate::workloads::waits::model::{ModelWord, every_interleaving};
 
     /// Two ends of a ring of two bytes hand over this many, one at a time.
     const BYTES: usize = 4;

@@ -161,8 +161,9 @@ unsafe impl Sync for Mapping {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::counters::thread_faults;
-    use crate::sys::files;
+    use hostmark_engine::prelude::sys::counters::thread_faults;
+
+    use crate::workloads::files;
 
     #[test]
     fn every_page_of_new_memory_faults_once_until_it_is_given_back() {

@@ -78,7 +78,7 @@ pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::exchange::tests::check;
+    use crate::workloads::exchange::tests::check;
 
     #[test]
     fn a_byte_goes_to_and_fro() {

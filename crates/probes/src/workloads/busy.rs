@@ -86,8 +86,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sys::peer::Peer;
-    use crate::sys::{affinity, process};
+    use crate::workloads::peer::Peer;
+    use crate::workloads::{affinity, process};
 
     #[test]
     fn who_computes_is_busy_and_who_sleeps_is_not() {

@@ -112,10 +112,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::clock;
-    use crate::sys::affinity;
-    use crate::sys::process::in_a_child;
-    use crate::sys::turns::tests::{delay_turns, never_early};
+    use crate::workloads::affinity;
+    use crate::workloads::clock;
+    use crate::workloads::process::in_a_child;
+    use crate::workloads::turns::tests::{delay_turns, never_early};
 
     #[test]
     fn each_signal_is_answered_by_one_before_it_counts() {

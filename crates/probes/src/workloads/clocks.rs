@@ -4,7 +4,8 @@ use std::io;
 
 use super::arch;
 use super::call::named;
-use crate::clock;
+use super::clock::{monotonic_ns, monotonic_raw_ns};
+use hostmark_engine::prelude::{read_counter, smallest_step};
 
 /// A clock, and the way to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl Source {
     pub fn step(self) -> Option<u64> {
         let mut readings = [0; 500];
         readings.fill_with(|| self.read());
-        clock::smallest_step(&readings)
+        smallest_step(&readings)
     }
 
     /// Whether this process may read it: reading a forbidden counter would end it.
@@ -48,9 +49,9 @@ impl Source {
     #[inline(always)]
     pub fn read(self) -> u64 {
         match self {
-            Source::Counter => clock::read_counter(),
-            Source::Monotonic => clock::monotonic_ns(),
-            Source::MonotonicRaw => clock::monotonic_raw_ns(),
+            Source::Counter => read_counter(),
+            Source::Monotonic => monotonic_ns(),
+            Source::MonotonicRaw => monotonic_raw_ns(),
             Source::Syscall => monotonic_by_syscall().unwrap_or(0),
         }
     }
