@@ -15,6 +15,7 @@ pub mod futex;
 pub mod group;
 pub mod last_words;
 pub mod memory;
+mod names;
 pub mod peer;
 pub mod process;
 pub mod regular;

@@ -1,4 +1,4 @@
-//! Processes: dying with the parent, what a fork takes, and what stays of children that have ended.
+//! Processes: dying with the parent, forking with one thread, and what stays of children that have ended.
 
 use std::io;
 
@@ -7,9 +7,6 @@ use rustix::process::Signal;
 use super::call::Call;
 #[cfg(any(test, feature = "tests"))]
 use super::child::ChildId;
-
-/// What a forked process takes at least, for its page tables, its stacks and what it writes to: about, bytes.
-pub const LEAST_BYTES: u64 = 256 << 10;
 
 /// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
 /// False means that it is not, and that the process should end.

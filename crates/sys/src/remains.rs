@@ -9,7 +9,7 @@ use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::call::{Call, returned};
-use super::scratch;
+use super::names;
 
 /// Who may use them: their maker alone.
 pub const MODE: libc::c_int = 0o600;
@@ -67,7 +67,7 @@ impl Object {
     /// A POSIX queue that is about to be made, by a name that nobody can foresee.
     pub fn queue() -> io::Result<Object> {
         // The kernel writes times by a clock that lags behind by a tick.
-        Ok(Object::Queue { number: scratch::random()?, made: now() - 1 })
+        Ok(Object::Queue { number: names::random()?, made: now() - 1 })
     }
 
     /// Removes it, if what has its id or its name now is still it: of this user and this user's alone, without a key by which
@@ -162,7 +162,7 @@ impl Drop for Record {
 /// could take their names away.
 pub fn remove_recorded(directory: BorrowedFd, group: Option<u32>) {
     // Nobody is left who could be told of an error.
-    for name in scratch::entries(directory).unwrap_or_default() {
+    for name in names::entries(directory).unwrap_or_default() {
         if let Some((of, object)) = Object::recorded(&name)
             && group.is_none_or(|group| group == of)
         {

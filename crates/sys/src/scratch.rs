@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use hostmark_model::{PathBytes, Scratch};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::call::Call;
+use super::names::{entries, random};
 use super::remains;
 
 /// Its owner may do all, others nothing.
@@ -103,12 +104,6 @@ fn open_made(above: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-pub(super) fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;
-    if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::other("getrandom gave too little")) }
-}
-
 fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
@@ -185,18 +180,6 @@ pub fn remove_folder(run: BorrowedFd, folder: &CStr) -> io::Result<()> {
     let directory = rustix::fs::openat(run, folder, DIRECTORY, Mode::empty()).call("openat")?;
     clear(directory.as_fd())?;
     rustix::fs::unlinkat(run, folder, AtFlags::REMOVEDIR).call("unlinkat")
-}
-
-/// The names in a directory.
-pub(super) fn entries(directory: impl AsFd) -> io::Result<Vec<CString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory.as_fd()).call("openat")? {
-        let name = entry.call("getdents64")?.file_name().to_owned();
-        if ![c".", c".."].contains(&name.as_c_str()) {
-            names.push(name);
-        }
-    }
-    Ok(names)
 }
 
 /// Removes all that is in a directory, never through a link and never on another device. It goes down to a directory without

@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::kernels::bandwidth::{self, ReadKernel};
+use crate::workloads::fork;
 use crate::workloads::ring::{Member, Pipes, Ring};
 
 /// See the module.
@@ -109,7 +110,7 @@ fn summing(memory: &Allotment, kernel: &'static ReadKernel) -> std::io::Result<i
 fn measure(case: &mut Case) -> Result<()> {
     let members: usize = case.param("processes")?;
     let footprint: usize = case.param("footprint")?;
-    case.may_fill((footprint as u64).saturating_add(sys::process::LEAST_BYTES).saturating_mul(members as u64))?;
+    case.may_fill((footprint as u64).saturating_add(fork::LEAST_BYTES).saturating_mul(members as u64))?;
     let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let kernel = bandwidth::read("scalar").ok_or_else(|| Stop::failed("there is no scalar kernel"))?;

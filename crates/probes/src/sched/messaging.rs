@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::workloads::crowd::{Channel, Crowd, Gathered};
+use crate::workloads::fork;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -65,7 +66,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let crowd = Crowd { groups: case.param("groups")?, senders: 20, messages: 100, bytes: 100, channel };
     let members = crowd.groups as u64 * 2 * crowd.senders as u64;
-    case.may_fill(members * sys::process::LEAST_BYTES)?;
+    case.may_fill(members * fork::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let gathered =
         Gathered::new(crowd, &cpus).map_err(|error| Stop::lacking("cannot start so many processes", &error))?;

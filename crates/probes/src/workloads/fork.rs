@@ -4,6 +4,9 @@ use std::io;
 
 use super::child::ChildId;
 
+/// What a forked process takes at least, for its page tables, its stacks and what it writes to: about, bytes.
+pub const LEAST_BYTES: u64 = 256 << 10;
+
 /// Forks by clone(2) with nothing shared; the child ends at once with status 0; the parent waits for it.
 /// An error when the kernel refuses, or when the child ended in any other way.
 #[inline]
@@ -29,7 +32,7 @@ pub fn forked() -> io::Result<ChildId> {
 }
 
 /// The same through the C library, as programs do it: fork(3), and exit(3) in the child, which runs what was registered
-/// for the end. Only for a process with one thread, see [`only_one_thread`].
+/// for the end. Only for a process with one thread, see [`super::process::only_one_thread`].
 #[inline]
 pub fn fork_exit_by_libc() -> io::Result<()> {
     // SAFETY: the caller has made sure of one thread, so that no lock is held by another; the child goes straight to its end.

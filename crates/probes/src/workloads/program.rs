@@ -40,7 +40,7 @@ impl Program {
     /// could not be executed, or ended in any way but with status 0.
     #[inline]
     pub fn run(&self) -> io::Result<()> {
-        // SAFETY: as in `process::fork_exit`: the child goes on on its copy of this stack, and does nothing but execve and
+        // SAFETY: as in `fork::fork_exit`: the child goes on on its copy of this stack, and does nothing but execve and
         // exit_group, which are safe whatever other threads held when it was made.
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
         // SAFETY: what the call has just returned.

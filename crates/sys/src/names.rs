@@ -1,0 +1,28 @@
+//! Names in a directory: those that are there, and what makes one that nobody can foresee.
+
+use std::ffi::CString;
+use std::io;
+
+use rustix::fd::AsFd;
+use rustix::fs::Dir;
+
+use super::call::Call;
+
+/// The names in a directory.
+pub(super) fn entries(directory: impl AsFd) -> io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory.as_fd()).call("openat")? {
+        let name = entry.call("getdents64")?.file_name().to_owned();
+        if ![c".", c".."].contains(&name.as_c_str()) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// 64 random bits.
+pub(super) fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;
+    if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::other("getrandom gave too little")) }
+}
