@@ -1,21 +1,22 @@
 //! Copies: further workers that do what this one measures, each on a CPU of its own, until the measuring is over.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::Write;
+use std::process::Command;
+use std::time::Duration;
 
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Event, Order};
 
 use crate::clock::Clock;
 use crate::sample::MOST_ITERATIONS;
 use crate::setup;
 use crate::stop::{Result, Stop};
-use crate::sys::again;
 use crate::sys::call::{Call, spawned};
 
 /// A companion's body is repeated until it lasts so long, ns, so that what lies between two does not count.
 const LONG_ENOUGH_NS: f64 = 200_000.0;
-/// Bytes that are read of what a copy wrote to standard error.
-const MOST_TOLD: u64 = 4096;
+/// How long one whose output has ended may take to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// What a worker is to others of its case.
 #[derive(Debug)]
@@ -32,8 +33,7 @@ pub(crate) enum Company {
 #[derive(Debug)]
 pub(crate) struct Companion {
     cpu: usize,
-    child: Child,
-    output: BufReader<ChildStdout>,
+    process: Supervised,
 }
 
 /// The orders of `copies` workers that do the same at once, each on one CPU, the measuring one's first. They share the
@@ -77,32 +77,18 @@ impl Company {
     /// Starts a companion for each order. They are of this process' group and ask to die with it.
     pub(crate) fn gather(orders: &[Order], program: impl Fn() -> Command) -> Result<Company> {
         let start = |order: &Order| -> std::io::Result<Companion> {
-            let mut program = program();
-            program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            let mut child = program.spawn().map_err(spawned)?;
-            let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-            let missing = || std::io::Error::other("it has no standard input and output");
-            let mut companion = Companion {
-                cpu: order.cpus.first().copied().unwrap_or_default(),
-                child,
-                output: BufReader::new(stdout.ok_or_else(missing)?),
-            };
-            let told = stdin.ok_or_else(missing)?.write_all(format!("{}\n", serde_json::to_string(order)?).as_bytes());
-            match told {
-                // One that ended before it had read its order is told of when it is met.
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-                told => told.call("write").inspect_err(|_| companion.end())?,
-            }
-            Ok(companion)
+            // Nobody listens while it is measured: who complains meanwhile must not stand still.
+            let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
+            let terms = Terms { group: Membership::Ours, has_input: true, errors, ending, stop: None };
+            let mut process = Supervised::start(program(), terms).map_err(spawned)?;
+            process.tell_last(&format!("{}\n", serde_json::to_string(order)?))?;
+            Ok(Companion { cpu: order.cpus.first().copied().unwrap_or_default(), process })
         };
         let mut companions = Vec::new();
         for order in orders {
             match start(order) {
                 Ok(companion) => companions.push(companion),
-                Err(error) => {
-                    drop(Company::Led(companions));
-                    return Err(Stop::failed(format!("a further copy could not be started: {error}")));
-                }
+                Err(error) => return Err(Stop::failed(format!("a further copy could not be started: {error}"))),
             }
         }
         Ok(Company::Led(companions))
@@ -139,46 +125,42 @@ impl Company {
     }
 }
 
-impl Drop for Company {
-    fn drop(&mut self) {
-        if let Company::Led(companions) = self {
-            companions.iter_mut().for_each(Companion::end);
-        }
-    }
-}
-
 impl Companion {
     fn meet(&mut self) -> Result<()> {
-        match self.next() {
+        match self.next()? {
             Some(Event::Measuring) => Ok(()),
             other => Err(self.wrong(other)),
         }
     }
 
     fn part(&mut self) -> Result<()> {
-        match self.child.try_wait() {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) => {
-                let last = self.next();
+        match self.process.has_ended() {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                let last = self.next()?;
                 Err(self.wrong(last))
             }
             // It may go on for ever, so that what it says is not waited for.
-            Err(error) => Err(Stop::failed(format!("wait4 for a copy on CPU {}: {error}", self.cpu))),
+            Err(error) => Err(self.lost(error)),
         }
     }
 
-    /// The next that it says, its greeting and how far its set-up is apart.
-    fn next(&mut self) -> Option<Event> {
+    /// The next that it says, its greeting and how far its set-up is apart. Who waits for this worker sets the time.
+    fn next(&mut self) -> Result<Option<Event>> {
         loop {
-            let mut line = String::new();
-            self.output.read_line(&mut line).ok()?;
-            match serde_json::from_str(&line).ok()? {
-                Event::Hello { .. } => {}
+            let heard = self.process.hear_line(Duration::MAX).map_err(|error| self.lost(error))?;
+            let Heard::Line(line) = heard else { return Ok(None) };
+            match serde_json::from_str(&line).ok() {
+                Some(Event::Hello { .. }) => {}
                 // Whoever waits for this worker learns that the copy is on its way.
-                Event::Filled { bytes, of_bytes } => setup::tell(bytes, of_bytes),
-                event => return Some(event),
+                Some(Event::Filled { bytes, of_bytes }) => setup::tell(bytes, of_bytes),
+                said => return Ok(said),
             }
         }
+    }
+
+    fn lost(&self, error: std::io::Error) -> Stop {
+        Stop::failed(format!("a copy on CPU {} was lost: {error}", self.cpu))
     }
 
     fn wrong(&mut self, said: Option<Event>) -> Stop {
@@ -193,29 +175,11 @@ impl Companion {
     /// How one ended that has said nothing: its status, and the last line of what the loader or the language's start wrote.
     fn how(&mut self) -> String {
         // One that is about to end keeps its own status.
-        if !again::until(|| !matches!(self.child.try_wait(), Ok(None))) {
-            let _ = self.child.kill();
-        }
-        let status = match self.child.wait() {
-            Ok(status) => status.to_string(),
-            Err(error) => format!("wait4: {error}"),
-        };
-        let mut text = Vec::new();
-        if let Some(errors) = self.child.stderr.take() {
-            // What cannot be read is not told.
-            let _ = errors.take(MOST_TOLD).read_to_end(&mut text);
-        }
-        let text = String::from_utf8_lossy(&text);
-        match text.trim().lines().last() {
+        self.process.ends_within(GRACE);
+        let status = self.process.end().map_or_else(|error| error.to_string(), |status| status.to_string());
+        match self.process.last_word() {
             Some(line) => format!("{status}: {line}"),
             None => status,
-        }
-    }
-
-    fn end(&mut self) {
-        // One that has ended by itself is still there to be waited for.
-        if self.child.kill().is_ok() {
-            let _ = self.child.wait();
         }
     }
 }

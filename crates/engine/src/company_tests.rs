@@ -29,7 +29,7 @@ fn company(count: usize, script: &str) -> Company {
 
 fn pids(company: &Company) -> Vec<u32> {
     let Company::Led(companions) = company else { panic!() };
-    companions.iter().map(|companion| companion.child.id()).collect()
+    companions.iter().map(|companion| companion.process.id()).collect()
 }
 
 const MEASURES: &str = r#"echo '{"event":"measuring"}'; exec sleep 60"#;
@@ -94,7 +94,7 @@ fn a_companion_that_ended_before_the_measuring_did_is_noticed() {
     let mut company = company(2, broke);
     company.meet().unwrap();
     let Company::Led(companions) = &mut company else { panic!() };
-    companions[0].child.wait().unwrap();
+    assert!(companions[0].process.ends_within(Duration::from_secs(60)));
     assert_eq!(company.part(), Err(Stop::failed("a copy on CPU 5 failed: it broke")));
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Event, PROTOCOL, Received};
+use hostmark_launch::{Received, WorkerLink};
+use hostmark_model::{Event, PROTOCOL};
 
-use crate::run::{Wall, WorkerLink};
+use crate::run::Wall;
 
 /// A round is a handful of lines; a worker that goes on and on would fill the parent's memory.
 const MOST_LINES: usize = 10_000;

@@ -45,5 +45,5 @@ pub use estimate::{RoundResult, estimate};
 pub use forecast::Forecast;
 pub use hostmark_sys as sys;
 pub use journal::{Header, Journal, Origin, PastRound, ResumeError, Took};
-pub use run::{Observer, OpenLink, Results, Setting, Wall, WorkerLink, run};
+pub use run::{Observer, OpenLink, Results, Setting, Wall, run};
 pub use stop::{Checked, Result, Stop};

@@ -6,12 +6,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hostmark_host::CpuTimes;
-use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, Received, RoundNoise, Scratch};
+use hostmark_launch::{Received, WorkerLink};
+use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, RoundNoise, Scratch};
 
 use crate::contention::Meters;
 use crate::journal::{Journal, PastRound};
 use crate::plan::Plan;
-use crate::run::{Observer, Results, Setting, Wall, WorkerLink, run};
+use crate::run::{Observer, Results, Setting, Wall, run};
 
 /// The case whose workers are short of a CPU.
 pub const STARVED: &str = "net.tcp_connect";

@@ -7,7 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-use hostmark_model::{CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Received, Scratch};
+use hostmark_launch::WorkerLink;
+use hostmark_model::{CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Scratch};
 use hostmark_stats::interval::LEAST_ROUNDS;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -23,16 +24,6 @@ use crate::journal::{Journal, PastRound, Took};
 use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::probe::Measure;
 use progress::Progress;
-
-/// A way to one worker.
-pub trait WorkerLink {
-    /// The next line, or why there is none.
-    fn receive(&mut self, at_most: Duration) -> Received;
-    /// Whether a part of the worker waits for a CPU or a device, and has had less CPU time than `enough` so far.
-    fn is_starved(&mut self, enough: Duration) -> bool;
-    /// Ends the worker and everything it started, and waits until it is gone.
-    fn end(&mut self);
-}
 
 /// Opens a link to a fresh worker that has been given the order.
 pub type OpenLink<'a> = dyn FnMut(&Order) -> io::Result<Box<dyn WorkerLink>> + 'a;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use hostmark_launch::Received;
+
 use super::*;
 use crate::fixture::resumed;
 use crate::mock::go_on;

@@ -1,5 +1,6 @@
 //! Runs against scripted workers: which rounds are ordered, what is kept, what one bad worker costs.
 
+use hostmark_launch::Received;
 use hostmark_model::{FlagKind, Profile};
 
 use super::*;

@@ -1,16 +1,18 @@
-//! A program that leads a process group of its own, which is signalled before the leader is waited for: until then the
-//! group's number belongs to nobody else.
+//! A child that leads a process group of its own, or is in that of this process. It is signalled before it is waited for:
+//! until then its number, and its group's, belong to nobody else.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
-/// The leader of a group. When dropped, its group is killed and it is waited for.
+/// The leader of a group, or a child alone. When dropped, it is killed with its group, and waited for.
 #[derive(Debug)]
 pub struct Group {
     child: Child,
+    /// Whether it leads a group of its own; else what is sent goes to it alone.
+    is_leader: bool,
     /// How it ended, once it has been waited for: from then on nothing is sent.
     ended: Option<ExitStatus>,
 }
@@ -18,7 +20,12 @@ pub struct Group {
 impl Group {
     /// Starts the program as the leader of a new group.
     pub fn spawn(command: &mut Command) -> io::Result<Group> {
-        Ok(Group { child: command.process_group(0).spawn()?, ended: None })
+        Ok(Group { child: command.process_group(0).spawn()?, is_leader: true, ended: None })
+    }
+
+    /// Starts the program in the group of this process: whoever ends that ends it too.
+    pub fn join(command: &mut Command) -> io::Result<Group> {
+        Ok(Group { child: command.spawn()?, is_leader: false, ended: None })
     }
 
     /// The leader's process id, which is its group's too.
@@ -35,30 +42,59 @@ impl Group {
     pub fn has_ended(&self) -> io::Result<bool> {
         match self.ended {
             Some(_) => Ok(true),
-            None => Ok(waitid(WaitId::Pid(Pid::from_child(&self.child)), LOOK)?.is_some()),
+            None => Ok(self.look()?),
         }
     }
 
-    /// Sends a signal to the whole group, unless its leader has been waited for.
-    pub fn signal(&self, signal: Signal) {
+    /// Whether the kernel says that it has ended; an error where it is no child any more, for whatever reason: then it has
+    /// given up its number.
+    fn look(&self) -> io::Result<bool> {
+        let looked = waitid(WaitId::Pid(Pid::from_child(&self.child)), LOOK);
+        Ok(looked.map_err(|error| named("waitid", error.into()))?.is_some())
+    }
+
+    /// Sends a signal to the whole group, or to the child that leads none, unless it has been waited for.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        if self.ended.is_some() {
+            return Ok(());
+        }
+        self.look()?;
         let leader = Pid::from_child(&self.child);
-        // A leader that is no child any more, for whatever reason, has given up its number.
-        if self.ended.is_none() && leader != Pid::INIT && waitid(WaitId::Pid(leader), LOOK).is_ok() {
-            // The only other answer is that the group is gone.
-            let _ = kill_process_group(leader, signal);
+        let sent = match self.is_leader {
+            true if leader == Pid::INIT => Ok(()),
+            true => kill_process_group(leader, signal),
+            false => kill_process(leader, signal),
+        };
+        match sent {
+            // Nobody is there any more.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(named("kill", error.into())),
         }
     }
 
-    /// Kills whoever is left of the group, then waits for the leader: how that ended.
+    /// Kills whoever is left of the group, then waits for the leader: how that ended. One that cannot be killed, and has not
+    /// ended by itself, is not waited for: it may go on for ever.
     pub fn end(&mut self) -> io::Result<ExitStatus> {
+        match self.signal(Signal::KILL) {
+            Err(error) if !self.has_ended().unwrap_or(false) => Err(error),
+            _ => self.wait(),
+        }
+    }
+
+    /// Waits for the leader, and kills nobody: how it ended.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.ended {
             return Ok(status);
         }
-        self.signal(Signal::KILL);
-        let status = self.child.wait()?;
+        let status = self.child.wait().map_err(|error| named("wait4", error))?;
         self.ended = Some(status);
         Ok(status)
     }
+}
+
+/// An error with the name of the call that failed; its kind stays what it was.
+pub(crate) fn named(call: &str, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{call}: {error}"))
 }
 
 /// A look at a child that leaves it as it is.
@@ -74,6 +110,8 @@ impl Drop for Group {
 mod tests {
     use std::io::Read;
     use std::process::Stdio;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     use super::*;
 
@@ -97,12 +135,28 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_leads_no_group_is_ended_alone() {
+        let mut command = Command::new("sh");
+        let script = "exec 3<&0; cat <&3 & echo; exec sleep 100";
+        let streams = command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = Group::join(streams).unwrap();
+        let (input, mut output) = (child.streams().stdin.take(), child.streams().stdout.take().unwrap());
+        assert_eq!(output.read(&mut [0]).unwrap(), 1);
+        assert!(!child.end().unwrap().success());
+        // Who is in the same group lives on, as this process does, and holds the other end.
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        assert_eq!(poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&at_once)).unwrap(), 0);
+        drop(input);
+        assert_eq!(output.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
     fn nothing_is_sent_once_the_leader_has_been_waited_for() {
         let mut group = leaderless();
         // The member that is left keeps the group's number, as another group would that has it by now.
         group.ended = Some(group.child.wait().unwrap());
         let number = Pid::from_child(&group.child);
-        group.signal(Signal::KILL);
+        group.signal(Signal::KILL).unwrap();
         assert!(group.end().unwrap().success());
         rustix::process::test_kill_process_group(number).unwrap();
         kill_process_group(number, Signal::KILL).unwrap();
@@ -113,7 +167,7 @@ mod tests {
         let group = leaderless();
         let number = Pid::from_child(&group.child);
         waitid(WaitId::Pid(number), WaitIdOptions::EXITED).unwrap();
-        group.signal(Signal::KILL);
+        assert!(group.signal(Signal::KILL).unwrap_err().to_string().starts_with("waitid: "));
         rustix::process::test_kill_process_group(number).unwrap();
         kill_process_group(number, Signal::KILL).unwrap();
     }

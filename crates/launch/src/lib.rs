@@ -1,6 +1,11 @@
-//! Where does it run? A launcher starts a worker somewhere and carries its lines; what they mean is not its business.
+//! Where does it run? Whoever is started somewhere is supervised here: its lines are carried, and nothing is left of it. What
+//! the lines mean is not decided here.
 #![forbid(unsafe_code)]
 
 pub mod group;
+pub mod link;
 pub mod local;
 mod starved;
+pub mod supervise;
+
+pub use link::{Received, WorkerLink};

@@ -1,4 +1,5 @@
-//! The worker protocol: one order in, JSON-line events out; the same through a pipe, ssh or a virtio port.
+//! The worker protocol: one order in, JSON-line events out, through two pipes of one machine. What goes to another machine
+//! is a whole run, never a worker: facts, clock, calibration and noise belong to where it is measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,8 @@ pub enum ClockOrder {
 pub struct Order {
     /// [`PROTOCOL`].
     pub protocol: u32,
-    /// Process id of who gives the order; a worker whose parent is another ends at once.
+    /// Process id of who gives the order, which started the worker: one whose parent is another ends at once, since whoever
+    /// gave the order is gone.
     pub parent: u32,
     /// The case id; empty for the run's warm-up of a CPU.
     pub case: String,
@@ -227,17 +229,4 @@ pub enum Event {
         /// What went wrong.
         reason: String,
     },
-}
-
-/// What came over a worker's link.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Received {
-    /// A line, without its end.
-    Line(String),
-    /// The worker ended; how, as a fragment that fits after "the worker".
-    Ended(String),
-    /// Nothing came in the time given.
-    TimedOut,
-    /// The person asked to stop.
-    Interrupted,
 }

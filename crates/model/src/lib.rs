@@ -15,7 +15,7 @@ mod text;
 mod unit;
 
 pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
-pub use event::{ClockOrder, Event, Order, PROTOCOL, Received, RoundNoise, Taint};
+pub use event::{ClockOrder, Event, Order, PROTOCOL, RoundNoise, Taint};
 pub use exit::Exit;
 pub use host::{
     Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CpuFact, CpuFacts, DirectoryFact, Disturbed, FirmwareFacts,

@@ -1,20 +1,19 @@
 //! `hostmark janitor`: started by a run, outlives it, and removes what it left.
 
 use std::io;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use hostmark_engine::janitor::Charge;
-use hostmark_engine::sys::call::{Call, named, spawned};
+use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{PathBytes, Scratch};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::emulator;
@@ -22,7 +21,7 @@ use crate::emulator;
 /// The word that starts it; no command for people.
 pub const NAME: &str = "janitor";
 /// It is there after milliseconds, also on a busy host.
-const PATIENCE_S: i64 = 5;
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves until standard input ends.
 pub fn serve() -> ExitCode {
@@ -45,8 +44,9 @@ pub fn serve() -> ExitCode {
 
 /// The run's side of the janitor.
 pub struct Janitor {
-    child: Child,
-    answers: Option<ChildStdout>,
+    process: Supervised,
+    /// Whether its next line is the answer to the next question.
+    answers: bool,
     /// What it made, for the case that it is killed itself.
     made: Vec<Scratch>,
     /// What it was asked to make, where and under which name, and has not answered: killed meanwhile, it may have made it.
@@ -58,16 +58,17 @@ impl Janitor {
     /// workers. Otherwise the sentence that says why it cannot.
     pub fn start(program: &Path) -> Result<Janitor, String> {
         let mut command = Command::new(program);
-        command.arg(NAME).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        let mut child = command.spawn().map_err(|error| not_started(program, &spawned(error).to_string()))?;
-        let answers = child.stdout.take();
-        let mut janitor = Janitor { child, answers, made: Vec::new(), asked: Vec::new() };
+        command.arg(NAME);
+        let (errors, ending) = (Errors::Dropped, Ending::Awaited);
+        let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
+        let process =
+            Supervised::start(command, terms).map_err(|error| not_started(program, &spawned(error).to_string()))?;
+        let mut janitor = Janitor { process, answers: true, made: Vec::new(), asked: Vec::new() };
         match janitor.answer() {
             Ok(Some(_)) => Ok(janitor),
             Ok(None) => {
                 // It has ended, or must be made to: nothing is in its charge yet.
-                let _ = janitor.child.kill();
-                let how = janitor.child.wait().map_or_else(|error| error.to_string(), describe);
+                let how = janitor.process.kill().map_or_else(|error| error.to_string(), describe);
                 Err(not_started(program, &how))
             }
             Err(error) => Err(not_started(program, &error.to_string())),
@@ -76,42 +77,30 @@ impl Janitor {
 
     /// Its next line, if that comes in time; none as well when it has ended.
     fn answer(&mut self) -> io::Result<Option<String>> {
-        let Some(stdout) = self.answers.as_mut() else { return Ok(None) };
-        let timeout = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
-        let mut line = Vec::new();
-        loop {
-            match poll(&mut [PollFd::new(&*stdout, PollFlags::IN)], Some(&timeout)) {
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(named("ppoll", error.into())),
-                Ok(0) => return Ok(None),
-                Ok(_) => {}
-            }
-            let mut byte = [0];
-            match (stdout.read(&mut byte).call("read")?, byte) {
-                (0, _) => return Ok(None),
-                (_, [b'\n']) => return Ok(Some(String::from_utf8_lossy(&line).into_owned())),
-                (_, [byte]) => line.push(byte),
-            }
+        if !self.answers {
+            return Ok(None);
         }
+        Ok(match self.process.hear_line(PATIENCE)? {
+            Heard::Line(line) => Some(line),
+            _ => None,
+        })
     }
 
     /// Its number, which is nobody else's until it is waited for.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// Tells it. A janitor that is gone cannot be told, and the worker's parent-death signal remains.
     pub fn tell(&mut self, charge: &Charge) {
-        if let Some(stdin) = self.child.stdin.as_mut() {
-            let _ = charge.line().and_then(|line| stdin.write_all(line.as_bytes()));
-        }
+        let _ = charge.line().and_then(|line| self.process.tell(&line));
     }
 
     /// Has it make a directory in `base` for the run's files, which it removes when the run has ended.
     pub fn directory(&mut self, base: &Path) -> Scratch {
         let scratch = self.make(base).unwrap_or_else(|error| {
             // What might still come would be taken for the answer to another question.
-            self.answers = None;
+            self.answers = false;
             let base = base.display();
             Scratch::Missing(format!("no directory could be made in {base} ({error}); name another by --scratch"))
         });
@@ -151,12 +140,7 @@ fn not_started(program: &Path, how: &str) -> String {
 
 impl Drop for Janitor {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        // One that was stopped would be waited for without an end. Until it is waited for, its number is nobody else's.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::CONT);
-        }
-        if !self.child.wait().is_ok_and(|status| status.success()) {
+        if !self.process.end().is_ok_and(|status| status.success()) {
             self.made.iter().for_each(remove_left);
             self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));
         }

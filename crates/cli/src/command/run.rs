@@ -17,12 +17,11 @@ use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::descendants;
-use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting, Wall, WorkerLink};
+use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting, Wall};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
-use hostmark_launch::local::Worker;
-use hostmark_model::{
-    Exit, HostFacts, Lang, Order, Outcome, PathBytes, Profile, Received, Run, SCHEMA, Settings, Text, Tool,
-};
+use hostmark_launch::WorkerLink;
+use hostmark_launch::local::{LocalWorker, Warden};
+use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, PathBytes, Profile, Run, SCHEMA, Settings, Text, Tool};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::escape::visible;
 use hostmark_report::findings;
@@ -386,26 +385,19 @@ fn begin(
     }
 }
 
-/// A local worker as the engine sees it; its group is in the janitor's charge while it lives.
-struct LocalLink {
-    worker: Worker,
-    janitor: Rc<RefCell<Janitor>>,
+/// Who knows of the run's workers: the janitor, and this process, to which what a worker has left comes.
+struct Charges {
+    janitor: RefCell<Janitor>,
     /// Whether every child of this process is one that this run has brought about.
     has_adopted: bool,
 }
 
-impl WorkerLink for LocalLink {
-    fn receive(&mut self, at_most: Duration) -> Received {
-        self.worker.receive(at_most)
+impl Warden for Charges {
+    fn takes(&self, group: u32) {
+        self.janitor.borrow_mut().tell(&Charge::Group(group));
     }
 
-    fn is_starved(&mut self, enough: Duration) -> bool {
-        self.worker.is_starved(enough)
-    }
-
-    fn end(&mut self) {
-        let group = self.worker.id();
-        self.worker.end();
+    fn releases(&self, group: u32) {
         if self.has_adopted {
             // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
             // command has left. One that cannot be ended is another user's, and the worker has told of it.
@@ -425,20 +417,16 @@ fn measure(
 ) -> Results {
     // Where it does not, workers still end what they have started.
     let has_adopted = descendants::adopt_if_all_are_own(&[janitor.id()]).unwrap_or(false);
-    let janitor = Rc::new(RefCell::new(janitor));
+    let charges = Rc::new(Charges { janitor: RefCell::new(janitor), has_adopted });
     let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
-        let worker = spawn(program, order, stop)?;
-        janitor.borrow_mut().tell(&Charge::Group(worker.id()));
-        Ok(Box::new(LocalLink { worker, janitor: Rc::clone(&janitor), has_adopted }))
+        let (line, stop) = (serde_json::to_string(order)?, Some(stop.readable()));
+        let worker = LocalWorker::start(program, &[worker::NAME], &line, stop, charges.clone()).map_err(spawned)?;
+        Ok(Box::new(worker))
     };
     let mut bar = Bar::new();
     let results = hostmark_engine::run(setting, &mut open, wall, &mut bar, journal);
     bar.finish();
     results
-}
-
-fn spawn(program: &Path, order: &Order, stop: &StopRequest) -> io::Result<Worker> {
-    Worker::spawn(program, &[worker::NAME], &serde_json::to_string(order)?, Some(stop.readable())).map_err(spawned)
 }
 
 /// What took the machine's time while the run went on.

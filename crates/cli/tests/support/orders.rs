@@ -8,9 +8,10 @@ use std::time::Duration;
 use hostmark_engine::clock;
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
-use hostmark_engine::{KernelMeters, Observer, Setting, Wall, WorkerLink};
+use hostmark_engine::{KernelMeters, Observer, Setting, Wall};
 use hostmark_host::Root;
-use hostmark_model::{Event, Order, PROTOCOL, Profile, Received};
+use hostmark_launch::{Received, WorkerLink};
+use hostmark_model::{Event, Order, PROTOCOL, Profile};
 use hostmark_probes::CATALOGUE;
 
 use crate::traces::names;

@@ -18,7 +18,7 @@ const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("launch", &["model"]),
     ("host", &["model"]),
     ("sys", &["model"]),
-    ("engine", &["model", "stats", "host", "sys"]),
+    ("engine", &["model", "stats", "host", "sys", "launch"]),
     ("probes", &["engine"]),
 ];
 

@@ -2,25 +2,21 @@
 //! "Conducting repeatable experiments in highly variable cloud computing environments", ICPE 2017).
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::allowance;
 use hostmark_engine::sys::regular;
 use hostmark_engine::{Observer, Wall};
-use hostmark_launch::group::Group;
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Exit, Run, Scratch, load_run};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Signal;
 
 use super::sides::Side;
 use crate::command::janitor::Janitor;
@@ -36,8 +32,6 @@ use crate::words;
 const SLACK: Duration = Duration::from_secs(60);
 /// How long a command that was asked to stop may take to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
-/// One look whether it has.
-const TURN: Duration = Duration::from_millis(20);
 /// What the two are called in the names of files.
 const LETTERS: [char; 2] = ['a', 'b'];
 
@@ -171,67 +165,38 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// What the command printed, when it ended well; none when the person asked to stop.
-    fn take(&self, mut command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
+    fn take(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
         let name = self.name;
-        let complaints =
-            tempfile::tempfile().map_err(|error| lost(format!("no file can be made ({error}); make room")))?;
-        let errors = complaints.try_clone().context("a file cannot be shared; raise the limit of open files")?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
-        let group = Group::spawn(&mut command);
-        let group = group.map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
-        let mut running = Running(group);
-        janitor.tell(&Charge::Group(running.0.id()));
-        let heard = self.hear(&mut running);
-        let ended = match &heard {
-            Ok(Heard::Whole(_)) => running.ends_within(GRACE),
-            _ => false,
-        };
-        let status = running.end();
-        janitor.tell(&Charge::Reaped(running.0.id()));
-        let text = match heard? {
+        let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));
+        let stop = Some(self.stop.readable());
+        let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
+        let mut process = Supervised::start(command, terms)
+            .map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
+        janitor.tell(&Charge::Group(process.id()));
+        let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
+        let text = process.heard();
+        let has_ended = matches!(heard, Ok(Heard::Closed)) && process.ends_within(GRACE);
+        let status = process.end();
+        // One that cannot be ended stays in the janitor's charge.
+        if status.is_ok() {
+            janitor.tell(&Charge::Reaped(process.id()));
+        }
+        match heard.map_err(|error| anyhow!("'{name}' cannot be heard ({error}); try again"))? {
             Heard::Stopped => return Ok(None),
-            Heard::Whole(text) => text,
+            Heard::TimedOut => {
+                bail!("'{name}' took over {} s; a far host must let hostmark in without asking", self.limit.as_secs())
+            }
+            Heard::TooLong => bail!("'{name}' printed over 256 MiB; the command must end with the hostmark executable"),
+            Heard::Closed | Heard::Line(_) => {}
+        }
+        let Some(status) = status.ok().filter(|_| has_ended) else {
+            bail!("'{name}' closed its output and did not end; give another command")
         };
-        match status.filter(|_| ended).map(|status| (status.code(), status)) {
-            // A case that failed is told in the comparison.
-            Some((Some(code), _))
-                if [Exit::Fine, Exit::CaseFailed].iter().any(|fine| i32::from(fine.code()) == code) => {}
-            Some((_, status)) => bail!("'{name}' ended with {status}{}; try it by itself", last_line(complaints)),
-            None => bail!("'{name}' closed its output and did not end; give another command"),
+        // A case that failed is told in the comparison.
+        if ![Exit::Fine, Exit::CaseFailed].iter().any(|fine| status.code() == Some(fine.code().into())) {
+            bail!("'{name}' ended with {status}{}; try it by itself", because(&mut process));
         }
         String::from_utf8(text).map(Some).map_err(|_| anyhow!("'{name}' printed no text; it must end in a hostmark"))
-    }
-
-    /// Everything that the command prints.
-    fn hear(&self, running: &mut Running) -> Result<Heard> {
-        let (name, begin, stop) = (self.name, SinceStart::now(), self.stop.readable());
-        let stdout = running.0.streams().stdout.as_mut().context("a command has no output; try again")?;
-        let mut text = Vec::new();
-        let mut part = vec![0; 1 << 16];
-        loop {
-            let left = self.limit.saturating_sub(begin.elapsed());
-            if left.is_zero() {
-                bail!("'{name}' took over {} s; a far host must let hostmark in without asking", self.limit.as_secs());
-            }
-            let timeout = Timespec { tv_sec: left.as_secs() as i64 + 1, tv_nsec: 0 };
-            let mut watched = [PollFd::new(&*stdout, PollFlags::IN), PollFd::new(&*stop, PollFlags::IN)];
-            match poll(&mut watched, Some(&timeout)) {
-                Err(rustix::io::Errno::INTR) | Ok(0) => continue,
-                Err(error) => bail!("'{name}' cannot be heard ({error}); try again"),
-                Ok(_) => {}
-            }
-            if !watched[1].revents().is_empty() {
-                return Ok(Heard::Stopped);
-            }
-            match stdout.read(&mut part) {
-                Ok(0) => return Ok(Heard::Whole(text)),
-                Ok(length) => text.extend_from_slice(&part[..length]),
-                Err(error) => bail!("'{name}' cannot be heard ({error}); try again"),
-            }
-            if text.len() as u64 > regular::MOST_BYTES {
-                bail!("'{name}' printed over 256 MiB; the command must end with the hostmark executable");
-            }
-        }
     }
 
     /// The run that was printed.
@@ -247,50 +212,8 @@ impl Turn<'_> {
     }
 }
 
-enum Heard {
-    Whole(Vec<u8>),
-    Stopped,
-}
-
-/// A command in a process group of its own: whatever happens here, it ends.
-struct Running(Group);
-
-impl Running {
-    /// Waits for its end, but no longer than this. Whether it has ended; nobody has taken note of it yet.
-    fn ends_within(&self, at_most: Duration) -> bool {
-        let begin = SinceStart::now();
-        loop {
-            match self.0.has_ended() {
-                Ok(false) if begin.elapsed() < at_most => std::thread::sleep(TURN),
-                has_ended => return has_ended.unwrap_or(false),
-            }
-        }
-    }
-
-    /// Asks it to stop, and makes it, with whatever is left of its group: how it ended.
-    fn end(&mut self) -> Option<ExitStatus> {
-        // Nobody listens any more: what it still has to say must not hold it up.
-        drop(self.0.streams().stdout.take());
-        if !self.0.has_ended().unwrap_or(true) {
-            self.0.signal(Signal::INT);
-            self.ends_within(GRACE);
-        }
-        self.0.end().ok()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// The last line that a command complained with, behind a colon.
-fn last_line(mut complaints: File) -> String {
-    let mut text = Vec::new();
-    let _ = complaints.rewind();
-    let _ = complaints.take(1 << 16).read_to_end(&mut text);
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+/// What a command complained of last, behind a colon.
+fn because(process: &mut Supervised) -> String {
+    let last = process.last_word();
     last.map(|line| format!(": {}", line.trim_end_matches(['.', ';']))).unwrap_or_default()
 }

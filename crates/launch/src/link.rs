@@ -1,0 +1,26 @@
+//! A way to one worker, as who measures has it.
+
+use std::time::Duration;
+
+/// A way to one worker. It is always a process of the machine on which the run is: what goes elsewhere is a whole run.
+pub trait WorkerLink {
+    /// The next line, or why there is none.
+    fn receive(&mut self, at_most: Duration) -> Received;
+    /// Whether a part of the worker waits for a CPU or a device, and has had less CPU time than `enough` so far.
+    fn is_starved(&mut self, enough: Duration) -> bool;
+    /// Ends the worker and everything it started, and waits until it is gone.
+    fn end(&mut self);
+}
+
+/// What came over a worker's link.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// A line, without its end.
+    Line(String),
+    /// The worker ended; how, as a fragment that fits after "the worker".
+    Ended(String),
+    /// Nothing came in the time given.
+    TimedOut,
+    /// The person asked to stop.
+    Interrupted,
+}

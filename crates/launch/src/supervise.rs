@@ -1,0 +1,365 @@
+//! A process that is started, fed, listened to and ended: every process of this program but those that are measured has one
+//! of these, and nothing is left of it when that is dropped.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Signal;
+
+use crate::group::{Group, named};
+
+/// The time between two looks whether one has ended.
+const TURN: Duration = Duration::from_millis(2);
+/// Bytes of a line at most: what has no end by then is no line, and must not fill the memory.
+pub(crate) const LONGEST_LINE: usize = 64 << 20;
+/// Bytes that are read at once.
+const PART: usize = 1 << 16;
+/// Bytes of its standard error that are kept, the last ones.
+const MOST_TAIL: usize = PART;
+/// How much of what is left there is read at its end, in parts: who has outlived it may write on for ever.
+const LAST_PARTS: usize = 32;
+/// Characters of a last word at most.
+const LONGEST_WORD: usize = 1000;
+
+/// How one is kept.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// In whose process group it is.
+    pub group: Membership,
+    /// Whether it is told anything; else its standard input is empty.
+    pub has_input: bool,
+    /// What becomes of its standard error.
+    pub errors: Errors,
+    /// How it is ended.
+    pub ending: Ending,
+    /// Becomes readable when the person asks to stop: then nothing is waited for.
+    pub stop: Option<Rc<OwnedFd>>,
+}
+
+/// In whose process group one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Membership {
+    /// In its own, which ends with it.
+    Own,
+    /// In that of this process, which is ended whole by another.
+    Ours,
+}
+
+/// What becomes of standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errors {
+    /// Nobody reads it.
+    Dropped,
+    /// Its end is the last word. Who writes more than is read meanwhile waits.
+    Heard,
+    /// Its end is the last word. Who writes more than is read meanwhile is not kept waiting: the rest is lost.
+    HeardAtLeisure,
+}
+
+/// How one is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It is killed.
+    Killed,
+    /// It is asked to stop by SIGINT, and killed when it has not ended in this time.
+    Asked(Duration),
+    /// Its input ends, and it is waited for, however long that takes: it has to put things in order.
+    Awaited,
+}
+
+/// What was heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// A line, without its end.
+    Line(String),
+    /// Its output has ended.
+    Closed,
+    /// What there is in the time given is not all.
+    TimedOut,
+    /// More than may be heard at once.
+    TooLong,
+    /// The person asked to stop.
+    Stopped,
+}
+
+/// A process in this one's charge, and what it has said that nobody has heard yet.
+#[derive(Debug)]
+pub struct Supervised {
+    group: Group,
+    input: Option<ChildStdin>,
+    unheard: Vec<u8>,
+    errors: Option<OwnedFd>,
+    tail: Vec<u8>,
+    ending: Ending,
+    stop: Option<Rc<OwnedFd>>,
+}
+
+impl Supervised {
+    /// Starts the command on these terms, which say what its streams are. An error of starting has the system's number.
+    pub fn start(mut command: Command, terms: Terms) -> io::Result<Supervised> {
+        let flags = match terms.errors {
+            Errors::Dropped => None,
+            Errors::Heard => Some(PipeFlags::CLOEXEC),
+            Errors::HeardAtLeisure => Some(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK),
+        };
+        // Without a pipe it has no last word.
+        let (errors, stderr) = match flags.and_then(|flags| pipe_with(flags).ok()) {
+            Some((errors, stderr)) => (Some(errors), Stdio::from(stderr)),
+            None => (None, Stdio::null()),
+        };
+        let stdin = if terms.has_input { Stdio::piped() } else { Stdio::null() };
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
+        let mut group = match terms.group {
+            Membership::Own => Group::spawn(&mut command),
+            Membership::Ours => Group::join(&mut command),
+        }?;
+        let input = group.streams().stdin.take();
+        let (unheard, tail) = (Vec::new(), Vec::new());
+        Ok(Supervised { group, input, unheard, errors, tail, ending: terms.ending, stop: terms.stop })
+    }
+
+    /// Its process id, which is its group's too where it has one.
+    pub fn id(&self) -> u32 {
+        self.group.id()
+    }
+
+    /// Whether a process of its group waits for a CPU or a device, and has had less CPU time than `enough` so far.
+    pub fn is_starved(&self, enough: Duration) -> bool {
+        crate::starved::is_starved(self.id(), enough)
+    }
+
+    /// Tells it a line. It may have ended, or read no more: then the pipe is broken.
+    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.input {
+            Some(input) => input.write_all(line.as_bytes()).map_err(|error| named("write", error)),
+            None => Err(named("write", io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Tells it this and no more. One that has ended before it had read it is told of when its end is heard.
+    pub fn tell_last(&mut self, line: &str) -> io::Result<()> {
+        let told = self.tell(line);
+        self.input = None;
+        told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+    }
+
+    /// The next line, or why there is none within `at_most`; of the longest time there is no end.
+    pub fn hear_line(&mut self, at_most: Duration) -> io::Result<Heard> {
+        let until = now().checked_add(at_most);
+        let (mut searched, mut is_first) = (0, true);
+        loop {
+            if let Some(end) = self.unheard[searched..].iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.unheard.drain(..=searched + end).collect();
+                return Ok(Heard::Line(String::from_utf8_lossy(&line[..line.len() - 1]).into_owned()));
+            }
+            searched = self.unheard.len();
+            if searched > LONGEST_LINE {
+                return Ok(Heard::TooLong);
+            }
+            // From the start of the wait, so that half a line now and then makes it no longer.
+            if !is_first && left(until).is_some_and(|left| left.is_zero()) {
+                return Ok(Heard::TimedOut);
+            }
+            is_first = false;
+            if let Some(other) = self.hear_more(until)? {
+                return Ok(other);
+            }
+        }
+    }
+
+    /// Everything until its output ends, which [`Supervised::heard`] then has, unless that is more than `most` bytes.
+    pub fn hear_out(&mut self, at_most: Duration, most: usize) -> io::Result<Heard> {
+        let until = now().checked_add(at_most);
+        loop {
+            if left(until).is_some_and(|left| left.is_zero()) {
+                return Ok(Heard::TimedOut);
+            }
+            if let Some(other) = self.hear_more(until)? {
+                return Ok(other);
+            }
+            if self.unheard.len() > most {
+                return Ok(Heard::TooLong);
+            }
+        }
+    }
+
+    /// What it has said since the last line.
+    pub fn heard(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.unheard)
+    }
+
+    /// Waits until it has said more, which is then there, or why that is not so.
+    fn hear_more(&mut self, until: Option<Instant>) -> io::Result<Option<Heard>> {
+        loop {
+            let ready = self.wait(left(until))?;
+            if ready.has_errors {
+                self.hear_errors();
+            }
+            if ready.has_stop {
+                return Ok(Some(Heard::Stopped));
+            }
+            let Some(stdout) = self.group.streams().stdout.as_mut().filter(|_| ready.has_output) else {
+                match ready.has_errors || ready.was_interrupted {
+                    true if left(until).is_none_or(|left| !left.is_zero()) => continue,
+                    _ => return Ok(Some(Heard::TimedOut)),
+                }
+            };
+            let mut part = [0; PART];
+            match stdout.read(&mut part) {
+                Ok(0) => return Ok(Some(Heard::Closed)),
+                Ok(length) => {
+                    self.unheard.extend_from_slice(&part[..length]);
+                    return Ok(None);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(named("read", error)),
+            }
+        }
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<Readiness> {
+        let mut watched = Vec::with_capacity(3);
+        let mut watch = |fd| {
+            watched.push(fd);
+            watched.len() - 1
+        };
+        let Some(stdout) = self.group.streams().stdout.as_ref() else {
+            return Err(io::Error::other("there is no standard output"));
+        };
+        let output = watch(PollFd::new(stdout, PollFlags::IN));
+        let stop = self.stop.as_ref().map(|stop| watch(PollFd::new(&**stop, PollFlags::IN)));
+        let errors = self.errors.as_ref().map(|errors| watch(PollFd::new(errors, PollFlags::IN)));
+        match poll(&mut watched, at_most.map(timeout).as_ref()) {
+            // A signal's handler has run, and its pipe tells at the next look.
+            Err(rustix::io::Errno::INTR) => return Ok(Readiness { was_interrupted: true, ..Readiness::default() }),
+            Err(error) => return Err(named("ppoll", error.into())),
+            Ok(_) => {}
+        }
+        let is_ready = |index: Option<usize>| index.is_some_and(|index| !watched[index].revents().is_empty());
+        let (has_output, has_stop, has_errors) = (is_ready(Some(output)), is_ready(stop), is_ready(errors));
+        Ok(Readiness { has_output, has_stop, has_errors, was_interrupted: false })
+    }
+
+    /// Reads a part of its standard error, if there is one. Whether there was.
+    fn hear_errors(&mut self) -> bool {
+        let Some(errors) = &self.errors else { return false };
+        // Who has the other end may not be at its end.
+        if !matches!(poll(&mut [PollFd::new(errors, PollFlags::IN)], Some(&timeout(Duration::ZERO))), Ok(1)) {
+            return false;
+        }
+        let mut part = [0; PART];
+        match rustix::io::read(errors, &mut part) {
+            Ok(0) | Err(_) => {
+                self.errors = None;
+                false
+            }
+            Ok(length) => {
+                self.tail.extend_from_slice(&part[..length]);
+                self.tail.drain(..self.tail.len().saturating_sub(MOST_TAIL));
+                true
+            }
+        }
+    }
+
+    /// Whether it has ended. It is not waited for by that.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        self.group.has_ended()
+    }
+
+    /// Waits for its end by itself, but no longer than this. Whether it has ended; nobody has taken note of it yet.
+    pub fn ends_within(&mut self, at_most: Duration) -> bool {
+        let until = now().checked_add(at_most);
+        loop {
+            match self.group.has_ended() {
+                Ok(false) if left(until).is_none_or(|left| !left.is_zero()) => {
+                    // It may be waiting to say why.
+                    self.hear_errors();
+                    std::thread::sleep(TURN);
+                }
+                has_ended => return has_ended.unwrap_or(false),
+            }
+        }
+    }
+
+    /// Kills it and everything in its group, whatever the terms say, and waits until it is gone: how it ended.
+    pub fn kill(&mut self) -> io::Result<ExitStatus> {
+        self.group.end()
+    }
+
+    /// Ends it as the terms say, with everything that is left of its group, and waits until it is gone: how it ended.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
+        self.input = None;
+        match self.ending {
+            Ending::Killed => {}
+            Ending::Asked(grace) => {
+                // Nobody listens any more: what it still has to say must not hold it up.
+                self.streams().stdout = None;
+                if !self.group.has_ended().unwrap_or(true) {
+                    // Whoever cannot be asked is not waited for.
+                    let _ = self.group.signal(Signal::INT).map(|()| self.ends_within(grace));
+                }
+            }
+            Ending::Awaited => {
+                // One that was stopped would be waited for without an end.
+                if !self.group.has_ended().unwrap_or(true) {
+                    let _ = self.group.signal(Signal::CONT);
+                }
+                return self.group.wait();
+            }
+        }
+        self.kill()
+    }
+
+    fn streams(&mut self) -> &mut Child {
+        self.group.streams()
+    }
+
+    /// The last line that it wrote to standard error: that of the loader, or of the language's start, which have no other
+    /// way to say why a program cannot begin; or that of a program which has failed.
+    pub fn last_word(&mut self) -> Option<String> {
+        (0..LAST_PARTS).any(|_| !self.hear_errors());
+        let text = String::from_utf8_lossy(&self.tail);
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        Some(line.chars().filter(|character| !character.is_control()).take(LONGEST_WORD).collect())
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+#[derive(Debug, Default)]
+struct Readiness {
+    has_output: bool,
+    has_stop: bool,
+    has_errors: bool,
+    was_interrupted: bool,
+}
+
+fn timeout(at_most: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(at_most.subsec_nanos()),
+    }
+}
+
+/// The time until then; none where there is no end.
+fn left(until: Option<Instant>) -> Option<Duration> {
+    until.map(|until| until.saturating_duration_since(now()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "bounds a wait; nothing is measured with it")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+#[path = "supervise_tests.rs"]
+mod tests;
