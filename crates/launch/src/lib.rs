@@ -5,6 +5,7 @@
 pub mod group;
 pub mod link;
 pub mod local;
+pub mod place;
 mod starved;
 pub mod supervise;
 

@@ -17,6 +17,8 @@ use crate::group::{Group, named};
 const TURN: Duration = Duration::from_millis(2);
 /// Bytes of a line at most: what has no end by then is no line, and must not fill the memory.
 pub(crate) const LONGEST_LINE: usize = 64 << 20;
+/// Bytes that may be written without a wait to a pipe that has room.
+const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
 /// Bytes that are read at once.
 const PART: usize = 1 << 16;
 /// Bytes of its standard error that are kept, the last ones.
@@ -87,6 +89,19 @@ pub enum Heard {
     Stopped,
 }
 
+/// What became of what one was fed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fed {
+    /// It was taken.
+    All,
+    /// It has answered, or ended, and may not read the rest.
+    Answered,
+    /// It stood still.
+    TimedOut,
+    /// The person asked to stop.
+    Stopped,
+}
+
 /// A process in this one's charge, and what it has said that nobody has heard yet.
 #[derive(Debug)]
 pub struct Supervised {
@@ -148,8 +163,55 @@ impl Supervised {
         told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
     }
 
+    /// Tells it much, until it has all of it or answers with this word; no part may take longer than `at_most`.
+    pub(crate) fn feed(&mut self, bytes: &[u8], word: &str, at_most: Duration) -> io::Result<Fed> {
+        let mut parts = bytes.chunks(LEAST_ROOM);
+        let mut next = parts.next();
+        while let Some(part) = next {
+            let ready = self.wait(Some(at_most), true)?;
+            if ready.has_errors {
+                self.hear_errors();
+            }
+            if ready.has_stop {
+                return Ok(Fed::Stopped);
+            }
+            let has_answered = |heard: &[u8]| heard.windows(word.len()).any(|words| words == word.as_bytes());
+            if ready.has_output && (self.hear_part()? == Some(0) || has_answered(&self.unheard)) {
+                return Ok(Fed::Answered);
+            }
+            match &mut self.input {
+                Some(input) if ready.has_room => match input.write_all(part) {
+                    Ok(()) => next = parts.next(),
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Fed::Answered),
+                    Err(error) => return Err(named("write", error)),
+                },
+                None => return Ok(Fed::Answered),
+                _ if ready.has_output || ready.has_errors || ready.was_interrupted => {}
+                _ => return Ok(Fed::TimedOut),
+            }
+        }
+        Ok(Fed::All)
+    }
+
+    /// From now on it is told no more.
+    pub(crate) fn tell_no_more(&mut self) {
+        self.input = None;
+    }
+
+    /// From now on it is neither told nor heard, and may end by itself in this time.
+    pub(crate) fn leave(&mut self, grace: Duration) {
+        self.input = None;
+        self.streams().stdout = None;
+        self.ends_within(grace);
+    }
+
     /// The next line, or why there is none within `at_most`; of the longest time there is no end.
     pub fn hear_line(&mut self, at_most: Duration) -> io::Result<Heard> {
+        self.hear_line_of(LONGEST_LINE, at_most)
+    }
+
+    /// The same, of a line of so many bytes at most.
+    pub(crate) fn hear_line_of(&mut self, most: usize, at_most: Duration) -> io::Result<Heard> {
         let until = now().checked_add(at_most);
         let (mut searched, mut is_first) = (0, true);
         loop {
@@ -158,7 +220,7 @@ impl Supervised {
                 return Ok(Heard::Line(String::from_utf8_lossy(&line[..line.len() - 1]).into_owned()));
             }
             searched = self.unheard.len();
-            if searched > LONGEST_LINE {
+            if searched > most {
                 return Ok(Heard::TooLong);
             }
             // From the start of the wait, so that half a line now and then makes it no longer.
@@ -196,34 +258,44 @@ impl Supervised {
     /// Waits until it has said more, which is then there, or why that is not so.
     fn hear_more(&mut self, until: Option<Instant>) -> io::Result<Option<Heard>> {
         loop {
-            let ready = self.wait(left(until))?;
+            let ready = self.wait(left(until), false)?;
             if ready.has_errors {
                 self.hear_errors();
             }
             if ready.has_stop {
                 return Ok(Some(Heard::Stopped));
             }
-            let Some(stdout) = self.group.streams().stdout.as_mut().filter(|_| ready.has_output) else {
+            if !ready.has_output {
                 match ready.has_errors || ready.was_interrupted {
                     true if left(until).is_none_or(|left| !left.is_zero()) => continue,
                     _ => return Ok(Some(Heard::TimedOut)),
                 }
-            };
-            let mut part = [0; PART];
-            match stdout.read(&mut part) {
-                Ok(0) => return Ok(Some(Heard::Closed)),
-                Ok(length) => {
-                    self.unheard.extend_from_slice(&part[..length]);
-                    return Ok(None);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(named("read", error)),
+            }
+            match self.hear_part()? {
+                Some(0) => return Ok(Some(Heard::Closed)),
+                Some(_) => return Ok(None),
+                None => {}
             }
         }
     }
 
-    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<Readiness> {
-        let mut watched = Vec::with_capacity(3);
+    /// Reads a part of what it says, which has to be there: its length, or none when a signal came first.
+    fn hear_part(&mut self) -> io::Result<Option<usize>> {
+        let Some(stdout) = self.group.streams().stdout.as_mut() else { return Ok(Some(0)) };
+        let mut part = [0; PART];
+        match stdout.read(&mut part) {
+            Ok(length) => {
+                self.unheard.extend_from_slice(&part[..length]);
+                Ok(Some(length))
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(named("read", error)),
+        }
+    }
+
+    /// Waits until it has said something, or, where that is wanted, may be told something.
+    fn wait(&mut self, at_most: Option<Duration>, wants_room: bool) -> io::Result<Readiness> {
+        let mut watched = Vec::with_capacity(4);
         let mut watch = |fd| {
             watched.push(fd);
             watched.len() - 1
@@ -234,6 +306,8 @@ impl Supervised {
         let output = watch(PollFd::new(stdout, PollFlags::IN));
         let stop = self.stop.as_ref().map(|stop| watch(PollFd::new(&**stop, PollFlags::IN)));
         let errors = self.errors.as_ref().map(|errors| watch(PollFd::new(errors, PollFlags::IN)));
+        let input = self.input.as_ref().filter(|_| wants_room);
+        let room = input.map(|input| watch(PollFd::new(input, PollFlags::OUT)));
         match poll(&mut watched, at_most.map(timeout).as_ref()) {
             // A signal's handler has run, and its pipe tells at the next look.
             Err(rustix::io::Errno::INTR) => return Ok(Readiness { was_interrupted: true, ..Readiness::default() }),
@@ -241,8 +315,13 @@ impl Supervised {
             Ok(_) => {}
         }
         let is_ready = |index: Option<usize>| index.is_some_and(|index| !watched[index].revents().is_empty());
-        let (has_output, has_stop, has_errors) = (is_ready(Some(output)), is_ready(stop), is_ready(errors));
-        Ok(Readiness { has_output, has_stop, has_errors, was_interrupted: false })
+        Ok(Readiness {
+            has_output: is_ready(Some(output)),
+            has_stop: is_ready(stop),
+            has_errors: is_ready(errors),
+            has_room: is_ready(room),
+            was_interrupted: false,
+        })
     }
 
     /// Reads a part of its standard error, if there is one. Whether there was.
@@ -340,6 +419,7 @@ struct Readiness {
     has_output: bool,
     has_stop: bool,
     has_errors: bool,
+    has_room: bool,
     was_interrupted: bool,
 }
 
