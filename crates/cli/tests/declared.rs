@@ -5,8 +5,9 @@ mod support;
 use std::collections::BTreeSet;
 
 use hostmark_engine::probe::{Need, entries};
-use hostmark_model::{Measured, Outcome, load_run};
+use hostmark_model::{Measured, Outcome, Run, load_run};
 use hostmark_probes::CATALOGUE;
+use hostmark_report::{RenderOptions, export};
 use support::{Home, ended, files};
 
 /// Quantities that the engine makes of a value and of the core's frequency beside it.
@@ -48,4 +49,41 @@ fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
     }
     assert_eq!(missing, Vec::<String>::new());
     assert!(files(home.scratch.path()).is_empty());
+    of_its_record_come_the_same_outcomes(&home, &json, &run);
+}
+
+/// The most that a file may grow by what estimates are made of.
+const GROWTH: f64 = 1.3;
+
+fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
+    let again = |of: &str| {
+        let (code, json, errors) = ended(&mut home.hostmark(&["report", of, "--again", "--format", "json"]));
+        assert_eq!((code, errors.as_str()), (0, ""));
+        json
+    };
+    // All but the end, where it says that they were made again.
+    let same = json.trim_end().strip_suffix("\n}").unwrap();
+    let made = again("last");
+    assert!(made.starts_with(same), "{:?}", made.lines().zip(json.lines()).find(|(one, other)| one != other));
+    let said = made[same.len()..].split_whitespace().collect::<String>();
+    assert_eq!(said, format!(r#","again":{{"version":"{}","gaps":[]}}}}"#, run.tool.version));
+
+    // The same run as it was written when a file did not have what they are made of.
+    let mut old = run.clone();
+    old.lost_rounds.clear();
+    for case in &mut old.cases {
+        if let Outcome::Measured(measured) = &mut case.outcome {
+            measured.rounds.iter_mut().for_each(|round| round.raw = None);
+        }
+    }
+    let format = export::format_named("json").unwrap();
+    let text = format.render_one(&old, &RenderOptions::default());
+    let growth = json.len() as f64 / text.len() as f64;
+    assert!(growth > 1.0 && growth < GROWTH, "{growth}");
+    let file = home.data.path().join("old.json");
+    std::fs::write(&file, text).unwrap();
+    let made = load_run(&again(file.to_str().unwrap())).unwrap();
+    assert_eq!(serde_json::to_string(&made.cases).unwrap(), serde_json::to_string(&old.cases).unwrap());
+    let gaps = made.again.unwrap().gaps;
+    assert!(gaps.iter().any(|gap| gap.what.en.contains("lacks the clock's resolution") && gap.cases.len() > 100));
 }

@@ -12,7 +12,7 @@ use std::process::{Child, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use hostmark_model::{Outcome, Run, load_run};
+use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use skip::skipped;
@@ -201,6 +201,18 @@ fn a_second_request_ends_a_run_at_once_and_leaves_the_journal() {
     assert!(matches!(code, Some(130 | 143)), "{code:?}");
     run.left(SOON);
     run.assert_only_the_journal_is_left();
+    // What it has is as good as any other run's rounds; what it lacks says so.
+    let [journal] = &run.left(SOON)[..] else { unreachable!() };
+    let journal = journal.to_str().unwrap();
+    let (code, json, errors) = ended(&mut run.home.hostmark(&["report", journal, "--again", "--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let again = load_run(&json).unwrap();
+    assert_eq!((again.interrupted.as_deref(), again.finished), (Some("only its journal is left"), None));
+    let journalled = |id: &str| run.journal().lines().skip(1).any(|line| line.contains(&format!("\"{id}\"")));
+    let of_workers = again.cases.iter().filter(|case| case.probe != "memory.hierarchy" && case.measured().is_some());
+    assert!(of_workers.clone().count() > 0 && of_workers.clone().all(|case| journalled(&case.id)));
+    let is_interrupted = |case: &&CaseRecord| case.outcome == Outcome::Skipped { reason: "interrupted".into() };
+    assert!(again.cases.iter().filter(is_interrupted).count() > 0);
 }
 
 #[test]

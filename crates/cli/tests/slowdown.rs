@@ -93,6 +93,7 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         throttled: None,
         waited: None,
         others: None,
+        raw: None,
     };
     Measured {
         estimate: estimate(&rounds, 0.0, Better::Lower, 0),
@@ -136,7 +137,9 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         disturbances: Vec::new(),
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: rounds.into_iter().map(case).collect(),
+        lost_rounds: Vec::new(),
         findings: Vec::new(),
+        again: None,
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use hostmark_host::{CpuTimes, Root};
 use hostmark_model::Others;
 
-use crate::estimate::RoundResult;
 use crate::sys::cpu_time;
 
 /// Shorter, the ticks by which the kernel counts say too little of who used a CPU.
@@ -185,9 +184,9 @@ impl<'a> Blocks<'a> {
 
 /// Whether others disturbed a round: they used a CPU of it, beyond what the error of the counters explains, and its thread
 /// waited for that CPU. Of several CPUs the thread that waited may be another than the one that is watched.
-pub(crate) fn is_contended(round: &RoundResult, waited: Option<f64>) -> bool {
-    let has_several = round.cpus.iter().any(|cpu| Some(cpu) != round.cpus.first());
-    let is_used = round.others.is_some_and(|others| certain(&others) >= WORTH_SAYING);
+pub(crate) fn is_contended(cpus: &[usize], others: Option<Others>, waited: Option<f64>) -> bool {
+    let has_several = cpus.iter().any(|cpu| Some(cpu) != cpus.first());
+    let is_used = others.is_some_and(|others| certain(&others) >= WORTH_SAYING);
     is_used && (has_several || waited.is_none_or(|waited| waited >= WAITED))
 }
 

@@ -132,12 +132,10 @@ fn time_between_rounds_is_ours_wherever_it_was_spent() {
 
 #[test]
 fn a_round_is_disturbed_when_it_waited_for_what_others_used() {
-    let round =
-        |cpus: &[usize], others: Option<Others>| RoundResult { round: 0, cpus: cpus.to_vec(), events: vec![], others };
     let used = |share: f64, error: f64| Some(Others { share, error });
-    assert!(is_contended(&round(&[1, 1], used(0.5, 0.1)), Some(0.3)));
-    assert!(!is_contended(&round(&[1, 1], used(0.14, 0.1)), Some(0.3)), "explained by the error");
-    assert!(!is_contended(&round(&[1], used(0.5, 0.1)), Some(0.001)), "others ran while it slept");
-    assert!(is_contended(&round(&[0, 1], used(0.5, 0.1)), Some(0.001)), "its other thread may have waited");
-    assert!(is_contended(&round(&[1], used(0.5, 0.1)), None) && !is_contended(&round(&[1], None), Some(0.5)));
+    assert!(is_contended(&[1, 1], used(0.5, 0.1), Some(0.3)));
+    assert!(!is_contended(&[1, 1], used(0.14, 0.1), Some(0.3)), "explained by the error");
+    assert!(!is_contended(&[1], used(0.5, 0.1), Some(0.001)), "others ran while it slept");
+    assert!(is_contended(&[0, 1], used(0.5, 0.1), Some(0.001)), "its other thread may have waited");
+    assert!(is_contended(&[1], used(0.5, 0.1), None) && !is_contended(&[1], None, Some(0.5)));
 }

@@ -22,6 +22,10 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
         Err(panic) => return whole(Outcome::Failed { reason: panic_text(&*panic) }),
     };
     for record in &mut records {
+        if let Outcome::Measured(measured) = &mut record.outcome {
+            // Its rounds are those of its sources, which have this.
+            measured.rounds.iter_mut().for_each(|round| round.raw = None);
+        }
         if record.measured().is_some_and(|measured| !estimate::is_finite(measured)) {
             record.outcome = Outcome::Failed { reason: "it came to no finite value".into() };
         }

@@ -1,10 +1,11 @@
 //! From the rounds of a case to its outcome: values, marks, estimate, interval, flags.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use hostmark_model::{
-    Also, Better, Estimate, Event, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Others, Outcome,
-    RoundNoise, RoundRecord, Taint, Unit,
+    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundRecord, Taint,
+    Unit,
 };
 use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval::{self, Method};
@@ -12,32 +13,26 @@ use hostmark_stats::order as stats;
 
 use crate::contention;
 use crate::probe::{Entry, Limit, Quantity};
+use crate::record::{Round, Sampled};
 use crate::vote;
 
 /// Groups whose disturbed samples leave the estimate: their values are the hardware's.
 const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
 
-/// What one round came to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RoundResult {
-    /// Which round, from 0.
-    pub round: u32,
-    /// The CPUs it ran on.
-    pub cpus: Vec<usize>,
-    /// What the worker said.
-    pub events: Vec<Event>,
-    /// What others used of its CPUs; none where it is not known.
-    pub others: Option<Others>,
-}
-
-/// The samples of a round, as values.
+/// A round that has values.
 struct RoundValues<'a> {
-    round: &'a RoundResult,
-    noise: RoundNoise,
-    values: Vec<f64>,
-    taints: &'a [u8],
+    round: &'a Round,
+    sampled: &'a Sampled,
     /// The clock's step as a share of a sample.
     relative_resolution: f64,
+}
+
+impl Deref for RoundValues<'_> {
+    type Target = Sampled;
+
+    fn deref(&self) -> &Sampled {
+        self.sampled
+    }
 }
 
 impl RoundValues<'_> {
@@ -54,7 +49,7 @@ impl RoundValues<'_> {
     /// The values that count: all, or those that nothing disturbed.
     fn counting(&self, values: &[f64], leave_out: bool) -> Vec<f64> {
         let counts = |taint: u8| !leave_out || self.is_mostly_tainted() || !Taint(taint).is_tainted();
-        values.iter().zip(self.taints).filter(|&(_, &taint)| counts(taint)).map(|(&value, _)| value).collect()
+        values.iter().zip(&self.taints).filter(|&(_, &taint)| counts(taint)).map(|(&value, _)| value).collect()
     }
 }
 
@@ -67,41 +62,16 @@ fn relative(resolution_ns: f64, usual_ns: f64) -> f64 {
     }
 }
 
-fn round_values(round: &RoundResult) -> Option<RoundValues<'_>> {
-    let noise = round.events.iter().find_map(|event| match event {
-        Event::Done { noise } => Some(noise.clone()),
-        _ => None,
-    })?;
-    round.events.iter().find_map(|event| {
-        let Event::Samples { ns, iterations, amount, taints } = event else { return None };
-        let value = |(&ns, &iterations): (&f64, &u64)| match amount {
-            0 => ns / iterations as f64,
-            _ => *amount as f64 * iterations as f64 * 1e9 / ns,
-        };
-        let values: Vec<f64> = ns.iter().zip(iterations).map(value).collect();
-        let usual_ns = stats::median(ns)?;
-        let usable = values.iter().all(|value| value.is_finite()) && taints.len() == values.len();
-        usable.then(|| RoundValues {
-            round,
-            relative_resolution: relative(noise.resolution_ns, usual_ns),
-            noise: noise.clone(),
-            values,
-            taints,
-        })
-    })
+fn round_values(round: &Round) -> Option<RoundValues<'_>> {
+    let sampled = round.sampled.as_ref()?;
+    let relative_resolution = relative(sampled.noise.resolution_ns, sampled.sample_ns);
+    Some(RoundValues { round, sampled, relative_resolution })
 }
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
-pub fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32, seed: u64) -> Outcome {
-    let events = || rounds.iter().flat_map(|round| &round.events);
-    let failed = events().find_map(|event| match event {
-        Event::Failed { reason } => Some(Outcome::Failed { reason: reason.clone() }),
-        _ => None,
-    });
-    let skipped = events().find_map(|event| match event {
-        Event::Skipped { reason } => Some(Outcome::Skipped { reason: reason.clone() }),
-        _ => None,
-    });
+pub fn outcome(entry: &Entry, rounds: &[Round], planned: u32, seed: u64) -> Outcome {
+    let failed = rounds.iter().find_map(|round| round.failed.clone()).map(|reason| Outcome::Failed { reason });
+    let skipped = rounds.iter().find_map(|round| round.skipped.clone()).map(|reason| Outcome::Skipped { reason });
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
     let is_voted = matches!(entry.probe.limit, Limit::Voted | Limit::PowerOfTwo);
     // A round that found no step abstains, as long as others have votes.
@@ -142,14 +112,19 @@ pub(crate) fn is_finite(measured: &Measured) -> bool {
 fn combine(entry: &Entry, rounds: &[RoundValues], seed: u64) -> Measured {
     let leave_out = HARDWARE_GROUPS.contains(&entry.group);
     let counting: Vec<Vec<f64>> = rounds.iter().map(|round| round.counting(&round.values, leave_out)).collect();
+    let histogram = all_operations(rounds);
     let relative_resolution = rounds.iter().map(|round| round.relative_resolution).fold(0.0, f64::max);
     let estimate = estimate(&counting, relative_resolution, entry.probe.better, seed);
     let flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
     Measured {
         also: also(entry, rounds, leave_out, relative_resolution, seed),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
-        histogram: all_operations(rounds),
-        rounds: rounds.iter().zip(&counting).map(|(round, counting)| record(round, counting)).collect(),
+        rounds: rounds
+            .iter()
+            .zip(&counting)
+            .map(|(round, counting)| record(round, counting, histogram.as_ref()))
+            .collect(),
+        histogram,
         noise: noise_of(rounds, leave_out),
         notes: notes_of(rounds),
         estimate,
@@ -215,7 +190,7 @@ fn over_all(rounds: &[Vec<f64>], estimate: Estimate, unit: Unit) -> Estimate {
 
 /// A percentile of each round's operations, as far as all of them together tell it.
 fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better, seed: u64) -> Option<Estimate> {
-    let histograms = || rounds.iter().filter_map(|round| histogram(round));
+    let histograms = || rounds.iter().filter_map(|round| round.histogram.as_ref());
     let count: u64 =
         histograms().flat_map(|histogram| &histogram.counts).fold(0, |sum, &count| sum.saturating_add(count));
     let of_round = |histogram: &Histogram| Some(vec![percentile.of(&histogram.values, &histogram.counts)? as f64]);
@@ -226,28 +201,17 @@ fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better,
     Some(estimate(&values, relative_resolution, better, seed))
 }
 
-/// A round's operations.
-fn histogram<'a>(round: &RoundValues<'a>) -> Option<&'a Histogram> {
-    round.round.events.iter().find_map(|event| match event {
-        Event::Histogram(histogram) => Some(histogram),
-        _ => None,
-    })
-}
-
 /// The operations of all rounds.
 fn all_operations(rounds: &[RoundValues]) -> Option<Histogram> {
-    let parts = rounds.iter().filter_map(histogram).map(|part| (part.values.as_slice(), part.counts.as_slice()));
+    let histograms = rounds.iter().filter_map(|round| round.histogram.as_ref());
+    let parts = histograms.map(|part| (part.values.as_slice(), part.counts.as_slice()));
     let (values, counts) = merged(parts);
     (!values.is_empty()).then_some(Histogram { values, counts })
 }
 
 /// The values of a quantity that a round's probe measured itself.
 fn given(quantity: &Quantity, round: &RoundValues) -> Vec<f64> {
-    let of_name = |event: &Event| match event {
-        Event::Also { name, values } if name == quantity.name => values.clone(),
-        _ => Vec::new(),
-    };
-    round.round.events.iter().flat_map(of_name).collect()
+    round.also.get(quantity.name).cloned().unwrap_or_default()
 }
 
 /// The estimate of a value from the counting samples of its rounds; no round may be empty.
@@ -323,7 +287,8 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
 
 /// What others used in each round that they disturbed.
 fn contended<'a>(rounds: &'a [RoundValues]) -> impl Iterator<Item = f64> + 'a {
-    let is_contended = |round: &&RoundValues| contention::is_contended(round.round, round.noise.waited);
+    let is_contended =
+        |round: &&RoundValues| contention::is_contended(&round.round.cpus, round.round.others, round.noise.waited);
     rounds.iter().filter(is_contended).filter_map(|round| Some(round.round.others?.share))
 }
 
@@ -337,7 +302,7 @@ fn is_throttled(round: &RoundValues) -> bool {
     round.noise.throttled.is_some_and(|throttled| throttled.periods > 0)
 }
 
-fn record(round: &RoundValues, counting: &[f64]) -> RoundRecord {
+fn record(round: &RoundValues, counting: &[f64], histogram: Option<&Histogram>) -> RoundRecord {
     RoundRecord {
         round: round.round.round,
         median: stats::median(counting).unwrap_or(0.0),
@@ -350,6 +315,7 @@ fn record(round: &RoundValues, counting: &[f64]) -> RoundRecord {
         throttled: round.noise.throttled,
         waited: round.noise.waited,
         others: round.round.others,
+        raw: Some(round.raw(histogram)),
     }
 }
 
@@ -377,12 +343,10 @@ fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
 /// What the rounds noted; rounds that differ are told apart, since a value made of both is not one thing.
 fn notes_of(rounds: &[RoundValues]) -> BTreeMap<String, String> {
     let mut notes: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for event in rounds.iter().flat_map(|round| &round.round.events) {
-        if let Event::Note { key, value } = event {
-            let values = notes.entry(key.clone()).or_default();
-            if !values.contains(value) {
-                values.push(value.clone());
-            }
+    for (key, value) in rounds.iter().flat_map(|round| &round.round.notes) {
+        let values = notes.entry(key.clone()).or_default();
+        if !values.contains(value) {
+            values.push(value.clone());
         }
     }
     notes.into_iter().map(|(key, values)| (key, values.join("; "))).collect()

@@ -3,7 +3,8 @@
 use super::*;
 use crate::fixture::{PLAIN, entry};
 use crate::probe::{Probe, Quantity};
-use hostmark_model::{Text, Throttling, Unit};
+use crate::record::RoundResult;
+use hostmark_model::{Event, Others, RoundNoise, Text, Throttling, Unit};
 
 /// A round of samples: ns, iterations, taints.
 struct Given {
@@ -42,6 +43,12 @@ fn round(number: u32, given: Given) -> RoundResult {
 
 fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
     given.into_iter().enumerate().map(|(number, given)| round(number as u32, given)).collect()
+}
+
+/// The outcome of rounds as a journal has them.
+fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32, seed: u64) -> Outcome {
+    let rounds: Vec<Round> = rounds.iter().cloned().map(Round::of).collect();
+    super::outcome(entry, &rounds, planned, seed)
 }
 
 fn outcome_of(probe: &str, rounds: &[RoundResult]) -> Outcome {

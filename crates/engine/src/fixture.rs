@@ -271,6 +271,7 @@ pub fn round_at(core_hz: f64) -> RoundRecord {
         throttled: None,
         others: None,
         waited: None,
+        raw: None,
     }
 }
 

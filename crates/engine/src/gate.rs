@@ -6,21 +6,21 @@ mod relations;
 use hostmark_model::{CaseRecord, Flag, FlagKind, HostFacts, Outcome};
 use hostmark_stats::order as stats;
 
-use crate::plan::PlannedCase;
+use crate::probe::Entry;
 
-/// Marks every value of a run that physics forbids, by itself or beside others. `records`: those of the planned cases.
-pub(crate) fn mark(cases: &[PlannedCase], records: &mut [CaseRecord], host: &HostFacts) {
+/// Marks every value of a run that physics forbids, by itself or beside others. `entries`: the probe of each record.
+pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
     // A case's own clock may have been timed while others had the core, which makes any value of the case look too fast.
     let fastest_hz = records.iter().filter_map(core_hz).max_by(f64::total_cmp);
-    let found: Vec<Option<String>> = (cases.iter().zip(&*records))
-        .map(|(case, record)| bounds::broken(case.entry.probe, record.measured()?, &record.params, fastest_hz, host))
+    let found: Vec<Option<String>> = (entries.iter().zip(&*records))
+        .map(|(entry, record)| bounds::broken(entry.probe, record.measured()?, &record.params, fastest_hz, host))
         .collect();
     for (record, detail) in records.iter_mut().zip(found) {
         if let Some(detail) = detail {
             flag(record, detail);
         }
     }
-    relations::mark(cases, records, host);
+    relations::mark(entries, records, host);
 }
 
 /// The core's frequency beside a value; none where threads that the gate knows nothing of did the work.
@@ -55,7 +55,7 @@ mod tests {
                 let Outcome::Measured(measured) = &mut record.outcome else { unreachable!() };
                 measured.rounds = vec![crate::fixture::round_at(hz)];
             }
-            mark(&cases, &mut records, &host());
+            mark(&cases.clone().map(|case| case.entry), &mut records, &host());
             records.map(|record| record.measured().unwrap().flags.len())
         };
         // 4 cycles at 4 GHz; one by a clock that had to wait for the core.

@@ -10,8 +10,8 @@ use hostmark_model::{Event, PathBytes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::RoundResult;
 use crate::plan::Plan;
+use crate::record::RoundResult;
 use crate::sys::call::Call;
 use crate::sys::regular;
 

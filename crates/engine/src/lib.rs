@@ -4,6 +4,7 @@
 #[expect(unsafe_code, reason = "reads the counter and runs the chain of adds by their instructions")]
 pub mod clock;
 
+pub mod again;
 mod allotment;
 mod budget;
 mod case;
@@ -24,10 +25,12 @@ mod lack;
 #[cfg(test)]
 mod mock;
 mod order;
+pub mod outcomes;
 mod parallel;
 pub mod plan;
 pub mod prelude;
 pub mod probe;
+mod record;
 mod run;
 mod sample;
 mod setup;
@@ -41,9 +44,10 @@ pub mod worker;
 
 pub use budget::largest_buffer;
 pub use contention::{KernelMeters, Meters};
-pub use estimate::{RoundResult, estimate};
+pub use estimate::estimate;
 pub use forecast::Forecast;
 pub use hostmark_sys as sys;
 pub use journal::{Header, Journal, Origin, PastRound, ResumeError, Took};
+pub use record::{CaseRounds, Record, Round, RoundResult};
 pub use run::{Observer, OpenLink, Results, Setting, Wall, run};
 pub use stop::{Checked, Result, Stop};

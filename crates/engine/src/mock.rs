@@ -11,6 +11,7 @@ use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, RoundNoise, 
 
 use crate::contention::Meters;
 use crate::journal::{Journal, PastRound};
+use crate::outcomes::{self, Outcomes};
 use crate::plan::Plan;
 use crate::run::{Observer, Results, Setting, Wall, run};
 
@@ -88,6 +89,8 @@ impl Meters for Unmetered {
 pub struct Seen {
     /// What it came to.
     pub results: Results,
+    /// What that comes to.
+    pub outcomes: Outcomes,
     /// Every order, warm-ups among them.
     pub orders: Vec<Order>,
     /// Progress as told: case, done, all, left.
@@ -107,7 +110,7 @@ impl Seen {
 
     /// The outcome of a case.
     pub fn outcome(&self, id: &str) -> &hostmark_model::Outcome {
-        &self.results.cases.iter().find(|case| case.id == id).unwrap().outcome
+        &self.outcomes.cases.iter().find(|case| case.id == id).unwrap().outcome
     }
 }
 
@@ -158,7 +161,8 @@ pub fn go_on(
     };
     let mut progress = Vec::new();
     let results = run(&setting, &mut open, &wall, &mut progress, journal);
-    Seen { results, orders: orders.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }
+    let outcomes = outcomes::of(&results.record);
+    Seen { results, outcomes, orders: orders.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }
 }
 
 /// An event as a line, at once.

@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{CaseRecord, ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Scratch};
+use hostmark_model::{ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Scratch};
 use hostmark_stats::interval::LEAST_ROUNDS;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -17,12 +17,10 @@ use rand_pcg::Pcg64Mcg;
 use crate::budget::{Budget, Verdict};
 use crate::contention::{Blocks, Judged, Meters};
 use crate::conversation::{self, End};
-use crate::derived::derived;
-use crate::estimate::{self, RoundResult};
-use crate::gate;
 use crate::journal::{Journal, PastRound, Took};
+use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, nearest_other};
-use crate::probe::Measure;
+use crate::record::{CaseRounds, Record, Round, RoundResult, round_seed};
 use progress::Progress;
 
 /// Opens a link to a fresh worker that has been given the order.
@@ -59,10 +57,9 @@ pub struct Setting<'a> {
 }
 
 /// What a run came to.
-#[derive(Debug, Default)]
 pub struct Results {
-    /// Every case, in catalogue order, a probe's default first.
-    pub cases: Vec<CaseRecord>,
+    /// Its rounds: [`outcomes::of`] makes its cases of them.
+    pub record: Record,
     /// Whether the person stopped it.
     pub interrupted: bool,
     /// Whether the journal could not be written to its end, and why.
@@ -76,7 +73,8 @@ struct Runner<'a> {
     observer: &'a mut dyn Observer,
     journal: Option<&'a mut Journal>,
     states: Vec<Progress>,
-    results: Results,
+    interrupted: bool,
+    journal_lost: Option<io::Error>,
     /// Of each case, the default of its probe, or itself when that is not in the plan.
     defaults: Vec<usize>,
     /// What was measured before, as far as it has not been taken over.
@@ -85,7 +83,7 @@ struct Runner<'a> {
     blocks: Blocks<'a>,
 }
 
-/// Measures the plan.
+/// Measures the plan, and records its rounds.
 pub fn run<'a>(
     setting: &'a Setting<'a>,
     open: &'a mut OpenLink<'a>,
@@ -96,11 +94,23 @@ pub fn run<'a>(
     let fresh = |case: &PlannedCase| Progress { ended: case.skip.is_some(), ..Progress::default() };
     let cases = &setting.plan.cases;
     let states = cases.iter().map(fresh).collect();
-    let results = Results::default();
     let (defaults, past) = (defaults(cases), setting.past.clone().into());
     let blocks = Blocks::new(setting.meters);
-    let mut runner =
-        Runner { setting, open, wall, observer, journal, states, results, defaults, past, done: 0, blocks };
+    let (interrupted, journal_lost, done) = (false, None, 0);
+    let mut runner = Runner {
+        setting,
+        open,
+        wall,
+        observer,
+        journal,
+        states,
+        interrupted,
+        journal_lost,
+        defaults,
+        past,
+        done,
+        blocks,
+    };
     runner.measure();
     runner.finish()
 }
@@ -116,7 +126,7 @@ impl Runner<'_> {
                 // Whatever the machine does, every default has a value; and its probe's other cases know what a round costs.
                 order.sort_by_key(|&index| !plan.cases[index].is_default);
             }
-            if self.results.interrupted || !self.pass(pass, &order, (rounds - pass - 1) as usize) {
+            if self.interrupted || !self.pass(pass, &order, (rounds - pass - 1) as usize) {
                 return;
             }
         }
@@ -163,7 +173,7 @@ impl Runner<'_> {
                     conversation::hear(link.as_mut(), self.wall, Budget::WARM_UP_LIMIT, Budget::hard_limit(plan));
                 link.end();
                 if how == End::Interrupted {
-                    self.results.interrupted = true;
+                    self.interrupted = true;
                     return;
                 }
             }
@@ -271,18 +281,18 @@ impl Runner<'_> {
         let (events, end) = self.converse(&order, grant);
         if end != End::Complete {
             // What a stopped round had said so far is no round.
-            self.results.interrupted |= end == End::Interrupted;
+            self.interrupted |= end == End::Interrupted;
             return false;
         }
         let until = self.wall.elapsed();
         let judged = self.blocks.end(until, index, self.states[index].rounds.len(), &cpus);
         let round = RoundResult { round: pass, cpus, events, others: None };
         let mut took = Took { until, spent: until - began, granted: grant };
-        if self.results.journal_lost.is_none()
+        if self.journal_lost.is_none()
             && let Some(journal) = self.journal.as_deref_mut()
             && let Err(error) = journal.append(id, &round, &took)
         {
-            self.results.journal_lost = Some(error);
+            self.journal_lost = Some(error);
         }
         // The journal costs time too.
         took.spent = self.wall.elapsed() - began;
@@ -314,52 +324,34 @@ impl Runner<'_> {
         heard
     }
 
+    /// A case and its rounds so far.
+    fn case_rounds(&self, index: usize) -> CaseRounds {
+        let (case, state) = (&self.setting.plan.cases[index], &self.states[index]);
+        let stopped = self.interrupted && !state.dropped;
+        let without = || if stopped { "interrupted" } else { "time budget" }.to_owned();
+        let skip = case.skip.clone().or_else(|| state.rounds.is_empty().then(without));
+        let rounds = state.rounds.iter().cloned().map(Round::of).collect();
+        CaseRounds { entry: case.entry, id: case.id.clone(), rounds, skip }
+    }
+
     /// A case's outcome so far.
     fn outcome(&self, index: usize) -> Outcome {
         let plan = self.setting.plan;
-        let (case, state) = (&plan.cases[index], &self.states[index]);
-        if let Some(reason) = &case.skip {
-            return Outcome::Skipped { reason: reason.clone() };
-        }
-        if state.rounds.is_empty() {
-            let stopped = self.results.interrupted && !state.dropped;
-            return Outcome::Skipped { reason: if stopped { "interrupted" } else { "time budget" }.into() };
-        }
-        let seed = round_seed(plan.request.seed, &case.id.to_string(), u32::MAX);
-        estimate::outcome(&case.entry, &state.rounds, Budget::rounds(plan), seed)
+        outcomes::of_case(&self.case_rounds(index), Budget::rounds(plan), plan.request.seed)
     }
 
     fn finish(mut self) -> Results {
         let blocks = std::mem::replace(&mut self.blocks, Blocks::new(self.setting.meters));
         self.judge(blocks.rest());
         let plan = self.setting.plan;
-        let mut measured: Vec<CaseRecord> = plan
-            .cases
-            .iter()
-            .enumerate()
-            .map(|(index, case)| CaseRecord {
-                id: case.id.to_string(),
-                probe: case.id.probe.clone(),
-                params: case.id.params.clone(),
-                outcome: self.outcome(index),
-            })
-            .collect();
-        gate::mark(&plan.cases, &mut measured, self.setting.host);
-        for entry in &plan.selected {
-            let id = entry.id();
-            match entry.probe.measure {
-                Measure::Derive { from, derive } => {
-                    let of_source = |record: &&CaseRecord| from.iter().any(|source| source.probe == record.probe);
-                    let sources: Vec<CaseRecord> = measured.iter().filter(of_source).cloned().collect();
-                    self.results.cases.extend(derived(entry, || derive(&sources, self.setting.host)));
-                }
-                Measure::Run(_) => {
-                    let own = measured.iter().filter(|record| record.probe == id).cloned();
-                    self.results.cases.extend(own);
-                }
-            }
-        }
-        self.results
+        let record = Record {
+            seed: plan.request.seed,
+            planned: Budget::rounds(plan),
+            host: self.setting.host.clone(),
+            selected: plan.selected.clone(),
+            cases: (0..self.states.len()).map(|index| self.case_rounds(index)).collect(),
+        };
+        Results { record, interrupted: self.interrupted, journal_lost: self.journal_lost }
     }
 }
 
@@ -368,13 +360,6 @@ fn defaults(cases: &[PlannedCase]) -> Vec<usize> {
     let of_probe: HashMap<&str, usize> =
         cases.iter().enumerate().filter(|(_, case)| case.is_default).map(|(i, case)| (&*case.id.probe, i)).collect();
     cases.iter().enumerate().map(|(index, case)| *of_probe.get(&*case.id.probe).unwrap_or(&index)).collect()
-}
-
-/// The seed of one round of one case: the same run seed gives the same, whatever else is selected (FNV-1a of the id).
-fn round_seed(seed: u64, case: &str, round: u32) -> u64 {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let start = 0xcbf2_9ce4_8422_2325 ^ seed;
-    case.bytes().chain(round.to_le_bytes()).fold(start, mix)
 }
 
 #[cfg(test)]

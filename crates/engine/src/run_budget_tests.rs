@@ -1,5 +1,7 @@
 //! The hard wall limit, and who gives way when time is short.
 
+use hostmark_model::CaseRecord;
+
 use super::*;
 
 /// What quick's limit leaves for everything up to the last answer.
@@ -10,7 +12,7 @@ fn rounds_of(seen: &Seen, id: &str) -> usize {
 }
 
 fn defaults_and_others(seen: &Seen) -> (Vec<&CaseRecord>, Vec<&CaseRecord>) {
-    seen.results.cases.iter().partition(|case| case.id.ends_with("@n=1"))
+    seen.outcomes.cases.iter().partition(|case| case.id.ends_with("@n=1"))
 }
 
 /// A machine on which every round takes `slow` times what it was granted, and then some.
@@ -24,7 +26,7 @@ fn a_quick_run_of_200_cases_gives_all_of_them_all_rounds() {
     let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, usual);
     assert!(seen.elapsed <= Duration::from_secs(57) + Duration::from_millis(200), "{:?}", seen.elapsed);
     assert!(seen.elapsed > Duration::from_secs(50));
-    for case in &seen.results.cases {
+    for case in &seen.outcomes.cases {
         assert!(rounds_of(&seen, &case.id) >= 3);
         assert!(case.measured().unwrap().flags.is_empty());
     }
@@ -94,7 +96,7 @@ fn a_round_under_way_at_the_limit_is_no_round() {
     });
     let limit = Duration::from_secs(300).mul_f64(0.97);
     assert!(seen.elapsed <= limit, "{:?}", seen.elapsed);
-    let kept: u32 = seen.results.cases.iter().filter_map(|case| case.measured()).map(|it| it.estimate.rounds).sum();
+    let kept: u32 = seen.outcomes.cases.iter().filter_map(|case| case.measured()).map(|it| it.estimate.rounds).sum();
     assert!(seen.rounds().len() as u32 - kept <= 1);
 }
 
@@ -106,8 +108,8 @@ fn one_slow_round_does_not_cost_the_others_their_place() {
         fine(order, 5.0, Duration::from_millis(if turns == 3 { 4_000 } else { 8 }))
     });
     assert!(seen.elapsed <= HARD);
-    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
-    let whole = seen.results.cases.iter().filter(|case| case.measured().unwrap().estimate.rounds >= 3).count();
+    assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
+    let whole = seen.outcomes.cases.iter().filter(|case| case.measured().unwrap().estimate.rounds >= 3).count();
     assert!(whole >= 195, "{whole}");
 }
 
@@ -121,7 +123,7 @@ fn one_dear_probe_does_not_take_the_place_of_many_cheap_ones() {
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
     let (dear, cheap): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
-        seen.results.cases.iter().partition(|case| case.probe == "many.a");
+        seen.outcomes.cases.iter().partition(|case| case.probe == "many.a");
     assert!(cheap.iter().all(|case| rounds(case) >= 3));
     // As many as there is time for, and all of their rounds.
     let dear: Vec<u32> = dear.into_iter().map(rounds).collect();
@@ -155,7 +157,7 @@ fn where_rounds_enough_for_an_interval_remain_a_case_loses_one_and_not_its_place
         fine(order, 5.0, Duration::from_millis(5_700))
     });
     assert!(seen.elapsed <= Duration::from_secs(300).mul_f64(0.97));
-    let rounds: Vec<u32> = seen.results.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
+    let rounds: Vec<u32> = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
     assert!(rounds.iter().all(|&rounds| rounds >= 3), "{rounds:?}");
     assert_eq!(rounds[0], 5);
 }
@@ -171,7 +173,7 @@ fn warming_many_cpus_does_not_take_the_run() {
     let warmed: Vec<usize> =
         seen.orders.iter().filter(|order| order.case.is_empty()).map(|order| order.cpus[0]).collect();
     assert_eq!((warmed[0], warmed.len()), (plan.cpu, 15));
-    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
+    assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
 }
 
 #[test]
@@ -180,7 +182,7 @@ fn a_warm_up_that_hangs_is_left_behind() {
         if order.case.is_empty() { vec![(Duration::from_secs(900), hello().1)] } else { usual(order) }
     });
     assert_eq!(seen.ended, seen.orders.len());
-    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
+    assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
     assert!(seen.elapsed < Duration::from_secs(5));
 }
 
@@ -229,7 +231,7 @@ fn hanging_cases_do_not_take_all_time() {
         _ => usual(order),
     });
     assert!(seen.elapsed <= HARD);
-    let failed = seen.results.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));
+    let failed = seen.outcomes.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));
     assert_eq!(failed.count(), 3);
-    assert_eq!(seen.results.cases.iter().filter(|case| is_measured(&case.outcome)).count(), 197);
+    assert_eq!(seen.outcomes.cases.iter().filter(|case| is_measured(&case.outcome)).count(), 197);
 }

@@ -50,7 +50,7 @@ fn a_run_that_goes_on_has_exactly_the_rounds_of_one_that_was_never_cut_short() {
         let mut together: Vec<(String, u32)> = past.iter().map(|p| (p.case.clone(), p.round.round)).collect();
         together.extend(owned(&seen));
         assert_eq!(together, all, "after {rounds}");
-        assert_eq!(seen.results.cases, whole.results.cases, "after {rounds}");
+        assert_eq!(seen.outcomes.cases, whole.outcomes.cases, "after {rounds}");
         assert!(!seen.results.interrupted);
         drop(journal);
         // The journal went on in the same file.

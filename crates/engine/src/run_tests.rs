@@ -38,13 +38,13 @@ fn every_case_gets_its_rounds_each_in_a_fresh_worker() {
     let seen = measure(&["net", "memory.stream"], usual);
     let mut rounds = seen.rounds();
     rounds.sort_unstable();
-    let cases: Vec<&str> = seen.results.cases.iter().map(|case| case.id.as_str()).collect();
+    let cases: Vec<&str> = seen.outcomes.cases.iter().map(|case| case.id.as_str()).collect();
     let expected = cases.iter().flat_map(|&case| (0..QUICK_ROUNDS).map(move |round| (case, round)));
     let mut expected: Vec<(&str, u32)> = expected.collect();
     expected.sort_unstable();
     assert_eq!(rounds, expected);
     assert_eq!(seen.ended, seen.orders.len());
-    for case in &seen.results.cases {
+    for case in &seen.outcomes.cases {
         let measured = case.measured().unwrap();
         assert_eq!((measured.estimate.median, measured.estimate.rounds), (5.0, QUICK_ROUNDS));
         assert!(measured.flags.is_empty(), "{:?}", measured.flags);
@@ -219,9 +219,9 @@ fn a_stop_keeps_complete_rounds_and_is_obeyed_at_once() {
     let seen = interrupted_at(5);
     assert!(seen.results.interrupted);
     assert_eq!((seen.orders.len(), seen.ended), (5, 5));
-    let rounds: Vec<u32> = seen.results.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
+    let rounds: Vec<u32> = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
     assert_eq!(rounds.iter().sum::<u32>(), 3);
-    for case in &seen.results.cases {
+    for case in &seen.outcomes.cases {
         let kinds: Vec<FlagKind> = case.measured().unwrap().flags.iter().map(|flag| flag.kind).collect();
         assert_eq!(kinds, [FlagKind::FewRounds, FlagKind::RoundsLost]);
     }
@@ -230,9 +230,9 @@ fn a_stop_keeps_complete_rounds_and_is_obeyed_at_once() {
 #[test]
 fn what_a_stop_left_out_says_so() {
     let seen = interrupted_at(3);
-    let outcomes: Vec<bool> = seen.results.cases.iter().map(|case| is_measured(&case.outcome)).collect();
+    let outcomes: Vec<bool> = seen.outcomes.cases.iter().map(|case| is_measured(&case.outcome)).collect();
     assert_eq!(outcomes.iter().filter(|&&measured| measured).count(), 1);
-    let other = seen.results.cases.iter().find(|case| !is_measured(&case.outcome)).unwrap();
+    let other = seen.outcomes.cases.iter().find(|case| !is_measured(&case.outcome)).unwrap();
     assert_eq!(other.outcome, Outcome::Skipped { reason: "interrupted".into() });
 }
 
@@ -241,18 +241,18 @@ fn a_stop_in_the_warm_up_is_obeyed_too() {
     let seen = interrupted_at(1);
     assert!(seen.results.interrupted);
     assert_eq!(seen.orders.len(), 1);
-    assert!(seen.results.cases.iter().all(|case| reason(&case.outcome) == "interrupted"));
+    assert!(seen.outcomes.cases.iter().all(|case| reason(&case.outcome) == "interrupted"));
 }
 
 #[test]
 fn records_are_in_catalogue_order_with_defaults_first() {
     let seen = measure(&[], usual);
-    let mut ids: Vec<&str> = seen.results.cases.iter().map(|case| case.id.as_str()).collect();
+    let mut ids: Vec<&str> = seen.outcomes.cases.iter().map(|case| case.id.as_str()).collect();
     // The derived records repeat those of latency, and stand where their probe stands.
     assert_eq!(ids.drain(..5).collect::<Vec<_>>(), ids[..5]);
     let plan = planned(CATALOGUE, &[], Profile::Quick);
     assert_eq!(ids, plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>());
-    assert!(seen.results.cases[..5].iter().all(|case| case.probe == "memory.hierarchy"));
+    assert!(seen.outcomes.cases[..5].iter().all(|case| case.probe == "memory.hierarchy"));
 }
 
 #[test]
@@ -260,13 +260,13 @@ fn a_derived_probe_without_anything_to_stand_on_says_so() {
     let skip = Event::Skipped { reason: "no memory".into() };
     let seen = measure(&["memory.hierarchy"], |_| vec![hello(), line(&skip)]);
     assert_eq!(reason(seen.outcome("memory.hierarchy")), "what was measured does not tell it");
-    assert_eq!(seen.results.cases.len(), 6);
+    assert_eq!(seen.outcomes.cases.len(), 6);
 }
 
 #[test]
 fn a_derived_probe_that_goes_wrong_costs_itself_alone() {
     let seen = perform(&planned(ODD, &[], Profile::Quick), &host(), None, usual);
-    let outcome = |probe: &str| &seen.results.cases.iter().find(|case| case.probe == probe).unwrap().outcome;
+    let outcome = |probe: &str| &seen.outcomes.cases.iter().find(|case| case.probe == probe).unwrap().outcome;
     assert_eq!(outcome("odd.breaks"), &Outcome::Failed { reason: "panicked: no curve".into() });
     assert_eq!(outcome("odd.nan"), &Outcome::Failed { reason: "it came to no finite value".into() });
     assert!(is_measured(outcome("net.tcp")));
@@ -319,7 +319,7 @@ fn a_journal_that_cannot_be_written_is_told_and_the_run_goes_on() {
     let error = seen.results.journal_lost.as_ref().unwrap();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     assert_eq!(seen.rounds().len(), 2 * QUICK_ROUNDS as usize);
-    assert!(seen.results.cases.iter().all(|case| is_measured(&case.outcome)));
+    assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
 }
 
 #[test]

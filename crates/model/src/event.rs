@@ -133,6 +133,7 @@ impl Taint {
 
 /// What a round saw of its surroundings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoundNoise {
     /// Core clock beside the samples, hertz; none where no chain was timed.
     pub core_hz: Option<f64>,
@@ -162,6 +163,7 @@ pub struct RoundNoise {
 
 /// What a worker says, a line each, written before or after timing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Event {
     /// The first line.

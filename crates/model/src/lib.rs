@@ -7,6 +7,7 @@ mod exit;
 mod host;
 mod outcome;
 mod probe;
+mod record;
 mod run;
 #[cfg(test)]
 mod schema_tests;
@@ -27,6 +28,7 @@ pub use outcome::{
     RoundRecord, Throttling, default_case_of,
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
+pub use record::{Again, Gap, LostRound, Raw};
 pub use run::{ClockFacts, Finding, Imported, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};
 pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Params;
+use crate::{Params, Raw};
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,6 +199,9 @@ pub struct RoundRecord {
     /// What others used of its CPUs; absent where it is not known.
     #[serde(default)]
     pub others: Option<Others>,
+    /// What else its part of the estimates is made of; absent in older files, in those of other tools, and of derived values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Raw>,
 }
 
 /// A measured case.

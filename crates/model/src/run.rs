@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseRecord, HostFacts, ProbeInfo, Text};
+use crate::{Again, CaseRecord, HostFacts, LostRound, ProbeInfo, Text};
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.run/1";
@@ -143,9 +143,15 @@ pub struct Run {
     pub probes: Vec<ProbeInfo>,
     /// Their cases, in catalogue order, a probe's default case first.
     pub cases: Vec<CaseRecord>,
+    /// Rounds that are in no case's samples.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_rounds: Vec<LostRound>,
     /// What follows from it.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// Where its estimates were made again: by what, and what could not be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
 }
 
 /// Why a text is not a run this version can read. Fragments that fit after a file name.

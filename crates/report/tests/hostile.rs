@@ -4,7 +4,7 @@ mod synthetic;
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{Lang, Run, load_run};
+use hostmark_model::{Again, Event, Gap, Lang, LostRound, Run, load_run};
 use hostmark_report::compare::{self, Comparison, History, Pool};
 use hostmark_report::escape::steers;
 use hostmark_report::{RenderOptions, export};
@@ -79,6 +79,9 @@ fn with_every_text() -> Run {
     run.interrupted = Some("x".into());
     run.finished = Some("x".into());
     run.disturbances = vec![text()];
+    run.again = Some(Again { version: "x".into(), gaps: vec![Gap { what: text(), cases: vec!["x".into()] }] });
+    let events = vec![Event::Note { key: "x".into(), value: "x".into() }, Event::Failed { reason: "x".into() }];
+    run.lost_rounds = vec![LostRound { case: "x".into(), round: 0, cpus: vec![0], others: None, events }];
     run.settings.filters = vec!["x".into()];
     run.settings.set.insert("command".into(), "x".into());
     run.host.kernel.command_line = Some("x".into());

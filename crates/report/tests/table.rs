@@ -4,9 +4,10 @@ mod synthetic;
 
 use std::path::Path;
 
-use hostmark_model::{Also, AxisKind, FlagKind, HostFacts, Lang, Outcome, Run, Unit};
+use hostmark_model::{Again, Also, AxisKind, FlagKind, Gap, HostFacts, Lang, Outcome, Run, Text, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::render::console::table;
+use hostmark_report::render::markdown::markdown;
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -318,6 +319,22 @@ fn nothing_from_a_file_steers_the_terminal() {
         assert!(!text.contains('\u{202e}'));
     }
     fits(&run);
+}
+
+#[test]
+fn what_was_estimated_again_says_so_and_what_could_not_be() {
+    let what = Text { en: "the file lacks it".to_owned(), zh: "文件缺少它".to_owned() };
+    let gap = |cases: &[&str]| Gap { what: what.clone(), cases: cases.iter().map(|&case| case.into()).collect() };
+    let again = Some(Again { version: "9.8.7".into(), gaps: vec![gap(&["a.b"]), gap(&["a.b", "a.c"])] });
+    let run = Run { again, ..synthetic::plausible() };
+    fits(&run);
+    let (en, zh) = (options(100, Lang::En), options(100, Lang::Zh));
+    for text in [table(&run, &en), markdown(&run, &en)] {
+        assert!(text.contains("! estimated again from its recorded rounds by hostmark 9.8.7\n"), "{text}");
+        assert!(text.contains("the file lacks it (1 case)") && text.contains("the file lacks it (2 cases)"), "{text}");
+    }
+    assert!(table(&run, &zh).contains("! 由 hostmark 9.8.7 根据已记录的轮次重新估计\n! 文件缺少它（1 个用例）\n"));
+    assert!(!table(&synthetic::plausible(), &en).contains("estimated again"));
 }
 
 #[test]

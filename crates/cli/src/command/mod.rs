@@ -1,7 +1,9 @@
 //! The commands, and what all of them share.
 
+mod again;
 pub mod compare;
 pub mod completions;
+mod disturbed;
 pub mod dry_run;
 pub mod explain;
 pub mod host;

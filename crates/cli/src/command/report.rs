@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::{consistency, export};
 
-use super::unwritten;
+use super::{again, unwritten};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -28,6 +28,10 @@ pub struct ReportArguments {
     /// With overhead: the case of the first environment that all is held against
     #[arg(long, value_name = "CASE")]
     base: Option<String>,
+    /// Estimate again from the recorded rounds, by this version's rules; RUN may be a journal too. Values for which an older
+    /// file lacks the data stay, and are named
+    #[arg(long)]
+    again: bool,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -37,7 +41,8 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
-    let runs = arguments.runs.iter().map(|run| load(run, lang)).collect::<Result<Vec<Run>>>()?;
+    let load_one = if arguments.again { again::load } else { load_found };
+    let runs = arguments.runs.iter().map(|run| load(run, lang, load_one)).collect::<Result<Vec<Run>>>()?;
     let text = match &arguments.base {
         None => render(&runs, &arguments.format, lang, arguments.verbose)?,
         Some(base) if arguments.format == "overhead" => {
@@ -57,11 +62,15 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 
 /// The run that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in
 /// it is meant as it stands.
-fn load(argument: &str, lang: Lang) -> Result<Run> {
+fn load(argument: &str, lang: Lang, load: fn(&str, Lang) -> Result<Run>) -> Result<Run> {
     let is_name = |name: &str| !name.is_empty() && !name.contains('/');
     let named = argument.split_once('=').filter(|(name, _)| is_name(name) && store::find(argument).is_err());
-    let Some((name, run)) = named else { return load_checked(&store::find(argument)?, lang) };
-    Ok(Run { name: name.to_owned(), ..load_checked(&store::find(run)?, lang)? })
+    let Some((name, run)) = named else { return load(argument, lang) };
+    Ok(Run { name: name.to_owned(), ..load(run, lang)? })
+}
+
+fn load_found(run: &str, lang: Lang) -> Result<Run> {
+    load_checked(&store::find(run)?, lang)
 }
 
 /// Reads a run to be shown, and says on standard error what in its file does not fit.

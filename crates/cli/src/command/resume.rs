@@ -86,7 +86,7 @@ fn check(header: &Header<Run>, host: &HostFacts, journal: &Path) -> Result<(), &
 }
 
 /// The plan of a run from what its file says.
-fn planned_before(run: &Run) -> Result<Plan> {
+pub fn planned_before(run: &Run) -> Result<Plan> {
     let axes = run.settings.set.iter().filter(|(key, _)| ![CPU_KEY, SCRATCH_KEY, COMMAND_KEY].contains(&key.as_str()));
     let request = Request {
         filters: run.settings.filters.clone(),

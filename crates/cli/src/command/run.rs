@@ -1,7 +1,7 @@
 //! `hostmark run`: measures, shows and stores.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -17,15 +17,16 @@ use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::descendants;
-use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting, Wall};
-use hostmark_host::{NoiseSnapshot, Root, busiest_other};
+use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting, Wall, outcomes};
+use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::WorkerLink;
 use hostmark_launch::local::{LocalWorker, Warden};
-use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, PathBytes, Profile, Run, SCHEMA, Settings, Text, Tool};
+use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, PathBytes, Profile, Run, SCHEMA, Settings, Tool};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::escape::visible;
 use hostmark_report::findings;
 
+use super::disturbed::disturbances;
 use super::janitor::Janitor;
 use super::quiet::{self, Look};
 use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten, worker};
@@ -41,10 +42,6 @@ const MEMORY_FILES: &str = "/dev/shm";
 /// How long who cleans up after a killed worker may take, and how long then who has been killed.
 const GRACE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A process that takes more of a CPU than this disturbs a run.
-const BUSY_CPUS: f64 = 0.2;
-/// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
-const OTHERS_SHARE: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProfileName {
@@ -212,7 +209,8 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     run.disturbances.extend(disturbances(&before, &after, &plan));
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
     run.finished = Some(timestamp(jiff::Timestamp::now()));
-    run.cases = results.cases;
+    let made = outcomes::of(&results.record);
+    (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.findings = findings(&run);
 
     let place = place.filter(|_| journal.is_some());
@@ -381,7 +379,9 @@ fn begin(
         disturbances: Vec::new(),
         probes: plan.probes(),
         cases: Vec::new(),
+        lost_rounds: Vec::new(),
         findings: Vec::new(),
+        again: None,
     }
 }
 
@@ -427,38 +427,6 @@ fn measure(
     let results = hostmark_engine::run(setting, &mut open, wall, &mut bar, journal);
     bar.finish();
     results
-}
-
-/// What took the machine's time while the run went on.
-fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) -> Vec<Text<String>> {
-    let mut found = Vec::new();
-    if let Some(emulator) = crate::emulator::name() {
-        found.push(Text {
-            en: format!("{emulator} executed this program: what was measured is the emulator, not this machine"),
-            zh: format!("本程序由 {emulator} 模拟执行：测得的是模拟器，不是本机"),
-        });
-    }
-    if let Some(busy) = busiest_other(before, after).filter(|busy| busy.cpus >= BUSY_CPUS) {
-        let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
-        found.push(Text {
-            en: format!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run"),
-            zh: format!("有繁忙的进程（pid {pid}，{name}，占一个 CPU 的 {percent:.0} %）干扰了本次运行"),
-        });
-    }
-    // Also those that came and went, of which no process is left to be named.
-    let measured = plan.cases.iter().filter(|case| case.skip.is_none());
-    let cpus: Vec<usize> =
-        measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
-    if let Some(share) = before.others_share(after, &cpus).filter(|share| *share >= OTHERS_SHARE) {
-        let (percent, cpus) = (share * 100.0, plan::cpu_list(&cpus));
-        found.push(Text {
-            en: format!(
-                "other programs or the kernel's own threads used {percent:.0} % of the time of CPU {cpus} during this run"
-            ),
-            zh: format!("运行期间，其他程序或内核线程占用了 CPU {cpus} 时间的 {percent:.0} %"),
-        });
-    }
-    found
 }
 
 fn save(run: &Run, place: &Place) -> io::Result<()> {

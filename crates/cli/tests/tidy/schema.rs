@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use hostmark_engine::estimate;
 use hostmark_engine::probe::entries;
 use hostmark_model::{
-    Activity, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
-    DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Histogram, HostFacts, HostFinding,
-    HostReport, HostWeight, HugePages, Imported, Measured, MemoryFacts, MemoryModule, NetworkInterface, NodeFact,
-    Noise, Order, Others, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, RoundNoise, RoundRecord, Run,
-    SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
+    Activity, Again, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
+    DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram, HostFacts, HostFinding,
+    HostReport, HostWeight, HugePages, Imported, LostRound, Measured, MemoryFacts, MemoryModule, NetworkInterface,
+    NodeFact, Noise, Order, Others, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, Raw, RoundNoise,
+    RoundRecord, Run, SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -92,6 +92,14 @@ fn run() -> Run {
         Outcome::Skipped { reason: reason() },
         Outcome::Failed { reason: reason() },
     ];
+    let lost = LostRound {
+        case: "a.b".into(),
+        round: 0,
+        cpus: vec![0],
+        others: Some(Others::default()),
+        events: vec![Event::Failed { reason: reason() }],
+    };
+    let again = Again { version: "1".into(), gaps: vec![Gap { what: Text::default(), cases: vec!["a.b".into()] }] };
     let clock = ClockFacts { source: "tsc".into(), hz: 1e9, reason: None, drift: None };
     Run {
         schema: SCHEMA.into(),
@@ -116,7 +124,9 @@ fn run() -> Run {
         disturbances: vec![Text::default()],
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: outcomes.map(case).into(),
+        lost_rounds: vec![lost],
         findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new(), cost: 0.5 }],
+        again: Some(again),
     }
 }
 
@@ -141,6 +151,11 @@ fn histogram() -> Histogram {
     Histogram { values: vec![1], counts: vec![1] }
 }
 
+fn raw() -> Raw {
+    let also = BTreeMap::from([("loss".to_owned(), vec![1.0])]);
+    Raw { amount: 1, also, counts: vec![1], ..Raw::default() }
+}
+
 fn measured() -> Measured {
     let estimate = || estimate(&[vec![1.0]], 0.0, Better::Lower, 1);
     let round = RoundRecord {
@@ -155,6 +170,7 @@ fn measured() -> Measured {
         throttled: Some(Throttling::default()),
         waited: Some(0.5),
         others: Some(Others::default()),
+        raw: Some(raw()),
     };
     Measured {
         estimate: estimate(),

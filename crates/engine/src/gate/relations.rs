@@ -4,8 +4,7 @@ use hostmark_host::Placement;
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Params};
 
 use super::{flag, remark};
-use crate::plan::PlannedCase;
-use crate::probe::{Limit, Probe};
+use crate::probe::{Entry, Limit, Probe};
 
 /// A latency that falls by more than this as its buffer grows is marked, and so is one of memory that is below one of the
 /// caches by more.
@@ -21,20 +20,19 @@ const SATURATED: f64 = 0.97;
 const SHARE_OF_CACHE: f64 = 0.5;
 
 /// Marks values that others of the run rule out.
-pub(super) fn mark(cases: &[PlannedCase], records: &mut [CaseRecord], host: &HostFacts) {
-    let mut start = 0;
-    for of_probe in cases.chunk_by(|one, other| one.id.probe == other.id.probe) {
-        let end = start + of_probe.len();
-        if let Limit::Rising(axis) = of_probe[0].entry.probe.limit {
-            mark_falling(&mut records[start..end], axis);
+pub(super) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
+    let mut entries_left = entries;
+    for of_probe in records.chunk_by_mut(|one, other| one.probe == other.probe) {
+        let Some(entry) = entries_left.first() else { break };
+        match entry.probe.limit {
+            Limit::Rising(axis) => mark_falling(of_probe, axis),
+            Limit::Saturating(axis) => mark_unsaturated(of_probe, axis),
+            _ => {}
         }
-        if let Limit::Saturating(axis) = of_probe[0].entry.probe.limit {
-            mark_unsaturated(&mut records[start..end], axis);
-        }
-        start = end;
+        entries_left = entries_left.get(of_probe.len()..).unwrap_or_default();
     }
-    mark_under_a_switch(cases, records);
-    mark_under_a_cache(cases, records, host);
+    mark_under_a_switch(entries, records);
+    mark_under_a_cache(entries, records, host);
 }
 
 /// The measured cases of one probe by their other axes, and in each group by the point on `axis`, with their places.
@@ -92,18 +90,18 @@ fn mark_falling(records: &mut [CaseRecord], axis: &str) {
 
 /// Marks hand-overs between two parties on one CPU that take far less than the cheapest switch between two. Most of their
 /// rounds do, where the median does: that others did not, as an interval may tell, is no excuse.
-fn mark_under_a_switch(cases: &[PlannedCase], records: &mut [CaseRecord]) {
-    let is_switch = |case: &PlannedCase| case.entry.probe.limit == Limit::Switch;
-    let switches = cases.iter().zip(&*records).filter(|(case, record)| is_switch(case) && is_good(record));
+fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
+    let is_switch = |entry: &Entry| entry.probe.limit == Limit::Switch;
+    let switches = entries.iter().zip(&*records).filter(|(entry, record)| is_switch(entry) && is_good(record));
     let lowest = switches
-        .filter(|(case, record)| shares_a_cpu(case.entry.probe, record))
+        .filter(|(entry, record)| shares_a_cpu(entry.probe, record))
         .filter_map(|(_, record)| Some((record.measured()?.estimate.best_round, record.id.clone())))
         .filter(|(best, _)| *best > 0.0)
         .min_by(|one, other| one.0.total_cmp(&other.0));
     let Some((switch, of)) = lowest else { return };
-    for (case, record) in cases.iter().zip(records) {
-        let Limit::HandOvers(count) = case.entry.probe.limit else { continue };
-        let Some(measured) = record.measured().filter(|_| shares_a_cpu(case.entry.probe, record)) else { continue };
+    for (entry, record) in entries.iter().zip(records) {
+        let Limit::HandOvers(count) = entry.probe.limit else { continue };
+        let Some(measured) = record.measured().filter(|_| shares_a_cpu(entry.probe, record)) else { continue };
         if measured.estimate.median < switch * f64::from(count) * SHARE_OF_SWITCH {
             let times = if count == 1 { "a switch".to_owned() } else { format!("{count} switches") };
             flag(record, format!("takes {times}, and is far below what {of} says: one of the two is wrong"));
@@ -112,21 +110,21 @@ fn mark_under_a_switch(cases: &[PlannedCase], records: &mut [CaseRecord]) {
 }
 
 /// Marks latencies of memory that are below those of the last cache.
-fn mark_under_a_cache(cases: &[PlannedCase], records: &mut [CaseRecord], host: &HostFacts) {
+fn mark_under_a_cache(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
     let cached_bytes = host.largest_last_level_cache_bytes() as f64 * SHARE_OF_CACHE;
-    let is_cached = |(case, record): &(&PlannedCase, &CaseRecord)| {
-        let Limit::Rising(axis) = case.entry.probe.limit else { return false };
+    let is_cached = |(entry, record): &(&Entry, &CaseRecord)| {
+        let Limit::Rising(axis) = entry.probe.limit else { return false };
         let size = record.params.get(axis).and_then(|size| size.parse::<f64>().ok());
-        let is_usual = record.params.with(axis, "") == case.entry.default_params().with(axis, "");
+        let is_usual = record.params.with(axis, "") == entry.default_params().with(axis, "");
         is_usual && is_good(record) && size.is_some_and(|size| size <= cached_bytes)
     };
-    let of_cache = cases.iter().zip(&*records).filter(is_cached);
+    let of_cache = entries.iter().zip(&*records).filter(is_cached);
     let highest = of_cache
         .filter_map(|(_, record)| Some((ends(record)?.0, record.id.clone())))
         .max_by(|one, other| one.0.total_cmp(&other.0));
     let Some((cache, of)) = highest else { return };
-    for (case, record) in cases.iter().zip(records) {
-        if case.entry.probe.limit == Limit::DramLatency
+    for (entry, record) in entries.iter().zip(records) {
+        if entry.probe.limit == Limit::DramLatency
             && ends(record).is_some_and(|(_, high)| high * FALL_ELSEWHERE < cache)
         {
             flag(record, format!("lower than {of}, which a cache holds: one of the two is wrong"));

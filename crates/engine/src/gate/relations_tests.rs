@@ -84,9 +84,9 @@ static FAR: Probe = Probe { limit: Limit::DramLatency, ..PLAIN };
 
 /// What is said of each case of a run, given by probe, id and round medians.
 fn said(run: &[(&'static Probe, &str, &[f64])]) -> Vec<Option<String>> {
-    let cases: Vec<PlannedCase> = run.iter().map(|&(probe, id, _)| planned_case(probe, id)).collect();
+    let entries: Vec<Entry> = run.iter().map(|&(probe, id, _)| planned_case(probe, id).entry).collect();
     let mut records: Vec<CaseRecord> = run.iter().map(|&(_, id, medians)| record(id, medians)).collect();
-    mark(&cases, &mut records, &host());
+    mark(&entries, &mut records, &host());
     let detail = |record: &CaseRecord| Some(record.measured()?.flags.first()?.detail.clone());
     records.iter().map(detail).collect()
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hostmark_model::Event;
 
-use crate::estimate::RoundResult;
 use crate::journal::Took;
+use crate::record::RoundResult;
 
 /// The state of one planned case.
 #[derive(Default)]

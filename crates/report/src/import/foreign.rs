@@ -181,7 +181,9 @@ impl Foreign {
             disturbances: Vec::new(),
             probes,
             cases: self.cases.into_iter().map(|(id, value)| record(source, id, value)).collect(),
+            lost_rounds: Vec::new(),
             findings: Vec::new(),
+            again: None,
         }
     }
 }

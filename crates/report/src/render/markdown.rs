@@ -6,6 +6,7 @@ use std::fmt::Write;
 use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
 
 use super::RenderOptions;
+use super::console::header::again;
 use crate::consistency;
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
@@ -28,7 +29,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut out = format!("# {}\n\n", safe(&run.name));
     head(run, lang, &mut out);
-    for text in consistency::warning(run).iter().chain(&run.disturbances) {
+    for text in consistency::warning(run).iter().chain(&again(run)).chain(&run.disturbances) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
     }

@@ -60,6 +60,7 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 throttled: None,
                 waited: None,
                 others: None,
+                raw: None,
             })
             .collect(),
         noise: Noise::default(),
@@ -425,7 +426,9 @@ pub fn empty() -> Run {
         probes: Vec::new(),
         cases: Vec::new(),
         disturbances: Vec::new(),
+        lost_rounds: Vec::new(),
         findings: Vec::new(),
+        again: None,
     }
 }
 

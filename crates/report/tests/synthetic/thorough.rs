@@ -42,6 +42,7 @@ fn full(median: f64, seed: usize) -> Measured {
             throttled: None,
             waited: None,
             others: None,
+            raw: None,
         })
         .collect();
     full.estimate.rounds = ROUNDS as u32;

@@ -184,7 +184,9 @@ impl Reader {
             disturbances: Vec::new(),
             probes: programs,
             cases: self.cases.into_iter().map(|(id, values)| record(&id, values)).collect(),
+            lost_rounds: Vec::new(),
             findings: Vec::new(),
+            again: None,
         })
     }
 

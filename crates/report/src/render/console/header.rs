@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Imported, Lang, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Gap, Imported, Lang, Outcome, Run, Text, Unit};
 
 use super::page::{Page, Piece, Style};
 use super::view::View;
@@ -213,9 +213,26 @@ pub(crate) fn whole_seconds(seconds: f64) -> Option<String> {
     }
 }
 
+/// What could not be estimated again, a sentence each, after who did.
+pub(crate) fn again(run: &Run) -> Vec<Text<String>> {
+    let Some(again) = &run.again else { return Vec::new() };
+    let version = visible(&again.version);
+    let head = Text {
+        en: format!("estimated again from its recorded rounds by hostmark {version}"),
+        zh: format!("由 hostmark {version} 根据已记录的轮次重新估计"),
+    };
+    let gap = |gap: &Gap| {
+        let (en, zh, cases) = (visible(&gap.what.en), visible(&gap.what.zh), gap.cases.len());
+        let count = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+        Text { en: format!("{en} ({count})"), zh: format!("{zh}（{cases} 个用例）") }
+    };
+    std::iter::once(head).chain(again.gaps.iter().map(gap)).collect()
+}
+
 /// Whether all was measured that was to be; a sentence, in both languages, for what was not.
 fn how_it_ended(view: &View, say: &mut impl FnMut(String, String)) {
     let run = view.run;
+    again(run).into_iter().for_each(|Text { en, zh }| say(en, zh));
     if let Some(why) = &run.interrupted {
         say(format!("this run ended before its plan did: {why}"), format!("本次运行提前结束：{why}"));
     } else if run.finished.is_none() {

@@ -1,0 +1,44 @@
+//! What took the machine's time while a run went on.
+
+use std::collections::BTreeSet;
+
+use hostmark_engine::plan::{self, Plan};
+use hostmark_host::{NoiseSnapshot, busiest_other};
+use hostmark_model::Text;
+
+/// A process that takes more of a CPU than this disturbs a run.
+const BUSY_CPUS: f64 = 0.2;
+/// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
+const OTHERS_SHARE: f64 = 0.05;
+
+/// What took the machine's time while the run went on.
+pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) -> Vec<Text<String>> {
+    let mut found = Vec::new();
+    if let Some(emulator) = crate::emulator::name() {
+        found.push(Text {
+            en: format!("{emulator} executed this program: what was measured is the emulator, not this machine"),
+            zh: format!("本程序由 {emulator} 模拟执行：测得的是模拟器，不是本机"),
+        });
+    }
+    if let Some(busy) = busiest_other(before, after).filter(|busy| busy.cpus >= BUSY_CPUS) {
+        let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
+        found.push(Text {
+            en: format!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run"),
+            zh: format!("有繁忙的进程（pid {pid}，{name}，占一个 CPU 的 {percent:.0} %）干扰了本次运行"),
+        });
+    }
+    // Also those that came and went, of which no process is left to be named.
+    let measured = plan.cases.iter().filter(|case| case.skip.is_none());
+    let cpus: Vec<usize> =
+        measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
+    if let Some(share) = before.others_share(after, &cpus).filter(|share| *share >= OTHERS_SHARE) {
+        let (percent, cpus) = (share * 100.0, plan::cpu_list(&cpus));
+        found.push(Text {
+            en: format!(
+                "other programs or the kernel's own threads used {percent:.0} % of the time of CPU {cpus} during this run"
+            ),
+            zh: format!("运行期间，其他程序或内核线程占用了 CPU {cpus} 时间的 {percent:.0} %"),
+        });
+    }
+    found
+}

@@ -1,0 +1,63 @@
+//! From the record of a run to its cases: estimates, what physics forbids, what is computed from others. A run that has just
+//! been measured and one that was recorded long ago come the same way.
+
+use hostmark_model::{CaseRecord, LostRound, Outcome};
+
+use crate::derived::derived;
+use crate::estimate;
+use crate::gate;
+use crate::probe::{Entry, Measure};
+use crate::record::{CaseRounds, Record, round_seed};
+
+/// What a record comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcomes {
+    /// Every case, in the order of the run, a probe's default first.
+    pub cases: Vec<CaseRecord>,
+    /// The rounds that are in no samples of these.
+    pub lost_rounds: Vec<LostRound>,
+}
+
+/// How the cases of a record ended.
+pub fn of(record: &Record) -> Outcomes {
+    let cases = record.cases.iter().map(|case| case_record(case, of_case(case, record.planned, record.seed))).collect();
+    judged(record, cases)
+}
+
+/// The same of what was estimated.
+pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes {
+    let entries: Vec<Entry> = record.cases.iter().map(|case| case.entry).collect();
+    gate::mark(&entries, &mut measured, &record.host);
+    let mut cases = Vec::new();
+    for entry in &record.selected {
+        match entry.probe.measure {
+            Measure::Derive { from, derive } => {
+                let of_source = |record: &&CaseRecord| from.iter().any(|source| source.probe == record.probe);
+                let sources: Vec<CaseRecord> = measured.iter().filter(of_source).cloned().collect();
+                cases.extend(derived(entry, || derive(&sources, &record.host)));
+            }
+            Measure::Run(_) => {
+                let id = entry.id();
+                cases.extend(measured.iter().filter(|record| record.probe == id).cloned());
+            }
+        }
+    }
+    let lost = record.cases.iter().zip(&measured).flat_map(|(case, record)| case.lost(record.measured()));
+    let lost_rounds = lost.collect();
+    Outcomes { cases, lost_rounds }
+}
+
+/// How a case ended.
+pub(crate) fn of_case(case: &CaseRounds, planned: u32, seed: u64) -> Outcome {
+    match &case.skip {
+        Some(reason) => Outcome::Skipped { reason: reason.clone() },
+        None => {
+            let seed = round_seed(seed, &case.id.to_string(), u32::MAX);
+            estimate::outcome(&case.entry, &case.rounds, planned, seed)
+        }
+    }
+}
+
+pub(crate) fn case_record(case: &CaseRounds, outcome: Outcome) -> CaseRecord {
+    CaseRecord { id: case.id.to_string(), probe: case.id.probe.clone(), params: case.id.params.clone(), outcome }
+}

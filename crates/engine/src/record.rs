@@ -1,0 +1,280 @@
+//! What a run records of its cases: their rounds, of which alone outcomes are made, now or later.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::{CaseId, Event, Histogram, HostFacts, LostRound, Measured, Others, Raw, RoundNoise, RoundRecord};
+use hostmark_stats::order as stats;
+
+use crate::probe::Entry;
+
+/// What one round came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundResult {
+    /// Which round, from 0.
+    pub round: u32,
+    /// The CPUs it ran on.
+    pub cpus: Vec<usize>,
+    /// What the worker said.
+    pub events: Vec<Event>,
+    /// What others used of its CPUs; none where it is not known.
+    pub others: Option<Others>,
+}
+
+/// Everything that the outcomes of a run's cases are made of.
+#[derive(Clone)]
+pub struct Record {
+    /// The run's seed.
+    pub seed: u64,
+    /// Rounds that a case was to have.
+    pub planned: u32,
+    /// The machine.
+    pub host: HostFacts,
+    /// Every probe that was selected, in the order of the run.
+    pub selected: Vec<Entry>,
+    /// The cases that were measured in workers, those of a probe beside each other.
+    pub cases: Vec<CaseRounds>,
+}
+
+/// A case and its rounds.
+#[derive(Clone)]
+pub struct CaseRounds {
+    /// Its probe.
+    pub entry: Entry,
+    /// Its id.
+    pub id: CaseId,
+    /// Its rounds, in order.
+    pub rounds: Vec<Round>,
+    /// Why it is not to have a value: it was not measured.
+    pub skip: Option<String>,
+}
+
+/// A round as estimates are made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// Which round, from 0.
+    pub round: u32,
+    /// The CPUs it ran on.
+    pub cpus: Vec<usize>,
+    /// What others used of its CPUs; none where it is not known.
+    pub others: Option<Others>,
+    /// Why it failed, if it did.
+    pub failed: Option<String>,
+    /// Why it was skipped, if it was.
+    pub skipped: Option<String>,
+    /// Its values, if it gave any.
+    pub sampled: Option<Sampled>,
+    /// What it notes of how it measured, in order.
+    pub notes: Vec<(String, String)>,
+    /// What its worker said, where that is still there.
+    events: Vec<Event>,
+}
+
+/// The values of a round, and what was seen beside them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampled {
+    /// The value of each sample: at least one, all finite.
+    pub values: Vec<f64>,
+    /// A mark each.
+    pub taints: Vec<u8>,
+    /// Iterations of each; one number where all have the same.
+    pub iterations: Vec<u64>,
+    /// Bytes or operations an iteration; 0 of a time.
+    pub amount: u64,
+    /// The median of their times, ns.
+    pub sample_ns: f64,
+    /// Its surroundings.
+    pub noise: RoundNoise,
+    /// Every operation, where single ones were timed.
+    pub histogram: Option<Histogram>,
+    /// Values of further quantities that the probe gave.
+    pub also: BTreeMap<String, Vec<f64>>,
+}
+
+impl Round {
+    /// A round of this run, or of its journal.
+    pub fn of(result: RoundResult) -> Round {
+        let RoundResult { round, cpus, events, others } = result;
+        let failed = events.iter().find_map(|event| match event {
+            Event::Failed { reason } => Some(reason.clone()),
+            _ => None,
+        });
+        let skipped = events.iter().find_map(|event| match event {
+            Event::Skipped { reason } => Some(reason.clone()),
+            _ => None,
+        });
+        let notes = events.iter().filter_map(|event| match event {
+            Event::Note { key, value } => Some((key.clone(), value.clone())),
+            _ => None,
+        });
+        let (notes, sampled) = (notes.collect(), sampled(&events));
+        Round { round, cpus, others, failed, skipped, sampled, notes, events }
+    }
+
+    /// A round of a run file, which lies between these samples and this histogram of its case. None where what there is of it
+    /// contradicts itself.
+    pub(crate) fn filed(record: &RoundRecord, samples: &[f64], histogram: Option<&Histogram>) -> Option<Round> {
+        let is_usable = !samples.is_empty() && samples.len() == record.taints.len();
+        let raw = record.raw.clone().unwrap_or_default();
+        let noise = RoundNoise {
+            core_hz: record.core_hz,
+            resolution_ns: raw.resolution_ns,
+            clock_cost_ns: raw.clock_cost_ns,
+            settled: record.settled,
+            iterations: record.iterations,
+            run_delay_ns: raw.run_delay_ns,
+            waited: record.waited,
+            steal_ns: record.steal_ns,
+            throttled: record.throttled,
+            involuntary_switches: raw.involuntary_switches,
+            faults: raw.faults,
+        };
+        let sampled = Sampled {
+            values: samples.to_vec(),
+            taints: record.taints.clone(),
+            iterations: raw.iterations,
+            amount: raw.amount,
+            sample_ns: raw.sample_ns,
+            noise,
+            histogram: histogram.and_then(|all| part(all, &raw.counts)),
+            also: raw.also,
+        };
+        is_usable.then(|| Round {
+            round: record.round,
+            cpus: record.cpus.clone(),
+            others: record.others,
+            failed: None,
+            skipped: None,
+            sampled: Some(sampled),
+            notes: Vec::new(),
+            events: Vec::new(),
+        })
+    }
+
+    /// A round of a run file whose case has no value, or that has none beside others.
+    pub(crate) fn lost(round: &LostRound) -> Round {
+        let LostRound { round, cpus, others, events, .. } = round.clone();
+        Round::of(RoundResult { round, cpus, events, others })
+    }
+
+    /// A round that gave nothing.
+    pub(crate) fn empty(round: u32) -> Round {
+        Round::of(RoundResult { round, cpus: Vec::new(), events: Vec::new(), others: None })
+    }
+}
+
+/// The values of a round's events; none where it did not end well, or a value is no number.
+fn sampled(events: &[Event]) -> Option<Sampled> {
+    let noise = events.iter().find_map(|event| match event {
+        Event::Done { noise } => Some(noise.clone()),
+        _ => None,
+    })?;
+    let histogram = events.iter().find_map(|event| match event {
+        Event::Histogram(histogram) => Some(histogram.clone()),
+        _ => None,
+    });
+    let mut also: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for event in events {
+        if let Event::Also { name, values } = event {
+            also.entry(name.clone()).or_default().extend(values);
+        }
+    }
+    events.iter().find_map(|event| {
+        let Event::Samples { ns, iterations, amount, taints } = event else { return None };
+        let value = |(&ns, &iterations): (&f64, &u64)| match amount {
+            0 => ns / iterations as f64,
+            _ => *amount as f64 * iterations as f64 * 1e9 / ns,
+        };
+        let values: Vec<f64> = ns.iter().zip(iterations).map(value).collect();
+        let sample_ns = stats::median(ns)?;
+        let is_usable = values.iter().all(|value| value.is_finite()) && taints.len() == values.len();
+        is_usable.then(|| Sampled {
+            values,
+            taints: taints.clone(),
+            iterations: alike(iterations),
+            amount: *amount,
+            sample_ns,
+            noise: noise.clone(),
+            histogram: histogram.clone(),
+            also: also.clone(),
+        })
+    })
+}
+
+/// The numbers; one where all are the same.
+fn alike(numbers: &[u64]) -> Vec<u64> {
+    let all_alike = numbers.iter().all(|number| Some(number) == numbers.first());
+    numbers[..if all_alike { numbers.len().min(1) } else { numbers.len() }].to_vec()
+}
+
+/// The operations of all that were one round's, which has these counts in its file.
+fn part(all: &Histogram, counts: &[i64]) -> Option<Histogram> {
+    let mut own = Histogram::default();
+    let mut place: usize = 0;
+    for &count in counts {
+        match u64::try_from(count) {
+            Ok(count) => {
+                own.values.push(*all.values.get(place)?);
+                own.counts.push(count);
+                place += 1;
+            }
+            // As many values as a file can have are no more than these.
+            Err(_) => place = place.checked_add(usize::try_from(count.unsigned_abs()).ok()?)?,
+        }
+    }
+    (!counts.is_empty() && place == all.values.len()).then_some(own)
+}
+
+/// How many operations of each of these values a round had, as its file has it: most rounds lack most values of the others.
+fn counts(values: &[u64], own: &Histogram) -> Vec<i64> {
+    let own: BTreeMap<u64, u64> = own.values.iter().copied().zip(own.counts.iter().copied()).collect();
+    let mut counts: Vec<i64> = Vec::new();
+    for value in values {
+        let count = own.get(value).map_or(0, |&count| i64::try_from(count).unwrap_or(i64::MAX));
+        match counts.last_mut() {
+            Some(none) if count == 0 && *none < 0 => *none -= 1,
+            _ => counts.push(if count == 0 { -1 } else { count }),
+        }
+    }
+    counts
+}
+
+impl Sampled {
+    /// What a run file keeps of it beside its case's samples and histogram.
+    pub(crate) fn raw(&self, all: Option<&Histogram>) -> Raw {
+        Raw {
+            resolution_ns: self.noise.resolution_ns,
+            clock_cost_ns: self.noise.clock_cost_ns,
+            sample_ns: self.sample_ns,
+            iterations: self.iterations.clone(),
+            amount: self.amount,
+            run_delay_ns: self.noise.run_delay_ns,
+            involuntary_switches: self.noise.involuntary_switches,
+            faults: self.noise.faults,
+            also: self.also.clone(),
+            counts: all.zip(self.histogram.as_ref()).map_or_else(Vec::new, |(all, own)| counts(&all.values, own)),
+        }
+    }
+}
+
+impl CaseRounds {
+    /// The rounds that are in no samples of the case's outcome; `measured`: where it has a value.
+    pub(crate) fn lost(&self, measured: Option<&Measured>) -> Vec<LostRound> {
+        let is_kept = |round: &&Round| measured.is_some() && round.sampled.is_some();
+        let lost = self.rounds.iter().filter(|round| !is_kept(round) && !round.events.is_empty());
+        let lost = lost.map(|round| LostRound {
+            case: self.id.to_string(),
+            round: round.round,
+            cpus: round.cpus.clone(),
+            others: round.others,
+            events: round.events.clone(),
+        });
+        lost.collect()
+    }
+}
+
+/// The seed of one round of one case: the same run seed gives the same, whatever else is selected (FNV-1a of the id).
+pub(crate) fn round_seed(seed: u64, case: &str, round: u32) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let start = 0xcbf2_9ce4_8422_2325 ^ seed;
+    case.bytes().chain(round.to_le_bytes()).fold(start, mix)
+}
