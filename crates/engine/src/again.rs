@@ -118,7 +118,12 @@ fn record(run: &Run, selected: Vec<Entry>, cases: Vec<CaseRounds>) -> Record {
 pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     let known = known(catalogue, run);
     let entry_of = |probe: &str| known.iter().find(|entry| entry.id() == probe).copied();
-    let is_old = run.cases.iter().filter_map(CaseRecord::measured).any(is_without_raw);
+    // What is computed from others has no rounds of its own in any file.
+    let of_workers = run
+        .cases
+        .iter()
+        .filter(|case| entry_of(&case.probe).is_some_and(|entry| matches!(entry.probe.measure, Measure::Run(_))));
+    let is_old = of_workers.filter_map(CaseRecord::measured).any(is_without_raw);
     let mut lost: HashMap<&str, Vec<&LostRound>> = HashMap::new();
     run.lost_rounds.iter().for_each(|round| lost.entry(&round.case).or_default().push(round));
     let unknown = if run.imported.is_some() { Lack::Imported } else { Lack::Probe };

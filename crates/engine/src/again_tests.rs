@@ -199,6 +199,15 @@ fn of_a_whole_file_every_case_comes_out_as_it_is_to_the_last_digit() {
 }
 
 #[test]
+fn a_vote_that_found_no_time_lacks_nothing() {
+    let mut run = run();
+    of(&mut run, "memory.tie").outcome = Outcome::Skipped { reason: "time budget".into() };
+    run.lost_rounds.retain(|round| round.case != "memory.tie");
+    let (made, gaps) = of_run(KINDS, &run);
+    assert_eq!((json(&made.cases), gaps), (json(&run.cases), Vec::new()));
+}
+
+#[test]
 fn nothing_of_a_whole_file_is_taken_from_its_estimates() {
     let run = run();
     let mut spoilt = run.clone();
