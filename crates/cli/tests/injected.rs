@@ -354,7 +354,8 @@ fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, 
         Outcome::Measured(_) => None,
     });
     let reason = &reasons.chain([last_line(&errors)]).collect::<Vec<_>>().join(" ");
-    let is_early = OF_START.iter().any(|words| errors.contains(words)) || errors.is_empty();
+    // 126 is how the shell says that it could not execute the program.
+    let is_early = OF_START.iter().any(|words| errors.contains(words)) || errors.is_empty() || seen.ended == 126;
     let came = match seen.ended {
         0 => Came::Done,
         2..=5 => Came::Failed,

@@ -17,9 +17,11 @@ const LEAST_NS: f64 = 1e6;
 const MOST_REPEATS: u64 = 1 << 30;
 /// Trials of a way; it has fewer where it is hopeless.
 const TRIALS: usize = 7;
-/// Where all trials together took so long, ns, each way has [`ENOUGH`].
+/// Where the trials have taken so long, ns, each way has [`ENOUGH`]; where they have taken [`FAR_TOO_MUCH`] times as long, there
+/// are no more: on a host where each of them waits for its CPU, a choice is worth no further wait.
 const MOST_NS: f64 = 250e6;
 const ENOUGH: usize = 3;
+const FAR_TOO_MUCH: f64 = 4.0;
 /// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
 const LOOKS: usize = 2;
 /// What took this many times as long as the fastest, in its best trial, is hopeless.
@@ -61,18 +63,28 @@ fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<u64> 
 }
 
 /// The fastest of so many ways, by what a trial of each takes; `trial_ns` gets the way, and how often it does its stretch.
-pub(crate) fn fastest(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize, u64) -> Result<f64>) -> Result<usize> {
+/// `spent_ns`: for how long the trials have gone on.
+pub(crate) fn fastest(
+    ways: usize,
+    seed: u64,
+    spent_ns: impl Fn() -> f64,
+    mut trial_ns: impl FnMut(usize, u64) -> Result<f64>,
+) -> Result<usize> {
     if ways < 2 {
         return Ok(0);
     }
     let repeats = repeats(&mut trial_ns)?;
-    among(ways, seed, |way| trial_ns(way, repeats))
+    among(ways, seed, spent_ns, |way| trial_ns(way, repeats))
 }
 
 /// The same by trials that are long enough. All have their turns, in an order by the seed, so that what disturbs the machine
 /// meanwhile disturbs all alike.
-fn among(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize) -> Result<f64>) -> Result<usize> {
-    let mut spent_ns = 0.0;
+fn among(
+    ways: usize,
+    seed: u64,
+    spent_ns: impl Fn() -> f64,
+    mut trial_ns: impl FnMut(usize) -> Result<f64>,
+) -> Result<usize> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut times_ns: Vec<Vec<f64>> = vec![Vec::new(); ways];
     let mut running: Vec<usize> = (0..ways).collect();
@@ -82,14 +94,16 @@ fn among(ways: usize, seed: u64, mut trial_ns: impl FnMut(usize) -> Result<f64>)
             let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
             running.retain(|&way| way == 0 || best(way) <= HOPELESS * fastest_ns);
         }
-        if running.len() < 2 || (turn >= ENOUGH && spent_ns >= MOST_NS) {
+        let is_far_too_long = turn > 0 && spent_ns() >= FAR_TOO_MUCH * MOST_NS;
+        if is_far_too_long && turn < LOOKS {
+            return Ok(0);
+        }
+        if running.len() < 2 || is_far_too_long || (turn >= ENOUGH && spent_ns() >= MOST_NS) {
             break;
         }
         running.shuffle(&mut random);
         for &way in &running {
-            let ns = trial_ns(way)?;
-            spent_ns += ns;
-            times_ns[way].push(ns);
+            times_ns[way].push(trial_ns(way)?);
         }
     }
     Ok(ahead(&times_ns, &running))
@@ -112,14 +126,26 @@ fn ahead(times_ns: &[Vec<f64>], running: &[usize]) -> usize {
 mod tests {
     use super::*;
 
+    fn at_once() -> f64 {
+        0.0
+    }
+
     /// The choice among ways of these speeds, and how many trials each had. `disturbed`: what trial number and way add.
     fn chosen(speeds_ns: &[f64], disturbed: impl Fn(usize, usize) -> f64) -> (usize, Vec<usize>) {
         let (mut trials, mut number) = (vec![0; speeds_ns.len()], 0);
-        let way = among(speeds_ns.len(), 7, |way| {
-            trials[way] += 1;
-            number += 1;
-            Ok(speeds_ns[way] + disturbed(number, way))
-        });
+        let spent = std::cell::Cell::new(0.0);
+        let way = among(
+            speeds_ns.len(),
+            7,
+            || spent.get(),
+            |way| {
+                trials[way] += 1;
+                number += 1;
+                let ns = speeds_ns[way] + disturbed(number, way);
+                spent.set(spent.get() + ns);
+                Ok(ns)
+            },
+        );
         (way.unwrap(), trials)
     }
 
@@ -156,7 +182,7 @@ mod tests {
         let is_wrong = |seed: &u64| {
             let mut noise = Pcg64Mcg::seed_from_u64(*seed);
             // Half of the trials wait for their CPU, some for as long as they last.
-            let way = among(6, *seed, |_| {
+            let way = among(6, *seed, at_once, |_| {
                 let waited = (rand::RngExt::random::<f64>(&mut noise) - 0.5).max(0.0);
                 Ok(100.0 + 200.0 * waited)
             });
@@ -170,7 +196,7 @@ mod tests {
     fn noise_of_a_few_percent_makes_no_choice_among_equals() {
         for seed in 0..200_u64 {
             let mut noise = Pcg64Mcg::seed_from_u64(seed);
-            let way = among(6, seed, |_| Ok(100.0 + 4.0 * rand::RngExt::random::<f64>(&mut noise)));
+            let way = among(6, seed, at_once, |_| Ok(100.0 + 4.0 * rand::RngExt::random::<f64>(&mut noise)));
             assert_eq!(way, Ok(0), "seed {seed}");
         }
     }
@@ -179,7 +205,7 @@ mod tests {
     fn a_trial_is_repeated_until_it_lasts_and_all_ways_as_often() {
         let tried = |ns: f64| {
             let mut tried = Vec::new();
-            let way = fastest(2, 1, |way, repeats| {
+            let way = fastest(2, 1, at_once, |way, repeats| {
                 tried.push((way, repeats));
                 Ok(ns * repeats as f64 * [1.0, 0.8][way])
             });
@@ -194,19 +220,21 @@ mod tests {
             assert!((LEAST_NS..=16.0 * LEAST_NS).contains(&(ns * repeats as f64)), "{repeats} of {ns} ns");
         }
         // What takes no time at all is not tried for ever.
-        assert_eq!(fastest(2, 1, |_, _| Ok(0.0)), Ok(0));
+        assert_eq!(fastest(2, 1, at_once, |_, _| Ok(0.0)), Ok(0));
     }
 
     #[test]
     fn long_trials_end_when_each_way_has_had_enough() {
-        let (way, trials) = chosen(&[100e6, 90e6], |_, _| 0.0);
+        let (way, trials) = chosen(&[70e6, 60e6], |_, _| 0.0);
         assert_eq!((way, trials), (1, vec![ENOUGH, ENOUGH]));
+        // Where each waits for its CPU for long, nothing is chosen and nothing waited for.
+        assert_eq!(chosen(&[700e6, 600e6], |_, _| 0.0), (0, vec![1, 1]));
     }
 
     #[test]
     fn a_trial_that_fails_ends_them() {
         let error = crate::stop::Stop::failed("broken");
-        assert_eq!(fastest(2, 1, |_, _| Err(error.clone())), Err(error.clone()));
-        assert_eq!(among(2, 1, |_| Err(error.clone())), Err(error));
+        assert_eq!(fastest(2, 1, at_once, |_, _| Err(error.clone())), Err(error.clone()));
+        assert_eq!(among(2, 1, at_once, |_| Err(error.clone())), Err(error));
     }
 }

@@ -255,7 +255,9 @@ fn try_all(
     direction: &Direction,
     number: &mut u32,
 ) -> Result<usize> {
-    choice::fastest(trials.ways, trials.seed, |way, repeats| {
+    let begun = clock.start();
+    let spent_ns = || clock.ns(clock.end().since(begun));
+    choice::fastest(trials.ways, trials.seed, spent_ns, |way, repeats| {
         direction.set(way, repeats);
         choice::undisturbed(witness, || {
             *number += 1;

@@ -17,7 +17,8 @@ impl Case {
         }
         let (clock, seed) = (self.clock.clone(), self.order.seed);
         let begun = clock.start();
-        let way = choice::fastest(ways.len(), seed, |way, repeats| {
+        let spent_ns = || clock.ns(clock.end().since(begun));
+        let way = choice::fastest(ways.len(), seed, spent_ns, |way, repeats| {
             choice::undisturbed(&self.witness, || {
                 trial(way, repeats);
                 let start = clock.start();
