@@ -17,11 +17,14 @@ const LEAST_NS: f64 = 1e6;
 const MOST_REPEATS: u64 = 1 << 30;
 /// Trials of a way; it has fewer where it is hopeless.
 const TRIALS: usize = 7;
-/// Where the trials have taken so long, ns, each way has [`ENOUGH`]; where they have taken [`FAR_TOO_MUCH`] times as long, there
-/// are no more: on a host where each of them waits for its CPU, a choice is worth no further wait.
+/// Where the trials have taken so long, ns, each way has [`ENOUGH`]; where they have taken [`FAR_TOO_MUCH`] times as long, or
+/// two turns would, there are no more: on a host that is so slow, or where each of them waits for its CPU, a choice is worth no
+/// further wait, and who waits for the round must not take it for hung.
 const MOST_NS: f64 = 250e6;
 const ENOUGH: usize = 3;
-const FAR_TOO_MUCH: f64 = 4.0;
+const FAR_TOO_MUCH: f64 = 8.0;
+/// A trial that took so long, ns, is not done again.
+const LONG_NS: f64 = 20e6;
 /// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
 const LOOKS: usize = 2;
 /// What took this many times as long as the fastest, in its best trial, is hopeless.
@@ -41,20 +44,20 @@ pub(crate) fn undisturbed(witness: &Witness, mut trial_ns: impl FnMut() -> Resul
         let before = witness.read();
         let ns = trial_ns()?;
         least_ns = least_ns.min(ns);
-        if !is_disturbed(&before, &witness.read(), ns) {
+        if ns >= LONG_NS || !is_disturbed(&before, &witness.read(), ns) {
             break;
         }
     }
     Ok(least_ns)
 }
 
-/// How often a way does its stretch in a trial, so that the first way's lasts long enough.
-fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<u64> {
+/// How often a way does its stretch in a trial, so that the first way's lasts long enough, and how long that took, ns.
+fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<(u64, f64)> {
     let mut repeats = 1_u64;
     loop {
         let ns = trial_ns(0, repeats)?;
         if ns >= LEAST_NS || repeats >= MOST_REPEATS {
-            return Ok(repeats);
+            return Ok((repeats, ns));
         }
         // A first guess is a cold one, and too short to go by.
         let times = (LEAST_NS / ns.max(1.0)).ceil().clamp(2.0, 16.0) as u64;
@@ -73,7 +76,11 @@ pub(crate) fn fastest(
     if ways < 2 {
         return Ok(0);
     }
-    let repeats = repeats(&mut trial_ns)?;
+    let (repeats, ns) = repeats(&mut trial_ns)?;
+    // Each trial goes before itself untimed.
+    if 2.0 * ns * (LOOKS * ways) as f64 > FAR_TOO_MUCH * MOST_NS {
+        return Ok(0);
+    }
     among(ways, seed, spent_ns, |way| trial_ns(way, repeats))
 }
 
@@ -95,15 +102,15 @@ fn among(
             running.retain(|&way| way == 0 || best(way) <= HOPELESS * fastest_ns);
         }
         let is_far_too_long = turn > 0 && spent_ns() >= FAR_TOO_MUCH * MOST_NS;
-        if is_far_too_long && turn < LOOKS {
-            return Ok(0);
-        }
         if running.len() < 2 || is_far_too_long || (turn >= ENOUGH && spent_ns() >= MOST_NS) {
             break;
         }
         running.shuffle(&mut random);
         for &way in &running {
             times_ns[way].push(trial_ns(way)?);
+            if turn < LOOKS && spent_ns() >= FAR_TOO_MUCH * MOST_NS {
+                return Ok(0);
+            }
         }
     }
     Ok(ahead(&times_ns, &running))
@@ -228,7 +235,15 @@ mod tests {
         let (way, trials) = chosen(&[70e6, 60e6], |_, _| 0.0);
         assert_eq!((way, trials), (1, vec![ENOUGH, ENOUGH]));
         // Where each waits for its CPU for long, nothing is chosen and nothing waited for.
-        assert_eq!(chosen(&[700e6, 600e6], |_, _| 0.0), (0, vec![1, 1]));
+        let (way, trials) = chosen(&[2100e6, 2050e6], |_, _| 0.0);
+        assert_eq!((way, trials.iter().sum::<usize>()), (0, 1));
+        // Nor is anything tried on a host so slow that two turns would take too long.
+        let mut tried = 0;
+        let way = fastest(9, 1, at_once, |_, _| {
+            tried += 1;
+            Ok(60e6)
+        });
+        assert_eq!((way, tried), (Ok(0), 1));
     }
 
     #[test]
