@@ -60,7 +60,7 @@ pub(super) static COPIES: &[CopyKernel] = &[
 pub(super) fn best_reads(reach: Reach) -> &'static [&'static str] {
     match reach {
         Reach::FirstCache => &["avx512", "avx2", "sse2"],
-        Reach::Caches => &["avx512-descending", "avx2", "sse2"],
+        Reach::Caches => &["avx512", "avx2", "sse2"],
         Reach::Memory => &["avx2-streams", "sse2"],
     }
 }
