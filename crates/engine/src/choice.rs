@@ -101,8 +101,7 @@ fn among(
             let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
             running.retain(|&way| way == 0 || best(way) <= HOPELESS * fastest_ns);
         }
-        let is_far_too_long = turn > 0 && spent_ns() >= FAR_TOO_MUCH * MOST_NS;
-        if running.len() < 2 || is_far_too_long || (turn >= ENOUGH && spent_ns() >= MOST_NS) {
+        if running.len() < 2 || (turn >= ENOUGH && spent_ns() >= MOST_NS) {
             break;
         }
         running.shuffle(&mut random);

@@ -108,7 +108,8 @@ impl<K: Kernel> Candidates<K> {
     }
 }
 
-fn refused(refused: Refused) -> Stop {
+/// A case whose kernel refuses its memory cannot be measured.
+pub(crate) fn refused(refused: Refused) -> Stop {
     Stop::skipped(format!("cannot {refused}"))
 }
 

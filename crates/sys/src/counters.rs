@@ -68,14 +68,15 @@ pub struct Faults {
 
 /// Page faults of the calling thread so far.
 pub fn thread_faults() -> io::Result<Faults> {
-    let usage = raw_usage()?;
+    let usage = usage_of(libc::RUSAGE_THREAD)?;
     Ok(Faults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 })
 }
 
-fn raw_usage() -> io::Result<libc::rusage> {
+/// What getrusage(2) tells of this thread, this process or its children.
+pub(super) fn usage_of(whose: libc::c_int) -> io::Result<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a rusage that the kernel fills.
-    if unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) } != 0 {
+    if unsafe { libc::getrusage(whose, usage.as_mut_ptr()) } != 0 {
         return Err(named("getrusage", io::Error::last_os_error()));
     }
     // SAFETY: zeroed is a valid rusage, and the call filled it.
@@ -83,7 +84,7 @@ fn raw_usage() -> io::Result<libc::rusage> {
 }
 
 fn thread_usage() -> io::Result<Reading> {
-    let usage = raw_usage()?;
+    let usage = usage_of(libc::RUSAGE_THREAD)?;
     Ok(Reading {
         involuntary_switches: usage.ru_nivcsw as u64,
         faults: (usage.ru_minflt + usage.ru_majflt) as u64,

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::fastest::{BEST, Candidates};
+use crate::fastest::{BEST, Candidates, refused};
 use crate::kernels::bandwidth::{self, Reach};
 
 /// All buffers together, as multiples of the last-level cache: so much that hardly any of it is found there.
@@ -89,7 +89,7 @@ fn measure(case: &mut Case) -> Result<()> {
         if buffer.nodes().keys().any(|&node| node != memory.0) {
             return Err(Stop::failed(format!("part of the memory does not lie on node {}", memory.0)));
         }
-        kernel.run(buffer.bytes(), 1).map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
+        kernel.run(buffer.bytes(), 1).map_err(refused)?;
         Ok(move |n| {
             let _ = kernel.run(buffer.bytes(), n);
         })

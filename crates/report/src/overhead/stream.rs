@@ -157,14 +157,13 @@ fn best(environment: &Environment, probe: &str, kernel: &str, rest: &[(String, S
         let id = picked.first().map(|case| case.id.clone());
         picked.retain(|case| Some(&case.id) == id.as_ref());
     }
-    let found: Vec<(f64, f64)> = picked.iter().filter_map(|case| best_rate_and_mean_time(case)).collect();
-    let rate = found.iter().map(|(rate, _)| *rate).reduce(f64::max);
-    let mean_time_s = found.iter().map(|(_, time)| *time).reduce(f64::min);
-    let (Some(rate), Some(mean_time_s)) = (rate, mean_time_s) else { return Err(reason(&picked)) };
+    let found: Vec<_> = picked.iter().filter_map(|case| Some((case, best_rate_and_mean_time(case)?))).collect();
+    let mean_time_s = found.iter().map(|(_, (_, time))| *time).reduce(f64::min);
+    let fastest = found.iter().rev().max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
+    let (Some(&(case, (rate, _))), Some(mean_time_s)) = (fastest, mean_time_s) else { return Err(reason(&picked)) };
     let alike = ALIKE.map(|(name, _)| picked.iter().find_map(|case| noted(case, name)));
     let short = picked.iter().find_map(|case| short_arrays(case.measured()?));
-    let fastest = picked.iter().find(|case| best_rate_and_mean_time(case).is_some_and(|(found, _)| found == rate));
-    let chosen = fastest.and_then(|case| case.measured()?.notes.get(KERNEL).cloned());
+    let chosen = case.measured().and_then(|measured| measured.notes.get(KERNEL).cloned());
     Ok(Best { rate, mean_time_s, alike, short, chosen })
 }
 
