@@ -84,8 +84,12 @@ fn hosts() -> [HostFacts; 3] {
 }
 
 fn planned(host: &HostFacts, profile: Profile) -> Plan {
-    plan(CATALOGUE, host, Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), command: Vec::new() })
-        .expect("the whole catalogue can be planned")
+    plan(
+        CATALOGUE,
+        host,
+        Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Default::default() },
+    )
+    .expect("the whole catalogue can be planned")
 }
 
 fn ids(plan: &Plan) -> Vec<String> {

@@ -5,8 +5,8 @@
 mod calls;
 #[path = "support/faults.rs"]
 mod faults;
-#[path = "support/orders.rs"]
-mod orders;
+#[path = "support/jobs.rs"]
+mod jobs;
 #[path = "support/skip.rs"]
 mod skip;
 #[expect(dead_code, reason = "other tests start the program without a tracer")]
@@ -27,9 +27,9 @@ use std::time::Duration;
 
 use calls::{Call, NEVER_FAIL, call};
 use faults::{Came, Excuse, Report};
-use hostmark_model::{Event, Order, Outcome, load_run};
+use hostmark_model::{Event, Job, Outcome, load_run};
+use jobs::{Places, jobs};
 use nix::libc::{self, c_long};
-use orders::{Places, orders};
 use skip::skipped;
 use support::{Home, PROGRAM, files, said};
 use tracer::{Fault, Part, Seen, WAITS, trace};
@@ -126,14 +126,14 @@ struct Round {
     errors: String,
 }
 
-/// Has a worker carry an order out under trace.
-fn round(order: &Order, fault: Option<&Fault>) -> Round {
+/// Has a worker do a job under trace.
+fn round(job: &Job, fault: Option<&Fault>) -> Round {
     let said = tempfile::NamedTempFile::new().unwrap();
     let errors = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new(WAITS[0]);
     command.args(&WAITS[1..]).args([&program(), "worker"]).process_group(0);
     command.stdout(Stdio::from(said.reopen().unwrap())).stderr(Stdio::from(errors.reopen().unwrap()));
-    let input = format!("{}\n", serde_json::to_string(order).unwrap());
+    let input = format!("{}\n", serde_json::to_string(job).unwrap());
     let seen = trace(command, &input, fault, true, PATIENCE);
     let text = fs::read_to_string(said.path()).unwrap();
     let last = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
@@ -247,24 +247,24 @@ impl World {
 /// Each call of each probe's round fails.
 fn rounds(extent: &Extent, world: &World, report: &mut Report) {
     let places = Places::new();
-    let orders = orders(&places);
-    let plainest = orders.iter().find(|order| order.case == "clock.loop").unwrap();
+    let jobs = jobs(&places);
+    let plainest = jobs.iter().find(|job| job.case() == "clock.loop").unwrap();
     let startups: Vec<Vec<c_long>> = (0..4).map(|_| of_first(&round(plainest, None).seen)).collect();
     let mut tried = BTreeSet::new();
     let (mut left_over, mut calls_of_probes) = (0, BTreeSet::new());
-    let chosen = orders.iter().enumerate().filter(|(index, order)| extent.has_case(*index, &order.case));
-    for (_, order) in chosen {
-        let plain = round(order, None);
+    let chosen = jobs.iter().enumerate().filter(|(index, job)| extent.has_case(*index, &job.case()));
+    for (_, job) in chosen {
+        let plain = round(job, None);
         let counts = counts(plain.seen.calls.iter().map(|(_, number, _)| *number));
         // Of several cases of a probe that ask the kernel for the same, one is enough.
-        let probe = order.case.split('@').next().unwrap().to_owned();
+        let probe = job.case().split('@').next().unwrap().to_owned();
         if !tried.insert((probe, counts.keys().copied().collect::<Vec<c_long>>())) {
             continue;
         }
         calls_of_probes.extend(counts.keys().copied());
         // What every round does before its probe begins is tried with one.
         let own = of_first(&plain.seen);
-        let usual = match order.case == plainest.case {
+        let usual = match job.case() == plainest.case() {
             true => BTreeMap::new(),
             false => {
                 let startup = startups.iter().map(|startup| common(startup, &own));
@@ -272,16 +272,16 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
             }
         };
         let mut here = 0;
-        for (call, count) in failing(&counts, &order.case, report) {
+        for (call, count) in failing(&counts, &job.case(), report) {
             let from = usual.get(&call.number).copied().unwrap_or_default();
             for before in points(from, count, extent.is_whole) {
                 let fault = Fault { part: Part::Worker, number: call.number, before, error: call.error };
-                let round = round(order, Some(&fault));
+                let round = round(job, Some(&fault));
                 if !round.seen.is_injected {
                     break;
                 }
                 here += 1;
-                let at = format!("{} {} {before}", order.case, call.name);
+                let at = format!("{} {} {before}", job.case(), call.name);
                 let (came, reason) = round.came();
                 let (plainly, without) = plain.came();
                 let is_of_start = OF_START.iter().any(|words| round.errors.contains(words));
@@ -306,7 +306,7 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
                 left_over += left.len();
             }
         }
-        tell(&format!("{}: {} calls, {here} faults; plain: {:?}", order.case, own.len(), plain.came().0));
+        tell(&format!("{}: {} calls, {here} faults; plain: {:?}", job.case(), own.len(), plain.came().0));
     }
     tell(&format!(
         "{left_over} directories and objects were left to the janitor; {} kinds of calls",

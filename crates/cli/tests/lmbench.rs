@@ -38,7 +38,7 @@ fn quick(filters: &[&str]) -> Plan {
     plan(
         CATALOGUE,
         &guest(),
-        Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new(), command: Vec::new() },
+        Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new(), inputs: Default::default() },
     )
     .unwrap()
 }

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hostmark_engine::sys::scratch::Private;
-use hostmark_model::{Event, Order, Outcome, load_run};
+use hostmark_model::{Event, Job, Outcome, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
@@ -90,20 +90,19 @@ impl Drop for Bystander {
     }
 }
 
-fn order(case: &str) -> Order {
-    Order {
-        parent: std::process::id(),
+fn job(case: &str) -> Job {
+    Job {
         budget_ns: 10_000_000,
         // Of a time when the group was empty.
         memory_bytes: 1 << 30,
-        ..Order::bare(case, vec![hostmark_host::single(&hostmark_host::read_here()).expect("a CPU to run on")])
+        ..Job::bare(case, vec![hostmark_host::single(&hostmark_host::read_here()).expect("a CPU to run on")])
     }
 }
 
-/// What a worker says that is given the order.
-fn events(mut worker: Command, order: &Order) -> Vec<Event> {
+/// What a worker says that is given the job.
+fn events(mut worker: Command, job: &Job) -> Vec<Event> {
     let mut worker = worker.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let line = serde_json::to_string(order).unwrap() + "\n";
+    let line = serde_json::to_string(job).unwrap() + "\n";
     worker.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
     let output = worker.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -113,8 +112,8 @@ fn events(mut worker: Command, order: &Order) -> Vec<Event> {
 /// The last event of a round that is measured in the group.
 fn last_event(group: &Group, home: &Home, case: &str) -> Event {
     let memory = Private::make("/dev/shm".as_ref()).unwrap();
-    let order = Order { memory_scratch: memory.told().unwrap(), ..order(case) };
-    let mut events = events(group.start(home, &[PROGRAM, "worker"]), &order);
+    let job = job(case).with(|job| job.environment.memory_scratch = memory.told().unwrap());
+    let mut events = events(group.start(home, &[PROGRAM, "worker"]), &job);
     memory.remove().unwrap();
     events.pop().unwrap_or_else(|| panic!("{case}: the worker said nothing"))
 }
@@ -150,9 +149,9 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
 #[test]
 fn a_set_up_that_would_take_too_long_is_skipped_after_its_first_part() {
     let home = Home::new();
-    let order = order("memory.read@kernel=best,size=268435456,page=base,threads=1");
+    let job = job("memory.read@kernel=best,size=268435456,page=base,threads=1");
     // 64 MiB cannot be filled in a millisecond.
-    let hurried = Order { setup_ns: 1_000_000, ..order };
+    let hurried = Job { setup_ns: 1_000_000, ..job };
     let said = events(home.hostmark(&["worker"]), &hurried);
     let Some(Event::Skipped { reason }) = said.last() else { panic!("{said:?}") };
     assert!(reason.starts_with("filling 256 MiB at "), "{reason}");
@@ -163,8 +162,8 @@ fn a_slow_set_up_is_told_of_until_the_first_sample() {
     let (home, Some(group)) = (Home::new(), Group::new("slow", OF_LITTLE_CPU)) else {
         return skipped("no control group with a CPU quota can be made here");
     };
-    let order = order("memory.read@kernel=best,size=134217728,page=base,threads=1");
-    let said = events(group.start(&home, &[PROGRAM, "worker"]), &order);
+    let job = job("memory.read@kernel=best,size=134217728,page=base,threads=1");
+    let said = events(group.start(&home, &[PROGRAM, "worker"]), &job);
     let told: Vec<u64> = said
         .iter()
         .filter_map(|event| if let Event::Filled { bytes, .. } = event { Some(*bytes) } else { None })
@@ -181,8 +180,8 @@ fn a_worker_and_its_copies_are_the_first_to_be_killed() {
     let mut worker = home.hostmark(&["worker"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let value = || fs::read_to_string(format!("/proc/{}/oom_score_adj", worker.id())).unwrap().trim().to_owned();
     assert_eq!(value(), fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim());
-    let order = Order { budget_ns: 60_000_000_000, ..order("syscall.null@call=getppid") };
-    writeln!(worker.stdin.as_ref().unwrap(), "{}", serde_json::to_string(&order).unwrap()).unwrap();
+    let job = Job { budget_ns: 60_000_000_000, ..job("syscall.null@call=getppid") };
+    writeln!(worker.stdin.as_ref().unwrap(), "{}", serde_json::to_string(&job).unwrap()).unwrap();
     let became = (0..2000).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
         value() == "1000"

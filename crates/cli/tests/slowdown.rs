@@ -10,8 +10,8 @@ use hostmark_engine::prelude::*;
 use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_engine::{clock, estimate, worker};
 use hostmark_model::{
-    CaseId, CaseRecord, ClockFacts, Event, HostFacts, Measured, Noise, Order, Outcome, Profile, RoundRecord, Run,
-    SCHEMA, Settings, Tool,
+    CalibratedClock, CaseId, CaseRecord, ClockFacts, Event, HostFacts, Job, Measured, Noise, Outcome, Profile,
+    RoundRecord, Run, SCHEMA, Settings, Tool,
 };
 use hostmark_probes::workloads::clocks::Source;
 use hostmark_report::compare::{Comparison, History, Pool, Verdict};
@@ -62,15 +62,12 @@ static KNOWN: Group = Group { name: "known", probes: &[("short", &SHORT), ("dela
 static CATALOGUE: Catalogue = &[&KNOWN];
 
 /// Samples of one round, ns an operation.
-fn round(host: &HostFacts, clock: &hostmark_model::ClockOrder, case: &str, round: u32) -> Vec<f64> {
-    let order = Order {
-        round,
-        seed: u64::from(round),
-        clock: clock.clone(),
-        memory_bytes: 1 << 30,
-        ..Order::bare(case, vec![hostmark_host::single(host).expect("a CPU to run on")])
-    };
-    let events = std::thread::spawn(move || worker::answer(CATALOGUE, order)).join().expect("a worker that ends");
+fn round(host: &HostFacts, clock: &CalibratedClock, case: &str, round: u32) -> Vec<f64> {
+    let job = Job::bare(case, vec![hostmark_host::single(host).expect("a CPU to run on")]).with(|job| {
+        (job.round, job.cases[0].seed, job.memory_bytes) = (round, round.into(), 1 << 30);
+        job.environment.clock = clock.clone();
+    });
+    let events = std::thread::spawn(move || worker::answer(CATALOGUE, job)).join().expect("a worker that ends");
     let samples = events.iter().find_map(|event| match event {
         Event::Samples { ns, iterations, .. } => {
             Some(ns.iter().zip(iterations).map(|(ns, &n)| ns / n as f64).collect())
@@ -132,6 +129,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
             clock: ClockFacts { source: "test".into(), hz: 1e9, reason: None, drift: None },
             cpu: 0,
             set: Default::default(),
+            inputs: Default::default(),
         },
         host: host.clone(),
         disturbances: Vec::new(),
@@ -145,7 +143,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
 
 /// Two runs whose rounds were measured in turn, the second with a delay of 5 % in one probe.
 fn two_runs(host: &HostFacts) -> [Run; 2] {
-    let clock = clock::choose(host).order;
+    let clock = clock::choose(host).clock;
     let ids: Vec<String> = entries(CATALOGUE).map(|entry| entry.id()).collect();
     let mut sides = [0, 1].map(|_| ids.iter().map(|id| (id.clone(), Vec::new())).collect::<Vec<_>>());
     for number in 0..ROUNDS {

@@ -23,7 +23,7 @@ mod tree;
 use hostmark_engine::probe::{Catalogue, Group};
 use hostmark_engine::sys;
 use hostmark_engine::worker;
-use hostmark_model::{Event, Order};
+use hostmark_model::{Event, Job};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
 use tree::Tree;
@@ -145,12 +145,10 @@ fn the_example_of_the_handbook_is_the_code_that_is_compiled_here() {
 fn the_example_of_the_handbook_measures() {
     let base = tempfile::tempdir().unwrap();
     let run = sys::scratch::Private::make(base.path()).unwrap();
-    let order = Order {
-        budget_ns: 5_000_000,
-        memory_bytes: 0,
-        scratch: run.told().unwrap(),
-        ..Order::bare("file.lookup@depth=2", Vec::new())
-    };
-    let events = worker::answer(WITH_THE_EXAMPLE, order);
+    let job = Job::bare("file.lookup@depth=2", Vec::new()).with(|job| {
+        (job.budget_ns, job.memory_bytes) = (5_000_000, 0);
+        job.environment.scratch = run.told().unwrap();
+    });
+    let events = worker::answer(WITH_THE_EXAMPLE, job);
     assert!(matches!(events.last(), Some(Event::Done { .. })), "{events:?}");
 }

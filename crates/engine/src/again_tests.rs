@@ -1,7 +1,7 @@
 //! Outcomes made again are those that were made first, by the rules of today, as far as the record carries them.
 
 use hostmark_model::{
-    ClockFacts, Event, Histogram, Order, Others, Profile, RoundNoise, SCHEMA, Settings, Taint, Throttling, Tool, Unit,
+    ClockFacts, Event, Histogram, Job, Others, Profile, RoundNoise, SCHEMA, Settings, Taint, Throttling, Tool, Unit,
 };
 
 use super::*;
@@ -57,23 +57,23 @@ fn planned() -> Plan {
 }
 
 /// What a worker of each kind says; no two rounds are alike, and hardly a number is round.
-fn script(order: &Order) -> Script {
-    if order.case.is_empty() {
+fn script(job: &Job) -> Script {
+    if job.cases.is_empty() {
         return vec![hello(), line(&done(0))];
     }
-    let turn = f64::from(order.round) + 1.0;
+    let turn = f64::from(job.round) + 1.0;
     let noise = RoundNoise {
         core_hz: Some(2.1e9 + turn),
         resolution_ns: 17.3,
         clock_cost_ns: 9.1,
-        settled: order.round != 1,
+        settled: job.round != 1,
         iterations: 7,
         run_delay_ns: 0.1 * turn,
         waited: Some(0.01),
         steal_ns: Some(1e7),
         throttled: Some(Throttling { periods: 1, ns: 0.3 * turn }),
         involuntary_switches: 3,
-        faults: order.round.into(),
+        faults: job.round.into(),
     };
     let note = |value: &str| Event::Note { key: "way".into(), value: value.into() };
     let also = |name: &str, values: &[f64]| Event::Also { name: name.into(), values: values.to_vec() };
@@ -85,18 +85,18 @@ fn script(order: &Order) -> Script {
         amount,
         taints: taints.clone(),
     };
-    let is_second = order.round == 1;
-    let mut events = match order.case.split('@').next().unwrap() {
+    let is_second = job.round == 1;
+    let mut events = match job.case().split('@').next().unwrap() {
         "memory.time" => vec![note("one"), note(if is_second { "two" } else { "one" }), timed(&[3; 4], 0)],
         "memory.rate" => {
             vec![timed(&[3, 7, 3, 3], 64), also("loss", if is_second { &[] } else { &[0.1, 0.7] })]
         }
         "memory.tails" => {
-            let values = vec![10, 20 + u64::from(order.round), 90];
+            let values = vec![10, 20 + u64::from(job.round), 90];
             let histogram = Event::Histogram(Histogram { values, counts: vec![50, 60, 30] });
             vec![timed(&[1; 4], 0), histogram, also("mean", &[turn / 3.0])]
         }
-        "memory.vote" if order.round == 2 => return vec![hello(), line(&Event::Skipped { reason: "no step".into() })],
+        "memory.vote" if job.round == 2 => return vec![hello(), line(&Event::Skipped { reason: "no step".into() })],
         vote @ ("memory.vote" | "memory.tie") => {
             let bytes = if vote == "memory.tie" { 32.0 * turn } else { 64.0 };
             vec![Event::Samples { ns: vec![bytes, bytes, 1.0], iterations: vec![1; 3], amount: 0, taints: vec![0; 3] }]
@@ -130,6 +130,7 @@ fn begun(plan: &Plan) -> Run {
             clock: ClockFacts { source: empty(), hz: 1e9, reason: None, drift: None },
             cpu: plan.cpu,
             set: Default::default(),
+            inputs: Default::default(),
         },
         host: host(),
         disturbances: Vec::new(),

@@ -100,7 +100,7 @@ impl Budget {
     /// How long after its time for samples a round has hung: long enough for a loaded machine, short enough that a few
     /// such rounds do not take the whole run's time.
     pub fn patience(plan: &Plan) -> Duration {
-        match plan.request.command.is_empty() {
+        match plan.request.inputs.command.is_empty() {
             true => PATIENCE.min(allowance(plan.request.profile).limit / PATIENCE_SHARE),
             // How long a command takes is what is asked.
             false => plan.allowance().limit,

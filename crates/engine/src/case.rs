@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use hostmark_host::Root;
-use hostmark_model::{CaseId, Histogram, Order};
+use hostmark_model::{CaseId, Histogram, Job, JobCase};
 
 use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks};
@@ -52,7 +52,9 @@ pub(crate) struct Yield {
 /// One round of one case, as its probe sees it.
 pub struct Case {
     id: CaseId,
-    order: Order,
+    job: Job,
+    /// Its own part of the job.
+    own: JobCase,
     clock: Clock,
     precision: Precision,
     core: Option<CoreClock>,
@@ -65,10 +67,11 @@ pub struct Case {
 }
 
 impl Case {
-    /// The case of `order`, timed by `clock`.
+    /// A case of `job`, timed by `clock`.
     pub(crate) fn new(
         id: CaseId,
-        order: Order,
+        job: Job,
+        own: JobCase,
         clock: Clock,
         precision: Precision,
         core: Option<CoreClock>,
@@ -76,10 +79,11 @@ impl Case {
         company: Company,
     ) -> Case {
         let begun = clock.start();
-        let memory = MemoryBudget::new(Root::here(), order.memory_bytes, 1, Deadline::from_now(order.setup_ns));
+        let memory = MemoryBudget::new(Root::here(), job.memory_bytes, 1, Deadline::from_now(job.setup_ns));
         Case {
             id,
-            order,
+            job,
+            own,
             clock,
             precision,
             core,
@@ -94,8 +98,8 @@ impl Case {
 
     /// So many workers fill memory for this case at the same time.
     pub(crate) fn share_memory(&mut self, copies: u64) {
-        let deadline = Deadline::from_now(self.order.setup_ns);
-        self.memory = MemoryBudget::new(Root::here(), self.order.memory_bytes, copies, deadline);
+        let deadline = Deadline::from_now(self.job.setup_ns);
+        self.memory = MemoryBudget::new(Root::here(), self.job.memory_bytes, copies, deadline);
     }
 
     /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
@@ -135,7 +139,7 @@ impl Case {
         if self.meet()? {
             return company::for_ever(&self.clock, body);
         }
-        let (hint, clock) = (self.order.iterations, self.clock.clone());
+        let (hint, clock) = (self.own.iterations, self.clock.clone());
         let mut recorder = tails::recorder()?;
         let samples = self.sampler().take_and(hint, body, &mut |body, iterations| {
             tails::count_singles(&mut recorder, &clock, iterations, body)
@@ -167,7 +171,7 @@ impl Case {
         if self.meet()? {
             return company::for_ever(&self.clock, &mut whole);
         }
-        let hint = self.order.iterations;
+        let hint = self.own.iterations;
         let taken = self.sampler().take_difference(hint, &mut whole, &mut overhead)?;
         self.also(Quantity::WHOLE.name, taken.whole_ns.iter().map(|ns| ns / times as f64))?;
         self.also(Quantity::OVERHEAD.name, taken.part_ns.iter().map(|ns| ns / times as f64))?;
@@ -189,7 +193,7 @@ impl Case {
             precision: self.precision,
             core: self.core.as_mut(),
             witness: &self.witness,
-            budget_ns: self.order.budget_ns as f64,
+            budget_ns: self.job.budget_ns as f64,
         }
     }
 
@@ -197,7 +201,7 @@ impl Case {
         if self.meet()? {
             return company::for_ever(&self.clock, body);
         }
-        let hint = self.order.iterations;
+        let hint = self.own.iterations;
         let samples = self.sampler().take(hint, body)?;
         self.keep(samples, amount)
     }
@@ -242,8 +246,8 @@ impl Case {
         make: impl Fn(Cpu) -> Result<W> + Sync,
     ) -> Result<()> {
         self.be_alone()?;
-        let clock = parallel::common_clock(&self.order.clock, &self.clock);
-        let samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, amount, make)?;
+        let clock = parallel::common_clock(&self.job.environment.clock, &self.clock);
+        let samples = parallel::measure(&clock, self.job.budget_ns as f64, cpus, amount, make)?;
         // The counts are already bytes or operations.
         self.keep(samples, 1)
     }
@@ -256,8 +260,8 @@ impl Case {
         make: impl Fn(Cpu) -> Result<W> + Sync,
     ) -> Result<()> {
         self.be_alone()?;
-        let clock = parallel::common_clock(&self.order.clock, &self.clock);
-        let mut samples = parallel::measure(&clock, self.order.budget_ns as f64, cpus, 1, make)?;
+        let clock = parallel::common_clock(&self.job.environment.clock, &self.clock);
+        let mut samples = parallel::measure(&clock, self.job.budget_ns as f64, cpus, 1, make)?;
         samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
         self.keep(samples, 0)
     }
@@ -306,7 +310,7 @@ impl Case {
             let ns = self.clock.ns(ticks);
             samples.push(ns, operations, ns, before, self.witness.read());
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
-            if spent_ns >= self.order.budget_ns as f64 || samples.ns.len() >= 100_000 {
+            if spent_ns >= self.job.budget_ns as f64 || samples.ns.len() >= 100_000 {
                 return self.keep(samples, amount);
             }
         }
@@ -339,9 +343,8 @@ impl Case {
         if self.meet()? {
             return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
-        let sampler =
-            TailSampler { clock: &self.clock, witness: &self.witness, budget_ns: self.order.budget_ns as f64 };
-        let taken = sampler.take(self.order.iterations, &mut next)?;
+        let sampler = TailSampler { clock: &self.clock, witness: &self.witness, budget_ns: self.job.budget_ns as f64 };
+        let taken = sampler.take(self.own.iterations, &mut next)?;
         self.yielded.histogram = Some(taken.histogram);
         self.yielded.mean_ns = Some(taken.mean_ns);
         self.keep(taken.samples, 0)
@@ -371,7 +374,7 @@ impl Case {
             let value = next()?;
             let now = self.clock.start();
             samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
-            if self.clock.ns(now.since(begin)) >= self.order.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
+            if self.clock.ns(now.since(begin)) >= self.job.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
                 return self.keep(samples, 0);
             }
         }
@@ -390,7 +393,7 @@ impl Case {
             let start = self.clock.start();
             let value = next(&self.clock)?;
             let now = self.clock.start();
-            let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.order.budget_ns as f64);
+            let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.job.budget_ns as f64);
             if let Some(value) = value {
                 samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
             }
@@ -431,7 +434,7 @@ impl Case {
     /// Ends the company, and removes the directories that this worker made, or one that kept it company.
     pub(crate) fn clean(&mut self) {
         let company = std::mem::replace(&mut self.company, Company::Alone);
-        let folders = company.folders(&self.order.folder);
+        let folders = company.folders(&self.job.folder);
         drop(company);
         self.folder = None;
         self.remove_folders(&folders);

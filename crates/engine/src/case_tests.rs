@@ -12,9 +12,10 @@ use crate::sys::scratch::Private;
 
 fn case(fake: &FakeClock, id: &str) -> Case {
     let clock = Clock::Fake(fake.clone());
-    let order = Order { l1d_bytes: 0, llc_bytes: 0, llc_sum_bytes: 0, ..Order::bare(id, vec![0]) };
+    let job = Job { l1d_bytes: 0, llc_bytes: 0, llc_sum_bytes: 0, ..Job::bare(id, vec![0]) };
+    let own = job.cases[0].clone();
     let precision = Precision::of(&clock);
-    Case::new(id.parse().unwrap(), order, clock, precision, None, Witness::Blind, Company::Alone)
+    Case::new(id.parse().unwrap(), job, own, clock, precision, None, Witness::Blind, Company::Alone)
 }
 
 fn values(case: &Case) -> Vec<f64> {
@@ -77,7 +78,7 @@ fn the_fastest_way_is_chosen_by_trials_and_told_once() {
 fn what_an_earlier_round_chose_is_taken_without_trials() {
     let fake = FakeClock::new(10);
     let mut later = case(&fake, "a.b");
-    later.order.chosen = Some("nt".into());
+    later.own.chosen = Some("nt".into());
     let never = |_, _| panic!("a trial");
     assert_eq!(later.choose(&["plain", "nt"], never), Ok(1));
     assert!(later.yielded.chosen.is_none());
@@ -187,7 +188,7 @@ fn a_scratch_directory_is_removed_with_its_contents() {
     let base = tempfile::tempdir().unwrap();
     let run = Private::make(base.path()).unwrap();
     let mut case = case(&FakeClock::new(1), "a.b");
-    case.order.scratch = run.told().unwrap();
+    case.job.environment.scratch = run.told().unwrap();
     let before = std::env::current_dir().unwrap();
     let path = case.scratch_dir().unwrap();
     std::fs::create_dir_all(path.join("a/b")).unwrap();
@@ -203,7 +204,7 @@ fn a_scratch_directory_is_removed_with_its_contents() {
 #[test]
 fn a_round_without_a_directory_is_skipped_with_the_reason() {
     let mut case = case(&FakeClock::new(1), "a.b");
-    case.order.memory_scratch = hostmark_model::Scratch::Missing("no memory here".into());
+    case.job.environment.memory_scratch = hostmark_model::Scratch::Missing("no memory here".into());
     assert_eq!(case.scratch_dir(), Err(Stop::skipped("no directory here; name one by --scratch")));
     let Err(Stop::Skipped(reason)) = case.memory_dir() else { panic!() };
     assert!(reason.contains("no memory here") && reason.contains("no directory here"), "{reason}");
@@ -214,7 +215,7 @@ fn a_directory_that_another_has_put_in_the_place_of_the_run_s_is_not_used() {
     let base = tempfile::tempdir().unwrap();
     let run = Private::make(base.path()).unwrap();
     let mut case = case(&FakeClock::new(1), "a.b");
-    case.order.scratch = run.told().unwrap();
+    case.job.environment.scratch = run.told().unwrap();
     let path = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
     std::fs::rename(&path, base.path().join("moved")).unwrap();
     for link in [false, true] {

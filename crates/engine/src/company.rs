@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
-use hostmark_model::{Event, Order};
+use hostmark_model::{Event, Job};
 
 use crate::clock::Clock;
 use crate::sample::MOST_ITERATIONS;
@@ -36,28 +36,25 @@ pub(crate) struct Companion {
     process: Supervised,
 }
 
-/// The orders of `copies` workers that do the same at once, each on one CPU, the measuring one's first. They share the
-/// memory that may be filled; the companions' files lie in the directory that is removed after the round.
-pub(crate) fn orders(order: &Order, copies: usize, parties: usize) -> Result<Vec<Order>> {
-    if order.cpus.len() < copies {
-        return Err(Stop::failed(format!("{copies} copies were ordered for {} CPUs", order.cpus.len())));
+/// The jobs of `copies` workers that do the same at once, each on one CPU, the measuring one's first. They share the memory
+/// that may be filled; the replicas' files lie in the directory that is removed after the round.
+pub(crate) fn jobs(job: &Job, copies: usize, parties: usize) -> Result<Vec<Job>> {
+    if job.cpus.len() < copies {
+        return Err(Stop::failed(format!("the job has {copies} copies for {} CPUs", job.cpus.len())));
     }
-    let share = |(index, &cpu): (usize, &usize)| Order {
-        cpus: vec![cpu; parties],
-        memory_bytes: order.memory_bytes / copies as u64,
-        ..match index {
-            0 => order.clone(),
-            _ => Order {
-                accompanies: true,
-                parent: std::process::id(),
-                // Not the same chain, nor the same order of anything, as its neighbours.
-                seed: order.seed ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-                folder: copy_folder(&order.folder, index),
-                ..order.clone()
-            },
+    let share = |(index, &cpu): (usize, &usize)| {
+        let memory_bytes = job.memory_bytes / copies as u64;
+        let mut own = Job { cpus: vec![cpu; parties], memory_bytes, ..job.clone() };
+        if index > 0 {
+            own.replica = true;
+            own.environment.parent = std::process::id();
+            own.folder = copy_folder(&job.folder, index);
+            // Not the same chain, nor the same sequence of anything, as its neighbours.
+            own.cases.iter_mut().for_each(|case| case.seed ^= (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         }
+        own
     };
-    Ok(order.cpus.iter().take(copies).enumerate().map(share).collect())
+    Ok(job.cpus.iter().take(copies).enumerate().map(share).collect())
 }
 
 /// The directory of a copy's own beside the round's.
@@ -74,19 +71,19 @@ pub(crate) fn this_program() -> Command {
 }
 
 impl Company {
-    /// Starts a companion for each order. They are of this process' group and ask to die with it.
-    pub(crate) fn gather(orders: &[Order], program: impl Fn() -> Command) -> Result<Company> {
-        let start = |order: &Order| -> std::io::Result<Companion> {
+    /// Starts a companion for each job. They are of this process' group and ask to die with it.
+    pub(crate) fn gather(jobs: &[Job], program: impl Fn() -> Command) -> Result<Company> {
+        let start = |job: &Job| -> std::io::Result<Companion> {
             // Nobody listens while it is measured: who complains meanwhile must not stand still.
             let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
             let terms = Terms { group: Membership::Ours, has_input: true, errors, ending, stop: None };
             let mut process = Supervised::start(program(), terms).map_err(spawned)?;
-            process.tell_last(&format!("{}\n", serde_json::to_string(order)?))?;
-            Ok(Companion { cpu: order.cpus.first().copied().unwrap_or_default(), process })
+            process.tell_last(&format!("{}\n", serde_json::to_string(job)?))?;
+            Ok(Companion { cpu: job.cpus.first().copied().unwrap_or_default(), process })
         };
         let mut companions = Vec::new();
-        for order in orders {
-            match start(order) {
+        for job in jobs {
+            match start(job) {
                 Ok(companion) => companions.push(companion),
                 Err(error) => return Err(Stop::failed(format!("a further copy could not be started: {error}"))),
             }

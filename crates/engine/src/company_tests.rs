@@ -3,28 +3,23 @@
 use super::*;
 use crate::clock::FakeClock;
 
-fn order(cpus: &[usize]) -> Order {
-    Order {
-        parent: 1,
-        round: 2,
-        seed: 7,
-        budget_ns: 5,
-        iterations: Some(9),
-        memory_bytes: 900,
-        folder: "round-2".into(),
-        ..Order::bare("a.b@copies=3", cpus.to_vec())
-    }
+fn job(cpus: &[usize]) -> Job {
+    Job::bare("a.b@copies=3", cpus.to_vec()).with(|job| {
+        job.environment.parent = 1;
+        (job.cases[0].seed, job.cases[0].iterations) = (7, Some(9));
+        (job.memory_bytes, job.folder) = (900, "round-2".into());
+    })
 }
 
-/// Companions that are shells with this script; each has read its order when it begins.
+/// Companions that are shells with this script; each has read its job when it begins.
 fn company(count: usize, script: &str) -> Company {
-    let orders = orders(&order(&[4, 5, 6]), 3, 1).unwrap();
+    let jobs = jobs(&job(&[4, 5, 6]), 3, 1).unwrap();
     let shell = || {
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("read -r order; {script}")]);
+        command.args(["-c", &format!("read -r job; {script}")]);
         command
     };
-    Company::gather(&orders[1..=count], shell).unwrap()
+    Company::gather(&jobs[1..=count], shell).unwrap()
 }
 
 fn pids(company: &Company) -> Vec<u32> {
@@ -36,24 +31,24 @@ const MEASURES: &str = r#"echo '{"event":"measuring"}'; exec sleep 60"#;
 
 #[test]
 fn each_copy_has_its_cpu_and_its_share_and_the_first_measures() {
-    let orders = orders(&order(&[4, 5, 6, 7]), 3, 1).unwrap();
-    assert_eq!(orders.iter().map(|order| order.cpus.clone()).collect::<Vec<_>>(), [[4], [5], [6]]);
-    assert_eq!(orders.iter().map(|order| order.accompanies).collect::<Vec<_>>(), [false, true, true]);
-    assert!(orders.iter().all(|order| order.memory_bytes == 300 && order.iterations == Some(9)));
-    assert_eq!((orders[0].parent, orders[1].parent), (1, std::process::id()));
-    assert!(orders[0].seed == 7 && orders[1].seed != 7 && orders[2].seed != orders[1].seed);
-    assert_eq!((orders[0].folder.as_str(), orders[2].folder.as_str()), ("round-2", "round-2-copy-2"));
+    let jobs = jobs(&job(&[4, 5, 6, 7]), 3, 1).unwrap();
+    assert_eq!(jobs.iter().map(|job| job.cpus.clone()).collect::<Vec<_>>(), [[4], [5], [6]]);
+    assert_eq!(jobs.iter().map(|job| job.replica).collect::<Vec<_>>(), [false, true, true]);
+    assert!(jobs.iter().all(|job| job.memory_bytes == 300 && job.cases[0].iterations == Some(9)));
+    assert_eq!((jobs[0].environment.parent, jobs[1].environment.parent), (1, std::process::id()));
+    assert!(jobs[0].cases[0].seed == 7 && jobs[1].cases[0].seed != 7 && jobs[2].cases[0].seed != jobs[1].cases[0].seed);
+    assert_eq!((jobs[0].folder.as_str(), jobs[2].folder.as_str()), ("round-2", "round-2-copy-2"));
 }
 
 #[test]
 fn both_parties_of_a_copy_are_on_its_cpu() {
-    assert_eq!(orders(&order(&[4, 5]), 2, 2).unwrap()[1].cpus, [5, 5]);
+    assert_eq!(jobs(&job(&[4, 5]), 2, 2).unwrap()[1].cpus, [5, 5]);
 }
 
 #[test]
 fn too_few_cpus_are_an_error() {
-    let refused = orders(&order(&[4]), 2, 1).unwrap_err();
-    assert_eq!(refused, Stop::failed("2 copies were ordered for 1 CPUs"));
+    let refused = jobs(&job(&[4]), 2, 1).unwrap_err();
+    assert_eq!(refused, Stop::failed("the job has 2 copies for 1 CPUs"));
 }
 
 #[test]
@@ -69,8 +64,8 @@ fn companions_that_measure_are_met_and_ended() {
 }
 
 #[test]
-fn each_companion_reads_its_own_order() {
-    let script = format!(r#"case "$order" in *'"cpus":[5]'*'"accompanies":true'*) {MEASURES};; esac"#);
+fn each_companion_reads_its_own_job() {
+    let script = format!(r#"case "$job" in *'"cpus":[5]'*'"replica":true'*) {MEASURES};; esac"#);
     company(1, &script).meet().unwrap();
     assert!(company(2, &script).meet().is_err(), "the second has CPU 6");
 }
@@ -100,7 +95,7 @@ fn a_companion_that_ended_before_the_measuring_did_is_noticed() {
 
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
-    let gathered = Company::gather(&[order(&[4])], || Command::new("/nonexistent/hostmark"));
+    let gathered = Company::gather(&[job(&[4])], || Command::new("/nonexistent/hostmark"));
     assert!(matches!(gathered, Err(Stop::Failed(reason)) if reason.contains("could not be started")));
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hostmark_model::{
-    Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Measured, MemoryFacts, NodeFact, Outcome,
-    Params, Profile, RoundRecord, Text, Unit,
+    Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Inputs, Measured, MemoryFacts, NodeFact,
+    Outcome, Params, Profile, RoundRecord, Text, Unit,
 };
 
 use crate::case::Case;
@@ -213,7 +213,7 @@ pub fn request(filters: &[&str], profile: Profile) -> Request {
         profile,
         seed: 7,
         set: Vec::new(),
-        command: Vec::new(),
+        inputs: Inputs::default(),
     }
 }
 

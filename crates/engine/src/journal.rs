@@ -48,8 +48,6 @@ pub struct Origin {
     pub binary: String,
     /// Name of the run file that is to lie beside the journal.
     pub file: PathBytes,
-    /// Where a person asked the run's files to lie.
-    pub scratch: Option<PathBytes>,
 }
 
 /// The first line of a journal.

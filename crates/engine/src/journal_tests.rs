@@ -29,11 +29,7 @@ fn round(number: u32, ns: f64) -> RoundResult {
 }
 
 fn origin() -> Origin {
-    Origin {
-        binary: "0.1.0 abc".into(),
-        file: PathBytes(b"x\xff.json".to_vec()),
-        scratch: Some(PathBytes(b"/a\nb \xff".to_vec())),
-    }
+    Origin { binary: "0.1.0 abc".into(), file: PathBytes(b"x\n \xff.json".to_vec()) }
 }
 
 fn took(number: u64) -> Took {
@@ -91,7 +87,7 @@ fn what_is_no_journal_or_a_damaged_one_is_refused() {
         assert!(sentence.ends_with("); measure anew"), "{sentence}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
-    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":[102],"scratch":null}}"#;
+    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":[102]}}"#;
     assert!(refused(&format!("{header}\n{{}}\n")).starts_with("is damaged in line 2 ("));
 }
 
@@ -175,7 +171,7 @@ fn a_journal_that_others_may_have_written_is_not_gone_on_with() {
 
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");
-    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":[102],"scratch":null}}"#;
+    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":[102]}}"#;
     std::fs::write(&path, format!("{header}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert!(resumed::<Value>(&path).is_ok());

@@ -20,11 +20,11 @@ mod fixture;
 mod forecast;
 mod gate;
 pub mod janitor;
+mod job;
 mod journal;
 mod lack;
 #[cfg(test)]
 mod mock;
-mod order;
 pub mod outcomes;
 mod parallel;
 pub mod plan;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hostmark_host::CpuTimes;
 use hostmark_launch::{Received, WorkerLink};
-use hostmark_model::{ClockOrder, Event, HostFacts, Order, PROTOCOL, RoundNoise, Scratch};
+use hostmark_model::{Environment, Event, HostFacts, Job, PROTOCOL, RoundNoise};
 
 use crate::contention::Meters;
 use crate::journal::{Journal, PastRound};
@@ -91,8 +91,8 @@ pub struct Seen {
     pub results: Results,
     /// What that comes to.
     pub outcomes: Outcomes,
-    /// Every order, warm-ups among them.
-    pub orders: Vec<Order>,
+    /// Every job, warm-ups among them.
+    pub jobs: Vec<Job>,
     /// Progress as told: case, done, all, left.
     pub progress: Vec<(String, usize, usize, Duration)>,
     /// How long it took.
@@ -102,10 +102,10 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The orders of rounds: (case, round).
+    /// The jobs of rounds: (case, round).
     pub fn rounds(&self) -> Vec<(&str, u32)> {
-        let rounds = self.orders.iter().filter(|order| !order.case.is_empty());
-        rounds.map(|order| (order.case.as_str(), order.round)).collect()
+        let rounds = self.jobs.iter().filter(|job| !job.cases.is_empty());
+        rounds.map(|job| (job.case(), job.round)).collect()
     }
 
     /// The outcome of a case.
@@ -125,7 +125,7 @@ pub fn perform(
     plan: &Plan,
     host: &HostFacts,
     journal: Option<&mut Journal>,
-    script: impl FnMut(&Order) -> Script,
+    script: impl FnMut(&Job) -> Script,
 ) -> Seen {
     go_on(plan, host, journal, Vec::new(), script)
 }
@@ -136,33 +136,25 @@ pub fn go_on(
     host: &HostFacts,
     journal: Option<&mut Journal>,
     past: Vec<PastRound>,
-    mut script: impl FnMut(&Order) -> Script,
+    mut script: impl FnMut(&Job) -> Script,
 ) -> Seen {
     let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
-    let (wall, ended, orders) = (MockWall::default(), Rc::new(Cell::new(0)), RefCell::new(Vec::new()));
+    let (wall, ended, jobs) = (MockWall::default(), Rc::new(Cell::new(0)), RefCell::new(Vec::new()));
     wall.advance(used);
-    let mut open = |order: &Order| -> std::io::Result<Box<dyn WorkerLink>> {
-        orders.borrow_mut().push(order.clone());
-        let script: VecDeque<_> = script(order).into();
+    let mut open = |job: &Job| -> std::io::Result<Box<dyn WorkerLink>> {
+        jobs.borrow_mut().push(job.clone());
+        let script: VecDeque<_> = script(job).into();
         if script.is_empty() {
             return Err(std::io::Error::other("no processes left"));
         }
-        let is_starved = order.case == STARVED;
+        let is_starved = job.case() == STARVED;
         Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone(), is_starved }))
     };
-    let setting = Setting {
-        plan,
-        host,
-        clock: ClockOrder::MonotonicRaw,
-        scratch: Scratch::Missing("none".into()),
-        memory_scratch: Scratch::Missing("none".into()),
-        past,
-        meters: &Unmetered,
-    };
+    let setting = Setting { plan, host, environment: Environment::bare(), past, meters: &Unmetered };
     let mut progress = Vec::new();
     let results = run(&setting, &mut open, &wall, &mut progress, journal);
     let outcomes = outcomes::of(&results.record);
-    Seen { results, outcomes, orders: orders.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }
+    Seen { results, outcomes, jobs: jobs.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }
 }
 
 /// An event as a line, at once.
@@ -188,15 +180,15 @@ pub fn samples(ns: &[f64]) -> Event {
 }
 
 /// A round that goes well: `ns` an iteration, in the time granted and `overhead` more. Warm-ups take 20 ms.
-pub fn fine(order: &Order, ns: f64, overhead: Duration) -> Script {
-    let granted = Duration::from_nanos(order.budget_ns);
-    if order.case.is_empty() {
+pub fn fine(job: &Job, ns: f64, overhead: Duration) -> Script {
+    let granted = Duration::from_nanos(job.budget_ns);
+    if job.cases.is_empty() {
         return vec![hello(), (Duration::from_millis(20), line(&done(0)).1)];
     }
     vec![hello(), (granted + overhead, line(&samples(&[ns, ns, ns])).1), line(&done(1000))]
 }
 
 /// As [`fine`], always 5 ns.
-pub fn usual(order: &Order) -> Script {
-    fine(order, 5.0, Duration::from_millis(8))
+pub fn usual(job: &Job) -> Script {
+    fine(job, 5.0, Duration::from_millis(8))
 }

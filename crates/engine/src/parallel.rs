@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hostmark_model::{ClockOrder, Taint};
+use hostmark_model::{CalibratedClock, Taint};
 
 use crate::case::Cpu;
 use crate::clock::{self, Clock, Ticks};
@@ -25,9 +25,9 @@ const MOST_CHUNKS: usize = 1 << 16;
 
 /// A clock whose readings on two CPUs may be compared: the counter where it is known to be the same on all, else the
 /// kernel's monotonic clock.
-pub(crate) fn common_clock(order: &ClockOrder, own: &Clock) -> CommonClock {
-    match (order, own) {
-        (ClockOrder::Counter { synchronized: true, .. }, clock) => CommonClock::Own(clock.clone()),
+pub(crate) fn common_clock(run: &CalibratedClock, own: &Clock) -> CommonClock {
+    match (run, own) {
+        (CalibratedClock::Counter { synchronized: true, .. }, clock) => CommonClock::Own(clock.clone()),
         _ => CommonClock::Monotonic,
     }
 }

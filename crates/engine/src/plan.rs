@@ -9,7 +9,7 @@ mod set;
 use std::collections::HashMap;
 
 use hostmark_host::{self as host_facts, Placement};
-use hostmark_model::{AxisKind, CaseId, HostFacts, Params, ProbeInfo, Profile, is_axis_value};
+use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
 use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
 
@@ -26,12 +26,12 @@ pub struct Request {
     pub filters: Vec<String>,
     /// The profile.
     pub profile: Profile,
-    /// The seed of all orders and samples.
+    /// The seed of all sequences and samples.
     pub seed: u64,
     /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. What names its probes more closely counts.
     pub set: Vec<String>,
-    /// The words of a command to be measured; none where there is none.
-    pub command: Vec<String>,
+    /// What the person gave to measure with.
+    pub inputs: Inputs,
 }
 
 /// A case of a plan.
@@ -104,7 +104,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
     let selection = Selection::parse(catalogue, &request.filters)?;
     let sets = Sets::parse(catalogue, &request.set)?;
-    let has_command = !request.command.is_empty();
+    let has_command = !request.inputs.command.is_empty();
     let takes_command = |entry: &Entry| entry.probe.needs.contains(&Need::Command);
     // A command is a run of its own, and without one there is nothing to measure.
     let is_everything = request.filters.is_empty();
@@ -129,11 +129,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         }
         plan.selected.push(entry);
         for params in points {
-            let mut case = placed(entry, params, &star[0], host, cpu);
-            if takes_command(&entry) && !has_command {
-                case.skip = Some("no command was given: name one by --command".into());
-            }
-            plan.cases.push(case);
+            let skip = entry.probe.needs.iter().find_map(|need| need.unmet(host, &plan.request.inputs));
+            plan.cases.push(placed(entry, params, &star[0], host, cpu, skip));
         }
         plan.bases.insert(entry.id(), star[0].clone());
         plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
@@ -261,7 +258,15 @@ fn star(swept: &Swept, entry: &Entry) -> Vec<Params> {
     unique(cases)
 }
 
-fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: usize) -> PlannedCase {
+/// A case on its CPUs, with the reason why it cannot be measured: `skip` where that is known, else that of its placement.
+fn placed(
+    entry: Entry,
+    params: Params,
+    base: &Params,
+    host: &HostFacts,
+    cpu: usize,
+    skip: Option<String>,
+) -> PlannedCase {
     let steps = params.0.iter().zip(&base.0).filter(|(one, other)| one != other).count();
     let mut case = PlannedCase {
         id: CaseId { probe: entry.id(), params },
@@ -269,7 +274,7 @@ fn placed(entry: Entry, params: Params, base: &Params, host: &HostFacts, cpu: us
         is_default: steps == 0,
         steps,
         cpus: vec![cpu],
-        skip: entry.probe.needs.iter().find_map(|need| unmet(*need, host)),
+        skip,
     };
     let value_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| case.id.params.get(axis.name));
     let have = host.usable_cpus().len();
@@ -332,28 +337,6 @@ fn cpu_pair(value: &str) -> Option<[usize; 2]> {
     let (one, other) = value.split_once('-')?;
     let pair = [one.parse().ok()?, other.parse().ok()?];
     (pair[0] != pair[1] && format!("{}-{}", pair[0], pair[1]) == value).then_some(pair)
-}
-
-/// Why a need is not met here.
-fn unmet(need: Need, host: &HostFacts) -> Option<String> {
-    match need {
-        Need::Cpus(wanted) => {
-            let have = host.usable_cpus().len();
-            (have < wanted).then(|| format!("needs {wanted} CPUs, and may use {have} here"))
-        }
-        // Whether one was given is no fact of the host.
-        Need::Command => None,
-        Need::Root => (host.limits.is_root != Some(true)).then(|| "needs root".into()),
-        Need::Kernel(major, minor) => {
-            let release = &host.kernel.release;
-            let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
-            let have = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-            (have < (major, minor)).then(|| format!("needs Linux {major}.{minor}, and this is {release}"))
-        }
-        Need::HugePages => {
-            host.memory.pmd_page_bytes.is_none().then(|| "needs transparent huge pages, which this kernel lacks".into())
-        }
-    }
 }
 
 /// A size over this is none: no machine addresses as much for a process.

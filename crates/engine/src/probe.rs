@@ -1,8 +1,7 @@
 //! A probe is data and one function; everything that help, plan, worker and report need of it stands in its one struct.
 
+mod need;
 mod placements;
-
-use std::fmt;
 
 use hostmark_model::{
     AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, QuantityInfo, Text, Unit,
@@ -12,6 +11,8 @@ use hostmark_stats::histogram::Percentile;
 
 use crate::case::Case;
 use crate::stop::Result;
+
+pub use need::Need;
 
 /// A further quantity that the same measurement yields.
 #[derive(Debug, Clone, Copy)]
@@ -274,34 +275,6 @@ pub enum Limit {
     Voted,
     /// The same of a size that is a power of two.
     PowerOfTwo,
-}
-
-/// What a probe needs of its host; an unmet need is Skipped with the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
-    /// This many usable CPUs.
-    Cpus(usize),
-    /// Effective user id 0.
-    Root,
-    /// This kernel, or a later one.
-    Kernel(u32, u32),
-    /// Transparent huge pages.
-    HugePages,
-    /// A command that a person names. Without one the probe is selected by its name alone.
-    Command,
-}
-
-impl fmt::Display for Need {
-    /// As lists and run files name it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Need::Cpus(count) => write!(f, "cpus>={count}"),
-            Need::Root => f.write_str("root"),
-            Need::Kernel(major, minor) => write!(f, "kernel>={major}.{minor}"),
-            Need::HugePages => f.write_str("huge_pages"),
-            Need::Command => f.write_str("command"),
-        }
-    }
 }
 
 /// How a probe's value comes to be.

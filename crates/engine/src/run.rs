@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{ClockOrder, Event, HostFacts, Order, Outcome, PROTOCOL, Scratch};
+use hostmark_model::{Environment, Event, HostFacts, Job, JobCase, Outcome};
 use hostmark_stats::interval::LEAST_ROUNDS;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -16,15 +16,15 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::budget::{Budget, Verdict};
 use crate::contention::{Blocks, Judged, Meters};
-use crate::conversation::{self, End};
+use crate::conversation::{self, End, Heard};
 use crate::journal::{Journal, PastRound, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::record::{CaseRounds, Record, Round, RoundResult, round_seed};
 use progress::Progress;
 
-/// Opens a link to a fresh worker that has been given the order.
-pub type OpenLink<'a> = dyn FnMut(&Order) -> io::Result<Box<dyn WorkerLink>> + 'a;
+/// Opens a link to a fresh worker that has been given the job.
+pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
 
 /// The time since the run's command was given: the hard limit counts from there.
 pub trait Wall {
@@ -44,12 +44,8 @@ pub struct Setting<'a> {
     pub plan: &'a Plan,
     /// The machine.
     pub host: &'a HostFacts,
-    /// The calibrated clock.
-    pub clock: ClockOrder,
-    /// The run's directory for files, in which each round makes one of its own.
-    pub scratch: Scratch,
-    /// The same on a tmpfs.
-    pub memory_scratch: Scratch,
+    /// What every worker gets: clock, directories, inputs.
+    pub environment: Environment,
     /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
     pub past: Vec<PastRound>,
     /// What tells who used the CPUs.
@@ -121,23 +117,23 @@ impl Runner<'_> {
         let rounds = Budget::rounds(plan);
         self.warm_cpus();
         for pass in 0..rounds {
-            let mut order = self.shuffled(self.pending(), u64::from(pass));
+            let mut sequence = self.shuffled(self.pending(), u64::from(pass));
             if pass == 0 {
                 // Whatever the machine does, every default has a value; and its probe's other cases know what a round costs.
-                order.sort_by_key(|&index| !plan.cases[index].is_default);
+                sequence.sort_by_key(|&index| !plan.cases[index].is_default);
             }
-            if self.interrupted || !self.pass(pass, &order, (rounds - pass - 1) as usize) {
+            if self.interrupted || !self.pass(pass, &sequence, (rounds - pass - 1) as usize) {
                 return;
             }
         }
         // Time left over: one more round for the widest intervals, decided once; what was decided before comes first.
-        let mut order = self.begun_anyway();
+        let mut sequence = self.begun_anyway();
         let more = self.shuffled(self.widest_that_fit(), u64::from(rounds));
-        order.extend(more.into_iter().filter(|index| !order.contains(index)).collect::<Vec<usize>>());
-        for &index in &order {
+        sequence.extend(more.into_iter().filter(|index| !sequence.contains(index)).collect::<Vec<usize>>());
+        for &index in &sequence {
             self.states[index].dropped = false;
         }
-        self.pass(rounds, &order, 0);
+        self.pass(rounds, &sequence, 0);
     }
 
     fn pending(&self) -> Vec<usize> {
@@ -166,13 +162,13 @@ impl Runner<'_> {
             if self.wall.elapsed() >= end {
                 return;
             }
-            let order = self.order("", vec![cpu], 0, Duration::ZERO);
-            if let Ok(mut link) = (self.open)(&order) {
+            let job = self.job(Vec::new(), vec![cpu], 0, Duration::ZERO);
+            if let Ok(mut link) = (self.open)(&job) {
+                let (patience, limit) = (Budget::WARM_UP_LIMIT, Budget::hard_limit(plan));
                 // Whether it settled is measured again in every round.
-                let (_, how) =
-                    conversation::hear(link.as_mut(), self.wall, Budget::WARM_UP_LIMIT, Budget::hard_limit(plan));
+                let heard = conversation::hear(link.as_mut(), 1, self.wall, patience, limit);
                 link.end();
-                if how == End::Interrupted {
+                if heard.end == End::Interrupted {
                     self.interrupted = true;
                     return;
                 }
@@ -181,8 +177,8 @@ impl Runner<'_> {
     }
 
     /// One pass; `later`: passes after this one. False when the run is over.
-    fn pass(&mut self, pass: u32, order: &[usize], later: usize) -> bool {
-        for (position, &index) in order.iter().enumerate() {
+    fn pass(&mut self, pass: u32, sequence: &[usize], later: usize) -> bool {
+        for (position, &index) in sequence.iter().enumerate() {
             if !self.is_pending(index) {
                 continue;
             }
@@ -201,7 +197,7 @@ impl Runner<'_> {
                 None => {}
             }
             let remaining: Vec<usize> =
-                order[position..].iter().copied().filter(|&index| self.is_pending(index)).collect();
+                sequence[position..].iter().copied().filter(|&index| self.is_pending(index)).collect();
             let (next, rounds, overhead) = self.costs(index, &remaining, later);
             let budget = Budget::new(self.setting.plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
@@ -240,33 +236,26 @@ impl Runner<'_> {
         }
     }
 
-    fn order(&self, case: &str, cpus: Vec<usize>, round: u32, grant: Duration) -> Order {
+    /// The job of these cases on these CPUs; the warm-up of the first of these where there is no case.
+    fn job(&self, cases: Vec<JobCase>, cpus: Vec<usize>, round: u32, grant: Duration) -> Job {
         let host = self.setting.host;
         let first_level = cpus.first().and_then(|&cpu| host.cache(cpu, 1));
         let cache = cpus.first().and_then(|&cpu| host.last_level_cache(cpu));
-        Order {
-            protocol: PROTOCOL,
-            parent: std::process::id(),
-            case: case.to_owned(),
+        Job {
+            environment: self.setting.environment.clone(),
+            cases,
             round,
-            seed: round_seed(self.setting.plan.request.seed, case, round),
-            clock: self.setting.clock.clone(),
             budget_ns: grant.as_nanos() as u64,
             l1d_bytes: first_level.map_or(0, |cache| cache.size_bytes),
             llc_bytes: cache.map_or(0, |cache| cache.size_bytes),
             llc_sum_bytes: host.last_level_caches_bytes(&cpus),
             line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
             memory_bytes: Budget::memory_bytes(host),
-            scratch: self.setting.scratch.clone(),
-            memory_scratch: self.setting.memory_scratch.clone(),
             folder: format!("round-{}", self.done),
             setup_ns: Budget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
             cpus,
-            iterations: None,
-            accompanies: false,
-            command: self.setting.plan.request.command.clone(),
-            chosen: None,
+            replica: false,
         }
     }
 
@@ -275,15 +264,16 @@ impl Runner<'_> {
         let began = self.wall.elapsed();
         let cpus = self.setting.plan.cases[index].cpus.clone();
         let Progress { iterations, chosen, .. } = &self.states[index];
-        let (iterations, chosen) = (*iterations, chosen.clone());
-        let order = Order { iterations, chosen, ..self.order(id, cpus.clone(), pass, grant) };
+        let seed = round_seed(self.setting.plan.request.seed, id, pass);
+        let own = JobCase { id: id.to_owned(), seed, iterations: *iterations, chosen: chosen.clone() };
+        let job = self.job(vec![own], cpus.clone(), pass, grant);
         self.blocks.begin(began);
-        let (events, end) = self.converse(&order, grant);
-        if end != End::Complete {
+        let Heard { mut rounds, end } = self.converse(&job, grant);
+        let Some(events) = rounds.pop().filter(|_| end == End::Complete) else {
             // What a stopped round had said so far is no round.
             self.interrupted |= end == End::Interrupted;
             return false;
-        }
+        };
         let until = self.wall.elapsed();
         let judged = self.blocks.end(until, index, self.states[index].rounds.len(), &cpus);
         let round = RoundResult { round: pass, cpus, events, others: None };
@@ -309,17 +299,19 @@ impl Runner<'_> {
     }
 
     /// Opens a link to a fresh worker, hears it out, and ends it.
-    fn converse(&mut self, order: &Order, grant: Duration) -> (Vec<Event>, End) {
+    fn converse(&mut self, job: &Job, grant: Duration) -> Heard {
         let plan = self.setting.plan;
-        let mut link = match (self.open)(order) {
+        let cases = job.cases.len();
+        let mut link = match (self.open)(job) {
             Ok(link) => link,
             Err(error) => {
                 let reason = format!("no worker could be started: {error}");
-                return (vec![Event::Failed { reason }], End::Complete);
+                return Heard { rounds: vec![vec![Event::Failed { reason }]; cases], end: End::Complete };
             }
         };
-        let patience = grant + Budget::patience(plan);
-        let heard = conversation::hear(link.as_mut(), self.wall, patience, Budget::hard_limit(plan));
+        // It tells of all cases when all are done.
+        let patience = cases as u32 * (grant + Budget::patience(plan));
+        let heard = conversation::hear(link.as_mut(), cases, self.wall, patience, Budget::hard_limit(plan));
         link.end();
         heard
     }

@@ -16,9 +16,9 @@ fn defaults_and_others(seen: &Seen) -> (Vec<&CaseRecord>, Vec<&CaseRecord>) {
 }
 
 /// A machine on which every round takes `slow` times what it was granted, and then some.
-fn loaded(order: &Order, slow: u32, overhead: Duration) -> Script {
-    let granted = Duration::from_nanos(order.budget_ns);
-    fine(order, 5.0, granted * (slow - 1) + overhead)
+fn loaded(job: &Job, slow: u32, overhead: Duration) -> Script {
+    let granted = Duration::from_nanos(job.budget_ns);
+    fine(job, 5.0, granted * (slow - 1) + overhead)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
     for overhead_ms in [0, 8, 40, 150] {
         let overhead = Duration::from_millis(overhead_ms);
         let plan = planned(MANY, &[], Profile::Quick);
-        let seen = perform(&plan, &host(), None, |order| loaded(order, 10, overhead));
+        let seen = perform(&plan, &host(), None, |job| loaded(job, 10, overhead));
         assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
         let (defaults, others) = defaults_and_others(&seen);
         for case in defaults {
@@ -60,7 +60,7 @@ fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
 fn where_time_is_short_every_case_has_an_interval_before_any_has_more_rounds() {
     // All five rounds of 200 cases take 410 s, three of them 246 s, and there are 285 s.
     let plan = planned(MANY, &[], Profile::Standard);
-    let seen = perform(&plan, &host(), None, |order| fine(order, 5.0, Duration::from_millis(400)));
+    let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_millis(400)));
     let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
     let (defaults, others) = defaults_and_others(&seen);
     assert!(defaults.into_iter().all(|case| rounds(case) == 5));
@@ -72,13 +72,13 @@ fn where_time_is_short_every_case_has_an_interval_before_any_has_more_rounds() {
 #[test]
 fn when_time_is_not_enough_for_the_defaults_they_have_all_of_it() {
     let plan = planned(MANY, &[], Profile::Quick);
-    let seen = perform(&plan, &host(), None, |order| fine(order, 5.0, Duration::from_secs(2)));
+    let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_secs(2)));
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let (defaults, others) = defaults_and_others(&seen);
     assert!(defaults.iter().all(|case| is_measured(&case.outcome)));
     assert!(others.iter().all(|case| reason(&case.outcome) == "time budget"));
     // Even the first pass does not fit: the first defaults are measured, and no other case.
-    let seen = perform(&plan, &host(), None, |order| fine(order, 5.0, Duration::from_secs(4)));
+    let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_secs(4)));
     let (defaults, others) = defaults_and_others(&seen);
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     assert!((12..20).contains(&defaults.iter().filter(|case| is_measured(&case.outcome)).count()));
@@ -88,11 +88,11 @@ fn when_time_is_not_enough_for_the_defaults_they_have_all_of_it() {
 #[test]
 fn a_round_under_way_at_the_limit_is_no_round() {
     let mut turns = 0;
-    let seen = perform(&planned(MANY, &["many.a"], Profile::Standard), &host(), None, |order| {
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Standard), &host(), None, |job| {
         turns += 1;
         // The first case takes all of the time but a second.
         let overhead = if turns == 2 { Duration::from_secs(15) } else { Duration::from_secs(16) };
-        fine(order, 5.0, overhead)
+        fine(job, 5.0, overhead)
     });
     let limit = Duration::from_secs(300).mul_f64(0.97);
     assert!(seen.elapsed <= limit, "{:?}", seen.elapsed);
@@ -103,9 +103,9 @@ fn a_round_under_way_at_the_limit_is_no_round() {
 #[test]
 fn one_slow_round_does_not_cost_the_others_their_place() {
     let mut turns = 0;
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| {
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| {
         turns += 1;
-        fine(order, 5.0, Duration::from_millis(if turns == 3 { 4_000 } else { 8 }))
+        fine(job, 5.0, Duration::from_millis(if turns == 3 { 4_000 } else { 8 }))
     });
     assert!(seen.elapsed <= HARD);
     assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
@@ -116,9 +116,9 @@ fn one_slow_round_does_not_cost_the_others_their_place() {
 #[test]
 fn one_dear_probe_does_not_take_the_place_of_many_cheap_ones() {
     // All rounds of many.a would take 80 s.
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| {
-        let overhead = if order.case.starts_with("many.a@") { 2_660 } else { 8 };
-        fine(order, 5.0, Duration::from_millis(overhead))
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| {
+        let overhead = if job.case().starts_with("many.a@") { 2_660 } else { 8 };
+        fine(job, 5.0, Duration::from_millis(overhead))
     });
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
@@ -133,9 +133,9 @@ fn one_dear_probe_does_not_take_the_place_of_many_cheap_ones() {
 
 #[test]
 fn a_machine_that_slows_down_midway_costs_rounds_and_keeps_the_limit() {
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| match order.round {
-        0 => usual(order),
-        _ => loaded(order, 10, Duration::ZERO),
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| match job.round {
+        0 => usual(job),
+        _ => loaded(job, 10, Duration::ZERO),
     });
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let (defaults, others) = defaults_and_others(&seen);
@@ -152,9 +152,9 @@ fn a_machine_that_slows_down_midway_costs_rounds_and_keeps_the_limit() {
 fn where_rounds_enough_for_an_interval_remain_a_case_loses_one_and_not_its_place() {
     // Standard: ten cases of five rounds, of which time has four and a half.
     let mut turns = 0;
-    let seen = perform(&planned(MANY, &["many.a"], Profile::Standard), &host(), None, |order| {
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Standard), &host(), None, |job| {
         turns += 1;
-        fine(order, 5.0, Duration::from_millis(5_700))
+        fine(job, 5.0, Duration::from_millis(5_700))
     });
     assert!(seen.elapsed <= Duration::from_secs(300).mul_f64(0.97));
     let rounds: Vec<u32> = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
@@ -166,22 +166,21 @@ fn where_rounds_enough_for_an_interval_remain_a_case_loses_one_and_not_its_place
 fn warming_many_cpus_does_not_take_the_run() {
     let mut plan = planned(CATALOGUE, &["net"], Profile::Quick);
     plan.cases[0].cpus = (0..512).collect();
-    let seen = perform(&plan, &host(), None, |order| match order.case.as_str() {
+    let seen = perform(&plan, &host(), None, |job| match job.case() {
         "" => vec![hello(), (Duration::from_millis(200), line(&done(0)).1)],
-        _ => usual(order),
+        _ => usual(job),
     });
-    let warmed: Vec<usize> =
-        seen.orders.iter().filter(|order| order.case.is_empty()).map(|order| order.cpus[0]).collect();
+    let warmed: Vec<usize> = seen.jobs.iter().filter(|job| job.cases.is_empty()).map(|job| job.cpus[0]).collect();
     assert_eq!((warmed[0], warmed.len()), (plan.cpu, 15));
     assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
 }
 
 #[test]
 fn a_warm_up_that_hangs_is_left_behind() {
-    let seen = perform(&planned(CATALOGUE, &["net"], Profile::Quick), &host(), None, |order| {
-        if order.case.is_empty() { vec![(Duration::from_secs(900), hello().1)] } else { usual(order) }
+    let seen = perform(&planned(CATALOGUE, &["net"], Profile::Quick), &host(), None, |job| {
+        if job.cases.is_empty() { vec![(Duration::from_secs(900), hello().1)] } else { usual(job) }
     });
-    assert_eq!(seen.ended, seen.orders.len());
+    assert_eq!(seen.ended, seen.jobs.len());
     assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
     assert!(seen.elapsed < Duration::from_secs(5));
 }
@@ -189,9 +188,9 @@ fn a_warm_up_that_hangs_is_left_behind() {
 #[test]
 fn the_time_left_over_goes_to_the_widest_intervals_once() {
     // Ten cases of 1.667 s a round: three passes leave about 6.9 s, which are four rounds.
-    let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |order| {
-        let n: u32 = order.case.rsplit('=').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-        fine(order, 100.0 + f64::from(n * order.round.min(2)), Duration::from_millis(1_500))
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |job| {
+        let n: u32 = job.case().rsplit('=').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        fine(job, 100.0 + f64::from(n * job.round.min(2)), Duration::from_millis(1_500))
     });
     let extra: Vec<&str> = seen.rounds().into_iter().filter(|(_, round)| *round == 3).map(|(case, _)| case).collect();
     let mut sorted = extra.clone();
@@ -204,9 +203,9 @@ fn the_time_left_over_goes_to_the_widest_intervals_once() {
 #[test]
 fn an_interval_that_is_narrow_enough_gets_no_more_rounds() {
     // Half widths of three rounds: 1.96 % for one part in 127, and a little over 2 % for one in 123.
-    let seen = perform(&planned(CATALOGUE, &["net"], Profile::Quick), &host(), None, |order| {
-        let spread = if order.case == "net.tcp" { 127.0 } else { 123.0 };
-        fine(order, [spread, spread + 1.0, spread + 2.0, spread][order.round as usize], Duration::ZERO)
+    let seen = perform(&planned(CATALOGUE, &["net"], Profile::Quick), &host(), None, |job| {
+        let spread = if job.case() == "net.tcp" { 127.0 } else { 123.0 };
+        fine(job, [spread, spread + 1.0, spread + 2.0, spread][job.round as usize], Duration::ZERO)
     });
     assert_eq!((rounds_of(&seen, "net.tcp"), rounds_of(&seen, "net.tcp_connect")), (3, 4));
 }
@@ -214,9 +213,9 @@ fn an_interval_that_is_narrow_enough_gets_no_more_rounds() {
 #[test]
 fn a_round_that_was_lost_is_made_up_for_in_the_time_left_over() {
     // Hardly any time seems left when the first passes end, and then the machine is fast again.
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| match order.round {
-        1 => fine(order, 5.0, Duration::from_millis(150)),
-        _ => fine(order, 5.0, Duration::ZERO),
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| match job.round {
+        1 => fine(job, 5.0, Duration::from_millis(150)),
+        _ => fine(job, 5.0, Duration::ZERO),
     });
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let made_up: Vec<&str> = seen.rounds().into_iter().filter(|(_, round)| *round == 3).map(|(case, _)| case).collect();
@@ -226,9 +225,9 @@ fn a_round_that_was_lost_is_made_up_for_in_the_time_left_over() {
 
 #[test]
 fn hanging_cases_do_not_take_all_time() {
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |order| match order.case.as_str() {
+    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| match job.case() {
         "many.a@n=1" | "many.b@n=2" | "many.c@n=3" => vec![hello(), (Duration::from_secs(900), hello().1)],
-        _ => usual(order),
+        _ => usual(job),
     });
     assert!(seen.elapsed <= HARD);
     let failed = seen.outcomes.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));

@@ -9,12 +9,12 @@ use crate::fixture::resumed;
 use crate::mock::go_on;
 
 /// A run with a journal, whose process is gone when it has journalled so many rounds.
-fn cut_short(plan: &Plan, path: &Path, rounds: usize, script: fn(&Order) -> Script) -> Vec<PastRound> {
+fn cut_short(plan: &Plan, path: &Path, rounds: usize, script: fn(&Job) -> Script) -> Vec<PastRound> {
     let mut journal = Journal::create(path, &"run", plan, &Origin::default()).unwrap();
     let mut turns = 0;
-    perform(plan, &host(), Some(&mut journal), |order| {
-        turns += usize::from(!order.case.is_empty());
-        if turns > rounds { vec![hello(), (Duration::from_millis(2), Received::Interrupted)] } else { script(order) }
+    perform(plan, &host(), Some(&mut journal), |job| {
+        turns += usize::from(!job.cases.is_empty());
+        if turns > rounds { vec![hello(), (Duration::from_millis(2), Received::Interrupted)] } else { script(job) }
     });
     drop(journal);
     let (_, _, past) = resumed::<String>(path).unwrap();
@@ -27,11 +27,11 @@ fn owned(seen: &Seen) -> Vec<(String, u32)> {
 }
 
 /// A value that depends on the case and the round, and intervals so wide that more rounds are wanted.
-fn varied(order: &Order) -> Script {
-    let ns = 5.0 + f64::from(order.round) + order.case.len() as f64;
-    match order.case.as_str() {
+fn varied(job: &Job) -> Script {
+    let ns = 5.0 + f64::from(job.round) + job.case().len() as f64;
+    match job.case() {
         "net.tcp_connect" => vec![hello(), line(&Event::Skipped { reason: "no".into() })],
-        _ => fine(order, ns, Duration::from_millis(8)),
+        _ => fine(job, ns, Duration::from_millis(8)),
     }
 }
 
@@ -64,17 +64,17 @@ fn what_was_learned_and_used_before_is_handed_on() {
     let plan = planned(CATALOGUE, &["net.tcp"], Profile::Quick);
     let past = cut_short(&plan, &directory.path().join("x"), 2, usual);
     let seen = go_on(&plan, &host(), None, past.clone(), usual);
-    let order = seen.orders.iter().find(|order| !order.case.is_empty()).unwrap();
-    assert_eq!((order.round, order.iterations), (2, Some(1000)));
+    let job = seen.jobs.iter().find(|job| !job.cases.is_empty()).unwrap();
+    assert_eq!((job.round, job.cases[0].iterations), (2, Some(1000)));
     assert!(seen.elapsed > past[1].took.until);
     assert_eq!(seen.progress[0].1, 2);
 }
 
 /// A round whose trials take a second; it chooses another way in each round, if it may.
-fn choosing(order: &Order) -> Script {
-    let mut script = fine(order, 5.0, Duration::from_millis(8));
-    if order.chosen.is_none() && !order.case.is_empty() {
-        let way = format!("way-{}-{}", order.case, order.round);
+fn choosing(job: &Job) -> Script {
+    let mut script = fine(job, 5.0, Duration::from_millis(8));
+    if job.cases.first().is_some_and(|case| case.chosen.is_none()) {
+        let way = format!("way-{}-{}", job.case(), job.round);
         let chosen = line(&Event::Chosen { way, trials_ns: 1e9 }).1;
         script.insert(1, (Duration::from_secs(1), chosen));
     }
@@ -91,12 +91,12 @@ fn all_rounds_of_a_case_go_the_way_that_its_first_chose_in_a_resumed_run_too() {
     let seen = go_on(&plan, &host(), None, past, choosing);
     let whole = perform(&plan, &host(), None, choosing);
     for (seen, first) in [(&seen, 1), (&whole, 0)] {
-        for order in seen.orders.iter().filter(|order| !order.case.is_empty()) {
-            let expected = (order.round >= first.max(1)).then(|| format!("way-{}-0", order.case));
-            assert_eq!(order.chosen, expected, "{} round {}", order.case, order.round);
+        for job in seen.jobs.iter().filter(|job| !job.cases.is_empty()) {
+            let expected = (job.round >= first.max(1)).then(|| format!("way-{}-0", job.case()));
+            assert_eq!(job.cases[0].chosen, expected, "{} round {}", job.case(), job.round);
         }
     }
-    assert!(whole.orders.iter().any(|order| order.chosen.is_some()));
+    assert!(whole.jobs.iter().flat_map(|job| &job.cases).any(|case| case.chosen.is_some()));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_time_of_trials_is_not_expected_again() {
     let seen = perform(&plan, &host(), None, choosing);
     // A minute is nothing to these cases, if only their first rounds have trials of a second each.
     let (_, done, all, left) = seen.progress.iter().find(|(_, done, ..)| *done == plan.cases.len()).unwrap();
-    let granted = seen.orders.iter().map(|order| order.budget_ns).max().unwrap();
+    let granted = seen.jobs.iter().map(|job| job.budget_ns).max().unwrap();
     let most = Duration::from_nanos(granted) + Duration::from_millis(100);
     assert!(*left < most * (all - done) as u32, "{left:?} for {} rounds", all - done);
 }
@@ -113,7 +113,7 @@ fn the_time_of_trials_is_not_expected_again() {
 #[test]
 fn a_case_that_had_no_time_before_has_none_now() {
     let directory = tempfile::tempdir().unwrap();
-    let slow = |order: &Order| fine(order, 5.0, Duration::from_millis(400));
+    let slow = |job: &Job| fine(job, 5.0, Duration::from_millis(400));
     let plan = planned(MANY, &[], Profile::Quick);
     let whole = perform(&plan, &host(), None, slow);
     let past = cut_short(&plan, &directory.path().join("x"), 100, slow);

@@ -1,7 +1,7 @@
 //! Runs against scripted workers: which rounds are ordered, what is kept, what one bad worker costs.
 
 use hostmark_launch::Received;
-use hostmark_model::{FlagKind, Profile};
+use hostmark_model::{FlagKind, PROTOCOL, Profile};
 
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, ODD, host, planned};
@@ -18,7 +18,7 @@ const ALL_OF_A: usize = 10;
 /// The quick profile's rounds; intervals of steady cases are narrow enough, and need no more.
 const QUICK_ROUNDS: u32 = 3;
 
-fn measure(filters: &[&str], script: impl FnMut(&Order) -> Script) -> Seen {
+fn measure(filters: &[&str], script: impl FnMut(&Job) -> Script) -> Seen {
     perform(&planned(CATALOGUE, filters, Profile::Quick), &host(), None, script)
 }
 
@@ -43,7 +43,7 @@ fn every_case_gets_its_rounds_each_in_a_fresh_worker() {
     let mut expected: Vec<(&str, u32)> = expected.collect();
     expected.sort_unstable();
     assert_eq!(rounds, expected);
-    assert_eq!(seen.ended, seen.orders.len());
+    assert_eq!(seen.ended, seen.jobs.len());
     for case in &seen.outcomes.cases {
         let measured = case.measured().unwrap();
         assert_eq!((measured.estimate.median, measured.estimate.rounds), (5.0, QUICK_ROUNDS));
@@ -55,15 +55,15 @@ fn every_case_gets_its_rounds_each_in_a_fresh_worker() {
 #[test]
 fn an_order_says_all_that_the_worker_needs() {
     let seen = measure(&["net.tcp"], usual);
-    let warm_up = &seen.orders[0];
-    assert_eq!((warm_up.case.as_str(), warm_up.cpus.len()), ("", 1));
-    let order = &seen.orders[1];
-    assert_eq!((order.protocol, order.parent), (PROTOCOL, std::process::id()));
-    assert_eq!((order.case.as_str(), order.round, order.llc_bytes), ("net.tcp", 0, 4 << 20));
-    assert_eq!(order.llc_sum_bytes, 4 << 20);
-    assert!(order.budget_ns <= 500_000_000 / 3 + 1, "{}", order.budget_ns);
-    let mut scratches: Vec<&str> = seen.orders[1..].iter().map(|order| order.folder.as_str()).collect();
-    let mut seeds: Vec<u64> = seen.orders[1..].iter().map(|order| order.seed).collect();
+    let warm_up = &seen.jobs[0];
+    assert_eq!((warm_up.case(), warm_up.cpus.len()), ("", 1));
+    let job = &seen.jobs[1];
+    assert_eq!((job.environment.protocol, job.environment.parent), (PROTOCOL, std::process::id()));
+    assert_eq!((job.case(), job.round, job.llc_bytes), ("net.tcp", 0, 4 << 20));
+    assert_eq!(job.llc_sum_bytes, 4 << 20);
+    assert!(job.budget_ns <= 500_000_000 / 3 + 1, "{}", job.budget_ns);
+    let mut scratches: Vec<&str> = seen.jobs[1..].iter().map(|job| job.folder.as_str()).collect();
+    let mut seeds: Vec<u64> = seen.jobs[1..].iter().map(|job| job.cases[0].seed).collect();
     for distinct in [scratches.len(), seeds.len()] {
         assert_eq!(distinct, QUICK_ROUNDS as usize);
     }
@@ -77,12 +77,12 @@ fn an_order_says_all_that_the_worker_needs() {
 #[test]
 fn every_cpu_of_the_plan_is_warmed_once_and_no_other() {
     let cpus = |seen: &Seen| {
-        let warm_ups = seen.orders.iter().filter(|order| order.case.is_empty());
-        warm_ups.map(|order| order.cpus[0]).collect::<Vec<usize>>()
+        let warm_ups = seen.jobs.iter().filter(|job| job.cases.is_empty());
+        warm_ups.map(|job| job.cpus[0]).collect::<Vec<usize>>()
     };
     let all = measure(&["ipc"], usual);
     let mut warmed = cpus(&all);
-    let single = all.orders.iter().find(|order| order.case == "ipc.pipe@cpus=same_cpu").unwrap().cpus[0];
+    let single = all.jobs.iter().find(|job| job.case() == "ipc.pipe@cpus=same_cpu").unwrap().cpus[0];
     assert_eq!(warmed[0], single);
     warmed.sort_unstable();
     assert_eq!(warmed, [0, 1, 2, 3]);
@@ -94,16 +94,16 @@ fn every_cpu_of_the_plan_is_warmed_once_and_no_other() {
 #[test]
 fn what_a_round_learned_is_handed_on() {
     let mut turn = 0;
-    let seen = measure(&["net.tcp"], |order| {
-        let mut script = usual(order);
-        if !order.case.is_empty() {
+    let seen = measure(&["net.tcp"], |job| {
+        let mut script = usual(job);
+        if !job.cases.is_empty() {
             turn += 1;
             script.pop();
             script.push(line(&done(turn * 100)));
         }
         script
     });
-    let handed: Vec<Option<u64>> = seen.orders[1..].iter().map(|order| order.iterations).collect();
+    let handed: Vec<Option<u64>> = seen.jobs[1..].iter().map(|job| job.cases[0].iterations).collect();
     assert_eq!(handed, [None, Some(100), Some(200)]);
 }
 
@@ -136,7 +136,7 @@ fn passes_are_shuffled_by_the_seed_and_the_defaults_begin() {
 fn a_round_has_the_same_seed_whatever_else_is_selected() {
     let seed = |filters: &[&str]| {
         let seen = measure(filters, usual);
-        seen.orders.iter().find(|order| order.case == "net.tcp" && order.round == 2).unwrap().seed
+        seen.jobs.iter().find(|job| job.case() == "net.tcp" && job.round == 2).unwrap().cases[0].seed
     };
     assert_eq!(seed(&["net.tcp"]), seed(&[]));
 }
@@ -156,7 +156,7 @@ fn a_bad_worker_costs_its_case_and_says_why() {
             "the worker wrote what is no event: expected value at line 1 column 1",
         ),
         (vec![hello(), text("")], "the worker wrote what is no event: EOF while parsing a value at line 1 column 0"),
-        (vec![line(&other)], "the worker speaks protocol 2, not 1"),
+        (vec![line(&other)], "the worker speaks protocol 3, not 2"),
         (vec![line(&samples(&[5.0])), line(&done(1))], "the worker did not say which protocol it speaks"),
         (vec![hello(), hello()], "the worker greeted twice"),
         (vec![hello()].into_iter().chain(chatter()).collect(), "the worker wrote 10000 lines and was not done"),
@@ -164,10 +164,10 @@ fn a_bad_worker_costs_its_case_and_says_why() {
         (vec![hello(), line(&done(1))], "no round gave a finite value"),
     ];
     for (script, expected) in scripts {
-        let seen = measure(&["net"], |order| if order.case == "net.tcp" { script.clone() } else { usual(order) });
+        let seen = measure(&["net"], |job| if job.case() == "net.tcp" { script.clone() } else { usual(job) });
         assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: expected.into() });
         assert!(is_measured(seen.outcome("net.tcp_connect")), "{expected}");
-        let opened = seen.orders.iter().filter(|order| !script.is_empty() || order.case != "net.tcp").count();
+        let opened = seen.jobs.iter().filter(|job| !script.is_empty() || job.case() != "net.tcp").count();
         assert_eq!(seen.ended, opened, "{expected}");
         assert!(seen.elapsed <= Duration::from_secs(60).mul_f64(0.97));
     }
@@ -176,9 +176,9 @@ fn a_bad_worker_costs_its_case_and_says_why() {
 #[test]
 fn a_case_that_fails_or_is_skipped_has_no_further_round() {
     for last in [Event::Skipped { reason: "no huge pages".into() }, Event::Failed { reason: "ENOSPC".into() }] {
-        let seen = measure(&["net"], |order| match order.case.as_str() {
+        let seen = measure(&["net"], |job| match job.case() {
             "net.tcp" => vec![hello(), line(&last)],
-            _ => usual(order),
+            _ => usual(job),
         });
         assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), 1);
         let is_skipped = matches!(last, Event::Skipped { .. });
@@ -190,9 +190,9 @@ fn a_case_that_fails_or_is_skipped_has_no_further_round() {
 
 #[test]
 fn a_worker_that_dies_in_a_later_round_fails_its_case() {
-    let seen = measure(&["net"], |order| match (order.case.as_str(), order.round) {
+    let seen = measure(&["net"], |job| match (job.case(), job.round) {
         ("net.tcp", 2) => vec![hello(), (Duration::ZERO, Received::Ended("ended with status 1".into()))],
-        _ => usual(order),
+        _ => usual(job),
     });
     assert_eq!(reason(seen.outcome("net.tcp")), "the worker ended with status 1");
     assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), 3);
@@ -207,9 +207,9 @@ fn what_was_known_beforehand_is_skipped_without_a_round() {
 
 fn interrupted_at(turn: usize) -> Seen {
     let mut turns = 0;
-    measure(&["net"], |order| {
+    measure(&["net"], |job| {
         turns += 1;
-        if turns == turn { vec![hello(), (Duration::from_millis(5), Received::Interrupted)] } else { usual(order) }
+        if turns == turn { vec![hello(), (Duration::from_millis(5), Received::Interrupted)] } else { usual(job) }
     })
 }
 
@@ -218,7 +218,7 @@ fn a_stop_keeps_complete_rounds_and_is_obeyed_at_once() {
     // A warm-up, then two cases a pass.
     let seen = interrupted_at(5);
     assert!(seen.results.interrupted);
-    assert_eq!((seen.orders.len(), seen.ended), (5, 5));
+    assert_eq!((seen.jobs.len(), seen.ended), (5, 5));
     let rounds: Vec<u32> = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
     assert_eq!(rounds.iter().sum::<u32>(), 3);
     for case in &seen.outcomes.cases {
@@ -240,7 +240,7 @@ fn what_a_stop_left_out_says_so() {
 fn a_stop_in_the_warm_up_is_obeyed_too() {
     let seen = interrupted_at(1);
     assert!(seen.results.interrupted);
-    assert_eq!(seen.orders.len(), 1);
+    assert_eq!(seen.jobs.len(), 1);
     assert!(seen.outcomes.cases.iter().all(|case| reason(&case.outcome) == "interrupted"));
 }
 
@@ -274,9 +274,9 @@ fn a_derived_probe_that_goes_wrong_costs_itself_alone() {
 
 #[test]
 fn a_latency_that_falls_with_its_size_is_marked() {
-    let seen = measure(&["memory.latency"], |order| {
-        let ns = if order.case.contains("size=4194304") { 90.0 } else { 40.0 };
-        fine(order, ns, Duration::ZERO)
+    let seen = measure(&["memory.latency"], |job| {
+        let ns = if job.case().contains("size=4194304") { 90.0 } else { 40.0 };
+        fine(job, ns, Duration::ZERO)
     });
     let flags = |size: u64| {
         let id = format!("memory.latency@size={size},pattern=random");
@@ -293,12 +293,12 @@ fn every_complete_round_is_journalled() {
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
     let mut journal = Journal::create(&directory.path().join("x"), &"run", &plan, &Origin::default()).unwrap();
     let mut turns = 0;
-    let seen = perform(&plan, &host(), Some(&mut journal), |order| {
+    let seen = perform(&plan, &host(), Some(&mut journal), |job| {
         turns += 1;
         match turns {
             3 => vec![hello(), line(&Event::Failed { reason: "broken".into() })],
             5 => vec![hello(), line(&samples(&[5.0])), (Duration::ZERO, Received::Interrupted)],
-            _ => usual(order),
+            _ => usual(job),
         }
     });
     assert!(seen.results.interrupted && seen.results.journal_lost.is_none());
@@ -324,11 +324,11 @@ fn a_journal_that_cannot_be_written_is_told_and_the_run_goes_on() {
 
 #[test]
 fn progress_counts_rounds_up_to_their_number() {
-    let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |order| {
-        if order.case == "many.a@n=7" {
+    let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |job| {
+        if job.case() == "many.a@n=7" {
             vec![hello(), line(&Event::Skipped { reason: "no".into() })]
         } else {
-            usual(order)
+            usual(job)
         }
     });
     for (position, (case, done, all, left)) in seen.progress.iter().enumerate() {
@@ -351,11 +351,11 @@ fn slow_set_up(seconds: u64) -> Script {
 fn a_worker_that_tells_how_far_its_set_up_is_has_not_hung() {
     // Patience is 5 s; the first round's set-up takes 16.
     let mut first = true;
-    let seen = measure(&["net.tcp"], |order| match std::mem::take(&mut first) && !order.case.is_empty() {
+    let seen = measure(&["net.tcp"], |job| match std::mem::take(&mut first) && !job.cases.is_empty() {
         true => slow_set_up(16),
         false => {
-            first |= order.case.is_empty();
-            usual(order)
+            first |= job.cases.is_empty();
+            usual(job)
         }
     });
     assert!(is_measured(seen.outcome("net.tcp")), "{:?}", seen.outcome("net.tcp"));
@@ -363,7 +363,7 @@ fn a_worker_that_tells_how_far_its_set_up_is_has_not_hung() {
     // A word is no part of the round, and silence after it is a hang.
     let mut script = slow_set_up(8);
     script[3].0 = Duration::from_secs(6);
-    let seen = measure(&["net.tcp"], |order| if order.case.is_empty() { usual(order) } else { script.clone() });
+    let seen = measure(&["net.tcp"], |job| if job.cases.is_empty() { usual(job) } else { script.clone() });
     assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: "no answer within 5 s".into() });
 }
 
@@ -371,7 +371,7 @@ fn a_worker_that_tells_how_far_its_set_up_is_has_not_hung() {
 fn a_worker_that_only_ever_tells_of_its_set_up_is_ended() {
     let word = || line(&Event::Filled { bytes: 1, of_bytes: 2 });
     let babble: Script = std::iter::once(hello()).chain((0..50_000).map(|_| word())).collect();
-    let seen = measure(&["net.tcp"], |order| if order.case.is_empty() { usual(order) } else { babble.clone() });
+    let seen = measure(&["net.tcp"], |job| if job.cases.is_empty() { usual(job) } else { babble.clone() });
     assert_eq!(reason(seen.outcome("net.tcp")), "the worker wrote 10000 lines and was not done");
 }
 
@@ -381,7 +381,7 @@ fn a_worker_that_waits_for_a_cpu_is_waited_for_and_then_skipped() {
         vec![hello(), (Duration::from_secs(seconds), line(&samples(&[5.0, 5.0, 5.0])).1), line(&done(1000))]
     };
     for (seconds, is_done) in [(9, true), (900, false)] {
-        let seen = measure(&[STARVED], |order| if order.case.is_empty() { usual(order) } else { silent(seconds) });
+        let seen = measure(&[STARVED], |job| if job.cases.is_empty() { usual(job) } else { silent(seconds) });
         assert_eq!(is_measured(seen.outcome(STARVED)), is_done, "{:?}", seen.outcome(STARVED));
         if !is_done {
             let Outcome::Skipped { reason } = seen.outcome(STARVED) else { panic!("{:?}", seen.outcome(STARVED)) };

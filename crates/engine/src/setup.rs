@@ -27,7 +27,7 @@ struct Voice {
 
 /// From now on this process tells on its standard output what it has filled.
 pub(crate) fn begin() -> io::Result<()> {
-    // A descriptor of its own: the thread that serves the order has locked the library's.
+    // A descriptor of its own: the thread that does the job has locked the library's.
     let output = File::from(io::stdout().as_fd().try_clone_to_owned().call("fcntl")?);
     if let Ok(mut voice) = VOICE.lock() {
         *voice = Some(Voice { output, told_ns: monotonic_ns() });

@@ -1,15 +1,15 @@
-//! The worker: reads one order, runs one round in this fresh process, and says what came of it in JSON lines.
+//! The worker: reads one job, runs one round of its cases in this fresh process, and says what came of it in JSON lines.
 
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_host::{NoiseSnapshot, Root};
-use hostmark_model::{AxisKind, CaseId, Event, Order, PROTOCOL, RoundNoise};
+use hostmark_model::{AxisKind, CaseId, Event, Job, JobCase, PROTOCOL, RoundNoise};
 
 use crate::case::{Case, Yield};
 use crate::clock::{Clock, CoreClock, Precision, warm_up};
 use crate::company::{self, Company};
-use crate::order;
+use crate::job;
 use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, Quantity, find};
 use crate::sample::Witness;
 use crate::setup;
@@ -23,19 +23,20 @@ const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
 /// The warm-up of a round, at most, ns.
 const ROUND_WARM_UP_NS: f64 = 5e6;
 
-/// Serves one order; the process should end afterwards, whatever is returned.
+/// Serves one job; the process should end afterwards, whatever is returned.
 pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line).call("read")?;
-    let order: Order = serde_json::from_str(&line)?;
-    if !process::die_with_parent(order.parent) {
-        return match process::has_parent(order.parent) {
+    let job: Job = serde_json::from_str(&line)?;
+    let environment = &job.environment;
+    if !process::die_with_parent(environment.parent) {
+        return match process::has_parent(environment.parent) {
             true => {
                 let reason = "prctl: the worker cannot ask to die with the run".to_owned();
                 greet(output)?;
                 tell(&[Event::Failed { reason }], output)
             }
-            // Whoever gave the order is gone: nobody would read an answer.
+            // Whoever gave the job is gone: nobody would read an answer.
             false => Ok(()),
         };
     }
@@ -46,18 +47,20 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     std::panic::set_hook(Box::new(|_| {}));
     setup::begin()?;
     // What is made from now on and outlives every process is written down where the janitor looks.
-    let run = [&order.memory_scratch, &order.scratch].into_iter().find_map(|scratch| scratch::of_run(scratch)?.ok());
+    let run = [&environment.memory_scratch, &environment.scratch]
+        .into_iter()
+        .find_map(|scratch| scratch::of_run(scratch)?.ok());
     if let Some(run) = run {
         remains::write_down_in(run);
     }
-    respond(catalogue, order, output)
+    respond(catalogue, job, output)
 }
 
-/// Carries the order out, and writes what came of it.
-fn respond(catalogue: Catalogue, order: Order, output: &mut impl Write) -> std::io::Result<()> {
+/// Does the job, and writes what came of it.
+fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::Result<()> {
     greet(output)?;
     answer_for_children();
-    let events = answer(catalogue, order);
+    let events = answer(catalogue, job);
     last_words::answer_self();
     tell(&events, output)
 }
@@ -76,7 +79,7 @@ fn greet(output: &mut impl Write) -> std::io::Result<()> {
     tell(&[Event::Hello { protocol: PROTOCOL, pid: std::process::id() }], output)
 }
 
-/// Writes what came of an order: after timing, at once.
+/// Writes what came of a job: after timing, at once.
 fn tell(events: &[Event], output: &mut impl Write) -> std::io::Result<()> {
     output.write_all(lines(events)?.as_bytes()).call("write")?;
     output.flush().call("write")
@@ -92,20 +95,27 @@ fn lines(events: &[Event]) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Carries the order out on the calling thread, which it binds to the order's CPUs.
-pub fn answer(catalogue: Catalogue, order: Order) -> Vec<Event> {
-    if order.protocol != PROTOCOL {
-        let reason = format!("the order is of protocol {}, and this worker speaks {PROTOCOL}", order.protocol);
+/// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other.
+pub fn answer(catalogue: Catalogue, job: Job) -> Vec<Event> {
+    let protocol = job.environment.protocol;
+    if protocol != PROTOCOL {
+        let reason = format!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
         return vec![Event::Failed { reason }];
     }
-    let round = catch_unwind(AssertUnwindSafe(|| {
-        order::check(&order)?;
-        match order.case.is_empty() {
-            true => warm_cpu(&order),
-            false => round(catalogue, order),
-        }
-    }));
-    match round {
+    if job.cases.is_empty() {
+        return guarded(|| job::check(&job).and_then(|()| warm_cpu(&job)));
+    }
+    let of_case = |own: &JobCase| {
+        // The case before may have come to its samples.
+        setup::go_on();
+        guarded(|| job::check(&job).and_then(|()| round(catalogue, &job, own)))
+    };
+    job.cases.iter().flat_map(of_case).collect()
+}
+
+/// The events of a round, or what became of it instead.
+fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
+    match catch_unwind(AssertUnwindSafe(round)) {
         Ok(Ok(events)) => events,
         Ok(Err(Stop::Skipped(reason))) => vec![Event::Skipped { reason: with_last_words(reason) }],
         Ok(Err(Stop::Failed(reason))) => vec![Event::Failed { reason: with_last_words(reason) }],
@@ -135,9 +145,9 @@ fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
 }
 
 /// The run's warm-up of one CPU.
-fn warm_cpu(order: &Order) -> Result<Vec<Event>> {
-    bind(&order.cpus)?;
-    let clock = Clock::from_order(&order.clock);
+fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
+    bind(&job.cpus)?;
+    let clock = Clock::calibrated(&job.environment.clock);
     let warm = warm_up(&clock, RUN_WARM_UP_NS.0, RUN_WARM_UP_NS.1);
     Ok(vec![Event::Done { noise: RoundNoise { settled: warm.settled, ..RoundNoise::default() } }])
 }
@@ -150,43 +160,48 @@ fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
     }
 }
 
-/// The worker's own part of the order, and those who do the same meanwhile. They start before this one is bound to its CPU,
-/// so that they need not share it until they are bound to theirs.
-fn with_company(entry: &Entry, id: &CaseId, order: Order) -> Result<(Order, Company)> {
-    let copies = copies(entry, id)?;
-    if order.accompanies {
-        return Ok((order, Company::Kept));
+/// The worker's own part of the job, and the replicas that do the same meanwhile. They start before this one is bound to its
+/// CPU, so that they need not share it until they are bound to theirs.
+fn with_company(entry: &Entry, copies: usize, job: &Job, own: &JobCase) -> Result<(Job, Company)> {
+    let alone = Job { cases: vec![own.clone()], ..job.clone() };
+    if job.replica {
+        return Ok((alone, Company::Kept));
     }
     if copies == 1 {
-        return Ok((order, Company::Alone));
+        return Ok((alone, Company::Alone));
     }
     // The two parties of a copy are both on its CPU: the plan has no other placement of copies.
     let parties = if entry.probe.axis_of(AxisKind::Placement).is_some() { 2 } else { 1 };
-    let mut orders = company::orders(&order, copies, parties)?;
-    let company = Company::gather(&orders[1..], company::this_program)?;
-    Ok((orders.swap_remove(0), company))
+    let mut jobs = company::jobs(&alone, copies, parties)?;
+    let company = Company::gather(&jobs[1..], company::this_program)?;
+    Ok((jobs.swap_remove(0), company))
 }
 
-fn round(catalogue: Catalogue, order: Order) -> Result<Vec<Event>> {
-    let id: CaseId = order.case.parse().map_err(Stop::failed)?;
+/// A round of one case of the job.
+fn round(catalogue: Catalogue, job: &Job, own: &JobCase) -> Result<Vec<Event>> {
+    let id: CaseId = own.id.parse().map_err(Stop::failed)?;
     let entry =
         find(catalogue, &id.probe).ok_or_else(|| Stop::failed(format!("the worker knows no probe '{}'", id.probe)))?;
     let Measure::Run(measure) = entry.probe.measure else {
         return Err(Stop::failed("a derived probe has no rounds"));
     };
-    order::check_case(&entry, &id, &order.cpus)?;
-    let cpus = order.cpus.clone();
+    job::check_case(&entry, &id, &job.cpus)?;
+    if let Some(reason) = entry.probe.needs.iter().find_map(|need| need.not_given(&job.environment.inputs)) {
+        return Err(Stop::Skipped(reason));
+    }
+    let cpus = job.cpus.clone();
     let copies = copies(&entry, &id)?;
-    let (order, company) = with_company(&entry, &id, order)?;
-    bind(own_cpus(&entry, &id, &order.cpus))?;
-    let clock = Clock::from_order(&order.clock);
+    let (job, company) = with_company(&entry, copies, job, own)?;
+    let own = job.cases.first().cloned().ok_or_else(|| Stop::failed("the job has no case"))?;
+    bind(own_cpus(&entry, &id, &job.cpus))?;
+    let clock = Clock::calibrated(&job.environment.clock);
     let precision = Precision::of(&clock);
     let root = Root::here();
     let noise_before = NoiseSnapshot::read(&root);
     let warm = warm_up(&clock, 0.0, ROUND_WARM_UP_NS);
     let core = CoreClock::new(&clock);
     let witness = Witness::Thread(ThreadCounters::open());
-    let mut case = Case::new(id, order, clock, precision, Some(core), witness, company);
+    let mut case = Case::new(id, job, own, clock, precision, Some(core), witness, company);
     case.share_memory(copies as u64);
     let measured = measure(&mut case);
     let noise_after = NoiseSnapshot::read(&root);

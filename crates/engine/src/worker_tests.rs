@@ -5,7 +5,7 @@ use hostmark_model::{Better, Histogram, Taint, Unit};
 use super::*;
 use crate::case::Case;
 use crate::fixture::PLAIN;
-use crate::probe::{Axis, Group, Probe, Quantity};
+use crate::probe::{Axis, Group, Need, Probe, Quantity};
 
 const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, better: Better::Lower, title: PLAIN.title };
 
@@ -24,6 +24,7 @@ static UNDECLARED: Probe = Probe { measure: Measure::Run(more), ..PLAIN };
 static TAILS: Probe = Probe { measure: Measure::Run(tails), ..PLAIN };
 static WHOLE: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], measure: Measure::Run(tails), ..PLAIN };
 static WHOLE_RATE: Probe = Probe { unit: Unit::BytesPerSecond, also: &[Quantity::SUSTAINED_BYTES], ..RATE };
+static COMMAND: Probe = Probe { needs: &[Need::Command], ..FINE };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
 static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
 
@@ -45,6 +46,7 @@ static CATALOGUE: Catalogue = &[&Group {
         ("tails", &TAILS),
         ("whole", &WHOLE),
         ("whole_rate", &WHOLE_RATE),
+        ("command", &COMMAND),
         ("derived", &DERIVED),
         ("placed", &PLACED),
     ],
@@ -120,16 +122,16 @@ fn placed(case: &mut Case) -> Result<()> {
     fine(case)
 }
 
-fn order(case: &str) -> Order {
-    Order { budget_ns: 3_000_000, llc_bytes: 0, llc_sum_bytes: 0, ..Order::bare(case, affinity::allowed().unwrap()) }
+fn job(case: &str) -> Job {
+    Job { budget_ns: 3_000_000, llc_bytes: 0, llc_sum_bytes: 0, ..Job::bare(case, affinity::allowed().unwrap()) }
 }
 
-/// The events of an order, greeting apart, as they are read from the worker's lines; the greeting is checked.
-fn told(order: Order) -> Vec<Event> {
+/// The events of an job, greeting apart, as they are read from the worker's lines; the greeting is checked.
+fn told(job: Job) -> Vec<Event> {
     // On a thread of its own, which a round binds to its CPU.
     let thread = std::thread::spawn(move || {
         let mut output = Vec::new();
-        respond(CATALOGUE, order, &mut output).unwrap();
+        respond(CATALOGUE, job, &mut output).unwrap();
         String::from_utf8(output).unwrap()
     });
     let text = thread.join().unwrap();
@@ -140,7 +142,7 @@ fn told(order: Order) -> Vec<Event> {
 }
 
 fn failed(case: &str) -> String {
-    match told(order(case)).as_slice() {
+    match told(job(case)).as_slice() {
         [Event::Failed { reason }] => reason.clone(),
         other => panic!("{other:?}"),
     }
@@ -148,7 +150,7 @@ fn failed(case: &str) -> String {
 
 #[test]
 fn a_round_that_goes_well_is_notes_samples_done() {
-    let events = told(order("try.fine"));
+    let events = told(job("try.fine"));
     let [Event::Note { key, value }, Event::Samples { ns, iterations, amount, taints }, Event::Done { noise }] =
         events.as_slice()
     else {
@@ -163,7 +165,7 @@ fn a_round_that_goes_well_is_notes_samples_done() {
 
 #[test]
 fn every_operation_of_a_round_is_told_as_a_histogram() {
-    let events = told(order("try.tails"));
+    let events = told(job("try.tails"));
     let [Event::Samples { ns, iterations, .. }, Event::Histogram(histogram), Event::Done { noise }] = events.as_slice()
     else {
         panic!("{events:?}")
@@ -180,7 +182,7 @@ fn every_operation_of_a_round_is_told_as_a_histogram() {
 #[test]
 fn the_mean_and_the_sustained_rate_are_those_of_all_operations() {
     let told_of = |id: &str, wanted: &str| {
-        let events = told(order(id));
+        let events = told(job(id));
         let of_name = |event: &Event| match event {
             Event::Also { name, values } if name == wanted => Some(values.clone()),
             _ => None,
@@ -220,7 +222,7 @@ fn the_mean_and_the_sustained_rate_are_those_of_all_operations() {
 
 #[test]
 fn further_quantities_are_told_before_the_end_with_all_their_values() {
-    let events = told(order("try.more"));
+    let events = told(job("try.more"));
     let [.., Event::Also { name, values }, Event::Done { .. }] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((name.as_str(), values.as_slice()), ("loss", [0.5, 0.25, 0.125].as_slice()));
 }
@@ -235,26 +237,55 @@ fn a_quantity_that_is_not_declared_or_no_number_fails_the_round() {
 
 #[test]
 fn iterations_of_an_earlier_round_are_taken_when_they_fit() {
-    let learned = |order: Order| match told(order).last() {
+    let learned = |job: Job| match told(job).last() {
         Some(Event::Done { noise }) => noise.iterations,
         other => panic!("{other:?}"),
     };
-    let first = learned(order("try.fine"));
+    let first = learned(job("try.fine"));
     // On a noisy machine a hint may not fit any more; it is taken or sought anew, never of another size altogether.
-    let again = learned(Order { iterations: Some(first), ..order("try.fine") });
+    let again = learned(job("try.fine").with(|job| job.cases[0].iterations = Some(first)));
     assert!(again > first / 64 && again / 64 < first, "{first} {again}");
 }
 
 #[test]
+fn the_cases_of_a_job_are_done_in_its_sequence_each_to_its_own_end() {
+    let of_one = job("try.fine").cases;
+    let with = |id: &str| JobCase { id: id.to_owned(), ..of_one[0].clone() };
+    let cases = ["try.rate", "try.fails", "try.skips", "try.other", "try.fine"].map(with).to_vec();
+    let events = told(Job { cases, ..job("") });
+    let ends: Vec<&Event> = events.iter().filter(|event| event.is_last()).collect();
+    let [Event::Done { .. }, Event::Failed { reason }, Event::Skipped { .. }, Event::Failed { .. }, Event::Done { .. }] =
+        ends.as_slice()
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!(reason, "refused");
+    let amounts: Vec<u64> = events
+        .iter()
+        .filter_map(|event| if let Event::Samples { amount, .. } = event { Some(*amount) } else { None })
+        .collect();
+    assert_eq!(amounts, [64, 0]);
+    assert!(matches!(events.last(), Some(Event::Done { .. })));
+}
+
+#[test]
+fn a_case_whose_input_was_not_given_is_skipped_by_the_worker_too() {
+    let reason = "no command was given: name one by --command".to_owned();
+    assert_eq!(told(job("try.command")), [Event::Skipped { reason }]);
+    let given = |job: &mut Job| job.environment.inputs.command = vec!["true".into()];
+    assert!(matches!(told(job("try.command").with(given)).last(), Some(Event::Done { .. })));
+}
+
+#[test]
 fn a_rate_tells_its_amount() {
-    assert!(matches!(told(order("try.rate")).as_slice(), [Event::Samples { amount: 64, .. }, Event::Done { .. }]));
+    assert!(matches!(told(job("try.rate")).as_slice(), [Event::Samples { amount: 64, .. }, Event::Done { .. }]));
 }
 
 #[test]
 fn what_goes_wrong_is_told_and_leaves_nothing() {
     let base = tempfile::tempdir().unwrap();
     let run = crate::sys::scratch::Private::make(base.path()).unwrap();
-    let panics = told(Order { scratch: run.told().unwrap(), ..order("try.panics") });
+    let panics = told(job("try.panics").with(|job| job.environment.scratch = run.told().unwrap()));
     assert_eq!(panics, [Event::Failed { reason: "panicked: over the edge of 7".into() }]);
     let inside = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
     assert_eq!(inside.read_dir().unwrap().count(), 0);
@@ -265,25 +296,25 @@ fn what_goes_wrong_is_told_and_leaves_nothing() {
     assert_eq!(failed("try.derived"), "a derived probe has no rounds");
     assert_eq!(failed("try.other"), "the worker knows no probe 'try.other'");
     assert_eq!(failed("nonsense"), "'nonsense' is not of the form group.probe");
-    assert_eq!(told(order("try.skips")), [Event::Skipped { reason: "no such device".into() }]);
+    assert_eq!(told(job("try.skips")), [Event::Skipped { reason: "no such device".into() }]);
 }
 
 #[test]
-fn an_order_of_another_protocol_is_refused() {
-    let events = told(Order { protocol: PROTOCOL + 1, ..order("try.fine") });
-    let reason = "the order is of protocol 2, and this worker speaks 1".to_owned();
+fn a_job_of_another_protocol_is_refused() {
+    let events = told(job("try.fine").with(|job| job.environment.protocol += 1));
+    let reason = "the job is of protocol 3, and this worker speaks 2".to_owned();
     assert_eq!(events, [Event::Failed { reason }]);
 }
 
 #[test]
 fn a_cpu_that_cannot_be_had_is_no_failure() {
-    let events = told(Order { cpus: vec![1 << 16], ..order("try.fine") });
+    let events = told(Job { cpus: vec![1 << 16], ..job("try.fine") });
     assert!(matches!(events.as_slice(), [Event::Skipped { reason }] if reason.contains("65536")), "{events:?}");
 }
 
 #[test]
 fn the_thread_stays_on_its_cpu_unless_the_scheduler_decides() {
-    let allowed = |case: &str| match told(order(case)).first() {
+    let allowed = |case: &str| match told(job(case)).first() {
         Some(Event::Note { value, .. }) => value.parse::<usize>().unwrap(),
         other => panic!("{other:?}"),
     };
@@ -294,15 +325,15 @@ fn the_thread_stays_on_its_cpu_unless_the_scheduler_decides() {
 #[test]
 fn a_warm_up_of_a_cpu_is_done_and_nothing_else() {
     let cpus = affinity::allowed().unwrap();
-    let events = told(Order { cpus: vec![cpus[0]], ..order("") });
+    let events = told(Job { cpus: vec![cpus[0]], ..job("") });
     assert!(matches!(events.as_slice(), [Event::Done { .. }]), "{events:?}");
 }
 
 #[test]
-fn an_order_from_anyone_but_the_parent_is_not_answered() {
+fn a_job_from_anyone_but_the_parent_is_not_answered() {
     // A thread of its own: it is left with a parent-death signal, and ends.
     let written = std::thread::spawn(|| {
-        let line = serde_json::to_string(&Order { parent: u32::MAX, ..order("try.fine") }).unwrap();
+        let line = serde_json::to_string(&job("try.fine").with(|job| job.environment.parent = u32::MAX)).unwrap();
         let mut output = Vec::new();
         serve(CATALOGUE, &mut line.as_bytes(), &mut output).map(|()| output)
     });

@@ -1,115 +1,8 @@
-//! The worker protocol: one order in, JSON-line events out, through two pipes of one machine. What goes to another machine
-//! is a whole run, never a worker: facts, clock, calibration and noise belong to where it is measured.
+//! What a worker says: JSON-line events, of which the last of each case ends its round.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Scratch, Throttling};
-
-/// Version of the protocol; a worker of another version is refused.
-pub const PROTOCOL: u32 = 1;
-
-/// The clock that the parent calibrated, which a worker uses as it is told.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum ClockOrder {
-    /// The CPU's constant-rate counter, at this many ticks a second.
-    Counter {
-        /// Ticks a second.
-        hz: f64,
-        /// Whether it is known to be the same on every CPU, so that times taken on two CPUs may be compared.
-        synchronized: bool,
-    },
-    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
-    MonotonicRaw,
-}
-
-/// What a worker is to do: one round of one case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Order {
-    /// [`PROTOCOL`].
-    pub protocol: u32,
-    /// Process id of who gives the order, which started the worker: one whose parent is another ends at once, since whoever
-    /// gave the order is gone.
-    pub parent: u32,
-    /// The case id; empty for the run's warm-up of a CPU.
-    pub case: String,
-    /// Which round, from 0.
-    pub round: u32,
-    /// Seed of everything random in the round.
-    pub seed: u64,
-    /// The clock to use.
-    pub clock: ClockOrder,
-    /// Time for samples, ns: set-up and warm-up come on top.
-    pub budget_ns: u64,
-    /// The CPUs that the case may use, the first for the measuring thread.
-    pub cpus: Vec<usize>,
-    /// The CPU of the run that lies nearest to the first of these and is none of them: for a thread of the kernel that works
-    /// for the case. Null where the run has no other.
-    #[serde(default)]
-    pub other_cpu: Option<usize>,
-    /// Iterations of a sample that an earlier round found, so that this one need not search.
-    pub iterations: Option<u64>,
-    /// Size of the first-level data cache, bytes (0 when unknown).
-    pub l1d_bytes: u64,
-    /// Size of the last-level cache, bytes (0 when unknown).
-    pub llc_bytes: u64,
-    /// Sizes of all the different last-level caches of its CPUs together, bytes (0 when unknown).
-    pub llc_sum_bytes: u64,
-    /// A cache line, bytes.
-    pub line_bytes: u64,
-    /// Memory that the case may fill, bytes.
-    pub memory_bytes: u64,
-    /// How long its set-up may take, ns; 0: as long as it takes.
-    #[serde(default)]
-    pub setup_ns: u64,
-    /// The run's directory for files.
-    pub scratch: Scratch,
-    /// The same in memory, on a tmpfs.
-    pub memory_scratch: Scratch,
-    /// Name of the round's own directory in these; it is removed afterwards.
-    pub folder: String,
-    /// Whether it is not to measure but to do the same as the worker that gives the order, until it is killed.
-    #[serde(default)]
-    pub accompanies: bool,
-    /// The words of the command that is to be measured, where one was given.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    /// Of several ways to do what the case measures, the one that an earlier round of it chose. Null where none did.
-    #[serde(default)]
-    pub chosen: Option<String>,
-}
-
-impl Order {
-    /// An order of a case on these CPUs that says of everything else what is true of no host in particular: a common cache,
-    /// little time and memory, no directory, no command. For who has no run, as tests.
-    pub fn bare(case: &str, cpus: Vec<usize>) -> Order {
-        let none = || Scratch::Missing("no directory here; name one by --scratch".into());
-        Order {
-            protocol: PROTOCOL,
-            parent: 0,
-            case: case.to_owned(),
-            round: 0,
-            seed: 1,
-            clock: ClockOrder::MonotonicRaw,
-            budget_ns: 40_000_000,
-            cpus,
-            other_cpu: None,
-            iterations: None,
-            l1d_bytes: 32 << 10,
-            llc_bytes: 32 << 20,
-            llc_sum_bytes: 32 << 20,
-            line_bytes: 64,
-            memory_bytes: 1 << 20,
-            setup_ns: 0,
-            scratch: none(),
-            memory_scratch: none(),
-            folder: "round-0".into(),
-            accompanies: false,
-            chosen: None,
-            command: Vec::new(),
-        }
-    }
-}
+use crate::{Histogram, Throttling};
 
 /// Marks on a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -168,7 +61,7 @@ pub struct RoundNoise {
 pub enum Event {
     /// The first line.
     Hello {
-        /// [`PROTOCOL`].
+        /// [`PROTOCOL`](crate::PROTOCOL).
         protocol: u32,
         /// The worker's process id.
         pid: u32,
@@ -180,7 +73,7 @@ pub enum Event {
         /// What is to be filled.
         of_bytes: u64,
     },
-    /// A worker that accompanies another has set up, and does from now on what the other measures.
+    /// A replica has set up, and does from now on what the worker that started it measures.
     Measuring,
     /// Something the probe wants known.
     Note {
@@ -231,4 +124,11 @@ pub enum Event {
         /// What went wrong.
         reason: String,
     },
+}
+
+impl Event {
+    /// Whether it is the last of its case.
+    pub fn is_last(&self) -> bool {
+        matches!(self, Event::Done { .. } | Event::Skipped { .. } | Event::Failed { .. })
+    }
 }

@@ -5,6 +5,8 @@ mod case;
 mod event;
 mod exit;
 mod host;
+mod inputs;
+mod job;
 mod outcome;
 mod probe;
 mod record;
@@ -16,13 +18,15 @@ mod text;
 mod unit;
 
 pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
-pub use event::{ClockOrder, Event, Order, PROTOCOL, RoundNoise, Taint};
+pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;
 pub use host::{
     Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CpuFact, CpuFacts, DirectoryFact, Disturbed, FirmwareFacts,
     HostFacts, HostFinding, HostReport, HostWeight, HugePages, KernelFacts, LimitFacts, MemoryFacts, MemoryModule,
     NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
 };
+pub use inputs::Inputs;
+pub use job::{CalibratedClock, Environment, Job, JobCase, PROTOCOL};
 pub use outcome::{
     Also, CaseRecord, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Others, Outcome,
     RoundRecord, Throttling, default_case_of,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Again, CaseRecord, HostFacts, LostRound, ProbeInfo, Text};
+use crate::{Again, CaseRecord, HostFacts, Inputs, LostRound, ProbeInfo, Text};
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.run/1";
@@ -57,7 +57,7 @@ pub struct ClockFacts {
 pub struct Settings {
     /// The profile.
     pub profile: Profile,
-    /// The seed of all orders and samples.
+    /// The seed of all sequences and samples.
     pub seed: u64,
     /// The filters as typed; empty means everything.
     pub filters: Vec<String>,
@@ -69,9 +69,12 @@ pub struct Settings {
     pub clock: ClockFacts,
     /// The CPU of single-party cases.
     pub cpu: usize,
-    /// Further settings that were not at their default, as typed.
+    /// Further settings that were not at their default, as text: axes as typed, and what `inputs` has.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+    /// What the run was given to measure with.
+    #[serde(default, skip_serializing_if = "Inputs::is_empty")]
+    pub inputs: Inputs,
 }
 
 /// A conclusion drawn from a run.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A path as the kernel takes it: bytes, which need not be UTF-8 and may hold a newline. In JSON an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct PathBytes(pub Vec<u8>);
 

@@ -9,7 +9,7 @@ use hostmark_engine::clock;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::worker;
-use hostmark_model::{Event, Order, Taint};
+use hostmark_model::{Event, Job, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
 use hostmark_probes::workloads::clocks::Source;
@@ -91,29 +91,29 @@ impl Round {
 
 /// Measures each round on a thread of its own, which is bound to a CPU, as a worker is.
 fn rounds(catalogue: Catalogue, case: &str, count: u32) -> Vec<Round> {
-    let order = ordered(case);
+    let job = job_of(case);
     let round = |round: u32| {
-        let order = Order { round, seed: u64::from(round), ..order.clone() };
-        let events = std::thread::spawn(move || worker::answer(catalogue, order)).join().expect("a worker that ends");
+        let job = job.clone().with(|job| (job.round, job.cases[0].seed) = (round, round.into()));
+        let events = std::thread::spawn(move || worker::answer(catalogue, job)).join().expect("a worker that ends");
         parse(&events)
     };
     (0..count).map(round).collect()
 }
 
-/// The order of a case's first round on this host.
-fn ordered(case: &str) -> Order {
+/// The job of a case's first round on this host.
+fn job_of(case: &str) -> Job {
     let host = hostmark_host::read_here();
     let calibration = clock::choose(&host);
     let cpu = hostmark_host::single(&host).expect("a CPU to run on");
-    Order {
-        clock: calibration.order.clone(),
+    Job {
         budget_ns: 60_000_000,
         l1d_bytes: host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes),
         llc_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
         llc_sum_bytes: host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes),
         memory_bytes: 1 << 30,
-        ..Order::bare(case, vec![cpu])
+        ..Job::bare(case, vec![cpu])
     }
+    .with(|job| job.environment.clock = calibration.clock)
 }
 
 #[test]
@@ -140,11 +140,13 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
         "memory.stream@kernel=copy,store=best,threads=2,page=base,elements=1000000",
     ] {
         let go = |chosen: Option<&str>| {
-            let order = ordered(case);
+            let job = job_of(case);
             let threads = if case.contains("threads=2") { 2 } else { 1 };
-            let cpus = vec![order.cpus[0]; threads];
-            let order = Order { cpus, chosen: chosen.map(str::to_owned), ..order };
-            std::thread::spawn(move || worker::answer(of_probes, order)).join().expect("a worker that ends")
+            let job = job.with(|job| {
+                job.cpus = vec![job.cpus[0]; threads];
+                job.cases[0].chosen = chosen.map(str::to_owned);
+            });
+            std::thread::spawn(move || worker::answer(of_probes, job)).join().expect("a worker that ends")
         };
         let first = go(None);
         let (chosen, trials_ns) = way(&first).unwrap_or_else(|| panic!("{case}: {:?}", first.last()));

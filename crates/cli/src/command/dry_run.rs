@@ -1,6 +1,5 @@
 //! `hostmark run --dry-run`: what would be measured, and how long it would take.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -9,6 +8,7 @@ use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text};
 use serde_json::json;
 
+use super::run::settings_set;
 use crate::output;
 
 /// How many cases of a probe or group are measured, and how many skipped.
@@ -19,10 +19,10 @@ struct Count {
 }
 
 /// Prints the plan.
-pub fn show(plan: &Plan, set: &BTreeMap<String, String>, format: &str, lang: Lang) -> Result<Exit> {
+pub fn show(plan: &Plan, format: &str, lang: Lang) -> Result<Exit> {
     let text = match format {
         "table" => table(plan, lang),
-        "json" => output::json(&serde_json::to_string_pretty(&value(plan, set))?),
+        "json" => output::json(&serde_json::to_string_pretty(&value(plan))?),
         _ => bail!("a plan cannot be shown as {format}; give --format table or json"),
     };
     output::print(&text);
@@ -55,7 +55,7 @@ fn groups(counts: &[(&'static str, String, Count)]) -> Vec<(&'static str, Count)
     groups
 }
 
-fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
+fn value(plan: &Plan) -> serde_json::Value {
     let forecast = Forecast::of(plan);
     let counts = counts(plan);
     let seconds = |time: Duration| time.as_secs_f64();
@@ -82,7 +82,7 @@ fn value(plan: &Plan, set: &BTreeMap<String, String>) -> serde_json::Value {
         "profile": plan.request.profile,
         "seed": plan.request.seed,
         "filters": plan.request.filters,
-        "set": set,
+        "set": settings_set(&plan.request),
         "limit_s": seconds(plan.allowance().limit),
         "rounds": forecast.rounds,
         "expected_s": seconds(forecast.in_all()),

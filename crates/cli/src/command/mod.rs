@@ -8,6 +8,7 @@ pub mod dry_run;
 pub mod explain;
 pub mod host;
 pub mod import;
+mod inputs;
 pub mod janitor;
 pub mod list;
 mod quiet;

@@ -10,16 +10,12 @@ use anyhow::{Context, Result, bail};
 use hostmark_engine::clock::{self, Calibration};
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::{Header, Journal, PastRound, Wall};
-use hostmark_model::{HostFacts, PathBytes, Run, Text};
+use hostmark_model::{HostFacts, Inputs, PathBytes, Run, Text};
 use hostmark_probes::CATALOGUE;
 
-use super::run::{Ready, scratch, words_of};
+use super::inputs::scratch;
+use super::run::Ready;
 use crate::store::{self, JOURNAL, Place};
-
-/// What a run file calls `--cpu` among its settings.
-pub const CPU_KEY: &str = "cpu";
-/// What a run file calls `--scratch` among its settings.
-pub const SCRATCH_KEY: &str = "scratch";
 
 /// What tells this binary from any other: its version, and the size and the time of its file.
 pub fn binary() -> String {
@@ -27,9 +23,6 @@ pub fn binary() -> String {
     let stamp = file.map(|file| format!("{} {}.{:09}", file.len(), file.mtime(), file.mtime_nsec()));
     format!("{} {}", env!("CARGO_PKG_VERSION"), stamp.unwrap_or_else(|_| "unknown".into()))
 }
-
-/// What a run file calls `--command` among its settings.
-pub const COMMAND_KEY: &str = "command";
 
 /// Everything for the rest of the run that a person named.
 pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
@@ -63,7 +56,7 @@ pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
     });
     let path_of = |bytes: &PathBytes| PathBuf::from(OsStr::from_bytes(&bytes.0));
     let place = Place::of_journal(&path, &path_of(&header.origin.file), &run.name);
-    let scratch = scratch(header.origin.scratch.as_ref().map(path_of).as_deref());
+    let scratch = scratch(&run.settings.inputs);
     Ok((Ready { plan, run, host, place: Some(place), journal: Some(journal), past, scratch }, calibration))
 }
 
@@ -87,13 +80,12 @@ fn check(header: &Header<Run>, host: &HostFacts, journal: &Path) -> Result<(), &
 
 /// The plan of a run from what its file says.
 pub fn planned_before(run: &Run) -> Result<Plan> {
-    let axes = run.settings.set.iter().filter(|(key, _)| ![CPU_KEY, SCRATCH_KEY, COMMAND_KEY].contains(&key.as_str()));
     let request = Request {
         filters: run.settings.filters.clone(),
         profile: run.settings.profile,
         seed: run.settings.seed,
-        set: axes.map(|(key, value)| format!("{key}={value}")).collect(),
-        command: words_of(run.settings.set.get(COMMAND_KEY)),
+        set: Inputs::axes(&run.settings.set).map(|(key, value)| format!("{key}={value}")).collect(),
+        inputs: run.settings.inputs.clone(),
     };
     Ok(plan::plan(CATALOGUE, &run.host, request)?)
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::janitor::Charge;
@@ -21,12 +20,15 @@ use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::WorkerLink;
 use hostmark_launch::local::{LocalWorker, Warden};
-use hostmark_model::{Exit, HostFacts, Lang, Order, Outcome, PathBytes, Profile, Run, SCHEMA, Settings, Tool};
+use hostmark_model::{
+    Environment, Exit, HostFacts, Job, Lang, Outcome, PROTOCOL, PathBytes, Profile, Run, SCHEMA, Settings, Tool,
+};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::escape::visible;
 use hostmark_report::findings;
 
 use super::disturbed::disturbances;
+use super::inputs::{self, InputArguments};
 use super::janitor::Janitor;
 use super::quiet::{self, Look};
 use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten, worker};
@@ -35,7 +37,6 @@ use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::{self, Place, timestamp};
 use crate::wall::SinceStart;
-use crate::words;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 const MEMORY_FILES: &str = "/dev/shm";
@@ -77,23 +78,14 @@ pub struct RunArguments {
     /// How to show it
     #[arg(long, default_value = "table", value_parser = report::formats())]
     format: String,
-    /// Seed of all orders, decimal or 0x…; by default a new one, which is recorded
+    /// Seed of all random sequences, decimal or 0x…; by default a new one, which is recorded
     #[arg(long, value_name = "N", value_parser = seed)]
     seed: Option<u64>,
     /// Measure these points of an axis in the place of its own, in all selected probes or in those named: size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
     set: Vec<String>,
-    /// Keep to these CPUs, as 0-3,8
-    #[arg(long, value_name = "LIST")]
-    cpu: Option<String>,
-    /// Put files that are measured below this directory, on whose file system the probes of files and disks are to run; by
-    /// default $TMPDIR or /tmp
-    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().try_map(directory))]
-    scratch: Option<PathBuf>,
-    /// Measure this command and nothing else: wall, user and system time and peak memory, once a round, however long it
-    /// takes; split into words as by a shell, but run by none
-    #[arg(long, value_name = "COMMAND", value_parser = command)]
-    command: Option<String>,
+    #[command(flatten)]
+    inputs: InputArguments,
     /// Show what would be measured, and measure nothing
     #[arg(long)]
     dry_run: bool,
@@ -113,29 +105,6 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
         None => typed.parse(),
     };
     number.map_err(|error| format!("{error}; give a number below 2^64, in decimal or in hexadecimal as 0x7f3a"))
-}
-
-/// A command that can be split into words.
-fn command(typed: &str) -> Result<String, String> {
-    match words::split(typed) {
-        Ok(words) if words.is_empty() => Err("it has no word; name a program".into()),
-        Ok(_) => Ok(typed.to_owned()),
-        Err(why) => Err(format!("{why}; quote it as for a shell")),
-    }
-}
-
-/// The words of a command that was checked when it was typed.
-pub fn words_of(command: Option<&String>) -> Vec<String> {
-    command.and_then(|command| words::split(command).ok()).unwrap_or_default()
-}
-
-/// A directory that is there, whole: other processes look for it. Its name may be any that the kernel takes.
-fn directory(typed: OsString) -> Result<PathBuf, String> {
-    match std::fs::canonicalize(typed) {
-        Ok(path) if path.is_dir() => Ok(path),
-        Ok(_) => Err("it is no directory; name one that may be written to".into()),
-        Err(error) => Err(format!("{error}; name a directory that may be written to")),
-    }
 }
 
 /// What a run needs before its first round.
@@ -159,10 +128,10 @@ pub struct Ready {
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
     let root = Root::here();
     let look = Look::begin(&root);
-    let mut host = hostmark_host::read_with_scratch(&root, arguments.scratch.as_deref());
+    let mut host = hostmark_host::read_with_scratch(&root, arguments.inputs.scratch.as_deref());
     if arguments.dry_run {
         let plan = planned(arguments, host, uuid::Uuid::now_v7())?.0;
-        return dry_run::show(&plan, &settings_set(arguments), &arguments.format, lang);
+        return dry_run::show(&plan, &arguments.format, lang);
     }
     let stop = StopRequest::catch().map_err(|error| {
         lost(format!(
@@ -174,7 +143,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     let (ready, calibration) = match resumed {
         Some(named) => resume::ready(named, host)?,
         None => {
-            if arguments.cpu.is_none() {
+            if arguments.inputs.cpu.is_none() {
                 look.end(&root, &mut host);
             }
             fresh(arguments, host)?
@@ -186,11 +155,15 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")));
     let measured = program.and_then(|program| {
         let mut janitor = Janitor::start(&program).map_err(lost)?;
-        let scratch = janitor.directory(&scratch);
-        let memory_scratch = janitor.directory(Path::new(MEMORY_FILES));
-        let clock = calibration.order.clone();
-        let meters = &KernelMeters;
-        let setting = Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past, meters };
+        let environment = Environment {
+            protocol: PROTOCOL,
+            parent: std::process::id(),
+            clock: calibration.clock.clone(),
+            scratch: janitor.directory(&scratch),
+            memory_scratch: janitor.directory(Path::new(MEMORY_FILES)),
+            inputs: plan.request.inputs.clone(),
+        };
+        let setting = Setting { plan: &plan, host: &host, environment, past, meters: &KernelMeters };
         Ok(measure(&setting, &program, janitor, &stop, journal.as_mut(), &wall))
     });
     let results = match measured {
@@ -240,7 +213,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
 
 /// The plan of what was asked, and the host as the run may use it.
 fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Result<(Plan, HostFacts)> {
-    if let Some(list) = &arguments.cpu {
+    if let Some(list) = &arguments.inputs.cpu {
         plan::keep_to_cpus(&mut host, list)?;
     }
     let request = Request {
@@ -248,7 +221,7 @@ fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Res
         profile: arguments.profile.into(),
         seed: arguments.seed.unwrap_or(id.as_u64_pair().1 & 0xffff_ffff),
         set: arguments.set.clone(),
-        command: words_of(arguments.command.as_ref()),
+        inputs: arguments.inputs.given(),
     };
     let plan = plan::plan(CATALOGUE, &host, request)?;
     Ok((plan, host))
@@ -265,34 +238,25 @@ fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibratio
     };
     let calibration = hostmark_engine::clock::choose(&host);
     let mut run = begin(&plan, host.clone(), &calibration, started, id, place.as_ref());
-    run.settings.set = settings_set(arguments);
     run.disturbances.extend(quiet::chosen(&host, plan.cpu));
     let journal = match &place {
-        Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan, arguments.scratch.as_deref())?,
+        Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan)?,
         None => None,
     };
-    let scratch = scratch(arguments.scratch.as_deref());
+    let scratch = inputs::scratch(&plan.request.inputs);
     Ok((Ready { plan, run, host, place, journal, past: Vec::new(), scratch }, calibration))
 }
 
-/// What a run file says was set: the axes as typed, and `cpu`, `scratch` and `command`, which are no axes.
-fn settings_set(arguments: &RunArguments) -> BTreeMap<String, String> {
-    let axes = arguments.set.iter().filter_map(|set| set.split_once('='));
-    let cpu = arguments.cpu.iter().map(|list| (resume::CPU_KEY, list.as_str()));
-    let scratch = arguments.scratch.iter().map(|path| (resume::SCRATCH_KEY.to_owned(), path.display().to_string()));
-    let command = arguments.command.iter().map(|command| (resume::COMMAND_KEY, command.as_str()));
-    axes.chain(cpu).chain(command).map(|(key, value)| (key.to_owned(), value.to_owned())).chain(scratch).collect()
+/// What a run file says was set, as text: the axes as typed, and the inputs, which are no axes.
+pub(super) fn settings_set(request: &Request) -> BTreeMap<String, String> {
+    let axes = request.set.iter().filter_map(|set| set.split_once('='));
+    let axes = axes.map(|(axis, values)| (axis.to_owned(), values.to_owned()));
+    axes.chain(request.inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text))).collect()
 }
 
 /// Whether `last` finds the run.
 fn is_last(place: &Place) -> bool {
     crate::store::find("last").is_ok_and(|last| last == place.file)
-}
-
-/// Where the run's files go: the directory that a person named, else the usual one. Whole, since other processes look for it.
-pub fn scratch(named: Option<&Path>) -> PathBuf {
-    let named = named.map_or_else(std::env::temp_dir, Path::to_owned);
-    std::path::absolute(named).unwrap_or_else(|_| "/tmp".into())
 }
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
@@ -310,16 +274,10 @@ fn keep(started: jiff::Timestamp, host: &HostFacts) -> Option<Place> {
 }
 
 /// The run's journal. One that cannot be made is an error where a person named the file, and else only said.
-fn open_journal(
-    place: &Place,
-    is_named: bool,
-    run: &Run,
-    plan: &Plan,
-    scratch: Option<&Path>,
-) -> Result<Option<Journal>> {
+fn open_journal(place: &Place, is_named: bool, run: &Run, plan: &Plan) -> Result<Option<Journal>> {
     let bytes = |path: &OsStr| PathBytes(path.as_bytes().to_vec());
     let file = bytes(place.file.file_name().unwrap_or_default());
-    let origin = Origin { binary: resume::binary(), file, scratch: scratch.map(|path| bytes(path.as_os_str())) };
+    let origin = Origin { binary: resume::binary(), file };
     let error = match Journal::create(&place.journal, run, plan, &origin) {
         Ok(journal) => return Ok(Some(journal)),
         Err(error) => error,
@@ -370,10 +328,11 @@ fn begin(
             seed: request.seed,
             filters: request.filters.clone(),
             rounds: allowance.rounds,
-            limit_s: if request.command.is_empty() { allowance.limit.as_secs_f64() } else { 0.0 },
+            limit_s: if request.inputs.command.is_empty() { allowance.limit.as_secs_f64() } else { 0.0 },
             clock: calibration.facts(),
             cpu: plan.cpu,
-            set: Default::default(),
+            set: settings_set(request),
+            inputs: request.inputs.clone(),
         },
         host,
         disturbances: Vec::new(),
@@ -418,8 +377,8 @@ fn measure(
     // Where it does not, workers still end what they have started.
     let has_adopted = descendants::adopt_if_all_are_own(&[janitor.id()]).unwrap_or(false);
     let charges = Rc::new(Charges { janitor: RefCell::new(janitor), has_adopted });
-    let mut open = |order: &Order| -> io::Result<Box<dyn WorkerLink>> {
-        let (line, stop) = (serde_json::to_string(order)?, Some(stop.readable()));
+    let mut open = |job: &Job| -> io::Result<Box<dyn WorkerLink>> {
+        let (line, stop) = (serde_json::to_string(job)?, Some(stop.readable()));
         let worker = LocalWorker::start(program, &[worker::NAME], &line, stop, charges.clone()).map_err(spawned)?;
         Ok(Box::new(worker))
     };

@@ -8,7 +8,7 @@ use hostmark_probes::CATALOGUE;
 /// The word that starts it; no command for people.
 pub const NAME: &str = "worker";
 
-/// Serves one order from standard input.
+/// Does one job from standard input.
 pub fn serve() -> ExitCode {
     match hostmark_engine::worker::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,

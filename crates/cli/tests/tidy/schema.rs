@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use hostmark_engine::estimate;
 use hostmark_engine::probe::entries;
 use hostmark_model::{
-    Activity, Again, Also, Better, BlockDevice, BusyTask, CacheFact, CaseRecord, ClockFacts, ClockOrder, CpuFact,
+    Activity, Again, Also, Better, BlockDevice, BusyTask, CacheFact, CalibratedClock, CaseRecord, ClockFacts, CpuFact,
     DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram, HostFacts, HostFinding,
-    HostReport, HostWeight, HugePages, Imported, LostRound, Measured, MemoryFacts, MemoryModule, NetworkInterface,
-    NodeFact, Noise, Order, Others, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, Raw, RoundNoise,
-    RoundRecord, Run, SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
+    HostReport, HostWeight, HugePages, Imported, Job, LostRound, Measured, MemoryFacts, MemoryModule, NetworkInterface,
+    NodeFact, Noise, Others, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, Raw, RoundNoise, RoundRecord,
+    Run, SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn collect(value: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// A run file, an order and every event, with one of everything in them.
+/// A run file, a job and every event, with one of everything in them.
 pub fn examples() -> Value {
     let events = [
         Event::Hello { protocol: PROTOCOL, pid: 1 },
@@ -61,7 +61,7 @@ pub fn examples() -> Value {
         Event::Skipped { reason: "it is not there".into() },
         Event::Failed { reason: "it broke".into() },
     ];
-    json!([run(), events, order(), host_report()])
+    json!([run(), events, job(), host_report()])
 }
 
 fn host_report() -> HostReport {
@@ -75,13 +75,12 @@ fn host_report() -> HostReport {
     }
 }
 
-fn order() -> Order {
-    Order {
-        clock: ClockOrder::Counter { hz: 1e9, synchronized: true },
-        scratch: Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 },
-        command: vec!["true".into()],
-        ..Order::bare("a.b", vec![0])
-    }
+fn job() -> Job {
+    Job::bare("a.b", vec![0]).with(|job| {
+        job.environment.clock = CalibratedClock::Counter { hz: 1e9, synchronized: true };
+        job.environment.scratch = Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 };
+        job.environment.inputs.command = vec!["true".into()];
+    })
 }
 
 fn run() -> Run {
@@ -119,6 +118,7 @@ fn run() -> Run {
             clock,
             cpu: 0,
             set: BTreeMap::new(),
+            inputs: job().environment.inputs,
         },
         host: host(),
         disturbances: vec![Text::default()],

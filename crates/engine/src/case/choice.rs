@@ -15,7 +15,7 @@ impl Case {
         if let Some(way) = self.chosen_before(ways)? {
             return Ok(way);
         }
-        let (clock, seed) = (self.clock.clone(), self.order.seed);
+        let (clock, seed) = (self.clock.clone(), self.own.seed);
         let begun = clock.start();
         let spent_ns = || clock.ns(clock.end().since(begun));
         let way = choice::fastest(ways.len(), seed, spent_ns, |way, repeats| {
@@ -42,7 +42,7 @@ impl Case {
             return Ok(way);
         }
         let begun = self.clock.start();
-        let seed = self.order.seed;
+        let seed = self.own.seed;
         let way =
             together::choose(&self.clock, &self.witness, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
         self.keep_choice(ways[way], self.clock.ns(self.clock.end().since(begun)));
@@ -63,8 +63,8 @@ impl Case {
     ) -> Result<usize> {
         self.be_alone()?;
         let known = self.chosen_before(ways)?;
-        let budget_ns = self.order.budget_ns as f64;
-        let trials = together::Trials { ways: ways.len(), seed: self.order.seed, known };
+        let budget_ns = self.job.budget_ns as f64;
+        let trials = together::Trials { ways: ways.len(), seed: self.own.seed, known };
         let measured = together::measure(&self.clock, &self.witness, budget_ns, cpus, trials, make)?;
         if known.is_none() {
             self.keep_choice(ways[measured.way], measured.trials_ns);
@@ -79,7 +79,7 @@ impl Case {
         if ways.is_empty() {
             return Err(Stop::failed("there is no way to choose from"));
         }
-        if let Some(chosen) = &self.order.chosen {
+        if let Some(chosen) = &self.own.chosen {
             let found = ways.iter().position(|way| way == chosen);
             return match found {
                 Some(way) => Ok(Some(way)),

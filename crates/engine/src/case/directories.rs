@@ -25,7 +25,7 @@ impl Case {
     /// one: the directory is the calling thread's working directory from now on, and that of the threads and processes that
     /// it starts, so that no change of the names above it leads anywhere else. A round has one such directory.
     pub fn scratch_dir(&mut self) -> Result<PathBuf> {
-        let run = run_directory(&self.order.scratch)?;
+        let run = run_directory(&self.job.environment.scratch)?;
         self.enter(Kind::Named, run)
     }
 
@@ -33,7 +33,7 @@ impl Case {
     pub fn memory_dir(&mut self) -> Result<PathBuf> {
         const TMPFS: &str = "tmpfs";
         let mut reasons = Vec::new();
-        for scratch in [self.order.memory_scratch.clone(), self.order.scratch.clone()] {
+        for scratch in [self.job.environment.memory_scratch.clone(), self.job.environment.scratch.clone()] {
             match run_directory(&scratch) {
                 Ok(run) => match filesystem_of(&run) {
                     Ok(name) if name == TMPFS => return self.enter(Kind::Memory, run),
@@ -56,7 +56,7 @@ impl Case {
             Some((entered, _)) if *entered == kind => {}
             Some(_) => return Err(Stop::failed("a round has one directory, and the probe asks for two")),
             None => {
-                let folder = Folder::enter(run, &self.order.folder)
+                let folder = Folder::enter(run, &self.job.folder)
                     .map_err(|error| Stop::skipped(format!("the round's directory cannot be made: {error}")))?;
                 self.folder = Some((kind, folder));
             }
@@ -69,7 +69,9 @@ impl Case {
         if folders.is_empty() {
             return;
         }
-        for run in [&self.order.scratch, &self.order.memory_scratch].into_iter().flat_map(run_directory) {
+        for run in
+            [&self.job.environment.scratch, &self.job.environment.memory_scratch].into_iter().flat_map(run_directory)
+        {
             for folder in folders.iter().flat_map(|folder| CString::new(folder.as_str())) {
                 // What is left is removed when the run ends.
                 let _ = remove_folder(run.as_fd(), &folder);

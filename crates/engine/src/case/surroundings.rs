@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use hostmark_model::Inputs;
+
 use super::{Case, Cpu};
 use crate::allotment::{Allotment, Filling};
 use crate::clock::{Clock, Ticks};
@@ -19,27 +21,24 @@ impl Case {
 
     /// The CPUs of this case; the first is the one that the round already runs on.
     pub fn cpus<const N: usize>(&self) -> Result<[Cpu; N]> {
-        let cpus: Vec<Cpu> = self.order.cpus.iter().take(N).map(|&id| Cpu(id)).collect();
+        let cpus: Vec<Cpu> = self.job.cpus.iter().take(N).map(|&id| Cpu(id)).collect();
         cpus.try_into().map_err(|_| Stop::skipped(format!("needs {N} CPUs")))
     }
 
     /// All CPUs of this case: as many as its threads.
     pub fn thread_cpus(&self) -> Vec<Cpu> {
-        self.order.cpus.iter().map(|&id| Cpu(id)).collect()
+        self.job.cpus.iter().map(|&id| Cpu(id)).collect()
     }
 
     /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None
     /// where the run has no other.
     pub fn other_cpu(&self) -> Option<Cpu> {
-        self.order.other_cpu.map(Cpu)
+        self.job.other_cpu.map(Cpu)
     }
 
-    /// The words of the command that is to be measured; Skipped where none was given.
-    pub fn command(&self) -> Result<Vec<String>> {
-        match self.order.command.is_empty() {
-            true => Err(Stop::skipped("no command was given: name one by --command")),
-            false => Ok(self.order.command.clone()),
-        }
+    /// What the person gave the run to measure with: all that the probe needs of it is there.
+    pub fn inputs(&self) -> &Inputs {
+        &self.job.environment.inputs
     }
 
     /// Binds the calling thread to one CPU.
@@ -77,32 +76,32 @@ impl Case {
 
     /// When the round's time for samples is over, for probes that observe.
     pub fn deadline(&self) -> Ticks {
-        Ticks(self.begun.0 + self.clock.ticks(self.order.budget_ns as f64).0)
+        Ticks(self.begun.0 + self.clock.ticks(self.job.budget_ns as f64).0)
     }
 
     /// Size of the first-level data cache in bytes, 0 when the host does not tell.
     pub fn l1d_bytes(&self) -> u64 {
-        self.order.l1d_bytes
+        self.job.l1d_bytes
     }
 
     /// Size of the last-level cache in bytes, 0 when the host does not tell.
     pub fn llc_bytes(&self) -> u64 {
-        self.order.llc_bytes
+        self.job.llc_bytes
     }
 
     /// Sizes of all the different last-level caches of the case's CPUs together in bytes, 0 when the host does not tell.
     pub fn llc_sum_bytes(&self) -> u64 {
-        self.order.llc_sum_bytes
+        self.job.llc_sum_bytes
     }
 
     /// Memory that this case may fill, bytes.
     pub fn fillable_bytes(&self) -> u64 {
-        self.order.memory_bytes
+        self.job.memory_bytes
     }
 
     /// A cache line in bytes, as the host tells it, else 64.
     pub fn line_bytes(&self) -> u64 {
-        self.order.line_bytes
+        self.job.line_bytes
     }
 
     /// Nanoseconds a tick of the CPU's counter; Skipped where the run's clock is another one.
@@ -115,7 +114,7 @@ impl Case {
 
     /// Seed of everything random in this round.
     pub fn seed(&self) -> u64 {
-        self.order.seed
+        self.own.seed
     }
 
     /// Records how it was measured: what was obtained, which kernel was chosen.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::{ClockFacts, ClockOrder, HostFacts};
+use hostmark_model::{CalibratedClock, ClockFacts, HostFacts};
 
 use super::{CounterUnusable, arch, monotonic_raw_ns};
 
@@ -39,8 +39,8 @@ impl Instant {
 /// A run's clock, with what is needed to check it at the end.
 #[derive(Debug, Clone)]
 pub struct Calibration {
-    /// What workers are told.
-    pub order: ClockOrder,
+    /// The clock, as workers get it.
+    pub clock: CalibratedClock,
     reason: Option<CounterUnusable>,
     first: Option<Instant>,
 }
@@ -50,9 +50,9 @@ pub fn choose(host: &HostFacts) -> Calibration {
     match arch::check(host).and_then(|()| calibrate()) {
         Ok((first, hz)) => {
             let synchronized = cfg!(target_arch = "aarch64") || host.kernel.clock_source.as_deref() == Some("tsc");
-            Calibration { order: ClockOrder::Counter { hz, synchronized }, reason: None, first: Some(first) }
+            Calibration { clock: CalibratedClock::Counter { hz, synchronized }, reason: None, first: Some(first) }
         }
-        Err(reason) => Calibration { order: ClockOrder::MonotonicRaw, reason: Some(reason), first: None },
+        Err(reason) => Calibration { clock: CalibratedClock::MonotonicRaw, reason: Some(reason), first: None },
     }
 }
 
@@ -75,8 +75,8 @@ fn agree(one_hz: f64, other_hz: f64) -> Result<(), CounterUnusable> {
 impl Calibration {
     /// The clock's facts; checks the rate over the whole time since the calibration.
     pub fn facts(&self) -> ClockFacts {
-        match (&self.order, self.first) {
-            (ClockOrder::Counter { hz, .. }, Some(first)) => ClockFacts {
+        match (&self.clock, self.first) {
+            (CalibratedClock::Counter { hz, .. }, Some(first)) => ClockFacts {
                 source: arch::SOURCE.into(),
                 hz: *hz,
                 reason: None,
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn without_a_counter_the_facts_carry_the_reason() {
         let reason = Some(CounterUnusable::NoOrderedRead);
-        let facts = Calibration { order: ClockOrder::MonotonicRaw, reason, first: None }.facts();
+        let facts = Calibration { clock: CalibratedClock::MonotonicRaw, reason, first: None }.facts();
         assert_eq!((facts.source.as_str(), facts.reason.as_deref()), ("monotonic_raw", Some("this CPU has no rdtscp")));
     }
 }

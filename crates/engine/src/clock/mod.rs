@@ -18,7 +18,7 @@ pub use chain::{CoreClock, WarmUp, warm_up};
 pub use fake::FakeClock;
 pub use precision::{Precision, smallest_step};
 
-use hostmark_model::ClockOrder;
+use hostmark_model::CalibratedClock;
 
 pub(crate) use crate::sys::clock::{monotonic_ns, monotonic_raw_ns};
 
@@ -77,11 +77,11 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The clock that an order names.
-    pub fn from_order(order: &ClockOrder) -> Clock {
-        match *order {
-            ClockOrder::Counter { hz, .. } => Clock::Counter { ns_per_tick: 1e9 / hz },
-            ClockOrder::MonotonicRaw => Clock::MonotonicRaw,
+    /// The clock that the parent calibrated.
+    pub fn calibrated(clock: &CalibratedClock) -> Clock {
+        match *clock {
+            CalibratedClock::Counter { hz, .. } => Clock::Counter { ns_per_tick: 1e9 / hz },
+            CalibratedClock::MonotonicRaw => Clock::MonotonicRaw,
         }
     }
 

@@ -10,7 +10,7 @@ impl Plan {
     /// What this plan is allowed: what its profile allows, and for a command no end.
     pub fn allowance(&self) -> Allowance {
         let allowance = allowance(self.request.profile);
-        if self.request.command.is_empty() { allowance } else { of_a_command(allowance) }
+        if self.request.inputs.command.is_empty() { allowance } else { of_a_command(allowance) }
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         let mut plan = planned(CATALOGUE, &["net"], Profile::Quick);
         let (limit, patience) = (Budget::hard_limit(&plan), Budget::patience(&plan));
         assert!(limit < Duration::from_secs(60) && patience <= Duration::from_secs(20));
-        plan.request.command = vec!["make".into()];
+        plan.request.inputs.command = vec!["make".into()];
         assert_eq!(Budget::rounds(&plan), 3);
         assert!(Budget::hard_limit(&plan) > Duration::from_secs(6 * 24 * 3600));
         assert_eq!(Budget::patience(&plan), OF_A_COMMAND);

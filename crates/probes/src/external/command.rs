@@ -80,7 +80,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let words = case.command()?;
+    let words = case.inputs().command.clone();
     let output = case.scratch_dir()?.join("output");
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let mut command = Command::new(&words, &cpus, &output, case.home_dir())?;

@@ -199,6 +199,7 @@ pub(super) fn no_settings(set: BTreeMap<String, String>) -> Settings {
         clock: ClockFacts { source: String::new(), hz: 0.0, reason: None, drift: None },
         cpu: 0,
         set,
+        inputs: Default::default(),
     }
 }
 

@@ -421,6 +421,7 @@ pub fn empty() -> Run {
             clock: ClockFacts { source: "tsc".into(), hz: 2.5e9, reason: None, drift: Some(2e-6) },
             cpu: 0,
             set: BTreeMap::new(),
+            inputs: Default::default(),
         },
         host: HostFacts::default(),
         probes: Vec::new(),

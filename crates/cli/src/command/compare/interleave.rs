@@ -14,13 +14,14 @@ use hostmark_engine::plan::allowance;
 use hostmark_engine::sys::regular;
 use hostmark_engine::{Observer, Wall};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
-use hostmark_model::{Exit, Run, Scratch, load_run};
+use hostmark_model::{Exit, Inputs, Run, Scratch, load_run};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::sides::Side;
+use crate::command::inputs::scratch;
 use crate::command::janitor::Janitor;
-use crate::command::run::{ProfileName, scratch};
+use crate::command::run::ProfileName;
 use crate::command::{lost, unwritten};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -72,7 +73,7 @@ pub fn run(trial: &Trial) -> Result<Ended> {
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
     let mut janitor = Janitor::start(&own).map_err(lost)?;
     // Whoever runs here keeps its run in a place of its own, which goes when this ends.
-    let data = match janitor.directory(&scratch(None)) {
+    let data = match janitor.directory(&scratch(&Inputs::default())) {
         Scratch::Made { path, .. } => OsString::from_vec(path.0),
         Scratch::Missing(reason) => return Err(lost(reason)),
     };

@@ -1,8 +1,8 @@
-//! Orders that nobody can mean: whatever a worker is handed, it answers in one sentence, and soon.
+//! Jobs that nobody can mean: whatever a worker is handed, it answers in one sentence, and soon.
 
 #[expect(dead_code, reason = "what lies in them afterwards other tests look at")]
-#[path = "support/orders.rs"]
-mod orders;
+#[path = "support/jobs.rs"]
+mod jobs;
 #[expect(dead_code, reason = "what a run leaves other tests look at")]
 #[path = "support/traces.rs"]
 mod traces;
@@ -12,8 +12,8 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hostmark_model::{ClockOrder, Event, Order};
-use orders::{Places, orders};
+use hostmark_model::{CalibratedClock, Event, Job};
+use jobs::{Places, jobs};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
 /// A round of so little time takes a fraction of it, also on a busy machine.
@@ -28,19 +28,19 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// A worker with an order.
+/// A worker with a job.
 struct Asked {
     what: String,
     child: Child,
     begun: Instant,
 }
 
-fn ask(what: String, order: &Order) -> Asked {
+fn ask(what: String, job: &Job) -> Asked {
     let script = format!("ulimit -v {ADDRESSES_KIB} && exec \"$0\" worker");
     let mut command = Command::new("sh");
     command.args(["-c", &script, PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let line = format!("{}\n", serde_json::to_string(order).unwrap());
+    let line = format!("{}\n", serde_json::to_string(job).unwrap());
     child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
     Asked { what, child, begun: now() }
 }
@@ -74,8 +74,8 @@ impl Asked {
 }
 
 /// The case with another value of an axis.
-fn with(order: &Order, axis: &str, value: &str) -> Order {
-    let (probe, axes) = order.case.split_once('@').unwrap();
+fn with(job: &Job, axis: &str, value: &str) -> Job {
+    let (probe, axes) = job.case().split_once('@').unwrap();
     let axes: Vec<String> = axes
         .split(',')
         .map(|pair| match pair.split_once('=') {
@@ -83,63 +83,66 @@ fn with(order: &Order, axis: &str, value: &str) -> Order {
             _ => pair.to_owned(),
         })
         .collect();
-    Order { case: format!("{probe}@{}", axes.join(",")), ..order.clone() }
+    job.clone().with(|job| job.cases[0].id = format!("{probe}@{}", axes.join(",")))
 }
 
-/// Orders that differ from a good one in one number.
-fn absurd(order: &Order) -> Vec<(String, Order)> {
-    let mut orders = Vec::new();
-    let mut add = |what: &str, order: Order| orders.push((format!("{} {what}", order.case), order));
-    for cpus in [vec![], vec![usize::MAX], vec![1 << 62], vec![order.cpus[0], usize::MAX]] {
-        add(&format!("cpus {cpus:?}"), Order { cpus, ..order.clone() });
+/// Jobs that differ from a good one in one number.
+fn absurd(job: &Job) -> Vec<(String, Job)> {
+    let mut jobs = Vec::new();
+    let mut add = |what: &str, job: Job| jobs.push((format!("{} {what}", job.case()), job));
+    for cpus in [vec![], vec![usize::MAX], vec![1 << 62], vec![job.cpus[0], usize::MAX]] {
+        add(&format!("cpus {cpus:?}"), Job { cpus, ..job.clone() });
     }
     for iterations in [0, 1 << 40, u64::MAX] {
-        add(&format!("iterations {iterations}"), Order { iterations: Some(iterations), ..order.clone() });
+        add(&format!("iterations {iterations}"), job.clone().with(|job| job.cases[0].iterations = Some(iterations)));
     }
     let most = u64::MAX;
-    add("budget", Order { budget_ns: most, ..order.clone() });
-    add("no budget", Order { budget_ns: 0, ..order.clone() });
-    add("caches", Order { l1d_bytes: most, llc_bytes: most, llc_sum_bytes: most, ..order.clone() });
-    add("line 0", Order { line_bytes: 0, ..order.clone() });
-    add("line", Order { line_bytes: most, ..order.clone() });
-    add("no memory", Order { memory_bytes: 0, ..order.clone() });
-    add("set-up", Order { setup_ns: most, ..order.clone() });
-    add("other CPU", Order { other_cpu: Some(usize::MAX), ..order.clone() });
+    add("budget", Job { budget_ns: most, ..job.clone() });
+    add("no budget", Job { budget_ns: 0, ..job.clone() });
+    add("caches", Job { l1d_bytes: most, llc_bytes: most, llc_sum_bytes: most, ..job.clone() });
+    add("line 0", Job { line_bytes: 0, ..job.clone() });
+    add("line", Job { line_bytes: most, ..job.clone() });
+    add("no memory", Job { memory_bytes: 0, ..job.clone() });
+    add("set-up", Job { setup_ns: most, ..job.clone() });
+    add("other CPU", Job { other_cpu: Some(usize::MAX), ..job.clone() });
     for hz in [0.0, -1.0, 1e300, f64::MIN_POSITIVE] {
-        add(&format!("{hz} Hz"), Order { clock: ClockOrder::Counter { hz, synchronized: true }, ..order.clone() });
+        add(
+            &format!("{hz} Hz"),
+            job.clone().with(|job| job.environment.clock = CalibratedClock::Counter { hz, synchronized: true }),
+        );
     }
     for folder in ["", "..", "a/b", "a\0b"] {
-        add(&format!("folder {folder:?}"), Order { folder: folder.into(), ..order.clone() });
+        add(&format!("folder {folder:?}"), Job { folder: folder.into(), ..job.clone() });
     }
-    add("case", Order { case: "@=,".into(), ..order.clone() });
-    add("no axes", Order { case: order.case.split('@').next().unwrap().to_owned(), ..order.clone() });
-    orders
+    add("case", job.clone().with(|job| job.cases[0].id = "@=,".into()));
+    add("no axes", job.clone().with(|job| job.cases[0].id = job.case().split('@').next().unwrap().to_owned()));
+    jobs
 }
 
 #[test]
-fn an_order_that_cannot_be_meant_is_answered_in_a_sentence() {
+fn a_job_that_cannot_be_meant_is_answered_in_a_sentence() {
     let places = Places::new();
-    let orders: Vec<Order> = orders(&places);
-    let mut asked: Vec<(String, Order)> = Vec::new();
+    let jobs: Vec<Job> = jobs(&places);
+    let mut asked: Vec<(String, Job)> = Vec::new();
     let mut seen = BTreeSet::new();
-    for order in &orders {
-        let Some((probe, axes)) = order.case.split_once('@') else { continue };
+    for job in &jobs {
+        let Some((probe, axes)) = job.case().split_once('@') else { continue };
         for (axis, value) in axes.split(',').filter_map(|pair| pair.split_once('=')) {
             if value.parse::<u64>().is_ok() && seen.insert((probe.to_owned(), axis.to_owned())) {
                 for value in ["0", "1048576", "70368744177664", "18446744073709551615", "-1"] {
-                    asked.push((format!("{probe} {axis}={value}"), with(order, axis, value)));
+                    asked.push((format!("{probe} {axis}={value}"), with(job, axis, value)));
                 }
             }
         }
     }
     for case in ["clock.loop", "ipc.pipe@cpus=same_cpu", "syscall.null@copies=2", "syscall.stat@", "cpu.flops@"] {
-        let order = orders.iter().find(|order| order.case.starts_with(case));
-        asked.extend(order.into_iter().flat_map(absurd));
+        let job = jobs.iter().find(|job| job.case().starts_with(case));
+        asked.extend(job.into_iter().flat_map(absurd));
     }
     assert!(asked.len() > 200, "{}", asked.len());
     let mut wrong = Vec::new();
     for some in asked.chunks(AT_ONCE) {
-        let under_way: Vec<Asked> = some.iter().map(|(what, order)| ask(what.clone(), order)).collect();
+        let under_way: Vec<Asked> = some.iter().map(|(what, job)| ask(what.clone(), job)).collect();
         wrong.extend(under_way.into_iter().filter_map(Asked::wrong));
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), asked.len(), wrong.join("\n"));

@@ -1,6 +1,6 @@
-//! Orders as they are read: what cannot be meant is refused in a sentence, before anything is done with it.
+//! Jobs as they are read: what cannot be meant is refused in a sentence, before anything is done with it.
 
-use hostmark_model::{CaseId, ClockOrder, Order};
+use hostmark_model::{CalibratedClock, CaseId, Job};
 
 use crate::plan::checked_value;
 use crate::probe::Entry;
@@ -8,6 +8,8 @@ use crate::sample::MOST_ITERATIONS;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity::MOST_CPUS;
 
+/// No curve has as many points.
+const MOST_CASES: usize = 10_000;
 /// A round of more time for samples is none, ns: 30 days.
 const MOST_BUDGET_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 /// No cache, and no line of one, is as large, bytes.
@@ -17,25 +19,26 @@ const MOST_LINE_BYTES: u64 = 1 << 20;
 const RATES_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
 fn expect(is_sound: bool, what: impl FnOnce() -> String) -> Result<()> {
-    if is_sound { Ok(()) } else { Err(Stop::failed(format!("the order cannot be meant: {}", what()))) }
+    if is_sound { Ok(()) } else { Err(Stop::failed(format!("the job cannot be meant: {}", what()))) }
 }
 
-/// Failed where a number of the order is out of all proportion.
-pub(crate) fn check(order: &Order) -> Result<()> {
-    for cpu in order.cpus.iter().chain(&order.other_cpu) {
+/// Failed where a number of the job is out of all proportion.
+pub(crate) fn check(job: &Job) -> Result<()> {
+    for cpu in job.cpus.iter().chain(&job.other_cpu) {
         expect(*cpu < MOST_CPUS, || format!("there is no CPU {cpu}"))?;
     }
-    expect(order.cpus.len() <= MOST_CPUS, || format!("it names {} CPUs", order.cpus.len()))?;
-    expect(order.budget_ns <= MOST_BUDGET_NS, || format!("{} ns for samples", order.budget_ns))?;
-    for bytes in [order.l1d_bytes, order.llc_bytes, order.llc_sum_bytes] {
+    expect(job.cpus.len() <= MOST_CPUS, || format!("it names {} CPUs", job.cpus.len()))?;
+    expect(job.budget_ns <= MOST_BUDGET_NS, || format!("{} ns for samples", job.budget_ns))?;
+    for bytes in [job.l1d_bytes, job.llc_bytes, job.llc_sum_bytes] {
         expect(bytes <= MOST_CACHE_BYTES, || format!("a cache of {bytes} bytes"))?;
     }
-    let line = order.line_bytes;
+    let line = job.line_bytes;
     expect((1..=MOST_LINE_BYTES).contains(&line), || format!("a cache line of {line} bytes"))?;
-    if let Some(iterations) = order.iterations {
+    expect(job.cases.len() <= MOST_CASES, || format!("it has {} cases", job.cases.len()))?;
+    for iterations in job.cases.iter().filter_map(|case| case.iterations) {
         expect(iterations <= MOST_ITERATIONS, || format!("{iterations} iterations of a sample"))?;
     }
-    if let ClockOrder::Counter { hz, .. } = order.clock {
+    if let CalibratedClock::Counter { hz, .. } = job.environment.clock {
         expect(RATES_HZ.contains(&hz), || format!("a counter of {hz} ticks a second"))?;
     }
     Ok(())
@@ -45,11 +48,11 @@ pub(crate) fn check(order: &Order) -> Result<()> {
 pub(crate) fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     for (axis, value) in &id.params.0 {
         let taken = checked_value(entry, axis, value).map_err(|error| Stop::failed(error.to_string()))?;
-        // In an order every value stands as it is in a case id.
+        // In a job every value stands as it is in a case id.
         expect(taken == *value, || format!("{axis}={value} stands for {taken}"))?;
     }
     for axis in entry.probe.axes {
-        let missing = || Stop::failed(format!("the order cannot be meant: {} has no value of {}", id.probe, axis.name));
+        let missing = || Stop::failed(format!("the job cannot be meant: {} has no value of {}", id.probe, axis.name));
         let value = id.params.get(axis.name).ok_or_else(missing)?;
         if axis.kind == hostmark_model::AxisKind::Threads {
             let threads: usize = value.parse().map_err(Stop::failed)?;

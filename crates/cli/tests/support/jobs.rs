@@ -1,4 +1,4 @@
-//! What a quick run would order of its workers, and where they may put files.
+//! The jobs that a quick run would give its workers, and where these may put files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use hostmark_engine::sys::scratch::Private;
 use hostmark_engine::{KernelMeters, Observer, Setting, Wall};
 use hostmark_host::Root;
 use hostmark_launch::{Received, WorkerLink};
-use hostmark_model::{Event, Order, PROTOCOL, Profile};
+use hostmark_model::{Environment, Event, Job, PROTOCOL, Profile};
 use hostmark_probes::CATALOGUE;
 
 use crate::traces::names;
@@ -23,7 +23,7 @@ const MEMORY_BYTES: u64 = 96 << 20;
 /// Arrays small enough to be filled at once.
 const SET: &str = "memory.stream:elements=65536";
 
-/// Passes over what is planned, and keeps the orders.
+/// Passes over what is planned, and keeps the jobs.
 struct Recorded {
     lines: Vec<Event>,
 }
@@ -128,42 +128,48 @@ fn is_private(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o777 == 0o700)
 }
 
-/// The orders that a quick run gives for the first round of its cases, of the smallest of each probe that has a size.
-pub fn orders(places: &Places) -> Vec<Order> {
+/// The jobs that a quick run gives for the first round of its cases, of the smallest of each probe that has a size.
+pub fn jobs(places: &Places) -> Vec<Job> {
     let host = hostmark_host::read(&Root::here());
-    let request = Request { filters: vec![], profile: Profile::Quick, seed: 1, set: vec![SET.into()], command: vec![] };
+    let request = Request {
+        filters: vec![],
+        profile: Profile::Quick,
+        seed: 1,
+        set: vec![SET.into()],
+        inputs: Default::default(),
+    };
     let plan = plan(CATALOGUE, &host, request).unwrap();
-    let clock = clock::choose(&host).order;
     let [scratch, memory_scratch] = [&places.scratch, &places.memory].map(|place| place.run.told().unwrap());
-    let setting =
-        Setting { plan: &plan, host: &host, clock, scratch, memory_scratch, past: vec![], meters: &KernelMeters };
-    let mut orders = Vec::new();
-    let mut open = |order: &Order| -> std::io::Result<Box<dyn WorkerLink>> {
-        if !order.case.is_empty() {
-            orders.push(order.clone());
+    let clock = clock::choose(&host).clock;
+    let environment = Environment { clock, scratch, memory_scratch, ..Environment::bare() };
+    let setting = Setting { plan: &plan, host: &host, environment, past: vec![], meters: &KernelMeters };
+    let mut jobs = Vec::new();
+    let mut open = |job: &Job| -> std::io::Result<Box<dyn WorkerLink>> {
+        if !job.cases.is_empty() {
+            jobs.push(job.clone());
         }
         let greeting = Event::Hello { protocol: PROTOCOL, pid: 1 };
         Ok(Box::new(Recorded { lines: vec![Event::Skipped { reason: "recorded".into() }, greeting] }))
     };
     hostmark_engine::run(&setting, &mut open, &NoTime, &mut Nobody, None);
-    let planned = |order: &Order| plan.cases.iter().position(|case| case.id.to_string() == order.case);
-    orders.sort_by_key(|order| planned(order));
-    let size = |order: &Order| -> Option<(String, u64)> {
-        let (probe, axes) = order.case.split_once("@size=")?;
+    let planned = |job: &Job| plan.cases.iter().position(|case| case.id.to_string() == job.case());
+    jobs.sort_by_key(|job| planned(job));
+    let size = |job: &Job| -> Option<(String, u64)> {
+        let (probe, axes) = job.case().split_once("@size=")?;
         let size = axes.split(',').next()?.parse().ok()?;
         Some((probe.to_owned(), size))
     };
-    let smallest = |order: &Order| {
-        let own = size(order);
+    let smallest = |job: &Job| {
+        let own = size(job);
         own.is_none_or(|(probe, own)| {
-            let others = orders.iter().filter_map(size).filter(|(other, _)| *other == probe);
+            let others = jobs.iter().filter_map(size).filter(|(other, _)| *other == probe);
             others.map(|(_, other)| other).min() == Some(own)
         })
     };
-    orders.iter().filter(|order| smallest(order)).cloned().map(shortened).collect()
+    jobs.iter().filter(|job| smallest(job)).cloned().map(shortened).collect()
 }
 
-fn shortened(order: Order) -> Order {
-    let memory_bytes = order.memory_bytes.min(MEMORY_BYTES);
-    Order { parent: std::process::id(), budget_ns: BUDGET_NS, memory_bytes, ..order }
+fn shortened(job: Job) -> Job {
+    let memory_bytes = job.memory_bytes.min(MEMORY_BYTES);
+    Job { budget_ns: BUDGET_NS, memory_bytes, ..job }
 }

@@ -1,0 +1,62 @@
+//! Options that give a run its inputs: what to measure with, beside the axes.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use hostmark_model::{Inputs, PathBytes};
+
+use crate::words;
+
+#[derive(Debug, Args)]
+pub struct InputArguments {
+    /// Keep to these CPUs, as 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub cpu: Option<String>,
+    /// Put files that are measured below this directory, on whose file system the probes of files and disks are to run; by
+    /// default $TMPDIR or /tmp
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().try_map(directory))]
+    pub scratch: Option<PathBuf>,
+    /// Measure this command and nothing else: wall, user and system time and peak memory, once a round, however long it
+    /// takes; split into words as by a shell, but run by none
+    #[arg(long, value_name = "COMMAND", value_parser = command)]
+    pub command: Option<String>,
+}
+
+impl InputArguments {
+    /// What was given.
+    pub fn given(&self) -> Inputs {
+        Inputs {
+            cpus: self.cpu.clone(),
+            scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
+            command: self.command.as_deref().and_then(|command| words::split(command).ok()).unwrap_or_default(),
+        }
+    }
+}
+
+/// Where the run's files go: the directory that a person named, else the usual one. Whole, since other processes look for it.
+pub fn scratch(inputs: &Inputs) -> PathBuf {
+    let named = inputs.scratch.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(&path.0)));
+    let named = named.unwrap_or_else(std::env::temp_dir);
+    std::path::absolute(named).unwrap_or_else(|_| "/tmp".into())
+}
+
+/// A command that can be split into words.
+fn command(typed: &str) -> Result<String, String> {
+    match words::split(typed) {
+        Ok(words) if words.is_empty() => Err("it has no word; name a program".into()),
+        Ok(_) => Ok(typed.to_owned()),
+        Err(why) => Err(format!("{why}; quote it as for a shell")),
+    }
+}
+
+/// A directory that is there, whole: other processes look for it. Its name may be any that the kernel takes.
+fn directory(typed: OsString) -> Result<PathBuf, String> {
+    match std::fs::canonicalize(typed) {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => Err("it is no directory; name one that may be written to".into()),
+        Err(error) => Err(format!("{error}; name a directory that may be written to")),
+    }
+}

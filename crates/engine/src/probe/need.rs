@@ -1,0 +1,98 @@
+//! What a probe needs, and whether this host and what the person gave the run have it.
+
+use std::fmt;
+
+use hostmark_model::{HostFacts, Inputs};
+
+/// What a probe needs of its host and of the run's inputs; an unmet need is Skipped with the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// This many usable CPUs.
+    Cpus(usize),
+    /// Effective user id 0.
+    Root,
+    /// This kernel, or a later one.
+    Kernel(u32, u32),
+    /// Transparent huge pages.
+    HugePages,
+    /// A command that a person names. Without one the probe is selected by its name alone.
+    Command,
+}
+
+impl fmt::Display for Need {
+    /// As lists and run files name it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Cpus(count) => write!(f, "cpus>={count}"),
+            Need::Root => f.write_str("root"),
+            Need::Kernel(major, minor) => write!(f, "kernel>={major}.{minor}"),
+            Need::HugePages => f.write_str("huge_pages"),
+            Need::Command => f.write_str("command"),
+        }
+    }
+}
+
+impl Need {
+    /// Why it is not met here; none where it is.
+    pub(crate) fn unmet(self, host: &HostFacts, inputs: &Inputs) -> Option<String> {
+        match self {
+            Need::Cpus(wanted) => {
+                let have = host.usable_cpus().len();
+                (have < wanted).then(|| format!("needs {wanted} CPUs, and may use {have} here"))
+            }
+            Need::Root => (host.limits.is_root != Some(true)).then(|| "needs root".into()),
+            Need::Kernel(major, minor) => {
+                let release = &host.kernel.release;
+                let mut numbers =
+                    release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+                let have = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+                (have < (major, minor)).then(|| format!("needs Linux {major}.{minor}, and this is {release}"))
+            }
+            Need::HugePages => {
+                let lacks = host.memory.pmd_page_bytes.is_none();
+                lacks.then(|| "needs transparent huge pages, which this kernel lacks".into())
+            }
+            Need::Command => self.not_given(inputs),
+        }
+    }
+
+    /// Why it is not met by what the person gave, whatever the host is; none where it is, or is a need of the host's.
+    pub(crate) fn not_given(self, inputs: &Inputs) -> Option<String> {
+        match self {
+            Need::Command => inputs.command.is_empty().then(|| "no command was given: name one by --command".into()),
+            Need::Cpus(_) | Need::Root | Need::Kernel(..) | Need::HugePages => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::host;
+
+    #[test]
+    fn needs_of_the_host_are_looked_up_there() {
+        assert_eq!([Need::Cpus(2), Need::Kernel(6, 1)].map(|need| need.to_string()), ["cpus>=2", "kernel>=6.1"]);
+        let (mut host, inputs) = (host(), Inputs::default());
+        for (release, met) in [("6.1.0", true), ("6.10.3-arch", true), ("5.15.0", false), ("10.0", true), ("6", false)]
+        {
+            host.kernel.release = release.into();
+            let reason = Need::Kernel(6, 1).unmet(&host, &inputs);
+            assert_eq!(reason.is_none(), met, "{release}");
+            assert!(met || reason == Some(format!("needs Linux 6.1, and this is {release}")));
+        }
+        assert_eq!(Need::Cpus(4).unmet(&host, &inputs), None);
+        let reason = Need::Cpus(5).unmet(&host, &inputs);
+        assert_eq!(reason, Some("needs 5 CPUs, and may use 4 here".into()));
+    }
+
+    #[test]
+    fn a_need_of_an_input_is_met_by_what_was_given_alone() {
+        let reason = "no command was given: name one by --command";
+        let given = Inputs { command: vec!["true".into()], ..Inputs::default() };
+        assert_eq!(Need::Command.unmet(&host(), &Inputs::default()).as_deref(), Some(reason));
+        assert_eq!(Need::Command.not_given(&Inputs::default()).as_deref(), Some(reason));
+        assert_eq!(Need::Command.unmet(&host(), &given), None);
+        assert_eq!(Need::Cpus(1 << 20).not_given(&Inputs::default()), None);
+    }
+}

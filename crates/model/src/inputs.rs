@@ -1,0 +1,79 @@
+//! What a person gives a run to measure with, beside the axes of its probes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::PathBytes;
+
+/// The inputs of a run. It goes whole from the command line into the plan, to every worker, and into the run file.
+///
+/// A new input is a field here with its line in [`Inputs::given`], an option of `hostmark run`, and, where probes need it, a
+/// `Need`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Inputs {
+    /// The CPUs to keep to, as typed (`0-3,8`). Null: all that this process may use.
+    pub cpus: Option<String>,
+    /// The directory below which measured files lie. Null: `$TMPDIR` or `/tmp`.
+    pub scratch: Option<PathBytes>,
+    /// The words of a command to measure. Empty: none.
+    pub command: Vec<String>,
+}
+
+impl Inputs {
+    /// What was given, by the name of its option, as text for people.
+    pub fn given(&self) -> Vec<(&'static str, String)> {
+        let Inputs { cpus, scratch, command } = self;
+        let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
+        let command = (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+        let all = [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command)];
+        all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+    }
+
+    /// Whether nothing was given.
+    pub fn is_empty(&self) -> bool {
+        *self == Inputs::default()
+    }
+
+    /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
+    pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
+        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND].contains(&key.as_str());
+        set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+}
+
+/// Names of the options.
+const CPUS: &str = "cpu";
+const SCRATCH: &str = "scratch";
+const COMMAND: &str = "command";
+
+/// A word as a shell would read it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./=:,+@%-".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_is_told_by_its_option_and_is_no_axis() {
+        assert_eq!(Inputs::default().given(), []);
+        let inputs = Inputs {
+            cpus: Some("0-3".into()),
+            scratch: Some(PathBytes(b"/mnt/d".to_vec())),
+            command: ["sh", "-c", "echo 'a b'", ""].map(str::to_owned).to_vec(),
+        };
+        let given = [("cpu", "0-3"), ("scratch", "/mnt/d"), ("command", r"sh -c 'echo '\''a b'\''' ''")];
+        assert_eq!(inputs.given(), given.map(|(name, text)| (name, text.to_owned())));
+        let axis = ("memory.read:size".to_owned(), "4K".to_owned());
+        let set = inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text)).chain([axis]).collect();
+        assert_eq!(Inputs::axes(&set).collect::<Vec<_>>(), [("memory.read:size", "4K")]);
+    }
+}

@@ -1,0 +1,141 @@
+//! What a worker gets: the environment of its run and a job, as one line of JSON. It answers with [`Event`](crate::Event)s,
+//! through two pipes of one machine. What goes to another machine is a whole run, never a worker: facts, clock, calibration
+//! and noise belong to where it is measured.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Inputs, Scratch};
+
+/// Version of the protocol; a worker of another version is refused.
+pub const PROTOCOL: u32 = 2;
+
+/// The clock that the parent calibrated and every worker uses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum CalibratedClock {
+    /// The CPU's constant-rate counter, at this many ticks a second.
+    Counter {
+        /// Ticks a second.
+        hz: f64,
+        /// Whether it is known to be the same on every CPU, so that times taken on two CPUs may be compared.
+        synchronized: bool,
+    },
+    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
+    MonotonicRaw,
+}
+
+/// What holds for every round of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// Process id of the process that started the worker. A worker with another parent ends at once: whoever gave the job is
+    /// gone.
+    pub parent: u32,
+    /// The clock to use.
+    pub clock: CalibratedClock,
+    /// The run's directory for files.
+    pub scratch: Scratch,
+    /// The same in memory, on a tmpfs.
+    pub memory_scratch: Scratch,
+    /// What the person gave the run to measure with.
+    pub inputs: Inputs,
+}
+
+/// One round of some cases on the same CPUs, measured one after the other in one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// That of the run.
+    pub environment: Environment,
+    /// The cases in the sequence in which to measure them, as the points of a curve; none for the warm-up of a CPU.
+    pub cases: Vec<JobCase>,
+    /// Which round, from 0.
+    pub round: u32,
+    /// Time for the samples of each case, ns: set-up and warm-up come on top.
+    pub budget_ns: u64,
+    /// The CPUs that the cases may use, the first for the measuring thread.
+    pub cpus: Vec<usize>,
+    /// The CPU of the run that lies nearest to the first of these and is none of them: for a thread of the kernel that works
+    /// for a case. Null where the run has no other.
+    pub other_cpu: Option<usize>,
+    /// Size of the first-level data cache, bytes (0 when unknown).
+    pub l1d_bytes: u64,
+    /// Size of the last-level cache, bytes (0 when unknown).
+    pub llc_bytes: u64,
+    /// Sizes of all the different last-level caches of its CPUs together, bytes (0 when unknown).
+    pub llc_sum_bytes: u64,
+    /// A cache line, bytes.
+    pub line_bytes: u64,
+    /// Memory that a case may fill, bytes.
+    pub memory_bytes: u64,
+    /// How long the set-up of a case may take, ns; 0: as long as it takes.
+    pub setup_ns: u64,
+    /// Name of the round's own directory in those of the environment; it is removed afterwards.
+    pub folder: String,
+    /// Whether not to measure but to do the same as the worker that started this one, until it is killed.
+    #[serde(default)]
+    pub replica: bool,
+}
+
+/// A case of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobCase {
+    /// Its id.
+    pub id: String,
+    /// Seed of everything random in its round.
+    pub seed: u64,
+    /// Iterations of a sample that an earlier round found, so that this one need not search.
+    pub iterations: Option<u64>,
+    /// Of several ways to do what the case measures, the one that an earlier round of it chose. Null where none did.
+    pub chosen: Option<String>,
+}
+
+impl Environment {
+    /// This process' own, without a directory or an input.
+    pub fn bare() -> Environment {
+        let none = || Scratch::Missing("no directory here; name one by --scratch".into());
+        Environment {
+            protocol: PROTOCOL,
+            parent: std::process::id(),
+            clock: CalibratedClock::MonotonicRaw,
+            scratch: none(),
+            memory_scratch: none(),
+            inputs: Inputs::default(),
+        }
+    }
+}
+
+impl Job {
+    /// A job of one case on these CPUs that says of everything else what is true of no host in particular: a common cache,
+    /// little time and memory, a bare environment. For tests, which have no run; an empty id asks for a warm-up.
+    pub fn bare(case: &str, cpus: Vec<usize>) -> Job {
+        let only = JobCase { id: case.to_owned(), seed: 1, iterations: None, chosen: None };
+        Job {
+            environment: Environment::bare(),
+            cases: if case.is_empty() { Vec::new() } else { vec![only] },
+            round: 0,
+            budget_ns: 40_000_000,
+            cpus,
+            other_cpu: None,
+            l1d_bytes: 32 << 10,
+            llc_bytes: 32 << 20,
+            llc_sum_bytes: 32 << 20,
+            line_bytes: 64,
+            memory_bytes: 1 << 20,
+            setup_ns: 0,
+            folder: "round-0".into(),
+            replica: false,
+        }
+    }
+
+    /// The same, changed: for tests.
+    pub fn with(mut self, change: impl FnOnce(&mut Job)) -> Job {
+        change(&mut self);
+        self
+    }
+
+    /// The id of its only case, or of its first; empty for a warm-up.
+    pub fn case(&self) -> &str {
+        self.cases.first().map_or("", |case| &case.id)
+    }
+}
