@@ -252,7 +252,7 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
     let startups: Vec<Vec<c_long>> = (0..4).map(|_| of_first(&round(plainest, None).seen)).collect();
     let mut tried = BTreeSet::new();
     let (mut left_over, mut calls_of_probes) = (0, BTreeSet::new());
-    let chosen = jobs.iter().enumerate().filter(|(index, job)| extent.has_case(*index, &job.case()));
+    let chosen = jobs.iter().enumerate().filter(|(index, job)| extent.has_case(*index, job.case()));
     for (_, job) in chosen {
         let plain = round(job, None);
         let counts = counts(plain.seen.calls.iter().map(|(_, number, _)| *number));
@@ -272,7 +272,7 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
             }
         };
         let mut here = 0;
-        for (call, count) in failing(&counts, &job.case(), report) {
+        for (call, count) in failing(&counts, job.case(), report) {
             let from = usual.get(&call.number).copied().unwrap_or_default();
             for before in points(from, count, extent.is_whole) {
                 let fault = Fault { part: Part::Worker, number: call.number, before, error: call.error };

@@ -49,6 +49,17 @@ pub(crate) struct Yield {
     pub chosen: Option<(String, f64)>,
 }
 
+/// What one worker has of a case's round.
+#[derive(Debug)]
+pub(crate) struct WorkersPart {
+    /// The job, as it is for this worker.
+    pub job: Job,
+    /// The case's own part of it.
+    pub own: JobCase,
+    /// The other workers of the round.
+    pub company: Company,
+}
+
 /// One round of one case, as its probe sees it.
 pub struct Case {
     id: CaseId,
@@ -67,17 +78,16 @@ pub struct Case {
 }
 
 impl Case {
-    /// A case of `job`, timed by `clock`.
+    /// The case that a worker has a part in, timed by `clock`.
     pub(crate) fn new(
         id: CaseId,
-        job: Job,
-        own: JobCase,
+        part: WorkersPart,
         clock: Clock,
         precision: Precision,
         core: Option<CoreClock>,
         witness: Witness,
-        company: Company,
     ) -> Case {
+        let WorkersPart { job, own, company } = part;
         let begun = clock.start();
         let memory = MemoryBudget::new(Root::here(), job.memory_bytes, 1, Deadline::from_now(job.setup_ns));
         Case {

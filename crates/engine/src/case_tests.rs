@@ -15,7 +15,8 @@ fn case(fake: &FakeClock, id: &str) -> Case {
     let job = Job { l1d_bytes: 0, llc_bytes: 0, llc_sum_bytes: 0, ..Job::bare(id, vec![0]) };
     let own = job.cases[0].clone();
     let precision = Precision::of(&clock);
-    Case::new(id.parse().unwrap(), job, own, clock, precision, None, Witness::Blind, Company::Alone)
+    let part = WorkersPart { job, own, company: Company::Alone };
+    Case::new(id.parse().unwrap(), part, clock, precision, None, Witness::Blind)
 }
 
 fn values(case: &Case) -> Vec<f64> {

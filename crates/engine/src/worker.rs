@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{AxisKind, CaseId, Event, Job, JobCase, PROTOCOL, RoundNoise};
 
-use crate::case::{Case, Yield};
+use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, warm_up};
 use crate::company::{self, Company};
 use crate::job;
@@ -160,21 +160,19 @@ fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
     }
 }
 
-/// The worker's own part of the job, and the replicas that do the same meanwhile. They start before this one is bound to its
-/// CPU, so that they need not share it until they are bound to theirs.
-fn with_company(entry: &Entry, copies: usize, job: &Job, own: &JobCase) -> Result<(Job, Company)> {
+/// The worker's part of the case, with the replicas that do the same meanwhile. They start before this one is bound to its CPU,
+/// so that they need not share it until they are bound to theirs.
+fn part_of(entry: &Entry, copies: usize, job: &Job, own: &JobCase) -> Result<WorkersPart> {
     let alone = Job { cases: vec![own.clone()], ..job.clone() };
-    if job.replica {
-        return Ok((alone, Company::Kept));
-    }
-    if copies == 1 {
-        return Ok((alone, Company::Alone));
+    if job.replica || copies == 1 {
+        let company = if job.replica { Company::Kept } else { Company::Alone };
+        return Ok(WorkersPart { job: alone, own: own.clone(), company });
     }
     // The two parties of a copy are both on its CPU: the plan has no other placement of copies.
     let parties = if entry.probe.axis_of(AxisKind::Placement).is_some() { 2 } else { 1 };
     let mut jobs = company::jobs(&alone, copies, parties)?;
     let company = Company::gather(&jobs[1..], company::this_program)?;
-    Ok((jobs.swap_remove(0), company))
+    Ok(WorkersPart { job: jobs.swap_remove(0), own: own.clone(), company })
 }
 
 /// A round of one case of the job.
@@ -191,9 +189,8 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase) -> Result<Vec<Event>> {
     }
     let cpus = job.cpus.clone();
     let copies = copies(&entry, &id)?;
-    let (job, company) = with_company(&entry, copies, job, own)?;
-    let own = job.cases.first().cloned().ok_or_else(|| Stop::failed("the job has no case"))?;
-    bind(own_cpus(&entry, &id, &job.cpus))?;
+    let part = part_of(&entry, copies, job, own)?;
+    bind(own_cpus(&entry, &id, &part.job.cpus))?;
     let clock = Clock::calibrated(&job.environment.clock);
     let precision = Precision::of(&clock);
     let root = Root::here();
@@ -201,7 +198,7 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase) -> Result<Vec<Event>> {
     let warm = warm_up(&clock, 0.0, ROUND_WARM_UP_NS);
     let core = CoreClock::new(&clock);
     let witness = Witness::Thread(ThreadCounters::open());
-    let mut case = Case::new(id, job, own, clock, precision, Some(core), witness, company);
+    let mut case = Case::new(id, part, clock, precision, Some(core), witness);
     case.share_memory(copies as u64);
     let measured = measure(&mut case);
     let noise_after = NoiseSnapshot::read(&root);

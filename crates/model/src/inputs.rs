@@ -27,7 +27,8 @@ impl Inputs {
     pub fn given(&self) -> Vec<(&'static str, String)> {
         let Inputs { cpus, scratch, command } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
-        let command = (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+        let command =
+            (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
         let all = [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command)];
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
