@@ -4,9 +4,11 @@
 mod case;
 mod event;
 mod exit;
+mod histogram;
 mod host;
 mod inputs;
 mod job;
+mod noise;
 mod outcome;
 mod probe;
 mod record;
@@ -20,6 +22,7 @@ mod unit;
 pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
 pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;
+pub use histogram::Histogram;
 pub use host::{
     Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CpuFact, CpuFacts, DirectoryFact, Disturbed, FirmwareFacts,
     HostFacts, HostFinding, HostReport, HostWeight, HugePages, KernelFacts, LimitFacts, MemoryFacts, MemoryModule,
@@ -27,9 +30,9 @@ pub use host::{
 };
 pub use inputs::Inputs;
 pub use job::{CalibratedClock, Environment, Job, JobCase, PROTOCOL};
+pub use noise::{Noise, Others, Throttling};
 pub use outcome::{
-    Also, CaseRecord, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Others, Outcome,
-    RoundRecord, Throttling, default_case_of,
+    Also, CaseRecord, Estimate, Flag, FlagKind, IntervalMethod, Measured, Outcome, RoundRecord, default_case_of,
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use record::{Again, Gap, LostRound, Raw};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, Raw};
+use crate::{Histogram, Noise, Others, Params, Raw, Throttling};
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,66 +71,6 @@ impl Estimate {
 pub struct Also {
     /// Its estimate.
     pub estimate: Estimate,
-}
-
-/// Times of single operations, counted by value as an HdrHistogram with three significant digits does it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Histogram {
-    /// Ascending, ns: the middle of each range that holds operations. A range is a thousandth of its value wide at most.
-    pub values: Vec<u64>,
-    /// Operations in each.
-    pub counts: Vec<u64>,
-}
-
-/// What CPU quotas did to the control groups of the measured process, whoever of them used the quota up.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Throttling {
-    /// Periods of a quota (mostly 100 ms) in which a group was stopped until the period's end.
-    pub periods: u64,
-    /// For how long, ns: summed over the CPUs that were stopped, and counted by the kernel when they go on.
-    pub ns: f64,
-}
-
-/// What others used of a CPU of a round: neither the run's own processes, nor idle.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Others {
-    /// The share of its time, 0 to 1, over a second or more around the round: of the CPU that others used most.
-    pub share: f64,
-    /// How far the share may be off: the kernel counts by ticks.
-    pub error: f64,
-}
-
-/// What disturbed a case, summed over its samples and rounds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Noise {
-    /// Samples that were marked: migrated, or kept waiting for over 1 % of their time.
-    pub tainted: u64,
-    /// Marked samples that were left out of the estimate.
-    pub left_out: u64,
-    /// Time the measured thread was runnable and did not run, ns.
-    pub run_delay_ns: f64,
-    /// Time the hypervisor gave to others meanwhile, ns (it moves in ticks of 10 ms; absent where the kernel does not say).
-    pub steal_ns: Option<f64>,
-    /// Involuntary context switches.
-    pub involuntary_switches: u64,
-    /// Page faults inside samples.
-    pub faults: u64,
-    /// Rounds whose warm-up did not settle.
-    pub unsettled_rounds: u32,
-    /// Rounds in which a CPU quota stopped the process; absent where the kernel counts none.
-    pub throttled_rounds: Option<u32>,
-    /// For how long, ns, as [`Throttling::ns`] counts it.
-    pub throttled_ns: Option<f64>,
-    /// Rounds that others disturbed by using a CPU of theirs; absent where none could be judged.
-    #[serde(default)]
-    pub contended_rounds: Option<u32>,
-    /// The share of that CPU's time, 0 to 1, that others used, on average over these rounds; absent without one.
-    #[serde(default)]
-    pub others_share: Option<f64>,
 }
 
 /// What is remarkable about a measured value.

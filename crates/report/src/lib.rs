@@ -16,6 +16,7 @@ pub mod lmbench;
 mod overhead;
 pub mod render;
 mod short_arrays;
+mod stream_times;
 
 pub use findings::findings;
 pub use render::RenderOptions;

@@ -3,7 +3,9 @@
 //! Below [`BOOTSTRAP_ROUNDS`] rounds a t interval over logarithms ([`log_t`]), from there on a two-level bootstrap
 //! ([`bootstrap`]). `tests/coverage.rs` simulates how often each holds the truth.
 
-pub use crate::bootstrap::bootstrap;
+mod bootstrap;
+
+pub use bootstrap::bootstrap;
 
 use crate::order;
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -4,7 +4,6 @@
 //! do not carry is `None`, never a panic and never a NaN.
 #![forbid(unsafe_code)]
 
-mod bootstrap;
 pub mod capacity;
 pub mod change;
 pub mod compare;

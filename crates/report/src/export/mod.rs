@@ -10,7 +10,7 @@ mod markdown;
 mod openbenchmarking;
 mod overhead;
 mod prometheus;
-pub(crate) mod stream;
+mod stream;
 mod table;
 
 use hostmark_model::{Run, Text};

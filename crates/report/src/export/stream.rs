@@ -3,13 +3,14 @@
 
 use std::fmt::Write;
 
-use hostmark_model::{CaseRecord, Measured, Outcome, Params, Run, Text};
+use hostmark_model::{CaseRecord, Outcome, Params, Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
 use crate::import::stream as imported;
 use crate::short_arrays::short_arrays;
+use crate::stream_times::{KERNEL, KERNELS, PROBE, Times, number};
 
 /// For scripts that read STREAM's output, and for eyes that know it.
 pub(super) const FORMAT: Format = Format {
@@ -20,12 +21,6 @@ pub(super) const FORMAT: Format = Format {
     },
     render: Render::One(render),
 };
-
-/// The probe, its axis of kernels, and these in STREAM's order with the bytes that count for an element.
-const PROBE: &str = "memory.stream";
-const KERNEL: &str = "kernel";
-pub(crate) const KERNELS: [(&str, &str, f64); 4] =
-    [("copy", "Copy:", 16.0), ("scale", "Scale:", 16.0), ("add", "Add:", 24.0), ("triad", "Triad:", 24.0)];
 
 const RULE: &str = "-------------------------------------------------------------\n";
 
@@ -95,44 +90,6 @@ fn table(rest: &Params, cases: &[&CaseRecord]) -> String {
         text.push_str(RULE);
     }
     text
-}
-
-/// Rate of the best pass in units of 10^6 bytes/s, and times of all passes, s.
-#[derive(Debug, PartialEq)]
-struct Times {
-    best: f64,
-    mean: f64,
-    least: f64,
-    greatest: f64,
-}
-
-impl Times {
-    /// Every sample is the rate of one pass; the first of each round is thrown away already, as STREAM's first is.
-    fn of(measured: &Measured, bytes_per_element: f64) -> Option<Times> {
-        if let [Some(mean), Some(least), Some(greatest)] = imported::TIMES.map(|name| measured.also.get(name)) {
-            // Of several outputs of STREAM the best of each.
-            let (mean, least, greatest) = (mean.estimate.min, least.estimate.min, greatest.estimate.max);
-            let best = measured.estimate.max / 1e6;
-            return Some(Times { best, mean: mean / 1e9, least: least / 1e9, greatest: greatest / 1e9 });
-        }
-        let bytes = number(measured, "elements")? * bytes_per_element;
-        let rates: Vec<f64> = measured.samples.iter().flatten().copied().filter(|rate| *rate > 0.0).collect();
-        let best = rates.iter().copied().reduce(f64::max)?;
-        let worst = rates.iter().copied().reduce(f64::min)?;
-        // The mean of the times: a mean of rates would be another, since slow passes last longer.
-        let mean = rates.iter().map(|rate| bytes / rate).sum::<f64>() / rates.len() as f64;
-        Some(Times { best: best / 1e6, mean, least: bytes / best, greatest: bytes / worst })
-    }
-}
-
-fn number(measured: &Measured, key: &str) -> Option<f64> {
-    measured.notes.get(key)?.parse().ok()
-}
-
-/// The best rate, units of 10^6 bytes a second, and the mean time of a pass, s, of a case of one kernel.
-pub(crate) fn best_rate_and_mean_time(case: &CaseRecord) -> Option<(f64, f64)> {
-    let (_, _, bytes) = KERNELS.iter().find(|(kernel, ..)| case.params.get(KERNEL) == Some(*kernel))?;
-    Times::of(case.measured()?, *bytes).map(|times| (times.best, times.mean))
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
 use hostmark_model::{CaseRecord, Measured, Outcome, Text};
 
 use super::{Environment, Row, Table, both, of};
-use crate::export::stream::{KERNELS, best_rate_and_mean_time};
 use crate::short_arrays::short_arrays;
+use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time};
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
-const KERNEL: &str = "kernel";
 /// What both sides must have alike, as a note or in the case's id.
 const ALIKE: [(&str, Text); 2] =
     [("threads", Text { en: "threads", zh: "线程" }), ("elements", Text { en: "elements", zh: "元素" })];

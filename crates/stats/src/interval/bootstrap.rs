@@ -14,7 +14,7 @@
 //!   between two order statistics it is a fractional one (Hutson, "Calculating nonparametric confidence intervals
 //!   for quantiles using fractional order statistics", Journal of Applied Statistics 1999).
 
-use crate::interval::{BOOTSTRAP_ROUNDS, CONFIDENCE, Interval, Method};
+use super::{BOOTSTRAP_ROUNDS, CONFIDENCE, Interval, Method};
 use crate::order;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
