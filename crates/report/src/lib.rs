@@ -1,6 +1,7 @@
 //! What does a run mean? Numbers for people, tables, export formats and findings, all from a run file alone.
 #![forbid(unsafe_code)]
 
+mod bilingual;
 pub mod compare;
 pub mod consistency;
 mod curve;
@@ -11,6 +12,7 @@ pub mod findings;
 pub mod format;
 pub mod html;
 pub mod import;
+mod labels;
 mod levels;
 pub mod lmbench;
 mod overhead;

@@ -8,7 +8,7 @@ use super::{
     Against, CaseComparison, Counts, Effect, History, Level, Pool, Test, Value, Verdict, differs, reason, verdict,
 };
 use crate::format::{DISTURBED_SHARE, percent};
-use crate::render::console::Labels;
+use crate::labels::Labels;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
 const TELLING: [&str; 11] = [
@@ -36,7 +36,7 @@ pub(super) fn against(base: Pool, new: Pool, history: &History) -> Against {
         let Some(first) = old.first().or(new.first()) else { continue };
         let label = labels.iter().find(|(run, _)| std::ptr::eq(*run, first.run));
         let mut case = paired(first, old, new);
-        case.label = label.map(|(_, labels)| labels.title(first.record)).unwrap_or_default();
+        case.label = label.map(|(_, labels)| labels.case(first.record)).unwrap_or_default();
         if let (Some(effect), None) = (&mut case.effect, &case.reason)
             && let Some(test) = &mut effect.test
         {

@@ -1,38 +1,9 @@
-//! Text in both languages, and as markup in which the page shows one of them.
+//! Texts of two languages as markup, in which the page shows one of them.
 
-use hostmark_model::{Lang, Text};
+use hostmark_model::Text;
 
+pub(super) use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
 use crate::escape::visible;
-
-/// A text in both languages, as a run file carries it.
-pub(super) type Words = Text<String>;
-
-/// The same in both languages: a name, a number.
-pub(super) fn same(text: impl Into<String>) -> Words {
-    let text = text.into();
-    Text { en: text.clone(), zh: text }
-}
-
-/// What `of` says in each language.
-pub(super) fn each(of: impl Fn(Lang) -> String) -> Words {
-    Text { en: of(Lang::En), zh: of(Lang::Zh) }
-}
-
-/// A fixed text.
-pub(super) fn fixed(text: Text) -> Words {
-    text.to_owned_text()
-}
-
-/// Several texts behind each other, with `between` in the gaps.
-pub(super) fn joined(parts: &[Words], between: Text) -> Words {
-    each(|lang| {
-        let all: Vec<&str> = parts.iter().map(|part| part.get(lang)).filter(|part| !part.is_empty()).collect();
-        all.join(between.get(lang))
-    })
-}
-
-/// A comma as each language writes it.
-pub(super) const COMMA: Text = Text { en: ", ", zh: "，" };
 
 /// `text` as it may stand in an element or between an attribute's quotes: nothing in it is markup, and what would steer
 /// its neighbours is written out.

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Estimate, Lang, Params, ProbeInfo, Run, Unit, size_text};
+use hostmark_model::{CaseRecord, Estimate, Lang, Params, ProbeInfo, Run, Unit};
 
-use super::bilingual::{COMMA, Words, each, joined, same};
+use super::bilingual::{Words, each, same};
 use crate::RenderOptions;
 use crate::format::{agreement, low_high, percent, value};
+use crate::labels::ProbeLabels;
 use crate::render::console::view::View;
 use crate::render::console::words;
 
@@ -23,6 +24,7 @@ pub(super) struct Probe<'a> {
     pub(super) id: &'a str,
     /// What the first run that has it says of it; a file may lack it.
     pub(super) info: Option<&'a ProbeInfo>,
+    pub(super) labels: ProbeLabels<'a>,
     pub(super) cases: Vec<Case<'a>>,
     /// Whether the runs have it in different revisions, so that its values mean different things.
     pub(super) revisions_differ: bool,
@@ -78,7 +80,13 @@ fn probes(all: &[Run]) -> Vec<Probe<'_>> {
         let named = run.probes.iter().map(|info| (info.id.as_str(), Some(info)));
         for (id, info) in named.chain(run.cases.iter().map(|case| (case.probe.as_str(), None))) {
             let place = *places.entry(id).or_insert_with(|| {
-                probes.push(Probe { id, info: None, cases: Vec::new(), revisions_differ: false });
+                probes.push(Probe {
+                    id,
+                    info: None,
+                    labels: ProbeLabels::new(id, None, None),
+                    cases: Vec::new(),
+                    revisions_differ: false,
+                });
                 probes.len() - 1
             });
             let probe = &mut probes[place];
@@ -104,6 +112,9 @@ fn probes(all: &[Run]) -> Vec<Probe<'_>> {
         }
     }
     probes.retain(|probe| !probe.cases.is_empty());
+    for probe in &mut probes {
+        probe.labels = ProbeLabels::new(probe.id, probe.info, probe.cases.first().map(|case| case.params));
+    }
     for (number, case) in probes.iter_mut().flat_map(|probe| probe.cases.iter_mut()).enumerate() {
         case.number = number;
     }
@@ -116,21 +127,7 @@ impl<'a> Probe<'a> {
     }
 
     pub(super) fn title(&self) -> Words {
-        self.info.map_or_else(|| same(self.id), |info| info.title.clone())
-    }
-
-    pub(super) fn axis(&self, name: &str) -> Option<&'a AxisInfo> {
-        self.info?.axes.iter().find(|axis| axis.name == name)
-    }
-
-    pub(super) fn kind(&self, axis: &str) -> AxisKind {
-        self.axis(axis).map_or(AxisKind::Choice, |axis| axis.kind)
-    }
-
-    /// The value that an axis has while another is swept: what the run says, else that of the first case.
-    pub(super) fn default_of(&self, axis: &str) -> Option<&'a str> {
-        let said = self.axis(axis).map(|axis| axis.default.as_str()).filter(|default| !default.is_empty());
-        said.or_else(|| self.cases.first()?.params.get(axis))
+        self.labels.title(&[])
     }
 
     /// The names of its axes, in the order of a case id.
@@ -156,32 +153,13 @@ impl<'a> Probe<'a> {
 
     /// Whether `params` is at the default of every axis but those named.
     pub(super) fn is_default_but(&self, params: &Params, but: &[&str]) -> bool {
-        params.0.iter().all(|(axis, at)| but.contains(&axis.as_str()) || self.default_of(axis) == Some(at))
-    }
-
-    /// A value of an axis: `64 KiB`, `same CPU`, `nt`.
-    pub(super) fn point(&self, axis: &str, at: &str) -> Words {
-        match self.kind(axis) {
-            AxisKind::Size => same(at.parse().map_or_else(|_| at.to_owned(), size_text)),
-            AxisKind::Placement => words::placement(at).map_or_else(|| same(at), |text| text.to_owned_text()),
-            _ => same(at),
-        }
-    }
-
-    /// A value with its axis' name: `size 64 KiB`, `same CPU`, `kernel nt`.
-    pub(super) fn point_named(&self, axis: &str, at: &str) -> Words {
-        let point = self.point(axis, at);
-        match self.kind(axis) {
-            AxisKind::Placement if words::placement(at).is_some() => point,
-            _ => each(|lang| format!("{axis} {}", point.get(lang))),
-        }
+        params.0.iter().all(|(axis, at)| but.contains(&axis.as_str()) || self.labels.default_of(axis) == Some(at))
     }
 
     /// All of `params` that stands on `axes`, named.
     pub(super) fn all_named(&self, params: &Params, axes: &[&str]) -> Words {
-        let on = params.0.iter().filter(|(axis, _)| axes.contains(&axis.as_str()));
-        let parts: Vec<Words> = on.map(|(axis, at)| self.point_named(axis, at)).collect();
-        joined(&parts, COMMA)
+        let points = params.0.iter().map(|(axis, at)| (axis.as_str(), at.as_str()));
+        self.labels.points(&points.filter(|(axis, _)| axes.contains(axis)).collect::<Vec<_>>())
     }
 
     /// The measured cases of one run.

@@ -167,7 +167,7 @@ fn explained(info: &ProbeInfo) -> Explained {
 }
 
 fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
-    case.params.get(axis).map_or_else(|| same("–"), |at| probe.point(axis, at))
+    case.params.get(axis).map_or_else(|| same("–"), |at| probe.labels.value(axis, at))
 }
 
 fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
@@ -218,7 +218,7 @@ fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &St
     let mut all = Vec::new();
     for flag in &measured.flags {
         // What most cases have is said once, at the top.
-        if runs.views[run][0].is_common(flag.kind) && flag.kind != FlagKind::Implausible {
+        if runs.views[run][0].common.contains(&flag.kind) && flag.kind != FlagKind::Implausible {
             continue;
         }
         // Details are in English alone.

@@ -61,7 +61,7 @@ pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Ser
 
 fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<Point> {
     let estimate = case.estimate(run)?;
-    let before = probe.point(axis, case.params.get(axis)?);
+    let before = probe.labels.value(axis, case.params.get(axis)?);
     let reading = reading(&before, &told(estimate, probe.unit()));
     Some(Point { x: case.number_on(axis)?, y: estimate.median, interval: interval(estimate), reading })
 }
@@ -78,7 +78,7 @@ pub(in crate::html) fn of_probe(runs: &Runs, probe: &Probe, is_shown: bool) -> V
 
 fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
     let is_number = |axis: &&str| {
-        matches!(probe.kind(axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
+        matches!(probe.labels.kind(axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
     };
     let most = |axis: &&str| {
         let lines = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
@@ -86,7 +86,7 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
     };
     // Of axes with as many points the first: it is the one that the probe is read along.
     let axis = probe.axes().into_iter().filter(is_number).rev().max_by_key(most)?;
-    let x = if probe.kind(axis) == AxisKind::Size { Kind::Size } else { Kind::Count };
+    let x = if probe.labels.kind(axis) == AxisKind::Size { Kind::Size } else { Kind::Count };
     let (en, zh) = match x {
         Kind::Size => (axis.to_owned(), axis.to_owned()),
         _ => (format!("{axis}, number"), format!("{axis}，个数")),
@@ -138,6 +138,7 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
 }
 
 fn label(runs: &Runs, probe: &Probe, case: &Case, run: usize, axes: &[&str]) -> Words {
-    let points: Vec<Words> = axes.iter().filter_map(|axis| Some(probe.point(axis, case.params.get(axis)?))).collect();
+    let points: Vec<Words> =
+        axes.iter().filter_map(|axis| Some(probe.labels.value(axis, case.params.get(axis)?))).collect();
     runs.of_run(run, joined(&points, COMMA))
 }

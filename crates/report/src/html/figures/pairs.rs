@@ -87,7 +87,7 @@ fn cell(probe: &Probe, case: &Case, run: usize, (row, column): (usize, usize)) -
     let estimate = case.estimate(run)?;
     let axis = if probe.axes().contains(&"nodes") { "nodes" } else { "cpus" };
     let point = case.params.get(axis)?;
-    let before = match probe.kind(axis) {
+    let before = match probe.labels.kind(axis) {
         AxisKind::Nodes => title(&format!("nodes {point}"), &format!("节点 {point}")),
         _ => same(format!("CPU {point}")),
     };

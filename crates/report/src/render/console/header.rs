@@ -318,7 +318,7 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
     }
     for (kind, count) in &view.flags {
         // The unsettled rounds were told above.
-        if view.is_common(*kind) && *kind != FlagKind::Unsettled {
+        if view.common.contains(kind) && *kind != FlagKind::Unsettled {
             let (en, zh) = (words::flag(*kind).en, words::flag(*kind).zh);
             say(
                 format!("{count} of {} values: {en}", view.measured),

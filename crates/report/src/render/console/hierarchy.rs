@@ -98,7 +98,7 @@ fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measur
         (None, Some(reported)) => format!("({})", value(reported, Unit::Bytes, view.lang)),
         _ => "–".to_owned(),
     };
-    let default_page = view.default_of(LATENCY, "page");
+    let default_page = view.labels(LATENCY).default_of("page");
     let label = match level {
         Some(level) if level.cache.is_none() => {
             default_page.map_or(level.name.to_owned(), |page| memory_label(view, page))
@@ -127,11 +127,11 @@ fn bracket_cell(bracket: &Bracket) -> String {
 
 /// Memory seen through the other kind of page than the hierarchy's own, at the largest size that lies in memory.
 fn other_page_line<'a>(view: &View<'a>) -> Option<Line<'a>> {
-    let own = view.default_of(LATENCY, "page")?;
+    let own = view.labels(LATENCY).default_of("page")?;
     let beyond = last_cache_size(view.run).unwrap_or(0.0) * 1.5;
     let others = |probe: &str| {
         let is_other = |case: &&CaseRecord| {
-            let points = view.off_default(probe, &case.params);
+            let points = view.labels(probe).off_default(&case.params);
             points.iter().all(|(axis, _)| *axis == "page" || *axis == "size")
                 && case.params.get("page").is_some_and(|page| page != own)
                 && case.measured().is_some()
@@ -181,7 +181,7 @@ fn within<'a>(view: &View<'a>, probe: &str, level: &Level) -> Option<&'a CaseRec
     // A copy goes over two buffers of its size, and both are to fit.
     let buffers = if probe == COPY { 2.0 } else { 1.0 };
     let fits = |case: &&CaseRecord| {
-        view.off_default(probe, &case.params).iter().all(|(axis, _)| *axis == "size")
+        view.labels(probe).off_default(&case.params).iter().all(|(axis, _)| *axis == "size")
             && case.measured().is_some()
             && size_of(case).is_some_and(|size| buffers * size > least && buffers * size <= most)
     };

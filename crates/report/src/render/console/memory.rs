@@ -5,8 +5,8 @@ use hostmark_model::{CaseRecord, Run, Text, Unit};
 use super::grid::Grid;
 use super::page::Page;
 use super::remarks::reason_rows;
-use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
-use super::view::{Shown, View, short_size};
+use super::sweep::{Point, Series, Sweep, cells, lines_along, points, short_size};
+use super::view::{Shown, View};
 use super::words;
 use crate::levels::{level_of_lines, level_of_size, lines_of};
 
@@ -50,14 +50,15 @@ fn block<'a>(
             if line.iter().filter(|case| case.measured().is_some()).count() < SIZES {
                 continue;
             }
-            let points = view.off_default(probe, &rest);
+            let labels = view.labels(probe);
+            let points = labels.off_default(&rest);
             // The pattern names the row of a latency, the default too; elsewhere only what is not at its default does.
             let pattern = rest.get("pattern").filter(|_| word.is_empty());
             let stride: Option<u64> = pattern.and_then(|pattern| pattern.parse().ok());
             let rest = points.iter().filter(|(axis, _)| pattern.is_none() || *axis != "pattern").copied();
             let mut names: Vec<String> = pattern.map(|p| pattern_name(view, p)).into_iter().collect();
             names.extend(Some(word.clone()).filter(|word| !word.is_empty()));
-            names.extend(rest.map(|(axis, value)| view.point_label(probe, axis, value)));
+            names.extend(rest.map(|(axis, value)| view.told(&labels.point(axis, value))));
             lines.push((stride, names.join(" "), line.clone()));
             members.extend(line);
         }
@@ -65,7 +66,7 @@ fn block<'a>(
     // Strides stand side by side, the smallest first, behind the patterns that have a name.
     lines.sort_by_key(|(stride, ..)| *stride);
     let Some(first) = members.first() else { return };
-    let mut at: Vec<Point> = points(view, &first.probe, "size", &members);
+    let mut at: Vec<Point> = points(&view.labels(&first.probe), "size", &members, view.lang);
     at.sort_by_key(|point| point.value.parse::<u64>().unwrap_or(u64::MAX));
     for point in &mut at {
         let bytes = point.value.parse::<u64>().ok();

@@ -13,7 +13,7 @@ mod sweep;
 pub(crate) mod view;
 pub(crate) mod words;
 
-use hostmark_model::{CaseRecord, Lang, Run, Text};
+use hostmark_model::{Lang, Run};
 
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
@@ -87,24 +87,5 @@ fn legend(view: &View, page: &mut Page) {
         page.blank();
         let pieces: Vec<Piece> = facts.iter().map(|fact| Piece::new(fact, Style::Dim)).collect();
         page.flow_hanging(0, 0, &pieces);
-    }
-}
-
-/// What the cases of a run are called, in both languages.
-pub(crate) struct Labels<'a> {
-    en: View<'a>,
-    zh: View<'a>,
-}
-
-impl<'a> Labels<'a> {
-    pub(crate) fn of(run: &'a Run) -> Labels<'a> {
-        let view = |lang| View::new(run, &RenderOptions { lang, ..RenderOptions::default() });
-        Labels { en: view(Lang::En), zh: view(Lang::Zh) }
-    }
-
-    /// The probe's title, with the axes that are not at their default behind it.
-    pub(crate) fn title(&self, case: &CaseRecord) -> Text<String> {
-        let of = |view: &View| view.title(&case.probe, &view.off_default(&case.probe, &case.params));
-        Text { en: of(&self.en), zh: of(&self.zh) }
     }
 }

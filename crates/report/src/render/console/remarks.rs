@@ -62,7 +62,7 @@ fn short_name(name: &str) -> String {
 pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
     let mut texts: Vec<String> = Vec::new();
     for flag in &measured.flags {
-        if view.verbose || !view.is_common(flag.kind) {
+        if !view.told_once.contains(&flag.kind) {
             texts.push(flag_text(view, measured, flag));
         }
     }
@@ -146,9 +146,10 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<Row> {
 
 /// Which cases of a probe: its title for the default, the point when it is one, else how many.
 fn which(view: &View, probe: &str, cases: &[&CaseRecord]) -> String {
+    let labels = view.labels(probe);
     if let [case] = cases {
-        return view.title(probe, &view.off_default(probe, &case.params));
+        return view.told(&labels.title(&labels.off_default(&case.params)));
     }
-    let title = view.title(probe, &[]);
+    let title = view.told(&labels.title(&[]));
     format!("{title}{}{} {}", view.say(words::COMMA), cases.len(), view.say(words::CASES))
 }

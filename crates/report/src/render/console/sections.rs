@@ -11,6 +11,7 @@ use super::sweep::{Series, Sweep, cells, lines_along, points};
 use super::view::{Shown, View};
 use super::words;
 use crate::format::{agreement, low_high, rounds_and_samples, value};
+use crate::labels::ProbeLabels;
 
 /// Points of a numeric axis from which a line across is easier to read than rows.
 const NUMERIC_POINTS: usize = 4;
@@ -57,10 +58,10 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
 fn probe_rows(view: &View, page: &mut Page, grid: &mut Grid, cases: &[&CaseRecord]) {
     let Some(first) = cases.first() else { return };
     let probe = first.probe.as_str();
+    let labels = view.labels(probe);
     let mut sweeps = Vec::new();
     let swept = take_sweeps(view, &mut sweeps, cases);
-    let is_row =
-        |case: &CaseRecord| view.off_default(probe, &case.params).is_empty() || !swept.contains(case.id.as_str());
+    let is_row = |case: &CaseRecord| labels.off_default(&case.params).is_empty() || !swept.contains(case.id.as_str());
     let mut is_first = true;
     for case in cases.iter().filter(|case| is_row(case)) {
         let Some(measured) = case.measured() else { continue };
@@ -80,17 +81,18 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
     let probe = case.probe.as_str();
     let estimate = &measured.estimate;
     let unit = view.unit_or(probe, Unit::Ratio);
-    let off = view.off_default(probe, &case.params);
+    let labels = view.labels(probe);
+    let off = labels.off_default(&case.params);
     let label = if is_first && off.is_empty() {
         // The default says where it stands on the axes that others move along.
         let varies = |axis: &str| all.iter().any(|other| other.params.get(axis) != case.params.get(axis));
         let points: Vec<(&str, &str)> = case.params.0.iter().map(|(a, v)| (a.as_str(), v.as_str())).collect();
         let moved: Vec<(&str, &str)> = points.into_iter().filter(|(axis, _)| varies(axis)).collect();
-        view.title(probe, &moved)
+        view.told(&labels.title(&moved))
     } else if is_first {
-        view.title(probe, &off)
+        view.told(&labels.title(&off))
     } else {
-        format!("  {}", view.points_label(probe, &off))
+        format!("  {}", labels.points(&off).get(view.lang))
     };
     let interval = low_high(estimate, unit).or_else(|| agreement(estimate, view.lang));
     let interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
@@ -114,10 +116,11 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         // A cell has room for one number, and here a value is read with its tail.
         return taken;
     }
+    let labels = view.labels(probe);
     let mut axes: Vec<&str> = first.params.0.iter().map(|(axis, _)| axis.as_str()).collect();
-    axes.sort_by_key(|axis| std::cmp::Reverse(points(view, probe, axis, cases).len()));
+    axes.sort_by_key(|axis| std::cmp::Reverse(points(&labels, axis, cases, view.lang).len()));
     for axis in axes {
-        let is_numeric = view.is_numeric(probe, axis);
+        let is_numeric = labels.is_numeric(axis);
         let enough = if is_numeric { NUMERIC_POINTS } else { NAMED_POINTS };
         let is_long = |line: &Vec<&CaseRecord>| {
             line.iter().filter(|case| case.measured().is_some()).count() >= enough
@@ -129,14 +132,14 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
             continue;
         }
         let members: Vec<&CaseRecord> = lines.iter().flat_map(|(_, line)| line.iter().copied()).collect();
-        let at = points(view, probe, axis, &members);
+        let at = points(&labels, axis, &members, view.lang);
         let is_alone = lines.len() == 1;
         let series = lines.iter().map(|(rest, line)| {
-            let off = view.off_default(probe, rest);
+            let off = labels.off_default(rest);
             let label = if off.is_empty() {
-                default_label(view, probe, rest, is_alone)
+                default_label(view, &labels, rest, is_alone)
             } else {
-                view.points_label(probe, &off)
+                view.told(&labels.points(&off))
             };
             Series { label: format!("  {label}"), cells: cells(&at, axis, line), lines: None }
         });
@@ -146,7 +149,7 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
             unit: view.unit_or(probe, Unit::Ratio),
             points: at,
         };
-        let title = view.title(probe, &[]);
+        let title = view.told(&labels.title(&[]));
         let unit = sweep.unit_name(view);
         sweep.title = match (view.lang, unit) {
             (Lang::En, "") => format!("{title} by {axis}"),
@@ -162,10 +165,10 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
 
 /// The row of a sweep whose other axes are all at their default. Where it is the only one, the row of the default case has
 /// said what these are, and a long label would only take the room of the numbers.
-fn default_label(view: &View, probe: &str, rest: &hostmark_model::Params, is_alone: bool) -> String {
+fn default_label(view: &View, labels: &ProbeLabels, rest: &hostmark_model::Params, is_alone: bool) -> String {
     let points: Vec<(&str, &str)> = rest.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
     if points.is_empty() || (is_alone && points.len() > 1) {
         return view.say(words::MEDIAN).to_owned();
     }
-    view.points_label(probe, &points)
+    view.told(&labels.points(&points))
 }

@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-use hostmark_model::{AxisKind, CaseRecord, FlagKind, Params, Unit};
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Outcome, Params, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::grid::WIDEST_HEADER;
 use super::page::{Mark, Page, Piece, Style, cut, gap};
-use super::view::{View, reason, short_size};
+use super::view::View;
 use super::words;
 use crate::escape::visible;
 use crate::format::{Scale, in_scale, percent_number, scale_for, value};
+use crate::labels::ProbeLabels;
 use crate::short_arrays::short_arrays;
 
 /// Values that lie further apart than this have no unit in common that suits them all.
@@ -61,28 +62,44 @@ pub(super) fn lines_along<'a>(cases: &[&'a CaseRecord], axis: &str) -> Vec<(Para
 }
 
 /// The points of `axis` that the cases stand at: numbers ascending, names behind them as they come.
-pub(super) fn points(view: &View, probe: &str, axis: &str, cases: &[&CaseRecord]) -> Vec<Point> {
+pub(super) fn points(labels: &ProbeLabels, axis: &str, cases: &[&CaseRecord], lang: Lang) -> Vec<Point> {
     let mut values: Vec<&str> = Vec::new();
     for value in cases.iter().filter_map(|case| case.params.get(axis)) {
         if !values.contains(&value) {
             values.push(value);
         }
     }
-    let kind = view.kind_of(probe, axis);
+    let kind = labels.kind(axis);
     // A choice of numbers and a word or two, as delays and "idle", is read in the order of the numbers too.
     let numbers = values.iter().filter(|value| value.parse::<u64>().is_ok()).count();
-    if view.is_numeric(probe, axis) || 2 * numbers > values.len() {
+    if labels.is_numeric(axis) || 2 * numbers > values.len() {
         values.sort_by_key(|value| value.parse::<u64>().unwrap_or(u64::MAX));
     }
     let label = |value: &str| match kind {
         AxisKind::Size => short_size(value),
-        _ => view.value_label(probe, axis, value),
+        _ => labels.value(axis, value).get(lang).to_owned(),
     };
     let point = |value: &&str| {
         let label = cut(&visible(&label(value)), WIDEST_HEADER);
         Point { value: (*value).to_owned(), label, group: None }
     };
     values.iter().map(point).collect()
+}
+
+/// `4K`, `1.5M`, `1G`: a size where the columns are narrow, in the letters that `--set` takes (2^10 …).
+pub(super) fn short_size(value: &str) -> String {
+    let Ok(bytes) = value.parse::<u64>() else { return value.to_owned() };
+    for (size, letter) in [(1u64 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')] {
+        if bytes >= size {
+            return match bytes % size {
+                0 => format!("{}{letter}", bytes / size),
+                // Two digits tell neighbouring points apart.
+                _ if bytes >= 10 * size => format!("{:.0}{letter}", bytes as f64 / size as f64),
+                _ => format!("{:.1}{letter}", bytes as f64 / size as f64),
+            };
+        }
+    }
+    bytes.to_string()
 }
 
 /// A line of cases as cells of the points.
@@ -143,17 +160,16 @@ impl<'a> Sweep<'a> {
             return Piece::new("·", Style::Dim);
         };
         let Some(measured) = case.measured() else {
-            let is_failed = reason(case).is_some_and(|(is_failed, _)| is_failed);
-            return match is_failed {
-                true => Piece::new(view.say(words::FAIL), Style::Bad),
-                false => Piece::new(view.say(words::SKIP), Style::Dim),
+            return match case.outcome {
+                Outcome::Failed { .. } => Piece::new(view.say(words::FAIL), Style::Bad),
+                _ => Piece::new(view.say(words::SKIP), Style::Dim),
             };
         };
         let median = measured.estimate.median;
         let number = scale.map_or_else(|| value(median, self.unit, view.lang), |scale| in_scale(median, scale));
         let mut text = number;
         let mut style = Style::Plain;
-        for flag in measured.flags.iter().filter(|flag| view.verbose || !view.is_common(flag.kind)) {
+        for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
             style = Style::Warning;
             if flag.kind == FlagKind::Unconfirmed && !text.starts_with('≈') {
                 page.marks.insert(Mark::About);
@@ -308,7 +324,7 @@ impl<'a> Sweep<'a> {
         for series in &self.series {
             for (point, case) in self.points.iter().zip(&series.cells) {
                 let Some(measured) = case.and_then(CaseRecord::measured) else { continue };
-                for flag in measured.flags.iter().filter(|flag| view.verbose || !view.is_common(flag.kind)) {
+                for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
                     let name = format!("{} {}", series.label.trim(), point.label);
                     match kinds.iter_mut().find(|(kind, ..)| *kind == flag.kind) {
                         Some((_, names, _)) => names.push(name),

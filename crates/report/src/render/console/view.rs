@@ -1,12 +1,13 @@
-//! A run as the blocks look at it: labels of cases and points, and which of them were shown already.
+//! A run as the blocks look at it: its labels, what is told of it as a whole, and which cases were shown already.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Outcome, Params, ProbeInfo, Run, Text, Unit, size_text};
+use hostmark_model::{CaseRecord, FlagKind, Lang, Outcome, ProbeInfo, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use super::words;
+use crate::bilingual::Words;
 use crate::format::interval_target;
+use crate::labels::{Labels, ProbeLabels};
 use crate::render::RenderOptions;
 
 /// Ids of the cases that a block has shown; the rest goes to the sections, so that nothing is silently absent.
@@ -21,9 +22,13 @@ pub(crate) struct View<'a> {
     pub(crate) target: f64,
     /// How many measured cases carry each flag.
     pub(crate) flags: BTreeMap<FlagKind, usize>,
+    /// Those that are on so many cases that they say something about the run and nothing about a case.
+    pub(crate) common: HashSet<FlagKind>,
+    /// Those that are not told beside each value: the common ones, unless all is to be shown.
+    pub(crate) told_once: HashSet<FlagKind>,
     /// Cases with a value.
     pub(crate) measured: usize,
-    probes: HashMap<&'a str, &'a ProbeInfo>,
+    labels: Labels<'a>,
 }
 
 /// A flag that at least this many cases carry is told once for the run and not beside each value …
@@ -33,21 +38,29 @@ const COMMON_SHARE: usize = 5;
 
 impl<'a> View<'a> {
     pub(crate) fn new(run: &'a Run, options: &RenderOptions) -> View<'a> {
-        let mut flags = BTreeMap::new();
+        let mut flags: BTreeMap<FlagKind, usize> = BTreeMap::new();
         let mut measured = 0;
         for values in run.cases.iter().filter_map(CaseRecord::measured) {
             measured += 1;
             let kinds: HashSet<FlagKind> = values.flags.iter().map(|flag| flag.kind).collect();
             kinds.into_iter().for_each(|kind| *flags.entry(kind).or_insert(0) += 1);
         }
+        let is_common = |(kind, count): (&FlagKind, &usize)| {
+            let of_the_value =
+                matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::Unconfirmed);
+            (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
+        };
+        let common: HashSet<FlagKind> = flags.iter().filter_map(is_common).collect();
         View {
             run,
+            told_once: if options.verbose { HashSet::new() } else { common.clone() },
+            common,
             lang: options.lang,
             verbose: options.verbose,
             target: interval_target(run.settings.profile),
             flags,
             measured,
-            probes: run.probes.iter().map(|probe| (probe.id.as_str(), probe)).collect(),
+            labels: Labels::of(run),
         }
     }
 
@@ -55,15 +68,17 @@ impl<'a> View<'a> {
         text.say(self.lang)
     }
 
-    /// Whether a flag is on so many cases that it says something about the run and nothing about a case.
-    pub(crate) fn is_common(&self, kind: FlagKind) -> bool {
-        let of_the_value = matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::Unconfirmed);
-        let count = self.flags.get(&kind).copied().unwrap_or(0);
-        !of_the_value && count >= COMMON_CASES && count * COMMON_SHARE >= self.measured
+    /// A label in the reader's language.
+    pub(crate) fn told(&self, label: &Words) -> String {
+        label.get(self.lang).to_owned()
     }
 
-    pub(crate) fn probe(&self, id: &str) -> Option<&'a ProbeInfo> {
-        self.probes.get(id).copied()
+    /// What the run says of a probe.
+    pub(crate) fn probe<'b>(&self, id: &'b str) -> Option<&'b ProbeInfo>
+    where
+        'a: 'b,
+    {
+        self.labels.probe(id).info()
     }
 
     pub(crate) fn cases_of(&self, probe: &str) -> Vec<&'a CaseRecord> {
@@ -80,84 +95,13 @@ impl<'a> View<'a> {
         self.probe(id).is_some_and(|info| info.also.iter().any(|also| Percentile::of_name(&also.name).is_some()))
     }
 
-    /// The title of a probe, with its points behind it: `memory read, kernel nt`.
-    pub(crate) fn title(&self, probe: &str, points: &[(&str, &str)]) -> String {
-        let title = self.probe(probe).map_or(probe, |info| info.title.get(self.lang));
-        match points {
-            [] => title.to_owned(),
-            _ => format!("{title}{}{}", self.say(words::COMMA), self.points_label(probe, points)),
-        }
+    /// What a probe's cases and points are called.
+    pub(crate) fn labels<'b>(&self, probe: &'b str) -> ProbeLabels<'b>
+    where
+        'a: 'b,
+    {
+        self.labels.probe(probe)
     }
-
-    /// The value that an axis has while another is swept: what the probe says, else that of its first case.
-    pub(crate) fn default_of(&self, probe: &str, axis: &str) -> Option<&'a str> {
-        let said = self.probe(probe).and_then(|info| info.axes.iter().find(|known| known.name == axis));
-        let first = || self.run.cases.iter().find(|case| case.probe == probe)?.params.get(axis);
-        said.map(|known| known.default.as_str()).filter(|default| !default.is_empty()).or_else(first)
-    }
-
-    pub(crate) fn kind_of(&self, probe: &str, axis: &str) -> AxisKind {
-        let known = self.probe(probe).and_then(|info| info.axes.iter().find(|known| known.name == axis));
-        known.map_or(AxisKind::Choice, |axis| axis.kind)
-    }
-
-    /// Whether the values of an axis are numbers, and so have an order of their own.
-    pub(crate) fn is_numeric(&self, probe: &str, axis: &str) -> bool {
-        matches!(self.kind_of(probe, axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
-    }
-
-    /// The axes of a case that are not at their default.
-    pub(crate) fn off_default<'b>(&self, probe: &str, params: &'b Params) -> Vec<(&'b str, &'b str)> {
-        let pairs = params.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str()));
-        pairs.filter(|(axis, value)| self.default_of(probe, axis) != Some(value)).collect()
-    }
-
-    /// A value of an axis, without the axis' name.
-    pub(crate) fn value_label(&self, probe: &str, axis: &str, value: &str) -> String {
-        match self.kind_of(probe, axis) {
-            AxisKind::Size => value.parse().map_or_else(|_| value.to_owned(), size_text),
-            AxisKind::Placement => {
-                words::placement(value).map_or_else(|| value.to_owned(), |text| self.say(text).to_owned())
-            }
-            AxisKind::Count | AxisKind::Threads | AxisKind::Copies | AxisKind::Choice | AxisKind::Nodes => {
-                value.to_owned()
-            }
-        }
-    }
-
-    /// A point of an axis: `size 64 KiB`, `copies 4`, `same CPU`.
-    pub(crate) fn point_label(&self, probe: &str, axis: &str, value: &str) -> String {
-        let label = self.value_label(probe, axis, value);
-        match self.kind_of(probe, axis) {
-            AxisKind::Placement => label,
-            _ => format!("{axis} {label}"),
-        }
-    }
-
-    /// Several points: `kernel nt, page pmd`.
-    pub(crate) fn points_label(&self, probe: &str, points: &[(&str, &str)]) -> String {
-        points
-            .iter()
-            .map(|(axis, value)| self.point_label(probe, axis, value))
-            .collect::<Vec<_>>()
-            .join(self.say(words::COMMA))
-    }
-}
-
-/// `4K`, `1.5M`, `1G`: a size where the columns are narrow, in the letters that `--set` takes (2^10 …).
-pub(crate) fn short_size(value: &str) -> String {
-    let Ok(bytes) = value.parse::<u64>() else { return value.to_owned() };
-    for (size, letter) in [(1u64 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')] {
-        if bytes >= size {
-            return match bytes % size {
-                0 => format!("{}{letter}", bytes / size),
-                // Two digits tell neighbouring points apart.
-                _ if bytes >= 10 * size => format!("{:.0}{letter}", bytes as f64 / size as f64),
-                _ => format!("{:.1}{letter}", bytes as f64 / size as f64),
-            };
-        }
-    }
-    bytes.to_string()
 }
 
 /// The reason of a case that has no value, and whether it went wrong.

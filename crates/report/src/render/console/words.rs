@@ -2,6 +2,8 @@
 
 use hostmark_model::{FlagKind, Profile, Text};
 
+pub(crate) use crate::bilingual::COMMA;
+
 /// Declares a word in both languages.
 macro_rules! words {
     ($($name:ident: $en:literal, $zh:literal;)*) => {
@@ -20,7 +22,6 @@ words! {
     BEST: "best round", "最佳一轮";
     STRIDE: "stride", "步长";
     LINES: "lines", "行数";
-    COMMA: ", ", "，";
     COLON: ": ", "：";
     CYCLES: "cycles", "周期";
     READ: "read", "读";
@@ -79,17 +80,4 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::Contended => Text { en: "others used its CPU", zh: "CPU 被他人占用" },
         FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
     }
-}
-
-/// The words for values of a placement axis.
-pub(crate) fn placement(value: &str) -> Option<Text> {
-    Some(match value {
-        "same_cpu" => Text { en: "same CPU", zh: "同一 CPU" },
-        "smt_sibling" => Text { en: "SMT sibling", zh: "SMT 兄弟线程" },
-        "same_cache" => Text { en: "same cache", zh: "同一缓存" },
-        "other_cache" => Text { en: "other cache", zh: "另一缓存" },
-        "other_node" => Text { en: "other node", zh: "另一节点" },
-        "free" => Text { en: "free", zh: "自由调度" },
-        _ => return None,
-    })
 }
