@@ -5,7 +5,7 @@ mod synthetic;
 use std::collections::BTreeSet;
 
 use hostmark_model::{Again, Event, Gap, Lang, LostRound, Run, load_run};
-use hostmark_report::compare::{self, Comparison, History, Pool};
+use hostmark_report::compare::{Comparison, History, Pool};
 use hostmark_report::escape::steers;
 use hostmark_report::{RenderOptions, export};
 use serde_json::Value;
@@ -129,7 +129,7 @@ fn nothing_of_two_runs_steers_in_any_format_of_a_comparison() {
     let pool = |run| Pool { name: &base.name, runs: std::slice::from_ref(run) };
     let comparison = Comparison::of(pool(&base), &[pool(&new)], &History::default());
     for options in options() {
-        for format in compare::FORMATS {
+        for format in export::comparison::FORMATS {
             assert_steers_nothing(format.name, &(format.render)(&comparison, &options));
         }
     }

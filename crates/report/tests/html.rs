@@ -9,8 +9,8 @@ mod thorough;
 
 use hostmark_model::{Lang, Outcome, Run};
 use hostmark_report::RenderOptions;
-use hostmark_report::compare::{self, Comparison, History, Pool};
-use hostmark_report::export::format_named;
+use hostmark_report::compare::{Comparison, History, Pool};
+use hostmark_report::export::{comparison, format_named};
 
 fn page(runs: &[Run]) -> String {
     format_named("html").unwrap().render(runs, &RenderOptions::default()).unwrap()
@@ -222,7 +222,7 @@ fn a_comparison_is_a_forest_plot_and_a_table_of_every_case() {
         Pool { name: &run.name, runs: std::slice::from_ref(run) }
     }
     let comparison = Comparison::of(pool(&before), &[pool(&after)], &History::default());
-    let alone = (compare::format_named("html").unwrap().render)(&comparison, &RenderOptions::default());
+    let alone = (comparison::format_named("html").unwrap().render)(&comparison, &RenderOptions::default());
     // Beside each other in a report, the first run is the base of the others.
     for page in [alone, page(&[before.clone(), after.clone()])] {
         is_nested(&page);

@@ -9,14 +9,15 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
-use hostmark_report::compare::{self, Comparison};
+use hostmark_report::compare::{Comparison, Pool};
+use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
 use super::unwritten;
 use crate::{output, store};
 
 fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(compare::FORMATS.iter().map(|format| format.name))
+    PossibleValuesParser::new(comparison::FORMATS.iter().map(|format| format.name))
 }
 
 #[derive(Debug, Args)]
@@ -83,10 +84,10 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         _ => sides::read(&arguments.names, lang)?,
     };
     let history = sides::history(&sides);
-    let pools: Vec<compare::Pool> = sides.iter().map(sides::Side::pool).collect();
+    let pools: Vec<Pool> = sides.iter().map(sides::Side::pool).collect();
     let Some((base, new)) = pools.split_first() else { bail!("there is nothing to compare; give BASE and NEW") };
     let comparison = Comparison::of(*base, new, &history);
-    let format = compare::format_named(&arguments.format);
+    let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark compare --help names them")?;
     let text = (format.render)(&comparison, &output::options(lang, arguments.verbose));
     match &arguments.out {

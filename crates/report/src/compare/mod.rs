@@ -5,7 +5,6 @@
 mod differs;
 mod facts;
 mod floor;
-mod formats;
 mod pair;
 mod reason;
 mod side;
@@ -15,7 +14,6 @@ use hostmark_model::{Better, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
 pub use floor::History;
-pub use formats::{FORMATS, Format, format_named};
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.comparison/1";

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::made::{Random, Scatter, rounds, run, scattered};
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
-use hostmark_report::compare::{Comparison, FORMATS, History, Pool, SCHEMA, format_named};
+use hostmark_report::compare::{Comparison, History, Pool, SCHEMA};
+use hostmark_report::export::comparison::{FORMATS, format_named};
 use unicode_width::UnicodeWidthStr;
 
 use crate::synthetic;

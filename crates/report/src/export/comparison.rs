@@ -2,8 +2,8 @@
 
 use hostmark_model::Text;
 
-use super::Comparison;
 use crate::RenderOptions;
+use crate::compare::Comparison;
 use crate::escape;
 use crate::html;
 use crate::render::comparison::markdown;
