@@ -11,6 +11,10 @@ mod documents;
 mod example;
 #[path = "tidy/layout.rs"]
 mod layout;
+#[path = "tidy/modules.rs"]
+mod modules;
+#[path = "tidy/picture.rs"]
+mod picture;
 #[path = "tidy/schema.rs"]
 mod schema;
 #[path = "tidy/sources.rs"]
@@ -19,6 +23,8 @@ mod sources;
 mod texts;
 #[path = "tidy/tree.rs"]
 mod tree;
+
+use std::path::Path;
 
 use hostmark_engine::probe::{Catalogue, Group};
 use hostmark_engine::sys;
@@ -110,6 +116,27 @@ fn chinese_has_punctuation_of_its_own() {
 #[test]
 fn no_crate_imports_what_it_may_not() {
     nothing(layout::imports(&Tree::of_repository()));
+}
+
+#[test]
+fn no_modules_of_a_crate_import_each_other_in_a_circle() {
+    nothing(modules::circles(&Tree::of_repository()));
+}
+
+#[test]
+fn the_picture_of_crates_and_modules_is_what_the_code_says() {
+    let tree = Tree::of_repository();
+    let wanted = picture::drawn(&tree).unwrap();
+    if std::env::var_os("HOSTMARK_BLESS").is_some_and(|value| value == "1") {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(picture::DOCUMENT);
+        std::fs::write(path, &wanted).expect("ARCHITECTURE.md can be written");
+        return;
+    }
+    assert!(
+        tree.file(picture::DOCUMENT).is_some_and(|file| file.text == wanted),
+        "the picture in ARCHITECTURE.md is not what the code says; to make it again: \
+         HOSTMARK_BLESS=1 cargo test -p hostmark --test tidy"
+    );
 }
 
 #[test]

@@ -147,7 +147,7 @@ pub fn imports(tree: &Tree) -> Vec<String> {
 }
 
 /// Our crates among the imports of a manifest that are not for tests.
-fn ours(manifest: &str) -> Vec<String> {
+pub fn ours(manifest: &str) -> Vec<String> {
     let mut counts = false;
     let mut found = Vec::new();
     for line in manifest.lines().map(str::trim) {
