@@ -109,6 +109,13 @@ fn every_text_of_a_probe_and_of_a_finding_is_there_in_both_languages() {
 }
 
 #[test]
+fn the_handbook_tells_of_every_finding() {
+    let tree = Tree::of_repository();
+    let document = tree.file("docs/measuring.md").map(|file| file.text.as_str()).unwrap_or_default();
+    nothing(documents::findings_apart(document, RULES));
+}
+
+#[test]
 fn chinese_has_punctuation_of_its_own() {
     nothing(texts::half_width(&Tree::of_repository()));
 }
@@ -116,6 +123,11 @@ fn chinese_has_punctuation_of_its_own() {
 #[test]
 fn no_crate_imports_what_it_may_not() {
     nothing(layout::imports(&Tree::of_repository()));
+}
+
+#[test]
+fn every_dependency_has_its_version_in_the_workspace() {
+    nothing(layout::own_versions(&Tree::of_repository()));
 }
 
 #[test]

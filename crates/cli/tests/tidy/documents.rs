@@ -1,5 +1,7 @@
 //! Rules on what people read: links that lead somewhere, and no word about the machine it was written on.
 
+use hostmark_report::findings::Rule;
+
 use super::tree::{File, Tree};
 
 /// Where one machine has something that others have not.
@@ -35,6 +37,18 @@ fn links(text: &str) -> Vec<String> {
         found.extend(targets.map(str::to_owned));
     }
     found
+}
+
+/// Where a table of findings and the rules that draw them part: what either has alone, or the table has twice.
+pub fn findings_apart(document: &str, rules: &[&Rule]) -> Vec<String> {
+    let rows = document.lines().skip_while(|line| !line.starts_with("| finding |")).skip(2);
+    let told: Vec<&str> = rows.map_while(|row| row.strip_prefix("| `")?.split('`').next()).collect();
+    let count = |id: &str| told.iter().filter(|other| **other == id).count();
+    let untold = rules.iter().filter(|rule| count(rule.id) == 0).map(|rule| format!("{}: the table lacks it", rule.id));
+    let strange = told.iter().filter(|id| rules.iter().all(|rule| rule.id != **id));
+    let strange = strange.map(|id| format!("{id}: no rule draws it"));
+    let twice = told.iter().filter(|id| count(id) > 1).map(|id| format!("{id}: the table has it twice"));
+    untold.chain(strange).chain(twice).collect()
 }
 
 /// `path` as seen from `folder`, without `.` and `..`; none when it leads out of the repository.
@@ -74,4 +88,20 @@ fn a_machine_path_is_found() {
     let bad = format!("cd {}main", MACHINE_PATHS[0]);
     let tree = Tree::of(&[("a.sh", &bad), ("docs/network/b.md", "see crates/host/src/root.rs and /tmp")]);
     assert_eq!(machine_paths(&tree).len(), 1, "{:?}", machine_paths(&tree));
+}
+
+#[test]
+fn a_table_of_findings_that_is_not_that_of_the_rules_is_found() {
+    const fn rule(id: &'static str) -> Rule {
+        Rule { id, probes: &[], cure: None, draw: |_| Vec::new() }
+    }
+    let (one, two) = (&rule("run.one"), &rule("run.two"));
+    let table = |rows: &str| {
+        format!("| other |\n|---|\n| `run.x` |\n\n| finding | speaks when |\n|---|---|\n{rows}\n\n| `run.y` |")
+    };
+    assert_eq!(findings_apart(&table("| `run.two` | a |\n| `run.one` | b |"), &[one, two]), Vec::<String>::new());
+    assert_eq!(findings_apart(&table("| `run.one` | a |"), &[one, two]), ["run.two: the table lacks it"]);
+    assert_eq!(findings_apart(&table("| `run.one` | a |\n| `run.old` | b |"), &[one]), ["run.old: no rule draws it"]);
+    assert_eq!(findings_apart(&table("| `run.one` | a |\n| `run.one` | b |"), &[one]).len(), 2);
+    assert_eq!(findings_apart("", &[one]).len(), 1);
 }

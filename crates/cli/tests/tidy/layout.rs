@@ -146,6 +146,22 @@ pub fn imports(tree: &Tree) -> Vec<String> {
     found
 }
 
+/// Dependencies whose version a crate's manifest names by itself: all stand in the workspace's, once.
+pub fn own_versions(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for manifest in tree.with_ending("/Cargo.toml").filter(|file| file.path.starts_with("crates/")) {
+        let mut counts = false;
+        for line in manifest.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            if let Some(section) = line.strip_prefix('[') {
+                counts = section.contains("dependencies");
+            } else if counts && !line.contains("workspace = true") {
+                found.push(manifest.says(format!("{line}: its version belongs into the workspace's manifest")));
+            }
+        }
+    }
+    found
+}
+
 /// Our crates among the imports of a manifest that are not for tests.
 pub fn ours(manifest: &str) -> Vec<String> {
     let mut counts = false;
@@ -257,6 +273,13 @@ fn an_import_against_the_rules_is_found() {
     files.push(("crates/cloud/Cargo.toml", "[dependencies]"));
     let found = imports(&Tree::of(&files));
     assert_eq!(found.len(), 4, "{found:?}");
+}
+
+#[test]
+fn a_version_that_a_crate_names_is_found() {
+    let manifest = "[package]\nversion = \"1\"\n[dependencies]\na.workspace = true\nb = { workspace = true, features = [] }\n\
+                    [dev-dependencies]\nc = \"0.2\"";
+    assert_eq!(own_versions(&Tree::of(&[("crates/a/Cargo.toml", manifest)])).len(), 1);
 }
 
 #[test]
