@@ -2,7 +2,7 @@
 
 #[path = "support/processes.rs"]
 mod processes;
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 

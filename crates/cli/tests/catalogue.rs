@@ -1,8 +1,10 @@
 //! Laws of the catalogue: what every probe keeps, on every host and in every profile, and its table in the documents.
 
+#[path = "../../../tests/support/golden.rs"]
+mod golden;
+
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
-use std::path::Path;
 
 use hostmark_engine::plan::{Plan, Request, allowance, plan};
 use hostmark_engine::probe::{Axis, Entry, Limit, Measure, Points, entries, find};
@@ -446,17 +448,8 @@ fn dash(parts: Vec<String>) -> String {
 
 #[test]
 fn the_document_of_all_probes_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/probes.md");
-    let wanted = document();
-    if std::env::var_os("HOSTMARK_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, &wanted).expect("docs/probes.md can be written");
-    }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == wanted,
-        "docs/probes.md is not what the catalogue says; to make it again: \
-         HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue"
-    );
+    let again = "cargo test -p hostmark --test catalogue";
+    golden::holds(env!("CARGO_MANIFEST_DIR"), "../../docs/probes.md", &document(), again);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The commands that measure nothing, and what bad commands and bad files are answered with.
 
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 

@@ -1,7 +1,10 @@
 //! What asks the operating system for something, where the system refuses much of it: an unprivileged user in a container with
 //! a read-only root, little memory for files, no io_uring, and low limits. Everything is measured, or says why not.
 
-#[path = "support/skip.rs"]
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 
@@ -9,18 +12,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard};
 
+use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
-
-/// Runs are timed: one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// Of these no probe asks the system for more than memory and CPUs, or they need a command of the person.
 const OTHERS: [&str; 4] = ["clock", "cpu", "memory", "external"];

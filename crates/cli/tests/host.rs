@@ -1,6 +1,6 @@
 //! `hostmark host` on this machine, whatever it is: relations, exit codes, and a real CPU quota.
 
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 

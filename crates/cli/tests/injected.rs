@@ -7,7 +7,7 @@ mod calls;
 mod faults;
 #[path = "support/jobs.rs"]
 mod jobs;
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 #[expect(dead_code, reason = "other tests start the program without a tracer")]
 mod support;

@@ -1,29 +1,25 @@
 //! Runs that a person, the kernel or an accident stops: what is measured is kept, and nothing else is left.
 
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
 #[path = "support/processes.rs"]
 mod processes;
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files, said};
-
-/// Runs are timed: one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(10);

@@ -1,8 +1,11 @@
 //! Hosts that lack something or are disturbed: `host` names it, and `run` adapts or skips with the reason.
 
+// Runs are timed, and one of these tests keeps a CPU busy: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
 #[path = "support/neighbour.rs"]
 mod neighbour;
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 
@@ -10,19 +13,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard};
 
+use alone::alone;
 use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
 use neighbour::{Neighbour, one_cpu};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
-
-/// Runs are timed, and one of these tests keeps a CPU busy: one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// hostmark behind a shell that first makes the world smaller; none where that is not possible here.
 struct Smaller<'a> {

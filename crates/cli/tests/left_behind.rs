@@ -1,8 +1,11 @@
 //! Every group that makes something of the operating system's, ended in every way: nothing is left but what was measured.
 
+// Runs are timed, and what is left of one must not be taken for another's: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
 #[path = "support/processes.rs"]
 mod processes;
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 #[path = "support/traces.rs"]
@@ -14,9 +17,9 @@ use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use alone::alone;
 use hostmark_model::{Outcome, Run, load_run};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,13 +27,6 @@ use skip::skipped;
 use support::{Home, ended, files};
 use tempfile::TempDir;
 use traces::{Queues, adopt_orphans, names, objects, orphans};
-
-/// Runs are timed, and what is left of one must not be taken for another's: one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(10);

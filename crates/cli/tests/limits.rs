@@ -1,6 +1,9 @@
 //! Hosts that give little: a full disk, little memory, one CPU, nowhere to write.
 
-#[path = "support/skip.rs"]
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 
@@ -9,18 +12,11 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard};
 
+use alone::alone;
 use hostmark_model::{Measured, Outcome, Run, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files, said};
-
-/// Runs are timed: one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// A small file system over a directory while it lives.
 struct SmallDisk(PathBuf);

@@ -1,24 +1,20 @@
 //! What a person manages runs by: what is set, planned, gone on with, listed.
 
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
 mod support;
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use alone::alone;
 use hostmark_engine::plan::keep_to_cpus;
 use hostmark_engine::probe::entries;
 use hostmark_model::{Run, load_run};
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
 use support::{Home, ended, files};
-
-/// Runs are timed: one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// What a command prints that goes well.
 fn printed(home: &Home, arguments: &[&str]) -> String {

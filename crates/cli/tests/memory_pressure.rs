@@ -1,6 +1,6 @@
 //! Little memory: a control group with a bystander in it, whom nothing that is measured may cost its life.
 
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 

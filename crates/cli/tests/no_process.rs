@@ -1,23 +1,19 @@
 //! Hosts that refuse further processes: what cannot fork says so, and nobody else's process ends.
 
-#[path = "support/skip.rs"]
+// Limits of processes count a user's: one test at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Mutex, MutexGuard};
 
+use alone::alone;
 use hostmark_model::{Outcome, Run, load_run};
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
-
-/// Limits of processes count a user's: one test at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// A process namespace in which an ordinary user runs hostmark beside a process that it may signal. Whatever goes wrong
 /// goes wrong in there.

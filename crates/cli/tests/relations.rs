@@ -1,19 +1,14 @@
 //! Relations that hold on every machine: what must cost more is measured as more. The least disturbed rounds are compared,
 //! since whoever shares the machine only adds.
 
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
 mod support;
 
-use std::sync::{Mutex, MutexGuard};
-
+use alone::alone;
 use hostmark_model::{Measured, Run, load_run};
 use support::{Home, ended, files};
-
-/// Runs are timed: one at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// A run of one probe at the points that are set.
 fn run(probe: &str, sets: &[&str]) -> Run {

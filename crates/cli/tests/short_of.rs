@@ -1,7 +1,7 @@
 //! Hosts that are short of something: every group's system calls are refused there, and what they need is told; nobody else
 //! loses anything, and nothing is left.
 
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 

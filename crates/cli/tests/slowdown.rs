@@ -1,7 +1,7 @@
 //! Truth of comparisons: a delay that only this test has, measured by the real worker on the real clock, is found where
 //! it is and nowhere else.
 
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 
 use std::sync::atomic::{AtomicU64, Ordering};

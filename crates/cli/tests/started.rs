@@ -1,6 +1,6 @@
 //! A run starts its own program again, for its workers; where that cannot be, it says so before anything is measured.
 
-#[path = "support/skip.rs"]
+#[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
 

@@ -9,6 +9,8 @@ mod code;
 mod documents;
 #[path = "tidy/example.rs"]
 mod example;
+#[path = "../../../tests/support/golden.rs"]
+mod golden;
 #[path = "tidy/layout.rs"]
 mod layout;
 #[path = "tidy/modules.rs"]
@@ -23,8 +25,6 @@ mod sources;
 mod texts;
 #[path = "tidy/tree.rs"]
 mod tree;
-
-use std::path::Path;
 
 use hostmark_engine::probe::{Catalogue, Group};
 use hostmark_engine::sys;
@@ -86,6 +86,11 @@ fn nothing_is_left_undone() {
 }
 
 #[test]
+fn every_test_that_is_skipped_is_counted() {
+    nothing(sources::skips_untold(&Tree::of_repository()));
+}
+
+#[test]
 fn no_lint_is_switched_off_without_a_reason() {
     nothing(sources::lints_off(&Tree::of_repository()));
 }
@@ -137,18 +142,9 @@ fn no_modules_of_a_crate_import_each_other_in_a_circle() {
 
 #[test]
 fn the_picture_of_crates_and_modules_is_what_the_code_says() {
-    let tree = Tree::of_repository();
-    let wanted = picture::drawn(&tree).unwrap();
-    if std::env::var_os("HOSTMARK_BLESS").is_some_and(|value| value == "1") {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(picture::DOCUMENT);
-        std::fs::write(path, &wanted).expect("ARCHITECTURE.md can be written");
-        return;
-    }
-    assert!(
-        tree.file(picture::DOCUMENT).is_some_and(|file| file.text == wanted),
-        "the picture in ARCHITECTURE.md is not what the code says; to make it again: \
-         HOSTMARK_BLESS=1 cargo test -p hostmark --test tidy"
-    );
+    let wanted = picture::drawn(&Tree::of_repository()).unwrap();
+    let again = "cargo test -p hostmark --test tidy";
+    golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", picture::DOCUMENT), &wanted, again);
 }
 
 #[test]

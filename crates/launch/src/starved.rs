@@ -73,7 +73,12 @@ impl Thread {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
+#[cfg(test)]
 mod tests {
+    use super::skip::skipped;
     use super::*;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
@@ -146,12 +151,6 @@ mod tests {
         }
         assert!(is_starved(pid, MOST_WAITED * waited), "{waited:?}");
         assert!(!is_starved(pid, 4 * MOST_WAITED * waited), "{waited:?}");
-    }
-
-    fn skipped(why: &str) {
-        use std::io::Write;
-        let name = std::thread::current().name().unwrap_or_default().to_owned();
-        let _ = writeln!(std::io::stderr(), "skipped: {name}: {why}");
     }
 
     #[test]

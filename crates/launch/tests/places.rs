@@ -1,8 +1,10 @@
 //! What is started here, and what is copied behind a command and started there: both are told, heard and ended alike.
 
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
@@ -10,6 +12,7 @@ use std::time::Duration;
 
 use hostmark_launch::place::Place;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use skip::skipped;
 use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -100,11 +103,6 @@ fn terms(ending: Ending) -> Terms {
 #[track_caller]
 fn says(process: &mut Supervised, line: &str) {
     assert_eq!(process.hear_line(SOON).unwrap(), Heard::Line(line.into()));
-}
-
-fn skipped(why: &str) {
-    let name = std::thread::current().name().unwrap_or_default().to_owned();
-    let _ = writeln!(std::io::stderr(), "skipped: {name}: {why}");
 }
 
 /// Each of these is a test here and a test elsewhere.

@@ -1,7 +1,9 @@
 //! The JSON Schema of run files: docs/hostmark.run.schema.json is what these types say.
 
+#[path = "../../../tests/support/golden.rs"]
+mod golden;
+
 use std::borrow::Cow;
-use std::path::Path;
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -48,15 +50,6 @@ fn schema_of_runs() -> String {
 
 #[test]
 fn the_published_schema_is_what_the_types_say() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostmark.run.schema.json");
-    let wanted = schema_of_runs();
-    if std::env::var_os("HOSTMARK_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, &wanted).unwrap();
-    }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == wanted,
-        "docs/hostmark.run.schema.json is not what the types say; to make it again: \
-         HOSTMARK_BLESS=1 cargo test -p hostmark-model --lib schema"
-    );
+    let again = "cargo test -p hostmark-model --lib schema";
+    golden::holds(env!("CARGO_MANIFEST_DIR"), "../../docs/hostmark.run.schema.json", &schema_of_runs(), again);
 }

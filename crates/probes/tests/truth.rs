@@ -1,10 +1,13 @@
 //! Truth: what the engine says of things whose cost is known. Run one at a time, and judged by the least disturbed of some
 //! rounds, since a shared machine only adds.
 
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use alone::alone;
 use hostmark_engine::clock;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
@@ -18,12 +21,6 @@ use hostmark_probes::workloads::clocks::Source;
 const ROUNDS: u32 = 8;
 /// Looks at what a neighbour of the core may hide for a while.
 const LOOKS: usize = 30;
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 const NO_TEXT: Text = Text { en: "known", zh: "已知" };
 

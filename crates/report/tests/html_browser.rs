@@ -2,6 +2,8 @@
 //! to the pointer and to the keyboard. Where there is no Chromium the test says so and tests nothing.
 
 mod browser;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 mod synthetic;
 #[path = "synthetic/thorough.rs"]
 mod thorough;
@@ -13,6 +15,7 @@ use browser::Browser;
 use hostmark_model::Run;
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
+use skip::skipped;
 
 /// Time from the request of the page until it is loaded, ms. It is 2000 that is promised; a machine that builds and tests
 /// at the same time gets some more.
@@ -24,7 +27,7 @@ fn chromium() -> Option<PathBuf> {
     if found.is_none() {
         let is_required = std::env::var_os("HOSTMARK_CHROMIUM").is_some_and(|value| value == "required");
         assert!(!is_required, "there is no Chromium, and HOSTMARK_CHROMIUM=required");
-        say("skipped: there is no Chromium on the PATH; install the package chromium");
+        skipped("there is no Chromium on the PATH; install the package chromium");
     }
     found
 }

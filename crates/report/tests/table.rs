@@ -1,9 +1,10 @@
 //! The table as people see it: its very text, its width, its safety, and that nothing is silently absent.
 
+#[path = "../../../tests/support/golden.rs"]
+mod golden;
 mod synthetic;
 
-use std::path::Path;
-
+use golden::holds;
 use hostmark_model::{Again, Also, AxisKind, FlagKind, Gap, HostFacts, Lang, Outcome, Run, Text, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::render::console::table;
@@ -28,14 +29,10 @@ fn all_options() -> Vec<RenderOptions> {
     all
 }
 
-/// Compares with a file; `HOSTMARK_BLESS=1` writes it anew, for a look at the difference in review.
+#[track_caller]
 fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("HOSTMARK_BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == expected, "{name} differs; look at it and bless it with HOSTMARK_BLESS=1:\n{text}");
+    let again = "cargo test -p hostmark-report --test table";
+    holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, again);
 }
 
 fn fits(run: &Run) {

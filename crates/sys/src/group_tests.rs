@@ -1,11 +1,15 @@
 //! Tests of ending groups: members of a leader that is gone, and numbers that others have by then.
 
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::*;
+use skip::skipped;
 
 /// Set for the copy of a test that runs in a process namespace of its own.
 const INSIDE: &str = "HOSTMARK_TEST_INSIDE";
@@ -68,12 +72,6 @@ fn what_leads_no_group_or_is_of_another_session_is_left_alone() {
     }
 }
 
-/// Says, past what libtest captures, why a test ends before it has looked at anything.
-fn skipped(why: &str) {
-    let name = std::thread::current().name().unwrap_or_default().to_owned();
-    let _ = writeln!(io::stderr(), "skipped: {name}: {why}");
-}
-
 /// Runs the test of this name once more, in a process namespace of its own.
 fn run_in_a_namespace(test: &str) {
     let unshare = |of: &[&str]| Command::new("unshare").args(of).args(["-pf", "--mount-proc"]).arg("true").output();
@@ -87,8 +85,8 @@ fn run_in_a_namespace(test: &str) {
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     assert!(output.status.success(), "{said}");
-    if let Some(line) = said.lines().find(|line| line.starts_with("skipped: ")) {
-        let _ = writeln!(io::stderr(), "{line}");
+    if let Some((_, why)) = said.split_once(&format!("skipped: test {test}: ")) {
+        skipped(why.lines().next().unwrap_or_default());
     }
 }
 

@@ -94,6 +94,15 @@ pub fn unfinished(tree: &Tree) -> Vec<String> {
     found
 }
 
+/// Files that say in words of their own that a test is skipped: it is counted by its one form.
+pub fn skips_untold(tree: &Tree) -> Vec<String> {
+    let own = |file: &&File| {
+        let says = file.text.contains(concat!("\"skip", "ped: ")) && packed(&code_of(&file.text)).contains("stderr()");
+        says && file.path != "tests/support/skip.rs"
+    };
+    tree.sources().filter(own).map(|file| file.says("use `skipped` of tests/support/skip.rs")).collect()
+}
+
 /// Lints switched off without a reason that the compiler holds against the code.
 pub fn lints_off(tree: &Tree) -> Vec<String> {
     let is_off = |file: &&File| {
@@ -171,6 +180,13 @@ fn work_that_is_not_done_is_found() {
         ("c.rs", "//! C.\nlet names = [\"todo!()\"];"),
     ]);
     assert_eq!(unfinished(&tree).len(), 3, "{:?}", unfinished(&tree));
+}
+
+#[test]
+fn a_test_that_skips_in_its_own_words_is_found() {
+    let own = concat!("//! A.\nwriteln!(io::stderr(), \"skip", "ped: {why}\");");
+    let tree = Tree::of(&[("a.rs", own), ("tests/support/skip.rs", own), ("b.rs", "//! B.\nskipped(\"no c\");")]);
+    assert_eq!(skips_untold(&tree).len(), 1);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! A comparison as people and programs read it: its very text, its width, its safety, and JSON that reads back.
 
-use std::path::Path;
-
+use crate::golden::holds;
 use crate::made::{Random, Scatter, rounds, run, scattered};
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
@@ -11,14 +10,10 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::synthetic;
 
-/// Compares with a file; `HOSTMARK_BLESS=1` writes it anew, for a look at the difference in review.
+#[track_caller]
 fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("HOSTMARK_BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == expected, "{name} differs; look at it and bless it with HOSTMARK_BLESS=1:\n{text}");
+    let again = "cargo test -p hostmark-report --test compare";
+    holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, again);
 }
 
 fn compared(base: Run, new: &[Run]) -> Comparison {
