@@ -8,7 +8,7 @@ use hostmark_model::{Again, Gap, Lang, Run};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings;
 
-use super::{report, resume};
+use super::{load, ready};
 use crate::store::{self, JOURNAL};
 
 /// The run that a person means, estimated again: one that is kept, a file, or a journal.
@@ -25,7 +25,7 @@ pub fn load(argument: &str, lang: Lang) -> Result<Run> {
 }
 
 fn of_file(path: &Path, lang: Lang) -> Result<Run> {
-    let run = report::load_checked(path, lang)?;
+    let run = load::checked(path, lang)?;
     let (outcomes, gaps) = again::of_run(CATALOGUE, &run);
     Ok(with(run, outcomes, gaps))
 }
@@ -34,7 +34,7 @@ fn of_journal(path: &Path) -> Result<Run> {
     let (header, rounds, is_under_way) =
         Journal::read::<Run>(path).map_err(|error| anyhow!("{} {error}", path.display()))?;
     let mut run = header.run;
-    let plan = resume::planned_before(&run).ok();
+    let plan = ready::planned_before(&run).ok();
     let skip = |id: &str| plan.iter().flat_map(|plan| &plan.cases).find(|case| case.id.to_string() == id)?.skip.clone();
     let (outcomes, gaps) = again::of_journal(CATALOGUE, &run, &header.cases, rounds, skip);
     run.interrupted = (!is_under_way).then(|| "only its journal is left".into());

@@ -8,7 +8,7 @@ use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text};
 use serde_json::json;
 
-use super::run::settings_set;
+use super::inputs::settings_set;
 use crate::output;
 
 /// How many cases of a probe or group are measured, and how many skipped.

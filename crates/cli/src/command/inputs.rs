@@ -1,11 +1,13 @@
 //! Options that give a run its inputs: what to measure with, beside the axes.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use hostmark_engine::plan::Request;
 use hostmark_model::{Inputs, PathBytes};
 
 use crate::words;
@@ -41,6 +43,13 @@ pub fn scratch(inputs: &Inputs) -> PathBuf {
     let named = inputs.scratch.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(&path.0)));
     let named = named.unwrap_or_else(std::env::temp_dir);
     std::path::absolute(named).unwrap_or_else(|_| "/tmp".into())
+}
+
+/// What a run file says was set, as text: the axes as typed, and the inputs, which are no axes.
+pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
+    let axes = request.set.iter().filter_map(|set| set.split_once('='));
+    let axes = axes.map(|(axis, values)| (axis.to_owned(), values.to_owned()));
+    axes.chain(request.inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text))).collect()
 }
 
 /// A command that can be split into words.

@@ -1,14 +1,14 @@
 //! `hostmark report RUN…`: runs that were measured before, in any format.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang, Run};
-use hostmark_report::{consistency, export};
+use hostmark_report::export;
 
-use super::{again, unwritten};
+use super::{again, load, unwritten};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -41,8 +41,8 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
-    let load_one = if arguments.again { again::load } else { load_found };
-    let runs = arguments.runs.iter().map(|run| load(run, lang, load_one)).collect::<Result<Vec<Run>>>()?;
+    let load_one = if arguments.again { again::load } else { load::found };
+    let runs = arguments.runs.iter().map(|run| named(run, lang, load_one)).collect::<Result<Vec<Run>>>()?;
     let text = match &arguments.base {
         None => render(&runs, &arguments.format, lang, arguments.verbose)?,
         Some(base) if arguments.format == "overhead" => {
@@ -62,28 +62,11 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 
 /// The run that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in
 /// it is meant as it stands.
-fn load(argument: &str, lang: Lang, load: fn(&str, Lang) -> Result<Run>) -> Result<Run> {
+fn named(argument: &str, lang: Lang, load: fn(&str, Lang) -> Result<Run>) -> Result<Run> {
     let is_name = |name: &str| !name.is_empty() && !name.contains('/');
     let named = argument.split_once('=').filter(|(name, _)| is_name(name) && store::find(argument).is_err());
     let Some((name, run)) = named else { return load(argument, lang) };
     Ok(Run { name: name.to_owned(), ..load(run, lang)? })
-}
-
-fn load_found(run: &str, lang: Lang) -> Result<Run> {
-    load_checked(&store::find(run)?, lang)
-}
-
-/// Reads a run to be shown, and says on standard error what in its file does not fit.
-pub fn load_checked(path: &Path, lang: Lang) -> Result<Run> {
-    let run = store::load(path)?;
-    if let Some(what) = consistency::sentence(&run) {
-        let (file, what) = (path.display(), what.get(lang));
-        output::complain(&match lang {
-            Lang::En => format!("{file} contradicts itself: {what}; measure again, or restore the file"),
-            Lang::Zh => format!("{file} 自相矛盾：{what}；请重新测量，或恢复该文件"),
-        });
-    }
-    Ok(run)
 }
 
 /// Runs in the format of this name, which the command line has checked.

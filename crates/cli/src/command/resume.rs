@@ -2,27 +2,17 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hostmark_engine::clock::{self, Calibration};
-use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::{Header, Journal, PastRound, Wall};
-use hostmark_model::{HostFacts, Inputs, PathBytes, Run, Text};
-use hostmark_probes::CATALOGUE;
+use hostmark_model::{HostFacts, PathBytes, Run, Text};
 
 use super::inputs::scratch;
-use super::run::Ready;
+use super::ready::{Ready, binary, planned_before};
 use crate::store::{self, JOURNAL, Place};
-
-/// What tells this binary from any other: its version, and the size and the time of its file.
-pub fn binary() -> String {
-    let file = std::env::current_exe().and_then(std::fs::metadata);
-    let stamp = file.map(|file| format!("{} {}.{:09}", file.len(), file.mtime(), file.mtime_nsec()));
-    format!("{} {}", env!("CARGO_PKG_VERSION"), stamp.unwrap_or_else(|_| "unknown".into()))
-}
 
 /// Everything for the rest of the run that a person named.
 pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
@@ -76,18 +66,6 @@ fn check(header: &Header<Run>, host: &HostFacts, journal: &Path) -> Result<(), &
         return Err("names no run file; measure anew");
     }
     Ok(())
-}
-
-/// The plan of a run from what its file says.
-pub fn planned_before(run: &Run) -> Result<Plan> {
-    let request = Request {
-        filters: run.settings.filters.clone(),
-        profile: run.settings.profile,
-        seed: run.settings.seed,
-        set: Inputs::axes(&run.settings.set).map(|(key, value)| format!("{key}={value}")).collect(),
-        inputs: run.settings.inputs.clone(),
-    };
-    Ok(plan::plan(CATALOGUE, &run.host, request)?)
 }
 
 /// The time of a run, from where it was cut short: what was used is gone from its limit.

@@ -1,7 +1,6 @@
 //! `hostmark run`: measures, shows and stores.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +15,7 @@ use hostmark_engine::janitor::Charge;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::descendants;
-use hostmark_engine::{Journal, KernelMeters, Origin, PastRound, Results, Setting, Wall, outcomes};
+use hostmark_engine::{Journal, KernelMeters, Origin, Results, Setting, Wall, outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::WorkerLink;
 use hostmark_launch::local::{LocalWorker, Warden};
@@ -31,6 +30,7 @@ use super::disturbed::disturbances;
 use super::inputs::{self, InputArguments};
 use super::janitor::Janitor;
 use super::quiet::{self, Look};
+use super::ready::{self, Ready};
 use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten, worker};
 use crate::output;
 use crate::progress::Bar;
@@ -105,24 +105,6 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
         None => typed.parse(),
     };
     number.map_err(|error| format!("{error}; give a number below 2^64, in decimal or in hexadecimal as 0x7f3a"))
-}
-
-/// What a run needs before its first round.
-pub struct Ready {
-    /// The plan.
-    pub plan: Plan,
-    /// The run, without a case.
-    pub run: Run,
-    /// The host as it is now, which may have less memory than when the run was planned.
-    pub host: HostFacts,
-    /// Where it goes.
-    pub place: Option<Place>,
-    /// Its journal.
-    pub journal: Option<Journal>,
-    /// What was measured before it was cut short.
-    pub past: Vec<PastRound>,
-    /// Where its files go.
-    pub scratch: PathBuf,
 }
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
@@ -247,13 +229,6 @@ fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibratio
     Ok((Ready { plan, run, host, place, journal, past: Vec::new(), scratch }, calibration))
 }
 
-/// What a run file says was set, as text: the axes as typed, and the inputs, which are no axes.
-pub(super) fn settings_set(request: &Request) -> BTreeMap<String, String> {
-    let axes = request.set.iter().filter_map(|set| set.split_once('='));
-    let axes = axes.map(|(axis, values)| (axis.to_owned(), values.to_owned()));
-    axes.chain(request.inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text))).collect()
-}
-
 /// Whether `last` finds the run.
 fn is_last(place: &Place) -> bool {
     crate::store::find("last").is_ok_and(|last| last == place.file)
@@ -277,7 +252,7 @@ fn keep(started: jiff::Timestamp, host: &HostFacts) -> Option<Place> {
 fn open_journal(place: &Place, is_named: bool, run: &Run, plan: &Plan) -> Result<Option<Journal>> {
     let bytes = |path: &OsStr| PathBytes(path.as_bytes().to_vec());
     let file = bytes(place.file.file_name().unwrap_or_default());
-    let origin = Origin { binary: resume::binary(), file };
+    let origin = Origin { binary: ready::binary(), file };
     let error = match Journal::create(&place.journal, run, plan, &origin) {
         Ok(journal) => return Ok(Some(journal)),
         Err(error) => error,
@@ -331,7 +306,7 @@ fn begin(
             limit_s: if request.inputs.command.is_empty() { allowance.limit.as_secs_f64() } else { 0.0 },
             clock: calibration.facts(),
             cpu: plan.cpu,
-            set: settings_set(request),
+            set: inputs::settings_set(request),
             inputs: request.inputs.clone(),
         },
         host,

@@ -16,7 +16,7 @@ type Imports = BTreeMap<(String, String), String>;
 const MOST_CIRCLES: usize = 5;
 
 /// Where circles are left for now.
-const LEFT: [&str; 2] = ["crates/cli/src/command", "crates/engine/src"];
+const LEFT: [&str; 1] = ["crates/engine/src"];
 
 /// The crates' folders.
 pub fn crates(tree: &Tree) -> BTreeSet<&str> {

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use hostmark_model::{Lang, Run};
 use hostmark_report::compare::{History, Pool};
 
-use crate::command::report::load_checked;
+use crate::command::load;
 use crate::store;
 
 /// Earlier runs that are read at most, the newest: each is some megabytes of text.
@@ -52,7 +52,7 @@ pub fn read(names: &[String], lang: Lang) -> Result<Vec<Side>> {
 }
 
 fn side(name: &str, lang: Lang) -> Result<Side> {
-    let runs = files(name)?.iter().map(|file| load_checked(file, lang)).collect::<Result<Vec<Run>>>()?;
+    let runs = files(name)?.iter().map(|file| load::checked(file, lang)).collect::<Result<Vec<Run>>>()?;
     if runs.is_empty() {
         bail!("'{name}' names no run; give a file, a run's name, or last");
     }

@@ -1,0 +1,27 @@
+//! Reads a run that is to be shown.
+
+use std::path::Path;
+
+use anyhow::Result;
+use hostmark_model::{Lang, Run};
+use hostmark_report::consistency;
+
+use crate::{output, store};
+
+/// The run that a person means: a file, or one that is kept.
+pub fn found(run: &str, lang: Lang) -> Result<Run> {
+    checked(&store::find(run)?, lang)
+}
+
+/// Reads a run to be shown, and says on standard error what in its file does not fit.
+pub fn checked(path: &Path, lang: Lang) -> Result<Run> {
+    let run = store::load(path)?;
+    if let Some(what) = consistency::sentence(&run) {
+        let (file, what) = (path.display(), what.get(lang));
+        output::complain(&match lang {
+            Lang::En => format!("{file} contradicts itself: {what}; measure again, or restore the file"),
+            Lang::Zh => format!("{file} 自相矛盾：{what}；请重新测量，或恢复该文件"),
+        });
+    }
+    Ok(run)
+}

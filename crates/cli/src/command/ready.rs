@@ -1,0 +1,49 @@
+//! What a run needs before its first round, whether it is a new one or goes on.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use hostmark_engine::plan::{self, Plan, Request};
+use hostmark_engine::{Journal, PastRound};
+use hostmark_model::{HostFacts, Inputs, Run};
+use hostmark_probes::CATALOGUE;
+
+use crate::store::Place;
+
+/// What a run needs before its first round.
+pub struct Ready {
+    /// The plan.
+    pub plan: Plan,
+    /// The run, without a case.
+    pub run: Run,
+    /// The host as it is now, which may have less memory than when the run was planned.
+    pub host: HostFacts,
+    /// Where it goes.
+    pub place: Option<Place>,
+    /// Its journal.
+    pub journal: Option<Journal>,
+    /// What was measured before it was cut short.
+    pub past: Vec<PastRound>,
+    /// Where its files go.
+    pub scratch: PathBuf,
+}
+
+/// What tells this binary from any other: its version, and the size and the time of its file.
+pub fn binary() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata);
+    let stamp = file.map(|file| format!("{} {}.{:09}", file.len(), file.mtime(), file.mtime_nsec()));
+    format!("{} {}", env!("CARGO_PKG_VERSION"), stamp.unwrap_or_else(|_| "unknown".into()))
+}
+
+/// The plan of a run from what its file says.
+pub fn planned_before(run: &Run) -> Result<Plan> {
+    let request = Request {
+        filters: run.settings.filters.clone(),
+        profile: run.settings.profile,
+        seed: run.settings.seed,
+        set: Inputs::axes(&run.settings.set).map(|(key, value)| format!("{key}={value}")).collect(),
+        inputs: run.settings.inputs.clone(),
+    };
+    Ok(plan::plan(CATALOGUE, &run.host, request)?)
+}
