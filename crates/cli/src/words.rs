@@ -1,4 +1,7 @@
 //! Splits a command into words as a shell does it, without a shell: nothing is expanded and nothing is run.
+//!
+//! Libraries for this only say that a command is wrong, and shlex takes what follows a `#` for a comment: what a person typed
+//! would be run in part.
 
 /// The words of a command: separated by blanks, which quotes and backslashes make part of a word.
 pub fn split(command: &str) -> Result<Vec<String>, &'static str> {

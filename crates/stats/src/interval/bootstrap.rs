@@ -92,6 +92,9 @@ fn median_of_draws(sorted: &[f64], count: usize, random: &mut Pcg64Mcg) -> f64 {
     0.5 * at(lower) + 0.5 * at(upper)
 }
 
+// No library draws these: which numbers a seed gives is part of every interval that a run file keeps, and they must not change
+// with a library's version.
+
 /// A gamma variate of shape `shape` ≥ 1 (Marsaglia & Tsang, "A simple method for generating gamma variables", ACM
 /// Transactions on Mathematical Software 2000).
 fn gamma(shape: usize, random: &mut Pcg64Mcg) -> f64 {
