@@ -136,6 +136,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: rounds.into_iter().map(case).collect(),
         lost_rounds: Vec::new(),
+        time: None,
         findings: Vec::new(),
         again: None,
     }

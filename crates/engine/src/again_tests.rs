@@ -74,6 +74,7 @@ fn script(job: &Job) -> Script {
         throttled: Some(Throttling { periods: 1, ns: 0.3 * turn }),
         involuntary_switches: 3,
         faults: job.round.into(),
+        time: None,
     };
     let note = |value: &str| Event::Note { key: "way".into(), value: value.into() };
     let also = |name: &str, values: &[f64]| Event::Also { name: name.into(), values: values.to_vec() };
@@ -137,6 +138,7 @@ fn begun(plan: &Plan) -> Run {
         probes: plan.probes(),
         cases: Vec::new(),
         lost_rounds: Vec::new(),
+        time: None,
         findings: Vec::new(),
         again: None,
     }

@@ -11,7 +11,7 @@ use hostmark_host::Root;
 use hostmark_model::{CaseId, Histogram, Job, JobCase};
 
 use crate::allotment::MemoryBudget;
-use crate::clock::{Clock, CoreClock, Precision, Ticks};
+use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::company::{self, Company};
 use crate::parallel;
 use crate::probe::Quantity;
@@ -47,6 +47,8 @@ pub(crate) struct Yield {
     pub mean_ns: Option<f64>,
     /// The way that this round's trials chose, and how long they took, ns.
     pub chosen: Option<(String, f64)>,
+    /// When its samples were complete, by the monotonic clock, ns.
+    pub complete_ns: u64,
 }
 
 /// What one worker has of a case's round.
@@ -242,6 +244,7 @@ impl Case {
         if let Some(words) = last_words::heard() {
             return Err(Stop::failed(last_words::told(&words)));
         }
+        self.yielded.complete_ns = monotonic_ns();
         self.yielded.samples = Some(samples);
         self.yielded.amount = amount;
         Ok(())

@@ -127,6 +127,7 @@ impl Round {
             throttled: record.throttled,
             involuntary_switches: raw.involuntary_switches,
             faults: raw.faults,
+            time: None,
         };
         let sampled = Sampled {
             values: samples.to_vec(),

@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Environment, Event, HostFacts, Job, JobCase, Outcome};
+use hostmark_model::{Environment, Event, HostFacts, Job, JobCase, Outcome, RunTime};
 use hostmark_stats::interval::LEAST_ROUNDS;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -56,6 +56,8 @@ pub struct Setting<'a> {
 pub struct Results {
     /// Its rounds: [`outcomes::of`] makes its cases of them.
     pub record: Record,
+    /// Where its time went.
+    pub time: RunTime,
     /// Whether the person stopped it.
     pub interrupted: bool,
     /// Whether the journal could not be written to its end, and why.
@@ -76,6 +78,7 @@ struct Runner<'a> {
     /// What was measured before, as far as it has not been taken over.
     past: VecDeque<PastRound>,
     done: usize,
+    time: RunTime,
     blocks: Blocks<'a>,
 }
 
@@ -105,6 +108,7 @@ pub fn run<'a>(
         defaults,
         past,
         done,
+        time: RunTime::default(),
         blocks,
     };
     runner.measure();
@@ -231,6 +235,7 @@ impl Runner<'_> {
     /// Takes over the next of the past rounds, which is one of this case.
     fn take_over(&mut self, index: usize) {
         if let Some(past) = self.past.pop_front() {
+            self.count(&past.round, &past.took);
             self.states[index].add(past.round, &past.took);
             self.done += 1;
         }
@@ -286,9 +291,19 @@ impl Runner<'_> {
         }
         // The journal costs time too.
         took.spent = self.wall.elapsed() - began;
+        self.count(&round, &took);
         self.states[index].add(round, &took);
         self.judge(judged);
         true
+    }
+
+    /// Where the time of a round went.
+    fn count(&mut self, round: &RoundResult, took: &Took) {
+        let time = match round.events.last() {
+            Some(Event::Done { noise }) => noise.time.as_ref(),
+            _ => None,
+        };
+        self.time.add(took.spent.as_secs_f64(), time);
     }
 
     /// What became known of who else used the CPUs of these rounds.
@@ -343,7 +358,8 @@ impl Runner<'_> {
             selected: plan.selected.clone(),
             cases: (0..self.states.len()).map(|index| self.case_rounds(index)).collect(),
         };
-        Results { record, interrupted: self.interrupted, journal_lost: self.journal_lost }
+        let time = self.time.of(self.wall.elapsed().as_secs_f64());
+        Results { record, time, interrupted: self.interrupted, journal_lost: self.journal_lost }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hostmark_model::Event;
 
@@ -17,6 +17,8 @@ const APART_NS: u64 = 250_000_000;
 
 /// Whether this process tells anything: a worker does, until it takes its first sample.
 static SPEAKS: AtomicBool = AtomicBool::new(false);
+/// When the set-up was over, by the monotonic clock.
+static ENDED_NS: AtomicU64 = AtomicU64::new(0);
 /// Where it is told, and when it was last.
 static VOICE: Mutex<Option<Voice>> = Mutex::new(None);
 
@@ -39,6 +41,12 @@ pub(crate) fn begin() -> io::Result<()> {
 /// The first sample is about to be taken: nothing is told any more.
 pub(crate) fn end() {
     SPEAKS.store(false, Ordering::Relaxed);
+    ENDED_NS.store(monotonic_ns(), Ordering::Relaxed);
+}
+
+/// When [`end`] was last called in this process, by the monotonic clock, ns.
+pub(crate) fn ended_ns() -> u64 {
+    ENDED_NS.load(Ordering::Relaxed)
 }
 
 /// What was done so far was no sample yet: where this process spoke, it goes on.

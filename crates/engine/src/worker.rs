@@ -4,14 +4,14 @@ use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_host::{NoiseSnapshot, Root};
-use hostmark_model::{AxisKind, CaseId, Event, Job, JobCase, PROTOCOL, RoundNoise};
+use hostmark_model::{AxisKind, CaseId, Event, Job, JobCase, PROTOCOL, RoundNoise, RoundTime};
 
 use crate::case::{Case, WorkersPart, Yield};
-use crate::clock::{Clock, CoreClock, Precision, warm_up};
+use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::company::{self, Company};
 use crate::job;
 use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, Quantity, find};
-use crate::sample::Witness;
+use crate::sample::{Samples, Witness};
 use crate::setup;
 use crate::stop::{Result, Stop, panic_text};
 use crate::sys::call::Call;
@@ -177,6 +177,7 @@ fn part_of(entry: &Entry, copies: usize, job: &Job, own: &JobCase) -> Result<Wor
 
 /// A round of one case of the job.
 fn round(catalogue: Catalogue, job: &Job, own: &JobCase) -> Result<Vec<Event>> {
+    let begun_ns = monotonic_ns();
     let id: CaseId = own.id.parse().map_err(Stop::failed)?;
     let entry =
         find(catalogue, &id.probe).ok_or_else(|| Stop::failed(format!("the worker knows no probe '{}'", id.probe)))?;
@@ -195,22 +196,54 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase) -> Result<Vec<Event>> {
     let precision = Precision::of(&clock);
     let root = Root::here();
     let noise_before = NoiseSnapshot::read(&root);
+    let cold_ns = monotonic_ns();
     let warm = warm_up(&clock, 0.0, ROUND_WARM_UP_NS);
     let core = CoreClock::new(&clock);
     let witness = Witness::Thread(ThreadCounters::open());
+    let warm_ns = monotonic_ns();
     let mut case = Case::new(id, part, clock, precision, Some(core), witness);
     case.share_memory(copies as u64);
     let measured = measure(&mut case);
     let noise_after = NoiseSnapshot::read(&root);
     case.clean();
     measured?;
+    let phases = Phases { begun_ns, cold_ns, warm_ns, over_ns: monotonic_ns() };
     let surroundings = RoundNoise {
         settled: warm.settled,
         steal_ns: noise_before.steal_ns_until(&noise_after, &cpus).map(|ns| ns as f64),
         throttled: noise_before.throttled_until(&noise_after),
+        time: Some(phases.time(&case.yielded)),
         ..RoundNoise::default()
     };
     report(&entry, case, surroundings)
+}
+
+/// When a round's phases began, by the monotonic clock, ns.
+struct Phases {
+    begun_ns: u64,
+    cold_ns: u64,
+    warm_ns: u64,
+    over_ns: u64,
+}
+
+impl Phases {
+    /// How long each took. What yielded no samples has set up until its end.
+    fn time(&self, yielded: &Yield) -> RoundTime {
+        let complete_ns = if yielded.complete_ns == 0 { self.over_ns } else { yielded.complete_ns };
+        let sampling_ns = setup::ended_ns().clamp(self.warm_ns, complete_ns.max(self.warm_ns));
+        let between = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64;
+        let spent = |samples: &Samples| samples.spent_ns.iter().sum::<f64>();
+        let sampled_ns = between(sampling_ns, complete_ns);
+        let samples_ns = yielded.samples.as_ref().map_or(0.0, spent).min(sampled_ns);
+        RoundTime {
+            facts_ns: between(self.begun_ns, self.cold_ns),
+            warm_up_ns: between(self.cold_ns, self.warm_ns),
+            set_up_ns: between(self.warm_ns, sampling_ns),
+            samples_ns,
+            between_ns: sampled_ns - samples_ns,
+            end_ns: between(complete_ns, self.over_ns),
+        }
+    }
 }
 
 /// The sum of `part` as a share of the sum of `whole`; none of nothing.

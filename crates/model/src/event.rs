@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Throttling};
+use crate::{Histogram, RoundTime, Throttling};
 
 /// Marks on a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +52,9 @@ pub struct RoundNoise {
     pub involuntary_switches: u64,
     /// Page faults inside samples.
     pub faults: u64,
+    /// Where the worker's time went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<RoundTime>,
 }
 
 /// What a worker says, a line each, written before or after timing.

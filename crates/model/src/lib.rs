@@ -17,6 +17,7 @@ mod run;
 mod schema_tests;
 mod scratch;
 mod text;
+mod time;
 mod unit;
 
 pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
@@ -39,4 +40,5 @@ pub use record::{Again, Gap, LostRound, Raw};
 pub use run::{ClockFacts, Finding, Imported, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};
 pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};
+pub use time::{RoundTime, RunTime};
 pub use unit::{Better, Unit};

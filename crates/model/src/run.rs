@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Again, CaseRecord, HostFacts, Inputs, LostRound, ProbeInfo, Text};
+use crate::{Again, CaseRecord, HostFacts, Inputs, LostRound, ProbeInfo, RunTime, Text};
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.run/1";
@@ -149,6 +149,9 @@ pub struct Run {
     /// Rounds that are in no case's samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_rounds: Vec<LostRound>,
+    /// Where its time went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<RunTime>,
     /// What follows from it.
     #[serde(default)]
     pub findings: Vec<Finding>,

@@ -166,6 +166,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     run.finished = Some(timestamp(jiff::Timestamp::now()));
     let made = outcomes::of(&results.record);
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
+    run.time = Some(results.time);
     run.findings = findings(&run);
 
     let place = place.filter(|_| journal.is_some());
@@ -314,6 +315,7 @@ fn begin(
         probes: plan.probes(),
         cases: Vec::new(),
         lost_rounds: Vec::new(),
+        time: None,
         findings: Vec::new(),
         again: None,
     }

@@ -9,7 +9,7 @@ use hostmark_model::{
     DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram, HostFacts, HostFinding,
     HostReport, HostWeight, HugePages, Imported, Job, LostRound, Measured, MemoryFacts, MemoryModule, NetworkInterface,
     NodeFact, Noise, Others, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, Raw, RoundNoise, RoundRecord,
-    Run, SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
+    RoundTime, Run, RunTime, SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ pub fn examples() -> Value {
         Event::Histogram(histogram()),
         Event::Also { name: "loss".into(), values: vec![1.0] },
         Event::Chosen { way: "nt".into(), trials_ns: 1.0 },
-        Event::Done { noise: RoundNoise::default() },
+        Event::Done { noise: RoundNoise { time: Some(RoundTime::default()), ..RoundNoise::default() } },
         Event::Skipped { reason: "it is not there".into() },
         Event::Failed { reason: "it broke".into() },
     ];
@@ -122,6 +122,7 @@ fn run() -> Run {
         },
         host: host(),
         disturbances: vec![Text::default()],
+        time: Some(RunTime::default()),
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: outcomes.map(case).into(),
         lost_rounds: vec![lost],

@@ -182,6 +182,7 @@ impl Foreign {
             probes,
             cases: self.cases.into_iter().map(|(id, value)| record(source, id, value)).collect(),
             lost_rounds: Vec::new(),
+            time: None,
             findings: Vec::new(),
             again: None,
         }

@@ -428,6 +428,7 @@ pub fn empty() -> Run {
         cases: Vec::new(),
         disturbances: Vec::new(),
         lost_rounds: Vec::new(),
+        time: None,
         findings: Vec::new(),
         again: None,
     }

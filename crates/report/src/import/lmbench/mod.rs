@@ -185,6 +185,7 @@ impl Reader {
             probes: programs,
             cases: self.cases.into_iter().map(|(id, values)| record(&id, values)).collect(),
             lost_rounds: Vec::new(),
+            time: None,
             findings: Vec::new(),
             again: None,
         })

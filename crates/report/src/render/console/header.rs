@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, FlagKind, Gap, Imported, Lang, Outcome, Run, Text, Unit};
 
 use super::page::{Page, Piece, Style};
+use super::spent;
 use super::view::View;
 use super::words;
 use crate::consistency;
@@ -22,6 +23,9 @@ pub(super) fn write(view: &View, page: &mut Page) {
     let facts = machine(view);
     page.flow(0, &facts);
     page.flow(0, &settings(view));
+    if let Some(line) = spent::line(view.run.time.as_ref(), view.lang).filter(|_| view.verbose) {
+        page.paragraph("  ", &line, Style::Dim);
+    }
     for line in brought_along(view) {
         page.paragraph("  ", &line, Style::Dim);
     }

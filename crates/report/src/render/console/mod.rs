@@ -9,6 +9,7 @@ mod memory;
 pub(in crate::render) mod page;
 mod remarks;
 mod sections;
+mod spent;
 mod sweep;
 pub(crate) mod view;
 pub(crate) mod words;
