@@ -174,7 +174,7 @@ impl Modules {
                 [TokenTree::Ident(word), TokenTree::Ident(name), ..] if word == "mod" => {
                     let name = name.to_string().replace("r#", "");
                     for part in files(tree, file, &name, attributes) {
-                        self.read(tree, part, &tokens(&part.text), &[place, &[name.clone()]].concat());
+                        self.read(tree, part, &tokens(&part.text), &[place, std::slice::from_ref(&name)].concat());
                     }
                 }
                 [TokenTree::Ident(word), names @ ..] if word == "use" => {
