@@ -13,8 +13,9 @@ use hostmark_model::{CaseId, Histogram, Job, JobCase};
 use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::company::{self, Company};
+use crate::cpu::Cpu;
 use crate::parallel;
-use crate::probe::Quantity;
+use crate::quantity::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::setup::{self, Deadline};
 use crate::stop::{Checked, Result, Stop};
@@ -22,10 +23,6 @@ use crate::sys::last_words;
 use crate::sys::scratch::Folder;
 use crate::tails::{self, TailSampler};
 use directories::Kind;
-
-/// A logical CPU by the kernel's id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Cpu(pub usize);
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
@@ -172,8 +169,8 @@ impl Case {
     /// Each iteration does the thing measured `times` over. Both sides are given as the further quantities
     /// [`Quantity::WHOLE`] and [`Quantity::OVERHEAD`]; nothing is clamped.
     ///
-    /// [`Quantity::WHOLE`]: crate::probe::Quantity::WHOLE
-    /// [`Quantity::OVERHEAD`]: crate::probe::Quantity::OVERHEAD
+    /// [`Quantity::WHOLE`]: crate::quantity::Quantity::WHOLE
+    /// [`Quantity::OVERHEAD`]: crate::quantity::Quantity::OVERHEAD
     pub fn time_beyond(
         &mut self,
         times: u64,
@@ -351,7 +348,7 @@ impl Case {
     /// histogram, from which the engine fills in the percentiles that the probe declares ([`Quantity::P99`]); a sample is
     /// the median of a batch of consecutive operations, and the thread's surroundings are read around batches alone.
     ///
-    /// [`Quantity::P99`]: crate::probe::Quantity::P99
+    /// [`Quantity::P99`]: crate::quantity::Quantity::P99
     pub fn tails(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
         if self.meet()? {
             return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));

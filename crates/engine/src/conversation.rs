@@ -5,7 +5,7 @@ use std::time::Duration;
 use hostmark_launch::{Received, WorkerLink};
 use hostmark_model::{Event, PROTOCOL};
 
-use crate::run::Wall;
+use crate::wall::Wall;
 
 /// A round is a handful of lines; a worker that goes on and on would fill the parent's memory.
 const MOST_LINES: usize = 10_000;

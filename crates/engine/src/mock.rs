@@ -13,7 +13,8 @@ use crate::contention::Meters;
 use crate::journal::{Journal, PastRound};
 use crate::outcomes::{self, Outcomes};
 use crate::plan::Plan;
-use crate::run::{Observer, Results, Setting, Wall, run};
+use crate::run::{Observer, Results, Setting, run};
+use crate::wall::Wall;
 
 /// The case whose workers are short of a CPU.
 pub const STARVED: &str = "net.tcp_connect";

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_model::{CalibratedClock, Taint};
 
-use crate::case::Cpu;
 use crate::clock::{self, Clock, Ticks};
+use crate::cpu::Cpu;
 use crate::sample::{MOST_ITERATIONS, Samples};
 use crate::setup;
 use crate::stop::{Checked, Result, Stop};

@@ -10,10 +10,12 @@ pub use hostmark_stats::change::{Plateau, plateaus};
 
 pub use crate::allotment::{Allotment, Filling};
 pub use crate::budget::{largest_buffer, may_fill_bytes};
-pub use crate::case::{Case, Cpu};
+pub use crate::case::Case;
 pub use crate::clock::{Clock, Ticks, read_counter, smallest_step};
+pub use crate::cpu::Cpu;
 pub use crate::estimate::estimate;
-pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Quantity, Source};
+pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Source};
+pub use crate::quantity::Quantity;
 pub use crate::stop::{Checked, Result, Stop};
 pub use crate::sys;
 pub use crate::sys::call::Call;

@@ -21,16 +21,11 @@ use crate::journal::{Journal, PastRound, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::record::{CaseRounds, Record, Round, RoundResult, round_seed};
+use crate::wall::Wall;
 use progress::Progress;
 
 /// Opens a link to a fresh worker that has been given the job.
 pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
-
-/// The time since the run's command was given: the hard limit counts from there.
-pub trait Wall {
-    /// It.
-    fn elapsed(&self) -> Duration;
-}
 
 /// What a run tells while it goes on; called between rounds alone, never while something is timed.
 pub trait Observer {

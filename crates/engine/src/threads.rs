@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::case::Cpu;
+use crate::cpu::Cpu;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
 use crate::sys::call::named;

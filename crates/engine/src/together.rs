@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hostmark_model::Taint;
 
-use crate::case::Cpu;
 use crate::choice;
 use crate::clock::Clock;
+use crate::cpu::Cpu;
 use crate::sample::{DELAY_SHARE, Samples, Witness};
 use crate::setup;
 use crate::stop::{Result, Stop};

@@ -3,7 +3,7 @@
 
 use hostmark_model::Unit;
 
-use crate::probe::Quantity;
+use crate::quantity::Quantity;
 
 /// All operations of a round's samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

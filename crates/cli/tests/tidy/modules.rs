@@ -15,9 +15,6 @@ type Imports = BTreeMap<(String, String), String>;
 /// Circles at most that are named of one folder: each that is mended shows the next.
 const MOST_CIRCLES: usize = 5;
 
-/// Where circles are left for now.
-const LEFT: [&str; 1] = ["crates/engine/src"];
-
 /// The crates' folders.
 pub fn crates(tree: &Tree) -> BTreeSet<&str> {
     tree.sources()
@@ -36,9 +33,6 @@ pub fn circles(tree: &Tree) -> Vec<String> {
             let imports = modules.imports(place);
             let folder = [&["crates".to_owned(), name.to_owned(), "src".to_owned()], &place[..]].concat().join("/");
             let mut seen = BTreeSet::new();
-            if LEFT.contains(&folder.as_str()) {
-                continue;
-            }
             for (from, to) in imports.keys() {
                 let Some(mut circle) = way(&imports, to, from) else { continue };
                 let first = (0..circle.len()).min_by_key(|&index| circle[index]).unwrap_or_default();

@@ -1,0 +1,86 @@
+//! Further quantities, which a measurement yields beside its value; some of them the engine fills in.
+
+use hostmark_model::{Better, Text, Unit};
+
+/// A further quantity that the same measurement yields.
+#[derive(Debug, Clone, Copy)]
+pub struct Quantity {
+    /// Its key in a run file.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is good.
+    pub better: Better,
+    /// What it is.
+    pub title: Text,
+}
+
+impl Quantity {
+    /// The value in cycles of the core's own clock beside it: the engine fills it in.
+    pub const CORE_CYCLES: Quantity = Quantity {
+        name: "cycles",
+        unit: Unit::CoreCycles,
+        better: Better::Lower,
+        title: Text { en: "core cycles", zh: "核心周期" },
+    };
+    /// A rate over the core's frequency beside it: the engine fills it in.
+    pub const BYTES_PER_CYCLE: Quantity = Quantity {
+        name: "bytes_per_cycle",
+        unit: Unit::Ratio,
+        better: Better::Higher,
+        title: Text { en: "bytes a core cycle", zh: "每核心周期字节数" },
+    };
+    /// Of a probe that measures by [`Case::time_beyond`](crate::prelude::Case::time_beyond): the time with the overhead in it.
+    pub const WHOLE: Quantity = Quantity {
+        name: "whole",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        title: Text { en: "with overhead", zh: "含开销" },
+    };
+    /// Of a probe that measures by [`Case::time_beyond`](crate::prelude::Case::time_beyond): the overhead that was taken away.
+    pub const OVERHEAD: Quantity = Quantity {
+        name: "overhead",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        title: Text { en: "overhead taken away", zh: "减去的开销" },
+    };
+    /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
+    /// probes that measure by [`Case::tails`](crate::prelude::Case::tails), where at least ten operations lie beyond it.
+    pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50 % 分位数" });
+    /// The time that 90 % of the operations do not exceed.
+    pub const P90: Quantity = Quantity::percentile("p90", Text { en: "p90", zh: "90 % 分位数" });
+    /// The time that 99 % of the operations do not exceed.
+    pub const P99: Quantity = Quantity::percentile("p99", Text { en: "p99", zh: "99 % 分位数" });
+    /// The time that 99.9 % of the operations do not exceed.
+    pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9 % 分位数" });
+
+    /// The mean of all operations: what a median of most of them hides, as a stall after a burst, is in it. Filled in by the
+    /// engine, as [`Quantity::SUSTAINED`], for probes that measure by [`Case::tails`](crate::prelude::Case::tails), [`Case::time`](crate::prelude::Case::time), [`Case::rate`](crate::prelude::Case::rate),
+    /// [`Case::observe`](crate::prelude::Case::observe) and their kin.
+    pub const MEAN: Quantity = Quantity {
+        name: "mean",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        title: Text { en: "mean", zh: "平均值" },
+    };
+    /// Operations a second over all of a round's samples, stalls included.
+    pub const SUSTAINED: Quantity = Quantity {
+        name: "sustained",
+        unit: Unit::OperationsPerSecond,
+        better: Better::Higher,
+        title: Text { en: "sustained rate", zh: "持续速率" },
+    };
+    /// The same in bytes, of a probe whose value is a rate of bytes.
+    pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
+
+    const fn percentile(name: &'static str, title: Text) -> Quantity {
+        Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title }
+    }
+    /// A rate over the core's frequency beside it: the engine fills it in.
+    pub const OPERATIONS_PER_CYCLE: Quantity = Quantity {
+        name: "operations_per_cycle",
+        unit: Unit::Ratio,
+        better: Better::Higher,
+        title: Text { en: "operations a core cycle", zh: "每核心周期运算数" },
+    };
+}
