@@ -14,7 +14,7 @@ use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::company::{self, Company};
 use crate::cpu::Cpu;
-use crate::parallel;
+use crate::free_running;
 use crate::quantity::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::setup::{self, Deadline};
@@ -249,29 +249,29 @@ impl Case {
 
     /// Rates of one worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one
     /// barrier, and what is counted is what all did in the window they have in common.
-    pub fn parallel<R: Checked, W: FnMut(u64) -> R>(
+    pub fn free_running<R: Checked, W: FnMut(u64) -> R>(
         &mut self,
         cpus: &[Cpu],
         amount: u64,
         make: impl Fn(Cpu) -> Result<W> + Sync,
     ) -> Result<()> {
         self.be_alone()?;
-        let clock = parallel::common_clock(&self.job.environment.clock, &self.clock);
-        let samples = parallel::measure(&clock, self.job.budget_ns as f64, cpus, amount, make)?;
+        let clock = free_running::common_clock(&self.job.environment.clock, &self.clock);
+        let samples = free_running::measure(&clock, self.job.budget_ns as f64, cpus, amount, make)?;
         // The counts are already bytes or operations.
         self.keep(samples, 1)
     }
 
     /// The time that an operation takes each of several workers that do it at once, from the same window as
-    /// [`Case::parallel`]: all workers' time over all their operations.
-    pub fn parallel_time<R: Checked, W: FnMut(u64) -> R>(
+    /// [`Case::free_running`]: all workers' time over all their operations.
+    pub fn free_running_time<R: Checked, W: FnMut(u64) -> R>(
         &mut self,
         cpus: &[Cpu],
         make: impl Fn(Cpu) -> Result<W> + Sync,
     ) -> Result<()> {
         self.be_alone()?;
-        let clock = parallel::common_clock(&self.job.environment.clock, &self.clock);
-        let mut samples = parallel::measure(&clock, self.job.budget_ns as f64, cpus, 1, make)?;
+        let clock = free_running::common_clock(&self.job.environment.clock, &self.clock);
+        let mut samples = free_running::measure(&clock, self.job.budget_ns as f64, cpus, 1, make)?;
         samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
         self.keep(samples, 0)
     }

@@ -238,8 +238,8 @@ fn a_body_that_fails_is_told_of_by_every_verb_and_not_measured() {
     assert_eq!(case(&fake, "a.b").time_n(refused), Err(Stop::failed(&reason)));
     assert_eq!(case(&fake, "a.b").rate(1, refused), Err(Stop::failed(&reason)));
     let cpu = [Cpu(affinity::allowed().unwrap()[0])];
-    assert_eq!(case(&fake, "a.b").parallel(&cpu, 1, |_| Ok(refused)), Err(Stop::failed(&reason)));
-    assert_eq!(case(&fake, "a.b").parallel_time(&cpu, |_| Ok(refused)), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").free_running(&cpu, 1, |_| Ok(refused)), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").free_running_time(&cpu, |_| Ok(refused)), Err(Stop::failed(&reason)));
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn workers_that_share_the_time_of_one_take_as_many_times_as_long() {
     };
     let mut case = case(&FakeClock::new(1), "a.b");
     case.clock = Clock::MonotonicRaw;
-    case.parallel_time(&[Cpu(cpus[0]), Cpu(*cpus.last().unwrap())], |_| Ok(wait_10_us)).unwrap();
+    case.free_running_time(&[Cpu(cpus[0]), Cpu(*cpus.last().unwrap())], |_| Ok(wait_10_us)).unwrap();
     // Each takes 10 µs, though together they are done with one every 5; busy neighbours can only add.
     let best = values(&case).into_iter().fold(f64::INFINITY, f64::min);
     assert!(best >= 9_500.0, "{best}");

@@ -19,15 +19,16 @@ mod estimate;
 #[cfg(test)]
 mod fixture;
 mod forecast;
+mod free_running;
 mod gate;
 pub mod janitor;
 mod job;
 mod journal;
 mod lack;
+mod lockstep;
 #[cfg(test)]
 mod mock;
 pub mod outcomes;
-mod parallel;
 pub mod plan;
 pub mod prelude;
 pub mod probe;
@@ -39,7 +40,6 @@ mod setup;
 mod stop;
 mod tails;
 pub mod threads;
-mod together;
 mod vote;
 mod wall;
 mod whole;

@@ -85,7 +85,7 @@ impl<K: Kernel> Candidates<K> {
 
     /// The same for threads that work at once, one a CPU, each on `bytes` of memory of its own. Skipped where the first kernel
     /// refuses them.
-    pub(crate) fn chosen_together(
+    pub(crate) fn chosen_in_lockstep(
         &self,
         case: &mut Case,
         cpus: &[Cpu],
@@ -95,7 +95,7 @@ impl<K: Kernel> Candidates<K> {
     ) -> Result<&'static K> {
         let all = 0..usize::try_from(bytes).map_err(Stop::skipped)?;
         let llc_bytes = case.llc_bytes();
-        let way = case.choose_together(cpus, &self.names(), |_| {
+        let way = case.choose_in_lockstep(cpus, &self.names(), |_| {
             let mut buffer = allotment.map()?;
             run(self.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
             let (mut stretches, run) = (Stretches::of(bytes, llc_bytes), &run);
@@ -163,8 +163,8 @@ pub(crate) fn passes<K: Kernel>(
         return Ok(kernel);
     }
     let allotment = case.allot(cpus.len() as u64, buffer_bytes, pages, None)?;
-    let kernel = candidates.chosen_together(case, &cpus, &allotment, bytes, &run)?;
-    case.parallel(&cpus, bytes, |_| {
+    let kernel = candidates.chosen_in_lockstep(case, &cpus, &allotment, bytes, &run)?;
+    case.free_running(&cpus, bytes, |_| {
         let mut buffer = allotment.map()?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
         let (run, all) = (&run, all.clone());

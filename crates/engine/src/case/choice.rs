@@ -3,9 +3,9 @@
 use super::{Case, Cpu};
 use crate::choice;
 use crate::company::Company;
+use crate::lockstep::{self, Part};
 use crate::setup;
 use crate::stop::{Result, Stop};
-use crate::together::{self, Part};
 
 impl Case {
     /// Which of these ways the case goes, by its name: what an earlier round of the case chose; where this is the first, the
@@ -32,7 +32,7 @@ impl Case {
 
     /// The same for threads that work at once, one a CPU: a trial is a stretch of all, from barrier to barrier. What `make`
     /// makes does a stretch by a way, so many times, each time it is called.
-    pub fn choose_together<T: FnMut(usize, u64)>(
+    pub fn choose_in_lockstep<T: FnMut(usize, u64)>(
         &mut self,
         cpus: &[Cpu],
         ways: &[&str],
@@ -44,7 +44,7 @@ impl Case {
         let begun = self.clock.start();
         let seed = self.own.seed;
         let way =
-            together::choose(&self.clock, &self.witness, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
+            lockstep::choose(&self.clock, &self.witness, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
         self.keep_choice(ways[way], self.clock.ns(self.clock.end().since(begun)));
         // Memory may be filled anew for what is measured.
         setup::go_on();
@@ -53,8 +53,8 @@ impl Case {
 
     /// Rates of work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its
     /// part's memory there. A sample is one pass of all, in which `amount` is done together, from barrier to barrier. Of
-    /// several ways, all passes go the one that is chosen as by [`Case::choose_together`], which is given back.
-    pub fn together<P: Part>(
+    /// several ways, all passes go the one that is chosen as by [`Case::choose_in_lockstep`], which is given back.
+    pub fn lockstep<P: Part>(
         &mut self,
         cpus: &[Cpu],
         amount: u64,
@@ -64,8 +64,8 @@ impl Case {
         self.be_alone()?;
         let known = self.chosen_before(ways)?;
         let budget_ns = self.job.budget_ns as f64;
-        let trials = together::Trials { ways: ways.len(), seed: self.own.seed, known };
-        let measured = together::measure(&self.clock, &self.witness, budget_ns, cpus, trials, make)?;
+        let trials = lockstep::Trials { ways: ways.len(), seed: self.own.seed, known };
+        let measured = lockstep::measure(&self.clock, &self.witness, budget_ns, cpus, trials, make)?;
         if known.is_none() {
             self.keep_choice(ways[measured.way], measured.trials_ns);
         }

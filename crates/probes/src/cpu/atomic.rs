@@ -93,6 +93,6 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     match case.thread_cpus().as_slice() {
         [] | [_] => case.time_n(increase),
-        cpus => case.parallel_time(cpus, |_| Ok(increase)),
+        cpus => case.free_running_time(cpus, |_| Ok(increase)),
     }
 }

@@ -89,6 +89,6 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("isa", kernel_name);
     match case.thread_cpus().as_slice() {
         [] | [_] => case.rate(kernel.flops(), |turns| kernel.run(turns)),
-        cpus => case.parallel(cpus, kernel.flops(), |_| Ok(|turns| kernel.run(turns))),
+        cpus => case.free_running(cpus, kernel.flops(), |_| Ok(|turns| kernel.run(turns))),
     }
 }

@@ -90,7 +90,7 @@ fn measure(case: &mut Case) -> Result<()> {
         cpus => {
             // Of n threads each counts an n-th, so that the sum over all is their mean.
             let share = cpus.len() as u64;
-            case.parallel(cpus, 1, |_| Ok(move |n| add(n * share)))
+            case.free_running(cpus, 1, |_| Ok(move |n| add(n * share)))
         }
     }
 }

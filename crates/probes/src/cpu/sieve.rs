@@ -74,7 +74,7 @@ fn measure(case: &mut Case) -> Result<()> {
     }
     match case.thread_cpus().as_slice() {
         [] | [_] => case.rate(1, sieve_n()),
-        cpus => case.parallel(cpus, 1, |_| Ok(sieve_n())),
+        cpus => case.free_running(cpus, 1, |_| Ok(sieve_n())),
     }
 }
 

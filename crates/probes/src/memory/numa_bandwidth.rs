@@ -79,12 +79,12 @@ fn measure(case: &mut Case) -> Result<()> {
     // One buffer is made for its notes: the pages and the node that the kernel gives here.
     drop(case.buffer(2 << 20, Pages::Pmd, Some(memory))?);
     let kernels = Candidates::of(BEST, bandwidth::reads().iter(), bandwidth::best_read(Reach::Memory))?;
-    let kernel = kernels.chosen_together(case, &cpus, &allotment, each, |kernel, buffer, part, n| {
+    let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, each, |kernel, buffer, part, n| {
         kernel.run(&buffer.bytes()[part], n).map(drop)
     })?;
     case.note("threads", cpus.len());
     case.note("bytes_a_thread", each);
-    case.parallel(&cpus, each, |_| {
+    case.free_running(&cpus, each, |_| {
         let buffer = allotment.map()?;
         if buffer.nodes().keys().any(|&node| node != memory.0) {
             return Err(Stop::failed(format!("part of the memory does not lie on node {}", memory.0)));

@@ -120,7 +120,7 @@ fn measure(case: &mut Case) -> Result<()> {
         case.note(key, value);
     }
     let (obtained, llc_bytes) = (Mutex::new(None), case.llc_bytes());
-    let way = case.together(&cpus, elements * operation.bytes_per_element(), &kernels.names(), |index| {
+    let way = case.lockstep(&cpus, elements * operation.bytes_per_element(), &kernels.names(), |index| {
         let share = Share::new(part(total, cpus.len(), index), &kernels, &memory, llc_bytes)?;
         if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
             *obtained = Some(share.pages(pages));

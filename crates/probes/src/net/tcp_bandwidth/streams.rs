@@ -19,7 +19,7 @@ pub fn points(host: &HostFacts, profile: Profile) -> Vec<u64> {
 
 /// Measures what comes over the connections to `addresses` together, `step` bytes an iteration.
 pub fn measure(case: &mut Case, cpus: &[Cpu], step: u64, addresses: &[SocketAddrV4]) -> Result<()> {
-    case.parallel(cpus, step, |cpu| {
+    case.free_running(cpus, step, |cpu| {
         let stream = cpus.iter().position(|&known| known == cpu).unwrap_or(0);
         let mut receiver = Receiver::new(connect(addresses[stream])?)?;
         Ok(move |steps: u64| receiver.receive(steps.saturating_mul(step)).map_err(unanswered))

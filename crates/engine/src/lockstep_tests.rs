@@ -20,7 +20,7 @@ fn measured<P: Part>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + 
             .spawn(|| measure(&Clock::MonotonicRaw, &Witness::Blind, budget_ns, &two(), ONE, make))
             .join()
             .unwrap_or_else(|_| Err(Stop::failed("the leader panicked")))
-            .map(|together| together.samples)
+            .map(|measured| measured.samples)
     })
 }
 
@@ -116,15 +116,15 @@ fn all_threads_try_every_way_at_once_and_then_go_the_fastest() {
         told.lock().unwrap().clear();
         std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed, known: None })).join().unwrap())
     };
-    let together =
-        (1..=20).map(attempt).find(|together| together.way == 2).expect("the fastest way in one of 20 attempts");
+    let measured =
+        (1..=20).map(attempt).find(|measured| measured.way == 2).expect("the fastest way in one of 20 attempts");
     let all = std::mem::take(&mut *told.lock().unwrap());
     let (tried, passed): (Vec<Told>, Vec<Told>) = all.iter().partition(|told| matches!(told, Told::Trial(_)));
     // Two trials by two threads, each with a stretch before it that is not timed.
     assert!((0..3).all(|way| tried.iter().filter(|told| **told == Told::Trial(way)).count() >= 8), "{tried:?}");
     assert!(!passed.is_empty() && passed.iter().all(|told| *told == Told::Pass(Some(2))), "{passed:?}");
-    assert_eq!(passed.len(), 2 * (together.samples.ns.len() + 1));
-    assert!(together.trials_ns >= 20e6);
+    assert_eq!(passed.len(), 2 * (measured.samples.ns.len() + 1));
+    assert!(measured.trials_ns >= 20e6);
 
     // What an earlier round has chosen is tried no more.
     std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed: 1, known: Some(1) })).join().unwrap());

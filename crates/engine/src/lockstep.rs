@@ -152,7 +152,7 @@ pub(crate) struct Trials {
 
 /// What was measured, and how.
 #[derive(Debug)]
-pub(crate) struct Together {
+pub(crate) struct Lockstep {
     /// The samples.
     pub samples: Samples,
     /// The way that all passes went.
@@ -212,7 +212,7 @@ pub(crate) fn measure<P: Part>(
     cpus: &[Cpu],
     trials: Trials,
     make: impl Fn(usize) -> Result<P> + Sync,
-) -> Result<Together> {
+) -> Result<Lockstep> {
     let direction = Direction::default();
     let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_told: false });
     let (measured, seen) = as_team(cpus, directed, |team, part| {
@@ -223,10 +223,10 @@ pub(crate) fn measure<P: Part>(
         };
         let trials_ns = clock.ns(clock.end().since(begun));
         direction.set(way, 0);
-        Ok(Together { samples: lead(clock, witness, budget_ns, team, part, number)?, way, trials_ns })
+        Ok(Lockstep { samples: lead(clock, witness, budget_ns, team, part, number)?, way, trials_ns })
     })?;
-    let Together { samples, way, trials_ns } = measured;
-    Ok(Together { samples: with_followers(samples, seen.into_iter()), way, trials_ns })
+    let Lockstep { samples, way, trials_ns } = measured;
+    Ok(Lockstep { samples: with_followers(samples, seen.into_iter()), way, trials_ns })
 }
 
 /// The fastest of so many ways for all `cpus` at once.
@@ -369,5 +369,5 @@ fn with_followers(mut samples: Samples, followers: impl Iterator<Item = Seen>) -
 }
 
 #[cfg(test)]
-#[path = "together_tests.rs"]
+#[path = "lockstep_tests.rs"]
 mod tests;
