@@ -16,11 +16,11 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::budget::{Budget, Verdict};
 use crate::contention::{Blocks, Judged, Meters};
-use crate::conversation::{self, End, Heard};
 use crate::journal::{Journal, PastRound, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, nearest_other};
 use crate::record::{CaseRounds, Record, Round, RoundResult, round_seed};
+use crate::session::{self, End, Heard};
 use crate::wall::Wall;
 use progress::Progress;
 
@@ -165,7 +165,7 @@ impl Runner<'_> {
             if let Ok(mut link) = (self.open)(&job) {
                 let (patience, limit) = (Budget::WARM_UP_LIMIT, Budget::hard_limit(plan));
                 // Whether it settled is measured again in every round.
-                let heard = conversation::hear(link.as_mut(), 1, self.wall, patience, limit);
+                let heard = session::collect_events(link.as_mut(), 1, self.wall, patience, limit);
                 link.end();
                 if heard.end == End::Interrupted {
                     self.interrupted = true;
@@ -268,7 +268,7 @@ impl Runner<'_> {
         let own = JobCase { id: id.to_owned(), seed, iterations: *iterations, chosen: chosen.clone() };
         let job = self.job(vec![own], cpus.clone(), pass, grant);
         self.blocks.begin(began);
-        let Heard { mut rounds, end } = self.converse(&job, grant);
+        let Heard { mut rounds, end } = self.hold_session(&job, grant);
         let Some(events) = rounds.pop().filter(|_| end == End::Complete) else {
             // What a stopped round had said so far is no round.
             self.interrupted |= end == End::Interrupted;
@@ -309,7 +309,7 @@ impl Runner<'_> {
     }
 
     /// Opens a link to a fresh worker, hears it out, and ends it.
-    fn converse(&mut self, job: &Job, grant: Duration) -> Heard {
+    fn hold_session(&mut self, job: &Job, grant: Duration) -> Heard {
         let plan = self.setting.plan;
         let cases = job.cases.len();
         let mut link = match (self.open)(job) {
@@ -321,7 +321,7 @@ impl Runner<'_> {
         };
         // It tells of all cases when all are done.
         let patience = cases as u32 * (grant + Budget::patience(plan));
-        let heard = conversation::hear(link.as_mut(), cases, self.wall, patience, Budget::hard_limit(plan));
+        let heard = session::collect_events(link.as_mut(), cases, self.wall, patience, Budget::hard_limit(plan));
         link.end();
         heard
     }

@@ -15,7 +15,7 @@ const MOST_PATIENCE: u32 = 3;
 /// The time between two looks at one.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How a conversation ended.
+/// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// With the round's last event: done, skipped, or failed.
@@ -37,7 +37,7 @@ pub(crate) struct Heard {
 
 /// Hears a worker out that has a job of so many cases, or one warm-up; it has hung when nothing was heard of it for `patience`
 /// although it had the CPU, and the run is over at `limit`. Of a worker that went wrong, all cases that it had not done fail.
-pub(crate) fn hear(
+pub(crate) fn collect_events(
     link: &mut dyn WorkerLink,
     cases: usize,
     wall: &dyn Wall,
@@ -150,7 +150,7 @@ mod tests {
 
     fn heard(cases: usize, events: &[Event]) -> Heard {
         let lines = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-        hear(&mut Written(lines), cases, &NoTime, Duration::from_secs(1), Duration::from_secs(9))
+        collect_events(&mut Written(lines), cases, &NoTime, Duration::from_secs(1), Duration::from_secs(9))
     }
 
     const HELLO: Event = Event::Hello { protocol: PROTOCOL, pid: 1 };
