@@ -15,13 +15,13 @@ use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::company::{self, Company};
 use crate::cpu::Cpu;
 use crate::free_running;
+use crate::latencies::{self, LatencySampler};
 use crate::quantity::Quantity;
 use crate::sample::{Sampler, Samples, Witness};
 use crate::setup::{self, Deadline};
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::last_words;
 use crate::sys::scratch::Folder;
-use crate::tails::{self, TailSampler};
 use directories::Kind;
 
 /// Values counted in one round at most.
@@ -138,7 +138,7 @@ impl Case {
     /// Like [`Case::time`], of an operation whose tails matter as well. After each sample as many operations again are timed
     /// one by one, and go into a histogram from which the engine fills in the percentiles that the probe declares. No clock
     /// is read inside the samples, so that the value is that of [`Case::time`].
-    pub fn time_and_tails<R: Checked>(&mut self, mut op: impl FnMut() -> R) -> Result<()> {
+    pub fn time_with_percentiles<R: Checked>(&mut self, mut op: impl FnMut() -> R) -> Result<()> {
         let body = &mut |iterations| {
             for _ in 0..iterations {
                 black_box(op()).check()?;
@@ -149,11 +149,11 @@ impl Case {
             return company::for_ever(&self.clock, body);
         }
         let (hint, clock) = (self.own.iterations, self.clock.clone());
-        let mut recorder = tails::recorder()?;
+        let mut recorder = latencies::recorder()?;
         let samples = self.sampler().take_and(hint, body, &mut |body, iterations| {
-            tails::count_singles(&mut recorder, &clock, iterations, body)
+            latencies::count_singles(&mut recorder, &clock, iterations, body)
         })?;
-        self.yielded.histogram = Some(tails::counted(&recorder));
+        self.yielded.histogram = Some(latencies::counted(&recorder));
         self.keep(samples, 0)
     }
 
@@ -349,11 +349,12 @@ impl Case {
     /// the median of a batch of consecutive operations, and the thread's surroundings are read around batches alone.
     ///
     /// [`Quantity::P99`]: crate::quantity::Quantity::P99
-    pub fn tails(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
+    pub fn latencies(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
         if self.meet()? {
             return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
-        let sampler = TailSampler { clock: &self.clock, witness: &self.witness, budget_ns: self.job.budget_ns as f64 };
+        let sampler =
+            LatencySampler { clock: &self.clock, witness: &self.witness, budget_ns: self.job.budget_ns as f64 };
         let taken = sampler.take(self.own.iterations, &mut next)?;
         self.yielded.histogram = Some(taken.histogram);
         self.yielded.mean_ns = Some(taken.mean_ns);
@@ -361,11 +362,11 @@ impl Case {
     }
 
     /// Times of single operations, ns, beside samples that are of something else, as of a rate: a histogram, from which the
-    /// engine fills in the percentiles that the probe declares, as for [`Case::tails`].
+    /// engine fills in the percentiles that the probe declares, as for [`Case::latencies`].
     pub fn times(&mut self, ns: impl IntoIterator<Item = f64>) -> Result<()> {
         let ns: Vec<f64> = ns.into_iter().collect();
         self.yielded.mean_ns = hostmark_stats::order::mean(&ns);
-        self.yielded.histogram = Some(tails::histogram(ns)?);
+        self.yielded.histogram = Some(latencies::histogram(ns)?);
         Ok(())
     }
 

@@ -37,7 +37,7 @@ fn beside_exact_samples_every_second_operation_is_in_the_histogram() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");
     let mut done = 0_u64;
-    case.time_and_tails(|| {
+    case.time_with_percentiles(|| {
         done += 1;
         fake.advance(1000)
     })

@@ -24,6 +24,7 @@ pub mod janitor;
 mod job;
 mod journal;
 mod lack;
+mod latencies;
 mod lockstep;
 #[cfg(test)]
 mod mock;
@@ -38,7 +39,6 @@ mod sample;
 mod session;
 mod setup;
 mod stop;
-mod tails;
 pub mod threads;
 mod vote;
 mod wall;

@@ -30,14 +30,14 @@ impl Quantity {
         better: Better::Higher,
         title: Text { en: "bytes a core cycle", zh: "每核心周期字节数" },
     };
-    /// Of a probe that measures by [`Case::time_beyond`](crate::prelude::Case::time_beyond): the time with the overhead in it.
+    /// Of a probe that measures by `Case::time_beyond`: the time with the overhead in it.
     pub const WHOLE: Quantity = Quantity {
         name: "whole",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
         title: Text { en: "with overhead", zh: "含开销" },
     };
-    /// Of a probe that measures by [`Case::time_beyond`](crate::prelude::Case::time_beyond): the overhead that was taken away.
+    /// Of a probe that measures by `Case::time_beyond`: the overhead that was taken away.
     pub const OVERHEAD: Quantity = Quantity {
         name: "overhead",
         unit: Unit::Nanoseconds,
@@ -45,7 +45,7 @@ impl Quantity {
         title: Text { en: "overhead taken away", zh: "减去的开销" },
     };
     /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
-    /// probes that measure by [`Case::tails`](crate::prelude::Case::tails), where at least ten operations lie beyond it.
+    /// probes that measure by `Case::latencies`, where at least ten operations lie beyond it.
     pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50 % 分位数" });
     /// The time that 90 % of the operations do not exceed.
     pub const P90: Quantity = Quantity::percentile("p90", Text { en: "p90", zh: "90 % 分位数" });
@@ -55,8 +55,8 @@ impl Quantity {
     pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9 % 分位数" });
 
     /// The mean of all operations: what a median of most of them hides, as a stall after a burst, is in it. Filled in by the
-    /// engine, as [`Quantity::SUSTAINED`], for probes that measure by [`Case::tails`](crate::prelude::Case::tails), [`Case::time`](crate::prelude::Case::time), [`Case::rate`](crate::prelude::Case::rate),
-    /// [`Case::observe`](crate::prelude::Case::observe) and their kin.
+    /// engine, as [`Quantity::SUSTAINED`], for probes that measure by `Case::latencies`, `Case::time`, `Case::rate`,
+    /// `Case::observe` and their kin.
     pub const MEAN: Quantity = Quantity {
         name: "mean",
         unit: Unit::Nanoseconds,

@@ -105,7 +105,7 @@ fn not_a_number(case: &mut Case) -> Result<()> {
 }
 
 fn tails(case: &mut Case) -> Result<()> {
-    case.tails(|clock| {
+    case.latencies(|clock| {
         let start = clock.start();
         count(100);
         Ok(clock.end().since(start))

@@ -91,7 +91,7 @@ fn measure(case: &mut Case) -> Result<()> {
     if let Ok(slack) = slack_ns() {
         case.note("timer_slack_ns", slack);
     }
-    case.tails(|clock| {
+    case.latencies(|clock| {
         let asked = clock.ticks(delay.as_nanos() as f64);
         let start = clock.start();
         sleeper.sleep(delay)?;

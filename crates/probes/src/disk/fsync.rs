@@ -112,7 +112,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     begin()?;
     let mut end = 0;
-    case.tails(|clock| {
+    case.latencies(|clock| {
         if end + block > SEGMENT_BYTES.max(block) {
             begin()?;
             end = 0;

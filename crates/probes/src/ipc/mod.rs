@@ -85,7 +85,7 @@ const TAKEN_TURNS: &[Quantity] = &[SWITCHES, WAKE_UPS];
 /// Times an exchange there and back; one that cannot be made is the host's lack.
 fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
-    case.time_and_tails(|| exchange.there_and_back())?;
+    case.time_with_percentiles(|| exchange.there_and_back())?;
     Ok(exchange.check()?)
 }
 

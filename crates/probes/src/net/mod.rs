@@ -105,7 +105,7 @@ fn gone(ended: io::Result<()>) -> io::Result<()> {
 
 /// Times exchanges one by one: the value is their median, and the percentiles are those of all.
 fn exchanges(case: &mut Case, mut exchange: impl FnMut() -> io::Result<()>) -> Result<()> {
-    case.tails(|clock| {
+    case.latencies(|clock| {
         let start = clock.start();
         exchange().map_err(unanswered)?;
         Ok(clock.end().since(start))

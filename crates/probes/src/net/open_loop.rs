@@ -122,7 +122,7 @@ fn at_load(
         }
     };
     let (mut pace, mut rate) = (None, 0.0);
-    case.tails(|clock| {
+    case.latencies(|clock| {
         let (period, due) = match &mut pace {
             Some(pace) => pace,
             none => {

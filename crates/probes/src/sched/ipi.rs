@@ -106,7 +106,7 @@ fn measure(case: &mut Case) -> Result<()> {
         };
         all_run();
         let measured = match is_lost.load(Ordering::Acquire) {
-            false => case.tails(|clock| {
+            false => case.latencies(|clock| {
                 all_run();
                 let start = clock.start();
                 barrier.everywhere()?;

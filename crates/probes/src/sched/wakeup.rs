@@ -83,7 +83,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let theirs = if placement == "free" { &cpus[..] } else { &cpus[cpus.len().saturating_sub(1)..] };
     let is_here = cpus.len() == 1 || placement == "same_cpu";
     let mut state: Option<(Sleeper, Ticks)> = None;
-    case.tails(|clock| {
+    case.latencies(|clock| {
         let period = clock.ticks(period_ns);
         let (sleeper, due) = match &mut state {
             Some(state) => state,

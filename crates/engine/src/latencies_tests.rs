@@ -7,11 +7,11 @@ use crate::clock::FakeClock;
 
 /// A round of 80 ms of operations whose times are given by their number; none takes the time to read the clock.
 fn taken(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> (Samples, Histogram) {
-    let Tails { samples, histogram, .. } = all_of(hint, time_ns);
+    let Latencies { samples, histogram, .. } = all_of(hint, time_ns);
     (samples, histogram)
 }
 
-fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Tails {
+fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
     let fake = FakeClock::new(0);
     let mut number = 0;
     let mut next = |clock: &Clock| {
@@ -21,7 +21,7 @@ fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Tails {
         Ok(clock.end().since(start))
     };
     let clock = Clock::Fake(fake.clone());
-    TailSampler { clock: &clock, witness: &Witness::Blind, budget_ns: 80e6 }.take(hint, &mut next).unwrap()
+    LatencySampler { clock: &clock, witness: &Witness::Blind, budget_ns: 80e6 }.take(hint, &mut next).unwrap()
 }
 
 fn percentile(histogram: &Histogram, name: &str) -> u64 {
@@ -126,7 +126,7 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
         number += 1;
         Ok(clock.end().since(start))
     };
-    let sampler = TailSampler { clock: &clock, witness: &Witness::Blind, budget_ns: fake_budget_ns };
+    let sampler = LatencySampler { clock: &clock, witness: &Witness::Blind, budget_ns: fake_budget_ns };
     let taken = sampler.take(None, &mut next).unwrap();
     assert_eq!(hostmark_stats::order::median(&taken.samples.ns), Some(710_000.0));
     assert!((taken.mean_ns / 5e6 - 1.0).abs() < 0.15, "{}", taken.mean_ns);
@@ -139,7 +139,7 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
 #[test]
 fn an_operation_that_fails_fails_the_round() {
     let clock = Clock::Fake(FakeClock::new(1));
-    let sampler = TailSampler { clock: &clock, witness: &Witness::Blind, budget_ns: 1e6 };
+    let sampler = LatencySampler { clock: &clock, witness: &Witness::Blind, budget_ns: 1e6 };
     let refused = sampler.take(None, &mut |_| Err(Stop::failed("refused")));
     assert_eq!(refused.map(drop), Err(Stop::failed("refused")));
 }

@@ -20,7 +20,7 @@ const WHOLE_ENOUGH: f64 = 0.5;
 
 /// A round's operations.
 #[derive(Debug)]
-pub(crate) struct Tails {
+pub(crate) struct Latencies {
     /// The medians of batches.
     pub samples: Samples,
     /// Every operation.
@@ -30,16 +30,16 @@ pub(crate) struct Tails {
 }
 
 /// What takes a round's operations.
-pub(crate) struct TailSampler<'a> {
+pub(crate) struct LatencySampler<'a> {
     pub clock: &'a Clock,
     pub witness: &'a Witness,
     /// Time for samples, ns.
     pub budget_ns: f64,
 }
 
-impl TailSampler<'_> {
+impl LatencySampler<'_> {
     /// Takes operations until the time is over. `hint`: operations of a batch that an earlier round found.
-    pub(crate) fn take(&self, hint: Option<u64>, next: &mut dyn FnMut(&Clock) -> Result<Ticks>) -> Result<Tails> {
+    pub(crate) fn take(&self, hint: Option<u64>, next: &mut dyn FnMut(&Clock) -> Result<Ticks>) -> Result<Latencies> {
         let mut recorder = recorder()?;
         let batch = self.find_batch(hint, next)?;
         let mut samples = Samples::of_times(batch);
@@ -68,7 +68,7 @@ impl TailSampler<'_> {
         }
         samples.whole = whole;
         // The loop above is over after an operation at least.
-        Ok(Tails { samples, histogram: counted(&recorder), mean_ns: sum_ns / whole.operations as f64 })
+        Ok(Latencies { samples, histogram: counted(&recorder), mean_ns: sum_ns / whole.operations as f64 })
     }
 
     /// How many operations make a batch. Those that it takes to find out are thrown away, as a round's first sample is.
@@ -148,5 +148,5 @@ pub(crate) fn counted(recorder: &Recorder<u64>) -> Histogram {
 }
 
 #[cfg(test)]
-#[path = "tails_tests.rs"]
+#[path = "latencies_tests.rs"]
 mod tests;
