@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hostmark_model::{
     CaseId, CaseRecord, Estimate, FlagKind, Gap, IntervalMethod, LostRound, Measured, Outcome, Params, Run, Text,
 };
-use hostmark_stats::order as stats;
+use hostmark_stats::descriptive as stats;
 
 use crate::journal::PastRound;
 use crate::outcomes::{self, Outcomes};

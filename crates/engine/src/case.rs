@@ -365,7 +365,7 @@ impl Case {
     /// engine fills in the percentiles that the probe declares, as for [`Case::latencies`].
     pub fn times(&mut self, ns: impl IntoIterator<Item = f64>) -> Result<()> {
         let ns: Vec<f64> = ns.into_iter().collect();
-        self.yielded.mean_ns = hostmark_stats::order::mean(&ns);
+        self.yielded.mean_ns = hostmark_stats::descriptive::mean(&ns);
         self.yielded.histogram = Some(latencies::histogram(ns)?);
         Ok(())
     }

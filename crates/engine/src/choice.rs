@@ -1,7 +1,7 @@
 //! Which of several ways to do one thing is the fastest on this host: trials in turn, in which the first way stays unless
 //! another is clearly ahead of it.
 
-use hostmark_stats::order as stats;
+use hostmark_stats::descriptive as stats;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;

@@ -7,9 +7,9 @@ use hostmark_model::{
     Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundRecord, Taint,
     Unit,
 };
+use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval::{self, Method};
-use hostmark_stats::order as stats;
 
 use crate::contention;
 use crate::probe::{Entry, Limit, Quantity};

@@ -4,7 +4,7 @@ mod bounds;
 mod relations;
 
 use hostmark_model::{CaseRecord, Flag, FlagKind, HostFacts, Outcome};
-use hostmark_stats::order as stats;
+use hostmark_stats::descriptive as stats;
 
 use crate::probe::Entry;
 

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram as Recorder;
 use hostmark_model::Histogram;
-use hostmark_stats::order::median_in_place;
+use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
 use crate::sample::{Body, Samples, Witness, fits};

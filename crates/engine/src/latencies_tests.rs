@@ -128,7 +128,7 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
     };
     let sampler = LatencySampler { clock: &clock, witness: &Witness::Blind, budget_ns: fake_budget_ns };
     let taken = sampler.take(None, &mut next).unwrap();
-    assert_eq!(hostmark_stats::order::median(&taken.samples.ns), Some(710_000.0));
+    assert_eq!(hostmark_stats::descriptive::median(&taken.samples.ns), Some(710_000.0));
     assert!((taken.mean_ns / 5e6 - 1.0).abs() < 0.15, "{}", taken.mean_ns);
     let Whole { operations, ns } = taken.samples.whole;
     let sustained = operations as f64 * 1e9 / ns;

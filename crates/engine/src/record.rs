@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{CaseId, Event, Histogram, HostFacts, LostRound, Measured, Others, Raw, RoundNoise, RoundRecord};
-use hostmark_stats::order as stats;
+use hostmark_stats::descriptive as stats;
 
 use crate::probe::Entry;
 

@@ -123,9 +123,9 @@ impl Samples {
     /// far over the round's usual one marks a sample.
     pub fn forgive_usual_delay(&mut self) {
         let shares: Vec<f64> = self.delays_ns.iter().zip(&self.spent_ns).map(|(delay, spent)| delay / spent).collect();
-        let usual = hostmark_stats::order::median(&shares).unwrap_or(0.0);
+        let usual = hostmark_stats::descriptive::median(&shares).unwrap_or(0.0);
         let apart: Vec<f64> = shares.iter().map(|share| (share - usual).abs()).collect();
-        let most = usual + DELAY_SHARE + OUTLYING * hostmark_stats::order::median(&apart).unwrap_or(0.0);
+        let most = usual + DELAY_SHARE + OUTLYING * hostmark_stats::descriptive::median(&apart).unwrap_or(0.0);
         for (taint, share) in self.taints.iter_mut().zip(shares) {
             if share <= most {
                 taint.0 &= !Taint::DELAYED;

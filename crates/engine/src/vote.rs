@@ -1,17 +1,17 @@
 //! A discrete quantity: rounds vote, and the number that most of them name is the value.
 
 use hostmark_model::{FlagKind, IntervalMethod, Measured};
-use hostmark_stats::order;
+use hostmark_stats::descriptive;
 
 /// Makes the estimate of a measurement a vote of its rounds, of which there were `rounds`: those without a sample abstain, and
 /// so do those whose samples name two numbers equally often. Without a majority of all rounds there is no value.
 pub fn elect(measured: &mut Measured, rounds: usize) -> Result<(), String> {
-    let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| order::mode(samples)).collect();
+    let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
     for (round, samples) in measured.rounds.iter_mut().zip(&measured.samples) {
-        round.median = order::mode(samples).unwrap_or(round.median);
+        round.median = descriptive::mode(samples).unwrap_or(round.median);
     }
     let agreeing = |value: f64| votes.iter().filter(|&&vote| vote == value).count();
-    let elected = order::mode(&votes).filter(|&value| 2 * agreeing(value) > rounds);
+    let elected = descriptive::mode(&votes).filter(|&value| 2 * agreeing(value) > rounds);
     let Some(value) = elected else { return Err(without(&votes, rounds)) };
     let estimate = &mut measured.estimate;
     (estimate.median, estimate.best_round) = (value, value);

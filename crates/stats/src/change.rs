@@ -6,7 +6,7 @@
 //! & Rigaill, "Changepoint detection in the presence of outliers", JASA 2019). Neighbours that differ by less than
 //! [`LEAST_STEP`] are one level, so that noise and TLB reach invent none.
 
-use crate::order;
+use crate::descriptive;
 
 /// Two levels differ at least by this ratio of latencies. Missing the first TLB makes a second-level cache look up to
 /// half slower than it is, within one level; the closest levels sold (a system cache and its DRAM) differ by two
@@ -124,7 +124,7 @@ fn prepare(points: &[(f64, f64)]) -> Vec<Point> {
     let merge = |group: &[(f64, f64)]| {
         let sizes: Vec<f64> = group.iter().map(|point| point.0).collect();
         let latencies: Vec<f64> = group.iter().map(|point| point.1).collect();
-        Some((order::median(&sizes)?, order::median(&latencies)?))
+        Some((descriptive::median(&sizes)?, descriptive::median(&latencies)?))
     };
     let merged: Vec<(f64, f64)> = sorted.chunk_by(|a, b| a.0 == b.0).filter_map(merge).collect();
     let thinned = merged.chunks(merged.len().div_ceil(MOST_POINTS).max(1)).filter_map(merge);
@@ -137,14 +137,14 @@ fn noise(points: &[Point]) -> Vec<f64> {
     let distance = |index: usize| {
         let reach = 2.min(index).min(points.len() - 1 - index);
         let window: Vec<f64> = points[index - reach..=index + reach].iter().map(|point| point.log_latency).collect();
-        let distance = (points[index].log_latency - order::median(&window)?).abs();
+        let distance = (points[index].log_latency - descriptive::median(&window)?).abs();
         (reach == 2).then_some(distance)
     };
     let distances: Vec<Option<f64>> = (0..points.len()).map(distance).collect();
     let around = |index: usize| {
         let window = &distances[index.saturating_sub(NOISE_REACH)..(index + NOISE_REACH + 1).min(points.len())];
         let known: Vec<f64> = window.iter().copied().flatten().collect();
-        (NOISE_FACTOR * order::median(&known).unwrap_or(0.0)).max(LEAST_NOISE)
+        (NOISE_FACTOR * descriptive::median(&known).unwrap_or(0.0)).max(LEAST_NOISE)
     };
     (0..points.len()).map(around).collect()
 }
@@ -153,7 +153,7 @@ fn noise(points: &[Point]) -> Vec<f64> {
 fn loss(points: &[Point], noise: &[f64]) -> f64 {
     let at = |slope: f64| {
         let flat: Vec<f64> = points.iter().map(|point| point.log_latency - slope * point.octave).collect();
-        let middle = order::median(&flat).unwrap_or(0.0);
+        let middle = descriptive::median(&flat).unwrap_or(0.0);
         flat.iter().zip(noise).map(|(value, noise)| ((value - middle) / noise).powi(2).min(OUTLIER)).sum::<f64>()
     };
     SLOPES.iter().map(|&slope| at(slope)).fold(f64::INFINITY, f64::min)
@@ -208,13 +208,13 @@ fn search(points: &[Point], noise: &[f64]) -> Vec<Span> {
 /// The level of a plateau: the median log latency of its points.
 fn level(points: &[Point], span: Span) -> f64 {
     let values: Vec<f64> = points[span.first..=span.last].iter().map(|point| point.log_latency).collect();
-    order::median(&values).unwrap_or(0.0)
+    descriptive::median(&values).unwrap_or(0.0)
 }
 
 /// Joins neighbours that do not rise by [`LEAST_STEP`] and out of the noise, with what lies between them.
 fn join(points: &[Point], noise: &[f64], spans: Vec<Span>) -> Vec<Span> {
     let least_step = |below: Span, above: Span| {
-        let around = order::median(&noise[below.last..=above.first]).unwrap_or(0.0);
+        let around = descriptive::median(&noise[below.last..=above.first]).unwrap_or(0.0);
         LEAST_STEP.ln().max(STEP_OVER_NOISE * around)
     };
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());

@@ -1,7 +1,7 @@
 //! Compares two lists of round medians: the ratio with a Welch interval, p values corrected for many cases, and how far
 //! apart two sides lie by chance when each is one of many that scatter alike.
 
-use crate::{interval, order};
+use crate::{descriptive, interval};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// How much greater the second side is than the first.
@@ -26,9 +26,9 @@ pub struct Comparison {
 pub fn welch(base: &[f64], new: &[f64]) -> Option<Comparison> {
     let base = logarithms(base)?;
     let new = logarithms(new)?;
-    let difference = order::mean(&new)? - order::mean(&base)?;
-    let base_part = order::stddev(&base)?.powi(2) / base.len() as f64;
-    let new_part = order::stddev(&new)?.powi(2) / new.len() as f64;
+    let difference = descriptive::mean(&new)? - descriptive::mean(&base)?;
+    let base_part = descriptive::stddev(&base)?.powi(2) / base.len() as f64;
+    let new_part = descriptive::stddev(&new)?.powi(2) / new.len() as f64;
     let variance = base_part + new_part;
     let ratio = difference.exp();
     if variance <= 0.0 {
@@ -79,7 +79,7 @@ impl Spread {
     pub fn pooled<Group: AsRef<[f64]>>(groups: &[Group]) -> Option<Spread> {
         let (mut squares, mut freedom) = (0.0, 0);
         for group in groups.iter().map(AsRef::as_ref).filter(|group| group.len() > 1) {
-            squares += order::stddev(&logarithms(group)?)?.powi(2) * (group.len() - 1) as f64;
+            squares += descriptive::stddev(&logarithms(group)?)?.powi(2) * (group.len() - 1) as f64;
             freedom += group.len() - 1;
         }
         (freedom > 0).then(|| Spread { deviation: (squares / freedom as f64).sqrt(), freedom })

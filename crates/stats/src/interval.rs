@@ -7,7 +7,7 @@ mod bootstrap;
 
 pub use bootstrap::bootstrap;
 
-use crate::order;
+use crate::descriptive;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The confidence of every interval. No unit.
@@ -64,11 +64,11 @@ impl Interval {
 ///
 /// Rounds without samples do not count. `None` below [`LEAST_ROUNDS`], or when a value is not finite.
 pub fn of_rounds<Round: AsRef<[f64]>>(rounds: &[Round], resolution: f64, seed: u64) -> Option<Interval> {
-    let medians = order::round_medians(rounds);
+    let medians = descriptive::round_medians(rounds);
     if medians.len() < BOOTSTRAP_ROUNDS {
         return log_t(&medians, resolution);
     }
-    Some(bootstrap(rounds, seed)?.floored(order::median(&medians)?, resolution))
+    Some(bootstrap(rounds, seed)?.floored(descriptive::median(&medians)?, resolution))
 }
 
 /// The t interval over the logarithms of the round medians: it suits figures whose spread grows with them, as times
@@ -82,7 +82,7 @@ pub fn log_t(round_medians: &[f64], resolution: f64) -> Option<Interval> {
     if round_medians.len() < LEAST_ROUNDS || round_medians.iter().any(|value| !value.is_finite()) {
         return None;
     }
-    let estimate = order::median(round_medians)?;
+    let estimate = descriptive::median(round_medians)?;
     let logarithmic = || {
         // Of multiples of the estimate, so that equal medians give their own value for both ends, to the last bit.
         let logarithms: Vec<f64> = round_medians.iter().map(|value| (value / estimate).ln()).collect();
@@ -104,8 +104,8 @@ pub fn log_t(round_medians: &[f64], resolution: f64) -> Option<Interval> {
 fn t_interval(values: &[f64]) -> Option<(f64, f64)> {
     let count = values.len() as f64;
     let law = StudentsT::new(0.0, 1.0, count - 1.0).ok()?;
-    let half_width = law.inverse_cdf(0.5 + CONFIDENCE / 2.0) * order::stddev(values)? / count.sqrt();
-    let centre = order::mean(values)?;
+    let half_width = law.inverse_cdf(0.5 + CONFIDENCE / 2.0) * descriptive::stddev(values)? / count.sqrt();
+    let centre = descriptive::mean(values)?;
     Some((centre - half_width, centre + half_width))
 }
 
@@ -160,7 +160,7 @@ mod tests {
         fn the_interval_holds_the_estimate_and_the_resolution(
             medians in prop::collection::vec(1e-3..1e6f64, 3..10), resolution in 0.0..10.0f64,
         ) {
-            let estimate = order::median(&medians).unwrap();
+            let estimate = descriptive::median(&medians).unwrap();
             let interval = log_t(&medians, resolution).unwrap();
             prop_assert!(interval.low <= estimate - resolution && estimate + resolution <= interval.high);
         }
@@ -179,7 +179,7 @@ mod tests {
         ) {
             let interval = bootstrap(&rounds, seed).unwrap();
             prop_assert_eq!(Some(interval), bootstrap(&rounds, seed));
-            let estimate = order::median(&order::round_medians(&rounds)).unwrap();
+            let estimate = descriptive::median(&descriptive::round_medians(&rounds)).unwrap();
             prop_assert!(interval.low <= estimate && estimate <= interval.high);
             prop_assert!(interval.low.is_finite() && interval.high.is_finite());
         }

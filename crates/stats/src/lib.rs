@@ -7,6 +7,6 @@
 pub mod capacity;
 pub mod change;
 pub mod compare;
+pub mod descriptive;
 pub mod histogram;
 pub mod interval;
-pub mod order;

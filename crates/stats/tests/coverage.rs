@@ -6,7 +6,7 @@
 //! bootstrap) and 0.22 % at 10,000 (the t interval). A failure names all figures of its population, and so does a run
 //! with HOSTMARK_SHOW_COVERAGE set.
 
-use hostmark_stats::{interval, order};
+use hostmark_stats::{descriptive, interval};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -29,8 +29,8 @@ impl Population {
 
     fn truth(&self, random: &mut Pcg64Mcg) -> f64 {
         let mut medians: Vec<f64> =
-            (0..TRUTH_ROUNDS).map(|_| order::median_in_place(&mut self.round(random)).unwrap()).collect();
-        order::median_in_place(&mut medians).unwrap()
+            (0..TRUTH_ROUNDS).map(|_| descriptive::median_in_place(&mut self.round(random)).unwrap()).collect();
+        descriptive::median_in_place(&mut medians).unwrap()
     }
 
     fn check(&self) {

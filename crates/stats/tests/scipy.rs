@@ -1,7 +1,7 @@
 //! Holds the statistics against answers of SciPy and NumPy; `fixtures/scipy.json` names versions and calls.
 
 use hostmark_stats::histogram::Percentile;
-use hostmark_stats::{compare, interval, order};
+use hostmark_stats::{compare, descriptive, interval};
 use serde_json::Value;
 
 fn fixture(section: &str) -> Vec<Value> {
@@ -26,15 +26,15 @@ fn order_statistics_agree() {
     for case in fixture("descriptions") {
         let values = numbers(&case["values"]);
         for (p, theirs) in numbers(&case["p"]).into_iter().zip(case["quantiles"].as_array().unwrap()) {
-            assert_close(order::quantile(&values, p), theirs, 13);
+            assert_close(descriptive::quantile(&values, p), theirs, 13);
         }
-        assert_close(order::median(&values), &case["median"], 13);
+        assert_close(descriptive::median(&values), &case["median"], 13);
         // Differences of nearly equal values keep fewer digits.
-        assert_close(order::mad(&values), &case["mad"], 6);
-        assert_close(order::mean(&values), &case["mean"], 13);
-        assert_close(order::stddev(&values), &case["stddev"], 6);
-        assert_close(order::min(&values), &case["min"], 13);
-        assert_close(order::max(&values), &case["max"], 13);
+        assert_close(descriptive::mad(&values), &case["mad"], 6);
+        assert_close(descriptive::mean(&values), &case["mean"], 13);
+        assert_close(descriptive::stddev(&values), &case["stddev"], 6);
+        assert_close(descriptive::min(&values), &case["min"], 13);
+        assert_close(descriptive::max(&values), &case["max"], 13);
     }
 }
 

@@ -37,7 +37,7 @@ impl CoreClock {
 
     /// The median frequency of all looks, hertz.
     pub fn median_hz(&self) -> Option<f64> {
-        hostmark_stats::order::median(&self.seen_hz)
+        hostmark_stats::descriptive::median(&self.seen_hz)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, ProbeInfo, Run};
-use hostmark_stats::{interval, order};
+use hostmark_stats::{descriptive, interval};
 
 use super::{Pool, RunName, Side, Value};
 
@@ -103,7 +103,8 @@ pub(super) fn value(found: &[Found]) -> Option<Value> {
     let values: Vec<f64> = measured.iter().map(|measured| run_value(measured)).collect();
     // Of numbers that were voted on a median may be one that nothing has.
     let is_voted = measured.iter().all(|measured| is_voted(measured));
-    let median = if is_voted { order::mode(&values).or(values.first().copied()) } else { order::median(&values) }?;
+    let median =
+        if is_voted { descriptive::mode(&values).or(values.first().copied()) } else { descriptive::median(&values) }?;
     let (ci_low, ci_high) = match measured.as_slice() {
         [one] => (one.estimate.ci_low, one.estimate.ci_high),
         _ if is_voted => (None, None),

@@ -1,7 +1,7 @@
 //! What an estimate must be when its samples are what the file says.
 
 use hostmark_model::{Better, Estimate, IntervalMethod, Measured, ProbeInfo, Taint, Text, Unit};
-use hostmark_stats::{interval, order};
+use hostmark_stats::{descriptive, interval};
 
 use super::{is_near, told, with_numbers};
 
@@ -40,7 +40,7 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
         return of_votes(measured, unit);
     }
     for (round, values) in rounds.iter().zip(&counting) {
-        let given = order::median(values).unwrap_or(0.0);
+        let given = descriptive::median(values).unwrap_or(0.0);
         if !is_near(round.median, given, 0.0) {
             let number = round.round;
             return with_numbers(
@@ -78,8 +78,8 @@ fn counting(values: &[f64], taints: &[u8], measured: &Measured) -> Vec<f64> {
 
 /// What rounds voted on is what one of their samples was.
 fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
-    let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| order::mode(samples)).collect();
-    let (says, given) = (measured.estimate.median, order::mode(&votes)?);
+    let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
+    let (says, given) = (measured.estimate.median, descriptive::mode(&votes)?);
     (!is_near(says, given, 0.0)).then_some(())?;
     with_numbers(
         [says, given],
@@ -90,7 +90,7 @@ fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
 }
 
 fn of_median(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
-    let given = order::median(medians)?;
+    let given = descriptive::median(medians)?;
     (!is_near(estimate.median, given, 0.0)).then_some(())?;
     with_numbers(
         [estimate.median, given],
@@ -102,18 +102,18 @@ fn of_median(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option
 
 fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&ProbeInfo>) -> Option<Text<String>> {
     let best = match probe.map(|probe| probe.better) {
-        Some(Better::Lower) => order::min(medians),
-        Some(Better::Higher) => order::max(medians),
+        Some(Better::Lower) => descriptive::min(medians),
+        Some(Better::Higher) => descriptive::max(medians),
         Some(Better::Neither) => Some(estimate.median),
         None => Some(estimate.best_round),
     };
     let scale = all.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
     let numbers = [
-        ("smallest sample", "最小样本", estimate.min, order::min(all)),
-        ("largest sample", "最大样本", estimate.max, order::max(all)),
-        ("mean", "均值", estimate.mean, order::mean(all)),
-        ("standard deviation", "标准差", estimate.stddev, order::stddev(all)),
-        ("median absolute deviation", "中位数绝对偏差", estimate.mad, order::mad(all)),
+        ("smallest sample", "最小样本", estimate.min, descriptive::min(all)),
+        ("largest sample", "最大样本", estimate.max, descriptive::max(all)),
+        ("mean", "均值", estimate.mean, descriptive::mean(all)),
+        ("standard deviation", "标准差", estimate.stddev, descriptive::stddev(all)),
+        ("median absolute deviation", "中位数绝对偏差", estimate.mad, descriptive::mad(all)),
         ("best round", "最佳一轮", estimate.best_round, best),
     ];
     let (en, zh, says, given) = numbers.into_iter().find_map(|(en, zh, says, given)| {

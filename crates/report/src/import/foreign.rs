@@ -7,7 +7,7 @@ use hostmark_model::{
     Imported, IntervalMethod, Measured, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo, Run, SCHEMA,
     Settings, Text, Tool, Unit,
 };
-use hostmark_stats::order as stats;
+use hostmark_stats::descriptive as stats;
 
 use super::lines::LARGEST;
 

@@ -1,7 +1,7 @@
 //! Runs made up for comparisons: cases whose rounds scatter as told, and differ between runs as told.
 
 use hostmark_model::*;
-use hostmark_stats::order;
+use hostmark_stats::descriptive;
 
 use crate::synthetic::{case, empty, measured, probe};
 
@@ -34,7 +34,7 @@ pub const SAMPLES: usize = 40;
 
 /// A case with these round medians.
 pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
-    let middle = order::median(medians).unwrap();
+    let middle = descriptive::median(medians).unwrap();
     let mut values = measured(middle, 0.01);
     let over = hostmark_stats::interval::log_t(medians, 0.0);
     values.estimate.ci_low = over.map(|interval| interval.low);
@@ -42,13 +42,13 @@ pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
     values.samples = medians.iter().map(|median| vec![*median; SAMPLES]).collect();
     let all = values.samples.concat();
     let is_rate = id.starts_with("rate.");
-    let best = if is_rate { order::max(medians) } else { order::min(medians) };
+    let best = if is_rate { descriptive::max(medians) } else { descriptive::min(medians) };
     values.estimate = Estimate {
-        min: order::min(&all).unwrap(),
-        max: order::max(&all).unwrap(),
-        mean: order::mean(&all).unwrap(),
-        stddev: order::stddev(&all).unwrap(),
-        mad: order::mad(&all).unwrap(),
+        min: descriptive::min(&all).unwrap(),
+        max: descriptive::max(&all).unwrap(),
+        mean: descriptive::mean(&all).unwrap(),
+        stddev: descriptive::stddev(&all).unwrap(),
+        mad: descriptive::mad(&all).unwrap(),
         best_round: if id.starts_with("fact.") { middle } else { best.unwrap() },
         n: all.len() as u64,
         rounds: medians.len() as u32,

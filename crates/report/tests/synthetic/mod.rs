@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::*;
-use hostmark_stats::order;
+use hostmark_stats::descriptive;
 
 /// The spread that every measured value here has.
 const SPREAD: f64 = 0.004;
@@ -85,16 +85,16 @@ fn retell(measured: &mut Measured, better: Better) {
     let all: Vec<f64> = marked.filter(|(_, taint)| !leaves_out || **taint == 0).map(|(value, _)| *value).collect();
     let medians: Vec<f64> = measured.rounds.iter().map(|round| round.median).collect();
     let over = hostmark_stats::interval::log_t(&medians, 0.0).unwrap();
-    let best = if better == Better::Higher { order::max(&medians) } else { order::min(&medians) };
+    let best = if better == Better::Higher { descriptive::max(&medians) } else { descriptive::min(&medians) };
     measured.estimate = Estimate {
-        median: order::median(&medians).unwrap(),
+        median: descriptive::median(&medians).unwrap(),
         ci_low: Some(over.low),
         ci_high: Some(over.high),
-        min: order::min(&all).unwrap(),
-        max: order::max(&all).unwrap(),
-        mean: order::mean(&all).unwrap(),
-        stddev: order::stddev(&all).unwrap(),
-        mad: order::mad(&all).unwrap(),
+        min: descriptive::min(&all).unwrap(),
+        max: descriptive::max(&all).unwrap(),
+        mean: descriptive::mean(&all).unwrap(),
+        stddev: descriptive::stddev(&all).unwrap(),
+        mad: descriptive::mad(&all).unwrap(),
         best_round: best.unwrap(),
         n: all.len() as u64,
         ..measured.estimate

@@ -15,7 +15,7 @@
 //!   for quantiles using fractional order statistics", Journal of Applied Statistics 1999).
 
 use super::{BOOTSTRAP_ROUNDS, CONFIDENCE, Interval, Method};
-use crate::order;
+use crate::descriptive;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use statrs::function::beta::beta_reg;
@@ -43,15 +43,15 @@ pub fn bootstrap<Round: AsRef<[f64]>>(rounds: &[Round], seed: u64) -> Option<Int
         return None;
     }
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let medians: Vec<f64> = rounds.iter().filter_map(|round| order::quantile_sorted(round, 0.5)).collect();
-    let estimate = order::median(&medians)?;
+    let medians: Vec<f64> = rounds.iter().filter_map(|round| descriptive::quantile_sorted(round, 0.5)).collect();
+    let estimate = descriptive::median(&medians)?;
     let population = population(&rounds, &medians, estimate, &mut random)?;
 
     let draw = |_| median_of_draws(&population, medians.len(), &mut random);
     let estimates: Vec<f64> = (0..DRAWINGS).map(draw).collect();
     let tail = calibrated_tail(medians.len());
-    let low = order::quantile(&estimates, tail)?;
-    let high = order::quantile(&estimates, 1.0 - tail)?;
+    let low = descriptive::quantile(&estimates, tail)?;
+    let high = descriptive::quantile(&estimates, 1.0 - tail)?;
     Some(Interval { low, high, method: Method::Bootstrap }.floored(estimate, 0.0))
 }
 
@@ -61,7 +61,7 @@ fn population(rounds: &[Vec<f64>], medians: &[f64], centre: f64, random: &mut Pc
     for (round, median) in rounds.iter().zip(medians) {
         shifts.extend((0..ROUND_DRAWINGS).map(|_| median_of_draws(round, round.len(), random) - median));
     }
-    let between = order::stddev(medians)?.powi(2);
+    let between = descriptive::stddev(medians)?.powi(2);
     let within = shifts.iter().map(|shift| shift * shift).sum::<f64>() / shifts.len() as f64;
     let share = if between > 0.0 { (within / between).min(KERNEL_PART) } else { 0.0 };
     let shift_scale = if within > 0.0 { (share * between / within).sqrt() } else { 0.0 };
@@ -174,10 +174,10 @@ mod tests {
                         return median_of_draws(&round, count, &mut random);
                     }
                     let mut values: Vec<f64> = (0..count).map(|_| round[random.random_range(0..count)]).collect();
-                    order::median_in_place(&mut values).unwrap()
+                    descriptive::median_in_place(&mut values).unwrap()
                 };
                 let medians: Vec<f64> = (0..20_000).map(one).collect();
-                (order::mean(&medians).unwrap(), order::stddev(&medians).unwrap())
+                (descriptive::mean(&medians).unwrap(), descriptive::stddev(&medians).unwrap())
             };
             let (short, long) = (drawn(true), drawn(false));
             let scale = long.1.max(1e-12);
