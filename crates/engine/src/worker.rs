@@ -16,7 +16,7 @@ use crate::setup;
 use crate::stop::{Result, Stop, panic_text};
 use crate::sys::call::Call;
 use crate::sys::counters::ThreadCounters;
-use crate::sys::{affinity, first_victim, last_words, process, remains, scratch};
+use crate::sys::{affinity, first_victim, ipc_cleanup, last_words, process, scratch};
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
@@ -51,7 +51,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
         .into_iter()
         .find_map(|scratch| scratch::of_run(scratch)?.ok());
     if let Some(run) = run {
-        remains::write_down_in(run);
+        ipc_cleanup::write_down_in(run);
     }
     respond(catalogue, job, output)
 }

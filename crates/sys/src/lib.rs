@@ -13,13 +13,13 @@ pub mod filesystem;
 pub mod first_victim;
 pub mod futex;
 pub mod group;
+pub mod ipc_cleanup;
 pub mod last_words;
 pub mod memory;
 mod names;
 pub mod peer;
 pub mod process;
 pub mod regular;
-pub mod remains;
 pub mod scratch;
 pub mod shared;
 #[cfg(feature = "tests")]

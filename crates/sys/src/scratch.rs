@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::call::Call;
+use super::ipc_cleanup;
 use super::names::{entries, random};
-use super::remains;
 
 /// Its owner may do all, others nothing.
 const OWNER_ALONE: Mode = Mode::RWXU;
@@ -66,7 +66,7 @@ impl Private {
 
     /// Removes the kernel objects that are written down in it: of a process group, or of all.
     pub fn remove_objects(&self, group: Option<u32>) {
-        remains::remove_recorded(self.directory.as_fd(), group);
+        ipc_cleanup::remove_recorded(self.directory.as_fd(), group);
     }
 
     /// Removes all that is in it, and itself where it still has its name.
@@ -230,7 +230,7 @@ pub fn remove_left(made: &Scratch) {
     if let Scratch::Made { path, device, inode } = made
         && let Ok(directory) = open(path, *device, *inode)
     {
-        remains::remove_recorded(directory.as_fd(), None);
+        ipc_cleanup::remove_recorded(directory.as_fd(), None);
         if clear(directory.as_fd()).is_ok() {
             // It is empty: no more than an empty directory can be lost by this.
             let _ = rustix::fs::rmdir(OsStr::from_bytes(&path.0));

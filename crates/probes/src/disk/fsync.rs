@@ -2,8 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::content::Content;
 use crate::workloads::files;
+use crate::workloads::random_blocks::Content;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::bandwidth::{self, ReadKernel};
 use crate::workloads::fork;
-use crate::workloads::ring::{Member, Pipes, Ring};
+use crate::workloads::token_ring::{Member, Pipes, Ring};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -2,8 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::crowd::{Channel, Crowd, Gathered};
 use crate::workloads::fork;
+use crate::workloads::message_groups::{Channel, Crowd, Gathered};
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -57,5 +57,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let path = crate::place::directory(case)?.join("file");
     workloads::files::write(&path, b"x", 0o600)?;
     let file = workloads::files::open(&path, false)?;
-    case.time(|| workloads::lookup::fstat(&file))
+    case.time(|| workloads::path_ops::fstat(&file))
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use hostmark_engine::prelude::*;
 
 use crate::workloads::files;
-use crate::workloads::lookup::KernelPath;
+use crate::workloads::path_ops::KernelPath;
 use crate::workloads::readiness::{self, Descriptors};
 
 /// Axis descriptors: how many are asked about at once.

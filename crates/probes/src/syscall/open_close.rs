@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::lookup::KernelPath;
+use crate::workloads::path_ops::KernelPath;
 
 /// See the module.
 pub static PROBE: Probe = Probe {

@@ -8,7 +8,7 @@ pub use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
 use super::call::{Call, named};
-use super::content::Content;
+use super::random_blocks::Content;
 use super::{arch, checked};
 
 /// Opens an existing file.

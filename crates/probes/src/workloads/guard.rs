@@ -7,7 +7,7 @@ use rustix::pipe::PipeFlags;
 
 use super::call::{Call, errno, failed, named};
 use super::child::ChildId;
-use super::remains::{Object, Record};
+use super::ipc_cleanup::{Object, Record};
 use super::{last_words, process};
 
 /// Added to the number of an error of the second call: more than any error has (MAX_ERRNO of the kernel's is 4095).

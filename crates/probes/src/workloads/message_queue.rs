@@ -7,7 +7,7 @@ use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::exchange::{Exchange, Turn};
 use super::files::copy;
-use super::remains::{self, Object, Record};
+use super::ipc_cleanup::{self, Object, Record};
 use super::sysv::until_done;
 use super::{arch, checked};
 
@@ -26,14 +26,14 @@ fn queue() -> io::Result<OwnedFd> {
     let object = Object::queue()?;
     let Object::Queue { number, .. } = object else { return Err(io::ErrorKind::InvalidInput.into()) };
     let _record = Record::of(object);
-    named(&remains::queue_name(number)?)
+    named(&ipc_cleanup::queue_name(number)?)
 }
 
 fn named(name: &CStr) -> io::Result<OwnedFd> {
     let attributes = Attributes { flags: 0, most_messages: 1, message_bytes: 1, messages: 0, reserved: [0; 4] };
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     let arguments =
-        [name.as_ptr() as usize, flags as usize, remains::MODE as usize, &raw const attributes as usize, 0, 0];
+        [name.as_ptr() as usize, flags as usize, ipc_cleanup::MODE as usize, &raw const attributes as usize, 0, 0];
     // SAFETY: a name that ends in zero, and attributes, both only read.
     let opened = checked("mq_open", unsafe { arch::call(libc::SYS_mq_open, arguments) })?;
     // SAFETY: a descriptor that is new, and nobody else's.

@@ -2,16 +2,14 @@
 //! functions over raw calls. What the engine needs too is in the crate `sys`.
 
 use hostmark_engine::prelude::sys::{
-    affinity, call, child, clock, descendants, last_words, memory, peer, process, remains, shared, waits,
+    affinity, call, child, clock, descendants, ipc_cleanup, last_words, memory, peer, process, shared, waits,
 };
 
 pub mod busy;
-pub mod byte_ring;
 pub mod clocks;
 pub mod command;
-pub mod content;
 pub mod context;
-pub mod crowd;
+pub mod create_delete;
 pub mod exchange;
 pub mod file_lock;
 pub mod files;
@@ -22,16 +20,17 @@ mod guard;
 mod keeper;
 pub mod listener;
 pub mod local;
-pub mod lookup;
 pub mod mapping;
 pub mod membarrier;
+pub mod message_groups;
 pub mod message_queue;
-pub mod names;
+pub mod path_ops;
 pub mod pipe;
 pub mod program;
 pub mod protection;
+pub mod random_blocks;
 pub mod readiness;
-pub mod ring;
+pub mod shm_ring;
 pub mod signal;
 pub mod signal_pair;
 pub mod sleeper;
@@ -40,10 +39,11 @@ pub mod stream;
 pub mod switches;
 pub mod sysv;
 pub mod timer;
+pub mod token_ring;
 mod turns;
 pub mod uring;
 pub mod uring_nop;
-mod uring_rings;
+mod uring_queues;
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

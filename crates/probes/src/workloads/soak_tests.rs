@@ -5,7 +5,7 @@ use std::io;
 use hostmark_engine::prelude::Clock;
 use hostmark_engine::prelude::sys::soak::soak;
 
-use super::{affinity, byte_ring, crowd, exchange, file_lock, futex, ring, signal_pair, sleeper, sysv};
+use super::{affinity, exchange, file_lock, futex, message_groups, shm_ring, signal_pair, sleeper, sysv, token_ring};
 
 /// Soaks an exchange, and looks whether every turn was one.
 fn exchanges<T: exchange::Turn>(make: impl FnOnce(&[usize]) -> io::Result<exchange::Exchange<T>>) {
@@ -22,7 +22,7 @@ fn exchanges<T: exchange::Turn>(make: impl FnOnce(&[usize]) -> io::Result<exchan
 fn bytes_go_through_a_ring_for_ever() {
     let message = vec![0x5a; 100_000];
     soak(|cpus| {
-        let writer = byte_ring::RingWriter::spawn(&message, cpus)?;
+        let writer = shm_ring::RingWriter::spawn(&message, cpus)?;
         let mut block = vec![0; 64 << 10];
         // By small and large reads: who is ahead, and sleeps, changes.
         Ok(move |nth| writer.read(1_u64 << (nth % 21), &mut block))
@@ -77,7 +77,7 @@ fn a_sleeper_wakes_for_ever() {
 fn a_ring_of_processes_goes_round_for_ever() {
     soak(|cpus| {
         let cpus = cpus.to_vec();
-        let ring = ring::Ring::new(ring::Member::Process, 4, move |_| cpus.clone(), || Ok(|| ()))?;
+        let ring = token_ring::Ring::new(token_ring::Member::Process, 4, move |_| cpus.clone(), || Ok(|| ()))?;
         Ok(move |_| ring.tour())
     });
 }
@@ -85,9 +85,9 @@ fn a_ring_of_processes_goes_round_for_ever() {
 #[test]
 fn a_crowd_gathers_for_ever() {
     soak(|_| {
-        let channel = crowd::Channel::Socket;
-        let crowd = crowd::Crowd { groups: 2, senders: 3, messages: 20, bytes: 100, channel };
-        let gathered = crowd::Gathered::new(crowd, &affinity::allowed()?)?;
+        let channel = message_groups::Channel::Socket;
+        let crowd = message_groups::Crowd { groups: 2, senders: 3, messages: 20, bytes: 100, channel };
+        let gathered = message_groups::Gathered::new(crowd, &affinity::allowed()?)?;
         Ok(move |_| gathered.burst())
     });
 }

@@ -7,7 +7,7 @@ use super::call::returned;
 use super::checked;
 use super::exchange::{Exchange, Turn};
 use super::guard::Guarded;
-use super::remains::{self, Object};
+use super::ipc_cleanup::{self, Object};
 
 /// A call by the instruction, again when a signal had interrupted it, as a process that is stopped and goes on sees it.
 ///
@@ -25,12 +25,12 @@ pub(super) unsafe fn until_done(name: &'static str, number: libc::c_long, argume
 }
 
 /// How objects are made: without a key, so that nobody finds them who was not told of them.
-const FLAGS: libc::c_int = libc::IPC_CREAT | libc::IPC_EXCL | remains::MODE;
+const FLAGS: libc::c_int = libc::IPC_CREAT | libc::IPC_EXCL | ipc_cleanup::MODE;
 
 /// A set of two semaphores, both zero.
 fn semaphores() -> io::Result<Guarded> {
     // SAFETY: no pointers are given.
-    let make = || returned("semget", unsafe { libc::semget(libc::IPC_PRIVATE, remains::SEMAPHORES, FLAGS) });
+    let make = || returned("semget", unsafe { libc::semget(libc::IPC_PRIVATE, ipc_cleanup::SEMAPHORES, FLAGS) });
     Guarded::new(["semget", "semctl"], make, Object::set, remove_set)
 }
 
@@ -160,7 +160,7 @@ mod tests {
         // SAFETY: the child makes its objects by calls of its one thread and sleeps until it is killed.
         let Some(holder) = unsafe { ChildId::forked("fork", libc::fork()) }.unwrap() else {
             rustix::process::setsid().unwrap();
-            remains::write_down_in(opened(directory));
+            ipc_cleanup::write_down_in(opened(directory));
             let held = (semaphores().unwrap(), queue().unwrap(), by_semaphores(&affinity::allowed().unwrap()));
             let numbers = [held.0.id, held.1.id, number(&held.0), number(&held.1)].map(i32::to_ne_bytes).concat();
             rustix::io::write(&write, &numbers).unwrap();
@@ -222,9 +222,9 @@ mod tests {
         holder.wait().unwrap_err();
         assert!(has_set(set) && has_queue(messages));
         let directory = opened(base.path());
-        remains::remove_recorded(directory.as_fd(), Some(group + 1));
+        ipc_cleanup::remove_recorded(directory.as_fd(), Some(group + 1));
         assert!(has_set(set) && has_queue(messages), "another group's");
-        remains::remove_recorded(directory.as_fd(), Some(group));
+        ipc_cleanup::remove_recorded(directory.as_fd(), Some(group));
         assert!(!has_set(set) && !has_queue(messages));
     }
 

@@ -7,7 +7,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 
 use super::call::named;
 use super::memory::{Buffer, Pages};
-use super::uring_rings::{Rings, Submission};
+use super::uring_queues::{Rings, Submission};
 
 /// Operations of linux/io_uring.h.
 const OP_READ: u8 = 22;

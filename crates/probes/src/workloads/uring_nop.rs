@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::uring_rings::{Poller, Rings, Submission};
+use super::uring_queues::{Poller, Rings, Submission};
 
 /// The kernel's thread polls for so long after the last submission, ms: longer than any pause between two samples.
 const POLLS_MS: u32 = 200;

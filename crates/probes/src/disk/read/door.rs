@@ -2,8 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::content::Content;
 use crate::workloads::files::{self, OwnedFd};
+use crate::workloads::random_blocks::Content;
 use crate::workloads::uring::{Direction, Ring};
 
 /// How requests reach the file, and what they write there, if they do.

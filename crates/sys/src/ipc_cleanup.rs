@@ -242,5 +242,5 @@ fn remove_queue(id: i32) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "remains_tests.rs"]
+#[path = "ipc_cleanup_tests.rs"]
 mod tests;
