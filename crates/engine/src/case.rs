@@ -12,7 +12,7 @@ use hostmark_model::{CaseId, Histogram, Job, JobCase};
 
 use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
-use crate::company::{self, Company};
+use crate::copies::{self, Copies};
 use crate::cpu::Cpu;
 use crate::free_running;
 use crate::latencies::{self, LatencySampler};
@@ -56,7 +56,7 @@ pub(crate) struct WorkersPart {
     /// The case's own part of it.
     pub own: JobCase,
     /// The other workers of the round.
-    pub company: Company,
+    pub copies: Copies,
 }
 
 /// One round of one case, as its probe sees it.
@@ -71,7 +71,7 @@ pub struct Case {
     witness: Witness,
     begun: Ticks,
     folder: Option<(Kind, Folder)>,
-    company: Company,
+    copies: Copies,
     memory: MemoryBudget,
     pub(crate) yielded: Yield,
 }
@@ -86,7 +86,7 @@ impl Case {
         core: Option<CoreClock>,
         witness: Witness,
     ) -> Case {
-        let WorkersPart { job, own, company } = part;
+        let WorkersPart { job, own, copies } = part;
         let begun = clock.start();
         let memory = MemoryBudget::new(Root::here(), job.memory_bytes, 1, Deadline::from_now(job.setup_ns));
         Case {
@@ -99,7 +99,7 @@ impl Case {
             witness,
             begun,
             folder: None,
-            company,
+            copies,
             memory,
             yielded: Yield::default(),
         }
@@ -145,8 +145,8 @@ impl Case {
             }
             Ok(())
         };
-        if self.meet()? {
-            return company::for_ever(&self.clock, body);
+        if self.start_barrier()? {
+            return copies::for_ever(&self.clock, body);
         }
         let (hint, clock) = (self.own.iterations, self.clock.clone());
         let mut recorder = latencies::recorder()?;
@@ -177,8 +177,8 @@ impl Case {
         mut overhead: impl FnMut(u64) -> Result<()>,
         mut whole: impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        if self.meet()? {
-            return company::for_ever(&self.clock, &mut whole);
+        if self.start_barrier()? {
+            return copies::for_ever(&self.clock, &mut whole);
         }
         let hint = self.own.iterations;
         let taken = self.sampler().take_difference(hint, &mut whole, &mut overhead)?;
@@ -207,27 +207,27 @@ impl Case {
     }
 
     fn sample(&mut self, amount: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-        if self.meet()? {
-            return company::for_ever(&self.clock, body);
+        if self.start_barrier()? {
+            return copies::for_ever(&self.clock, body);
         }
         let hint = self.own.iterations;
         let samples = self.sampler().take(hint, body)?;
         self.keep(samples, amount)
     }
 
-    /// Called by every verb before it measures: whoever does the same at once meets here. Whether this one only keeps
-    /// another company, and has to go on until it is killed.
-    fn meet(&mut self) -> Result<bool> {
-        self.company.meet()?;
+    /// Called by every verb before it measures: whoever does the same at once meets here. Whether this one is only a
+    /// replica, and has to go on until it is killed.
+    fn start_barrier(&mut self) -> Result<bool> {
+        self.copies.start_barrier()?;
         setup::end();
         self.begun = self.clock.start();
-        Ok(self.company.is_kept())
+        Ok(self.copies.is_replica())
     }
 
     /// Called by the verbs that have several threads.
     fn be_alone(&self) -> Result<()> {
-        match self.company {
-            Company::Alone => Ok(()),
+        match self.copies {
+            Copies::Alone => Ok(()),
             _ => Err(Stop::skipped("copies of several threads are not measured")),
         }
     }
@@ -236,7 +236,7 @@ impl Case {
         if self.yielded.samples.is_some() {
             return Err(Stop::failed("the probe measured twice in one round"));
         }
-        self.company.part()?;
+        self.copies.end_barrier()?;
         // What is measured without a party that has failed is something else, however well it went on.
         if let Some(words) = last_words::heard() {
             return Err(Stop::failed(last_words::told(&words)));
@@ -307,8 +307,8 @@ impl Case {
     /// Like [`Case::observe`], or like [`Case::observe_rate`] where `amount` is not 0: `next` returns the time of several
     /// operations, and how many.
     pub fn observe_many(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
-        if self.meet()? {
-            return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
+        if self.start_barrier()? {
+            return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
         let mut samples = Samples::of_times(1);
         // The first is thrown away, as every round's first sample is.
@@ -335,7 +335,7 @@ impl Case {
     /// Like [`Case::once`]: `next` returns the time of several operations, and how many.
     pub fn once_many(&mut self, next: impl FnOnce(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
         self.be_alone()?;
-        self.meet()?;
+        self.start_barrier()?;
         let mut samples = Samples::of_times(1);
         let before = self.witness.read();
         let (ticks, operations) = next(&self.clock)?;
@@ -350,8 +350,8 @@ impl Case {
     ///
     /// [`Quantity::P99`]: crate::quantity::Quantity::P99
     pub fn latencies(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
-        if self.meet()? {
-            return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
+        if self.start_barrier()? {
+            return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
         let sampler =
             LatencySampler { clock: &self.clock, witness: &self.witness, budget_ns: self.job.budget_ns as f64 };
@@ -372,8 +372,8 @@ impl Case {
 
     /// Values that are no times, in the probe's unit: sizes, counts, the clock's own step.
     pub fn count(&mut self, mut next: impl FnMut() -> Result<f64>) -> Result<()> {
-        if self.meet()? {
-            return company::for_ever(&self.clock, &mut |_| next().map(drop));
+        if self.start_barrier()? {
+            return copies::for_ever(&self.clock, &mut |_| next().map(drop));
         }
         let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
         // The first is thrown away, as every round's first sample is.
@@ -394,8 +394,8 @@ impl Case {
     /// Values that are no times and that `next` finds by times of its own: at which stride, of how many pages a cost
     /// changes. None is an attempt that showed nothing; a round without any other has not measured.
     pub fn search(&mut self, mut next: impl FnMut(&Clock) -> Result<Option<f64>>) -> Result<()> {
-        if self.meet()? {
-            return company::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
+        if self.start_barrier()? {
+            return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
         let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
         let begin = self.clock.start();
@@ -442,11 +442,11 @@ impl Case {
         self.precision
     }
 
-    /// Ends the company, and removes the directories that this worker made, or one that kept it company.
+    /// Ends the replicas, and removes the directories that this worker or one of them made.
     pub(crate) fn clean(&mut self) {
-        let company = std::mem::replace(&mut self.company, Company::Alone);
-        let folders = company.folders(&self.job.folder);
-        drop(company);
+        let copies = std::mem::replace(&mut self.copies, Copies::Alone);
+        let folders = copies.folders(&self.job.folder);
+        drop(copies);
         self.folder = None;
         self.remove_folders(&folders);
     }

@@ -15,7 +15,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
     let job = Job { l1d_bytes: 0, llc_bytes: 0, llc_sum_bytes: 0, ..Job::bare(id, vec![0]) };
     let own = job.cases[0].clone();
     let precision = Precision::of(&clock);
-    let part = WorkersPart { job, own, company: Company::Alone };
+    let part = WorkersPart { job, own, copies: Copies::Alone };
     Case::new(id.parse().unwrap(), part, clock, precision, None, Witness::Blind)
 }
 

@@ -8,7 +8,7 @@ use hostmark_model::{AxisKind, CaseId, Event, Job, JobCase, PROTOCOL, RoundNoise
 
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
-use crate::company::{self, Company};
+use crate::copies::{self, Copies};
 use crate::job;
 use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, Quantity, find};
 use crate::sample::{Samples, Witness};
@@ -165,14 +165,14 @@ fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
 fn part_of(entry: &Entry, copies: usize, job: &Job, own: &JobCase) -> Result<WorkersPart> {
     let alone = Job { cases: vec![own.clone()], ..job.clone() };
     if job.replica || copies == 1 {
-        let company = if job.replica { Company::Kept } else { Company::Alone };
-        return Ok(WorkersPart { job: alone, own: own.clone(), company });
+        let copies = if job.replica { Copies::Replica } else { Copies::Alone };
+        return Ok(WorkersPart { job: alone, own: own.clone(), copies });
     }
     // The two parties of a copy are both on its CPU: the plan has no other placement of copies.
     let parties = if entry.probe.axis_of(AxisKind::Placement).is_some() { 2 } else { 1 };
-    let mut jobs = company::jobs(&alone, copies, parties)?;
-    let company = Company::gather(&jobs[1..], company::this_program)?;
-    Ok(WorkersPart { job: jobs.swap_remove(0), own: own.clone(), company })
+    let mut jobs = copies::jobs(&alone, copies, parties)?;
+    let copies = Copies::start(&jobs[1..], copies::this_program)?;
+    Ok(WorkersPart { job: jobs.swap_remove(0), own: own.clone(), copies })
 }
 
 /// A round of one case of the job.

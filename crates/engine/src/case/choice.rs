@@ -2,7 +2,7 @@
 
 use super::{Case, Cpu};
 use crate::choice;
-use crate::company::Company;
+use crate::copies::Copies;
 use crate::lockstep::{self, Part};
 use crate::setup;
 use crate::stop::{Result, Stop};
@@ -86,7 +86,7 @@ impl Case {
                 None => Err(Stop::failed(format!("an earlier round chose '{chosen}', which this one does not have"))),
             };
         }
-        let is_settled = ways.len() == 1 || !matches!(self.company, Company::Alone);
+        let is_settled = ways.len() == 1 || !matches!(self.copies, Copies::Alone);
         Ok(is_settled.then_some(0))
     }
 

@@ -1,4 +1,4 @@
-//! Companions that follow a script: they are waited for, watched, and ended.
+//! Replicas that follow a script: they are waited for, watched, and ended.
 
 use super::*;
 use crate::clock::FakeClock;
@@ -11,20 +11,20 @@ fn job(cpus: &[usize]) -> Job {
     })
 }
 
-/// Companions that are shells with this script; each has read its job when it begins.
-fn company(count: usize, script: &str) -> Company {
+/// Replicas that are shells with this script; each has read its job when it begins.
+fn copies(count: usize, script: &str) -> Copies {
     let jobs = jobs(&job(&[4, 5, 6]), 3, 1).unwrap();
     let shell = || {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("read -r job; {script}")]);
         command
     };
-    Company::gather(&jobs[1..=count], shell).unwrap()
+    Copies::start(&jobs[1..=count], shell).unwrap()
 }
 
-fn pids(company: &Company) -> Vec<u32> {
-    let Company::Led(companions) = company else { panic!() };
-    companions.iter().map(|companion| companion.process.id()).collect()
+fn pids(copies: &Copies) -> Vec<u32> {
+    let Copies::Leader(replicas) = copies else { panic!() };
+    replicas.iter().map(|replica| replica.process.id()).collect()
 }
 
 const MEASURES: &str = r#"echo '{"event":"measuring"}'; exec sleep 60"#;
@@ -53,11 +53,11 @@ fn too_few_cpus_are_an_error() {
 
 #[test]
 fn companions_that_measure_are_met_and_ended() {
-    let mut company = company(2, MEASURES);
-    company.meet().unwrap();
-    company.part().unwrap();
-    let pids = pids(&company);
-    drop(company);
+    let mut copies = copies(2, MEASURES);
+    copies.start_barrier().unwrap();
+    copies.end_barrier().unwrap();
+    let pids = pids(&copies);
+    drop(copies);
     for pid in pids {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} is left");
     }
@@ -66,19 +66,19 @@ fn companions_that_measure_are_met_and_ended() {
 #[test]
 fn each_companion_reads_its_own_job() {
     let script = format!(r#"case "$job" in *'"cpus":[5]'*'"replica":true'*) {MEASURES};; esac"#);
-    company(1, &script).meet().unwrap();
-    assert!(company(2, &script).meet().is_err(), "the second has CPU 6");
+    copies(1, &script).start_barrier().unwrap();
+    assert!(copies(2, &script).start_barrier().is_err(), "the second has CPU 6");
 }
 
 #[test]
 fn a_companion_that_cannot_says_why() {
-    let says = |event: &str| company(1, &format!(r#"echo '{{"event":"hello","protocol":1,"pid":1}}'; echo '{event}'"#));
-    let skipped = says(r#"{"event":"skipped","reason":"no memory"}"#).meet();
+    let says = |event: &str| copies(1, &format!(r#"echo '{{"event":"hello","protocol":1,"pid":1}}'; echo '{event}'"#));
+    let skipped = says(r#"{"event":"skipped","reason":"no memory"}"#).start_barrier();
     assert_eq!(skipped, Err(Stop::skipped("a copy on CPU 5 was skipped: no memory")));
-    let failed = says(r#"{"event":"failed","reason":"it broke"}"#).meet();
+    let failed = says(r#"{"event":"failed","reason":"it broke"}"#).start_barrier();
     assert_eq!(failed, Err(Stop::failed("a copy on CPU 5 failed: it broke")));
     assert_eq!(
-        company(1, "exit 0").meet(),
+        copies(1, "exit 0").start_barrier(),
         Err(Stop::failed("a copy on CPU 5 ended while others measured: exit status: 0"))
     );
 }
@@ -86,16 +86,16 @@ fn a_companion_that_cannot_says_why() {
 #[test]
 fn a_companion_that_ended_before_the_measuring_did_is_noticed() {
     let broke = r#"echo '{"event":"measuring"}'; echo '{"event":"failed","reason":"it broke"}'"#;
-    let mut company = company(2, broke);
-    company.meet().unwrap();
-    let Company::Led(companions) = &mut company else { panic!() };
-    assert!(companions[0].process.ends_within(Duration::from_secs(60)));
-    assert_eq!(company.part(), Err(Stop::failed("a copy on CPU 5 failed: it broke")));
+    let mut copies = copies(2, broke);
+    copies.start_barrier().unwrap();
+    let Copies::Leader(replicas) = &mut copies else { panic!() };
+    assert!(replicas[0].process.ends_within(Duration::from_secs(60)));
+    assert_eq!(copies.end_barrier(), Err(Stop::failed("a copy on CPU 5 failed: it broke")));
 }
 
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
-    let gathered = Company::gather(&[job(&[4])], || Command::new("/nonexistent/hostmark"));
+    let gathered = Copies::start(&[job(&[4])], || Command::new("/nonexistent/hostmark"));
     assert!(matches!(gathered, Err(Stop::Failed(reason)) if reason.contains("could not be started")));
 }
 

@@ -13,25 +13,25 @@ use crate::setup;
 use crate::stop::{Result, Stop};
 use crate::sys::call::{Call, spawned};
 
-/// A companion's body is repeated until it lasts so long, ns, so that what lies between two does not count.
+/// A replica's body is repeated until it lasts so long, ns, so that what lies between two does not count.
 const LONG_ENOUGH_NS: f64 = 200_000.0;
 /// How long one whose output has ended may take to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// What a worker is to others of its case.
 #[derive(Debug)]
-pub(crate) enum Company {
+pub(crate) enum Copies {
     /// The only one.
     Alone,
     /// It measures, and the others do the same meanwhile.
-    Led(Vec<Companion>),
+    Leader(Vec<Replica>),
     /// It does the same as another that measures, until it is killed.
-    Kept,
+    Replica,
 }
 
 /// Another worker of the same case.
 #[derive(Debug)]
-pub(crate) struct Companion {
+pub(crate) struct Replica {
     cpu: usize,
     process: Supervised,
 }
@@ -70,67 +70,67 @@ pub(crate) fn this_program() -> Command {
     command
 }
 
-impl Company {
-    /// Starts a companion for each job. They are of this process' group and ask to die with it.
-    pub(crate) fn gather(jobs: &[Job], program: impl Fn() -> Command) -> Result<Company> {
-        let start = |job: &Job| -> std::io::Result<Companion> {
+impl Copies {
+    /// Starts a replica for each job. They are of this process' group and ask to die with it.
+    pub(crate) fn start(jobs: &[Job], program: impl Fn() -> Command) -> Result<Copies> {
+        let start = |job: &Job| -> std::io::Result<Replica> {
             // Nobody listens while it is measured: who complains meanwhile must not stand still.
             let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
             let terms = Terms { group: Membership::Ours, has_input: true, errors, ending, stop: None };
             let mut process = Supervised::start(program(), terms).map_err(spawned)?;
             process.tell_last(&format!("{}\n", serde_json::to_string(job)?))?;
-            Ok(Companion { cpu: job.cpus.first().copied().unwrap_or_default(), process })
+            Ok(Replica { cpu: job.cpus.first().copied().unwrap_or_default(), process })
         };
-        let mut companions = Vec::new();
+        let mut replicas = Vec::new();
         for job in jobs {
             match start(job) {
-                Ok(companion) => companions.push(companion),
+                Ok(replica) => replicas.push(replica),
                 Err(error) => return Err(Stop::failed(format!("a further copy could not be started: {error}"))),
             }
         }
-        Ok(Company::Led(companions))
+        Ok(Copies::Leader(replicas))
     }
 
     /// Whether it only does what another measures.
-    pub(crate) fn is_kept(&self) -> bool {
-        matches!(self, Company::Kept)
+    pub(crate) fn is_replica(&self) -> bool {
+        matches!(self, Copies::Replica)
     }
 
     /// Names of the directories that its copies may have made: they are killed and cannot remove them.
     pub(crate) fn folders(&self, folder: &str) -> Vec<String> {
         match self {
-            Company::Led(companions) => (1..=companions.len()).map(|index| copy_folder(folder, index)).collect(),
+            Copies::Leader(replicas) => (1..=replicas.len()).map(|index| copy_folder(folder, index)).collect(),
             _ => Vec::new(),
         }
     }
 
     /// Called when what is to be measured is set up. Who measures waits until all others measure as well; these tell in
     /// [`for_ever`].
-    pub(crate) fn meet(&mut self) -> Result<()> {
+    pub(crate) fn start_barrier(&mut self) -> Result<()> {
         match self {
-            Company::Led(companions) => companions.iter_mut().try_for_each(Companion::meet),
-            Company::Alone | Company::Kept => Ok(()),
+            Copies::Leader(replicas) => replicas.iter_mut().try_for_each(Replica::start_barrier),
+            Copies::Alone | Copies::Replica => Ok(()),
         }
     }
 
     /// Called when the measuring is over: whoever ended before has not been there all the time.
-    pub(crate) fn part(&mut self) -> Result<()> {
+    pub(crate) fn end_barrier(&mut self) -> Result<()> {
         match self {
-            Company::Led(companions) => companions.iter_mut().try_for_each(Companion::part),
+            Copies::Leader(replicas) => replicas.iter_mut().try_for_each(Replica::end_barrier),
             _ => Ok(()),
         }
     }
 }
 
-impl Companion {
-    fn meet(&mut self) -> Result<()> {
+impl Replica {
+    fn start_barrier(&mut self) -> Result<()> {
         match self.next()? {
             Some(Event::Measuring) => Ok(()),
             other => Err(self.wrong(other)),
         }
     }
 
-    fn part(&mut self) -> Result<()> {
+    fn end_barrier(&mut self) -> Result<()> {
         match self.process.has_ended() {
             Ok(false) => Ok(()),
             Ok(true) => {
@@ -210,5 +210,5 @@ fn go_on(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>, tell: impl FnOn
 }
 
 #[cfg(test)]
-#[path = "company_tests.rs"]
+#[path = "copies_tests.rs"]
 mod tests;
