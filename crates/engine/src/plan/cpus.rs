@@ -5,7 +5,8 @@ use hostmark_model::HostFacts;
 
 use super::PlanError;
 
-/// Leaves to the run only the CPUs of a list such as `0-3,8`: every plan for these facts keeps to them.
+/// Leaves to the run only the CPUs of a list such as `0-3,8`: every plan for these facts keeps to them. Isolated CPUs
+/// (isolcpus) may be named too: no process begins there, and each may bind itself to them.
 pub fn keep_to_cpus(host: &mut HostFacts, list: &str) -> Result<(), PlanError> {
     let ids = parse_cpu_list(list).filter(|ids| !ids.is_empty());
     let ids = ids.ok_or_else(|| PlanError::NoCpuList(list.to_owned()))?;
@@ -13,11 +14,18 @@ pub fn keep_to_cpus(host: &mut HostFacts, list: &str) -> Result<(), PlanError> {
     if usable.is_empty() {
         return Err(PlanError::NoCpu);
     }
-    if let Some(&cpu) = ids.iter().find(|id| !usable.contains(id)) {
-        return Err(PlanError::UnusableCpu { cpu, usable: cpu_list(&usable) });
+    let online = |id: usize| host.cpus.iter().any(|cpu| cpu.id == id && cpu.online);
+    let isolated = host.cpu.isolated.clone().unwrap_or_default();
+    let may_bind = |id: &usize| usable.contains(id) || (online(*id) && isolated.contains(id));
+    if let Some(&cpu) = ids.iter().find(|id| !may_bind(id)) {
+        let (usable, list) = (cpu_list(&usable), cpu_list(&ids));
+        return Err(match online(cpu) {
+            true => PlanError::ForbiddenCpu { cpu, usable, list },
+            false => PlanError::UnusableCpu { cpu, usable },
+        });
     }
     for cpu in &mut host.cpus {
-        cpu.allowed &= ids.contains(&cpu.id);
+        cpu.allowed = ids.contains(&cpu.id);
     }
     Ok(())
 }
@@ -82,7 +90,28 @@ mod tests {
         for list in ["", "a", "3-1", "1;2", "-1"] {
             assert_eq!(refused(list), format!("'{list}' is no list of CPUs; write one as 0-3,8"));
         }
-        assert_eq!(refused("0-2"), "CPU 2 cannot be used here; use some of 0-1,3");
-        assert_eq!(refused("9"), "CPU 9 cannot be used here; use some of 0-1,3");
+        assert_eq!(refused("0,9"), "cannot bind to CPU 9: it is not online; choose from 0-1,3");
+        let mut host = host();
+        host.cpus[2].allowed = false;
+        assert_eq!(
+            keep_to_cpus(&mut host, "1-2").unwrap_err().to_string(),
+            "cannot bind to CPU 2: this process is kept off it; choose from 0-1,3, or start hostmark by taskset -c 1-2"
+        );
+        host.cpus[2].online = false;
+        assert!(keep_to_cpus(&mut host, "2").unwrap_err().to_string().contains("not online"));
+    }
+
+    #[test]
+    fn isolated_cpus_are_used_when_they_are_named_and_not_otherwise() {
+        let mut host = host();
+        host.cpus[2].allowed = false;
+        host.cpus[3].allowed = false;
+        host.cpu.isolated = Some(vec![2, 3]);
+        assert_eq!(host.usable_cpus(), [0, 1]);
+        keep_to_cpus(&mut host, "2-3").unwrap();
+        assert_eq!(host.usable_cpus(), [2, 3]);
+        // Isolated and offline is offline.
+        host.cpus[3].online = false;
+        assert!(keep_to_cpus(&mut host, "3").is_err());
     }
 }

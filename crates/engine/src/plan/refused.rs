@@ -87,13 +87,25 @@ pub enum PlanError {
     /// What should be a list of CPUs is none.
     #[error("'{0}' is no list of CPUs; write one as 0-3,8")]
     NoCpuList(String),
-    /// The CPU is offline, absent, or not for this process.
-    #[error("CPU {cpu} cannot be used here; use some of {usable}")]
+    /// The CPU is offline or absent.
+    #[error("cannot bind to CPU {cpu}: it is not online; choose from {usable}")]
     UnusableCpu {
         /// Its id.
         cpu: usize,
-        /// Those that can.
+        /// Those that can be used.
         usable: String,
+    },
+    /// The process may not run on the CPU.
+    #[error(
+        "cannot bind to CPU {cpu}: this process is kept off it; choose from {usable}, or start hostmark by taskset -c {list}"
+    )]
+    ForbiddenCpu {
+        /// Its id.
+        cpu: usize,
+        /// Those that can be used.
+        usable: String,
+        /// Those that were asked for.
+        list: String,
     },
 }
 
