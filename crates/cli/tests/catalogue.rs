@@ -108,12 +108,7 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
         Points::OfHost(of_host) => of_host(host, profile).iter().map(u64::to_string).collect(),
         Points::NamesOfHost(of_host) => of_host(host, profile),
         Points::NodePairs => {
-            let most = match profile {
-                Profile::Quick => 2,
-                Profile::Standard => 16,
-                Profile::Thorough => 256,
-            };
-            hostmark_host::node_pairs(host, most).iter().map(|[cpus, memory]| format!("{cpus}-{memory}")).collect()
+            hostmark_host::node_pairs(host, profile).iter().map(|[cpus, memory]| format!("{cpus}-{memory}")).collect()
         }
     }
 }
@@ -258,7 +253,7 @@ fn no_case_is_planned_twice_and_a_probes_default_stands_first() {
 #[test]
 fn a_guest_of_two_cpus_has_room_for_every_case_of_every_profile() {
     for profile in PROFILES {
-        let count = planned(&guest(), profile).cases.len();
+        let count = planned(&guest(), profile).cases.iter().filter(|case| case.skip.is_none()).count();
         assert!(count <= allowance(profile).cases, "{profile:?}: {count} cases");
     }
 }

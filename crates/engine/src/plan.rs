@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries, most_node_pairs};
+use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries};
 
 pub use allowance::{Allowance, allowance};
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
@@ -173,7 +173,7 @@ fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
         Points::OfHost(of_host) => of_host(host, profile).into_iter().map(|point| point.to_string()).collect(),
         Points::NamesOfHost(of_host) => of_host(host, profile),
         Points::NodePairs => {
-            let pairs = host_facts::node_pairs(host, most_node_pairs(profile));
+            let pairs = host_facts::node_pairs(host, profile);
             pairs.iter().map(|[cpus, memory]| format!("{cpus}-{memory}")).collect()
         }
     };

@@ -5,6 +5,7 @@ pub use hostmark_model::{
     HostFacts, Measured, NodeFact, Noise, Outcome, Params, Profile, RoundRecord, Text, Unit,
 };
 
+pub use hostmark_host::{domains, of_caches, single};
 pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, plateaus};
 

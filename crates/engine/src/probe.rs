@@ -125,7 +125,7 @@ impl Axis {
     }
 
     /// An axis of pairs of memory nodes, that of the CPUs and that of the memory; all usable CPUs of the first are the
-    /// case's. `0-0` by default; larger matrices are sampled.
+    /// case's. `0-0` by default; of many nodes pairs are chosen by distance.
     pub const fn nodes(name: &'static str) -> Axis {
         Axis { name, kind: AxisKind::Nodes, default: "0-0", points: Points::NodePairs, settled: None }
     }
@@ -140,15 +140,6 @@ impl Axis {
             Profile::Thorough => |host, profile| copies(host, profile, Profile::Thorough),
         };
         Axis { name: "copies", kind: AxisKind::Copies, default: "1", points: Points::OfHost(points), settled: None }
-    }
-}
-
-/// Pairs of nodes that a profile has room for.
-pub(crate) const fn most_node_pairs(profile: Profile) -> usize {
-    match profile {
-        Profile::Quick => 2,
-        Profile::Standard => 16,
-        Profile::Thorough => 256,
     }
 }
 

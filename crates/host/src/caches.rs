@@ -13,8 +13,11 @@ const CPU_DIR: &str = "/sys/devices/system/cpu";
 /// By level, kind and first CPU; empty when nothing tells of any.
 pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> Vec<CacheFact> {
     let mut caches = from_sysfs(root, cpus);
-    if caches.is_empty() && root.is_this_machine() {
-        caches = from_cpuid(cpuinfo, cpus);
+    if caches.iter().all(|cache| cache.size_bytes == 0) && root.is_this_machine() {
+        let asked = from_cpuid(cpuinfo, cpus);
+        if !asked.is_empty() {
+            caches = asked;
+        }
     }
     caches.sort_by(|a, b| order(a).cmp(&order(b)));
     caches
@@ -44,7 +47,6 @@ fn from_sysfs(root: &Root, cpus: &[CpuFact]) -> Vec<CacheFact> {
             let shared = root.id_list(&format!("{dir}/shared_cpu_list")).filter(|ids| holds(ids, cpu.id));
             let shared_cpus = shared.unwrap_or_else(|| vec![cpu.id]);
             seen.extend(shared_cpus.iter().map(|id| (index, *id)));
-            // Firmware that describes no size (some Arm guests) leaves a cache of which nothing can be said.
             if let Some(cache) = cache(root, &dir, level, shared_cpus) {
                 caches.push(cache);
             }
@@ -63,7 +65,8 @@ fn cache(root: &Root, dir: &str, level: u8, shared_cpus: Vec<usize>) -> Option<C
     Some(CacheFact {
         level,
         kind,
-        size_bytes: size_bytes(&root.text(&format!("{dir}/size"))?)?,
+        // Firmware that describes no size (some Arm guests) still tells who shares the cache.
+        size_bytes: root.text(&format!("{dir}/size")).and_then(|text| size_bytes(&text)).unwrap_or(0),
         line_bytes: root.number(&format!("{dir}/coherency_line_size")).filter(|line| *line > 0),
         ways: root.number(&format!("{dir}/ways_of_associativity")).filter(|ways| *ways > 0),
         shared_cpus,

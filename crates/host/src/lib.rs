@@ -34,7 +34,7 @@ mod virtualization;
 pub use cpu_list::parse_cpu_list;
 pub use cpu_times::{CpuTimes, Used, note_busy};
 pub use noise::{NoiseSnapshot, busiest_other};
-pub use placement::{Placement, node_pairs, of_node, pair, single, spread};
+pub use placement::{Order, Placement, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread};
 pub use processes::BusyProcess;
 pub use root::Root;
 pub use spare::{Holder, Spare, SpareMemory};

@@ -3,11 +3,17 @@
 //! CPU 0 takes most interrupts of many machines, and slow cores would stand for a machine that they are not; both come
 //! last wherever there is a choice.
 
+mod node_pairs;
+mod threads;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
 use hostmark_model::{CpuFact, HostFacts};
+
+pub use node_pairs::node_pairs;
+pub use threads::{Order, domains, in_order, spread};
 
 /// Favoured cores differ by some percent in frequency; other kinds of core differ by more.
 const FULL_SPEED: f64 = 0.9;
@@ -27,22 +33,31 @@ pub enum Placement {
     SameCache,
     /// On one node, with two last-level caches.
     OtherCache,
+    /// On two nodes of one package, as NPS and sub-NUMA clusters make them.
+    SamePackageOtherNode,
     /// On two nodes.
     OtherNode,
 }
 
 impl Placement {
     /// All of them, from near to far.
-    pub const ALL: [Placement; 5] =
-        [Placement::SameCpu, Placement::SmtSibling, Placement::SameCache, Placement::OtherCache, Placement::OtherNode];
+    pub const ALL: [Placement; 6] = [
+        Placement::SameCpu,
+        Placement::SmtSibling,
+        Placement::SameCache,
+        Placement::OtherCache,
+        Placement::SamePackageOtherNode,
+        Placement::OtherNode,
+    ];
 
-    /// The value of a placement axis: `same_cpu`, `smt_sibling`, `same_cache`, `other_cache`, `other_node`.
+    /// The value of a placement axis, such as `same_cpu` or `other_node`.
     pub const fn name(self) -> &'static str {
         match self {
             Placement::SameCpu => "same_cpu",
             Placement::SmtSibling => "smt_sibling",
             Placement::SameCache => "same_cache",
             Placement::OtherCache => "other_cache",
+            Placement::SamePackageOtherNode => "same_package_other_node",
             Placement::OtherNode => "other_node",
         }
     }
@@ -91,51 +106,15 @@ pub fn pair(host: &HostFacts, placement: Placement) -> Result<[usize; 2], String
         .ok_or_else(|| map.reason(placement))
 }
 
-/// The CPUs for `n` threads: one per core first, the near cores first, then the cores' other threads. Shorter when
-/// fewer CPUs are usable.
-pub fn spread(host: &HostFacts, n: usize) -> Vec<usize> {
-    let map = Map::of(host);
-    let Some(home) = map.seats.first() else { return Vec::new() };
-    let mut seats: Vec<&Seat> = map.seats.iter().collect();
-    seats.sort_by_key(|seat| {
-        let far = (map.distance(home, seat), seat.node, seat.package != home.package, seat.package);
-        let cache = (seat.cache != home.cache, seat.cache);
-        (seat.thread, seat.is_slow, seat.is_busy, far, cache, seat.id == 0, seat.id)
-    });
-    seats.into_iter().take(n).map(|seat| seat.id).collect()
-}
-
 /// The usable CPUs of a memory node, the best for a single party first.
 pub fn of_node(host: &HostFacts, node: usize) -> Vec<usize> {
     Map::of(host).seats.iter().filter(|seat| seat.node == Some(node)).map(|seat| seat.id).collect()
 }
 
-/// At most `most` pairs of a node with usable CPUs and a node with memory. First comes the first node with itself, then
-/// with the node furthest from it, then each node with itself; the others follow in an order that favours none, so that
-/// fewer are a sample of more.
-pub fn node_pairs(host: &HostFacts, most: usize) -> Vec<[usize; 2]> {
-    let usable = host.usable_cpus();
-    let with_cpus = host.nodes.iter().filter(|node| node.cpus.iter().any(|cpu| usable.contains(cpu)));
-    let with_memory: Vec<usize> = (0..host.nodes.len()).filter(|&index| host.nodes[index].memory_bytes > 0).collect();
-    let mut pairs: Vec<((usize, u64), [usize; 2])> = Vec::new();
-    for (nth, from) in with_cpus.enumerate() {
-        let distance = |index: usize| from.distances.get(index).copied().unwrap_or(0);
-        let furthest = with_memory.iter().copied().max_by_key(|&index| (distance(index), std::cmp::Reverse(index)));
-        for &index in &with_memory {
-            let to = host.nodes[index].id;
-            let rank = match (nth, from.id == to) {
-                (0, true) => 0,
-                (0, false) if furthest == Some(index) => 1,
-                (_, true) => 2,
-                _ => 3,
-            };
-            // A multiplicative hash: neighbouring pairs land far from each other.
-            let scattered = (from.id as u64 * 4096 + to as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            pairs.push(((rank, if rank == 3 { scattered } else { nth as u64 }), [from.id, to]));
-        }
-    }
-    pairs.sort_unstable();
-    pairs.into_iter().take(most).map(|(_, pair)| pair).collect()
+/// One usable CPU of each last-level cache, the best of each; of a host that does not tell its caches one of each node.
+pub fn of_caches(host: &HostFacts) -> Vec<usize> {
+    let mut seen = BTreeSet::new();
+    Map::of(host).seats.iter().filter(|seat| seen.insert((seat.node, seat.cache))).map(|seat| seat.id).collect()
 }
 
 /// A usable CPU, with what matters for choosing it.
@@ -206,6 +185,10 @@ impl<'a> Map<'a> {
                 .filter(|other| other.node == one.node && other.cache != one.cache)
                 .filter(|other| one.cache.is_some() && other.cache.is_some())
                 .min_by_key(|other| other.package != one.package),
+            Placement::SamePackageOtherNode => others
+                .filter(|other| one.node.is_some() && other.node.is_some() && other.node != one.node)
+                .filter(|other| one.package.is_some() && other.package == one.package)
+                .min_by_key(|other| self.distance(one, other)),
             Placement::OtherNode => others
                 .filter(|other| one.node.is_some() && other.node.is_some() && other.node != one.node)
                 .min_by_key(|other| (other.package == one.package, self.distance(one, other))),
@@ -220,6 +203,7 @@ impl<'a> Map<'a> {
             Placement::SmtSibling => self.seats.iter().any(|seat| seat.thread > 0),
             Placement::SameCache => distinct(|seat| seat.cache) > 0,
             Placement::OtherCache => distinct(|seat| seat.cache) > 1,
+            Placement::SamePackageOtherNode => distinct(|seat| seat.node) > distinct(|seat| seat.package),
             Placement::OtherNode => distinct(|seat| seat.node) > 1,
         };
         if has { Ok(()) } else { Err(self.reason(placement)) }
@@ -235,6 +219,7 @@ impl<'a> Map<'a> {
             }
             Placement::SameCache => "no two usable cores share a last-level cache",
             Placement::OtherCache => "the usable CPUs of a node share one last-level cache",
+            Placement::SamePackageOtherNode => "no package has usable CPUs on two memory nodes",
             Placement::OtherNode => "the usable CPUs are all on one memory node",
         }
         .to_owned()

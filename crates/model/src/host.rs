@@ -59,7 +59,7 @@ impl HostFacts {
         self.caches.iter().find(serves)
     }
 
-    /// The largest-level data or unified cache that serves `cpu`.
+    /// The largest-level data or unified cache that serves `cpu`; of some guests its size is untold.
     pub fn last_level_cache(&self, cpu: usize) -> Option<&CacheFact> {
         (1..=5).rev().find_map(|level| self.cache(cpu, level))
     }
@@ -166,7 +166,7 @@ pub struct CacheFact {
     pub level: u8,
     /// What it holds.
     pub kind: CacheKind,
-    /// Its size.
+    /// Its size; 0 where the host tells who shares it and not how large it is.
     pub size_bytes: u64,
     /// Its line.
     pub line_bytes: Option<u64>,

@@ -19,7 +19,7 @@ pub enum AxisKind {
     Copies,
     /// One of several names.
     Choice,
-    /// Where two parties run: same_cpu, smt_sibling, same_cache, other_cache, other_node, free.
+    /// Where two parties run: same_cpu, smt_sibling, same_cache, other_cache, same_package_other_node, other_node, free.
     Placement,
     /// The memory node of the CPUs and that of the memory, as `0-1`.
     Nodes,

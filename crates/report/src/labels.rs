@@ -129,6 +129,7 @@ fn placement(value: &str) -> Option<Text> {
         "smt_sibling" => Text { en: "SMT sibling", zh: "SMT 兄弟线程" },
         "same_cache" => Text { en: "same cache", zh: "同一缓存" },
         "other_cache" => Text { en: "other cache", zh: "另一缓存" },
+        "same_package_other_node" => Text { en: "other node, same package", zh: "同一封装的另一节点" },
         "other_node" => Text { en: "other node", zh: "另一节点" },
         "free" => Text { en: "free", zh: "自由调度" },
         _ => return None,

@@ -11,6 +11,7 @@ const PLACEMENTS: &[&str] = &[
     Placement::SmtSibling.name(),
     Placement::SameCache.name(),
     Placement::OtherCache.name(),
+    Placement::SamePackageOtherNode.name(),
     Placement::OtherNode.name(),
     FREE,
 ];

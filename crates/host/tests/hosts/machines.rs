@@ -208,3 +208,78 @@ pub fn hybrid() -> Tree {
     }
     tree
 }
+
+/// A server as its makers describe it.
+pub struct Server {
+    pub packages: usize,
+    /// Of a package.
+    pub cores: usize,
+    pub nodes: usize,
+    /// Of a core.
+    pub threads: usize,
+    /// That share a last-level cache; none where the second level is the last.
+    pub cores_of_l3: Option<usize>,
+}
+
+impl Server {
+    /// All first threads are numbered before the second ones, as Linux does.
+    pub fn tree(&self) -> Tree {
+        let (tree, all_cores) = (Tree::new(), self.packages * self.cores);
+        let list = |cores: std::ops::Range<usize>| {
+            let of_thread =
+                |thread| format!("{}-{}", thread * all_cores + cores.start, thread * all_cores + cores.end - 1);
+            (0..self.threads).map(of_thread).collect::<Vec<_>>().join(",")
+        };
+        let all = format!("0-{}", all_cores * self.threads - 1);
+        tree.cpus(&all, &all).status(&all, 0).meminfo(512 << 20, 500 << 20);
+        for cpu in 0..all_cores * self.threads {
+            let core = cpu % all_cores;
+            let siblings = list(core..core + 1);
+            tree.core(cpu, core / self.cores, core % self.cores, &siblings)
+                .cache(cpu, 0, "1 Data", "48K", &siblings)
+                .cache(cpu, 1, "2 Unified", "1024K", &siblings);
+            if let Some(sharing) = self.cores_of_l3 {
+                let first = core / sharing * sharing;
+                tree.cache(cpu, 2, "3 Unified", "32M", &list(first..first + sharing));
+            }
+        }
+        let (nodes, each) = (self.packages * self.nodes, self.cores / self.nodes);
+        tree.nodes_online(&format!("0-{}", nodes - 1));
+        for node in 0..nodes {
+            let distance = |other: usize| match (node == other, node / self.nodes == other / self.nodes) {
+                (true, _) => "10",
+                (_, true) => "12",
+                _ => "32",
+            };
+            let distances = (0..nodes).map(distance).collect::<Vec<_>>().join(" ");
+            tree.node(node, &list(node * each..(node + 1) * each), 64 << 20, &distances);
+        }
+        tree
+    }
+}
+
+/// Two packages of four nodes and 16 cores each, four cores and two threads to a last-level cache and a node.
+pub fn nps4() -> Tree {
+    Server { packages: 2, cores: 16, nodes: 4, threads: 2, cores_of_l3: Some(4) }.tree()
+}
+
+/// Two packages of eight cores without a third level.
+pub fn no_l3() -> Tree {
+    Server { packages: 2, cores: 8, nodes: 1, threads: 1, cores_of_l3: None }.tree()
+}
+
+/// A guest of four arm64 cores that is told levels and sharing and no size of any cache.
+pub fn arm_guest() -> Tree {
+    let tree = Tree::new();
+    tree.cpus("0-3\n", "0-3\n").status("0-3", 0).meminfo(8 << 20, 7 << 20);
+    for cpu in 0..4 {
+        let own = cpu.to_string();
+        tree.core(cpu, 0, cpu, &own);
+        for (index, what, shared) in [(0, "1 Data", &*own), (1, "1 Instruction", &*own), (2, "2 Unified", "0-3")] {
+            let dir = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
+            tree.cache(cpu, index, what, "", shared).remove(&format!("{dir}/size"));
+        }
+    }
+    tree.nodes_online("0").node(0, "0-3", 8 << 20, "10");
+    tree
+}

@@ -1,12 +1,14 @@
 //! Which CPUs are chosen, on every kind of machine.
 
-use hostmark_host::{Placement, node_pairs, of_node, pair, single, spread};
-use hostmark_model::HostFacts;
+use std::collections::BTreeSet;
+
+use hostmark_host::{Order, Placement, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread};
+use hostmark_model::{HostFacts, Profile};
 
 use crate::machines;
 use crate::tree::Tree;
 
-fn all_pairs(host: &HostFacts) -> [Option<[usize; 2]>; 5] {
+fn all_pairs(host: &HostFacts) -> [Option<[usize; 2]>; 6] {
     Placement::ALL.map(|placement| pair(host, placement).ok())
 }
 
@@ -14,16 +16,16 @@ fn all_pairs(host: &HostFacts) -> [Option<[usize; 2]>; 5] {
 fn a_guest_of_two_cores_leaves_cpu_0_to_interrupts() {
     let host = machines::small_guest().facts();
     assert_eq!(single(&host), Some(1));
-    assert_eq!(all_pairs(&host), [Some([1, 1]), None, Some([1, 0]), None, None]);
+    assert_eq!(all_pairs(&host), [Some([1, 1]), None, Some([1, 0]), None, None, None]);
     assert_eq!(spread(&host, 1), [1]);
     assert_eq!(spread(&host, 9), [1, 0]);
 }
 
 #[test]
-fn a_server_of_two_sockets_has_all_placements_but_one() {
+fn a_server_of_two_sockets_has_no_second_cache_or_node_in_either() {
     let host = machines::two_sockets().facts();
     assert_eq!(single(&host), Some(1));
-    assert_eq!(all_pairs(&host), [Some([1, 1]), Some([1, 17]), Some([1, 2]), None, Some([1, 4])]);
+    assert_eq!(all_pairs(&host), [Some([1, 1]), Some([1, 17]), Some([1, 2]), None, None, Some([1, 4])]);
     // CPU 16 shares CPU 0's core and stands for it; the second socket follows the first, then the second threads.
     assert_eq!(spread(&host, 3), [1, 2, 16]);
     assert_eq!(spread(&host, 14), [1, 2, 16, 4, 5, 6, 7, 17, 18, 0, 20, 21, 22, 23]);
@@ -32,7 +34,7 @@ fn a_server_of_two_sockets_has_all_placements_but_one() {
 #[test]
 fn chiplets_have_another_cache_on_the_same_node() {
     let host = machines::chiplets().facts();
-    assert_eq!(all_pairs(&host), [Some([1, 1]), None, Some([1, 0]), Some([1, 2]), None]);
+    assert_eq!(all_pairs(&host), [Some([1, 1]), None, Some([1, 0]), Some([1, 2]), None, None]);
     assert_eq!(spread(&host, 5), [1, 0, 2, 3, 4]);
 }
 
@@ -128,6 +130,7 @@ fn the_other_node_is_in_another_package_where_there_is_one() {
     }
     let host = tree.facts();
     assert_eq!(pair(&host, Placement::OtherNode), Ok([1, 4]));
+    assert_eq!(pair(&host, Placement::SamePackageOtherNode), Ok([1, 2]));
     assert_eq!(spread(&host, 8), [1, 0, 2, 3, 4, 5, 6, 7]);
 }
 
@@ -143,7 +146,7 @@ fn a_spread_over_1536_cpus_uses_each_core_once_first() {
     let mut all = spread(&host, 5000);
     all.sort_unstable();
     assert_eq!(all, (0..1536).collect::<Vec<_>>());
-    assert_eq!(all_pairs(&host), [Some([1, 1]), Some([1, 769]), Some([1, 2]), Some([1, 8]), Some([1, 384])]);
+    assert_eq!(all_pairs(&host), [Some([1, 1]), Some([1, 769]), Some([1, 2]), Some([1, 8]), None, Some([1, 384])]);
 }
 
 #[test]
@@ -158,11 +161,11 @@ fn placements_read_back_as_written() {
 fn the_matrix_of_two_sockets_has_the_near_and_the_far_pair_first() {
     let host = machines::two_sockets().facts();
     // Node 2 has memory alone: CPU-less memory is measured from both sockets, and from nowhere else.
-    let all = node_pairs(&host, 64);
+    let all = node_pairs(&host, Profile::Standard);
     assert_eq!(all.len(), 6);
-    assert_eq!(all[..3], [[0, 0], [0, 1], [1, 1]]);
-    assert!(all.contains(&[0, 2]) && all.contains(&[1, 2]) && all.contains(&[1, 0]));
-    assert_eq!(node_pairs(&host, 2), [[0, 0], [0, 1]]);
+    assert_eq!(all[..3], [[0, 0], [0, 2], [0, 1]]);
+    assert!([[1, 0], [1, 1], [1, 2]].iter().all(|pair| all.contains(pair)), "{all:?}");
+    assert_eq!(node_pairs(&host, Profile::Quick), all[..3]);
     assert_eq!(of_node(&host, 0), [1, 2, 16, 17, 18, 0]);
     assert_eq!(of_node(&host, 1)[..4], [4, 5, 6, 7]);
     assert!(of_node(&host, 2).is_empty());
@@ -171,26 +174,146 @@ fn the_matrix_of_two_sockets_has_the_near_and_the_far_pair_first() {
 #[test]
 fn a_node_without_memory_or_usable_cpus_has_no_part_in_the_matrix() {
     let host = machines::small_guest().facts();
-    assert_eq!(node_pairs(&host, 64), [[0, 0]]);
+    assert_eq!(node_pairs(&host, Profile::Thorough), [[0, 0]]);
     let tree = machines::two_sockets();
     tree.status("0-2", 1000);
-    let pairs = node_pairs(&tree.facts(), 64);
+    let pairs = node_pairs(&tree.facts(), Profile::Thorough);
     assert!(pairs.len() == 3 && pairs.iter().all(|pair| pair[0] == 0), "{pairs:?}");
     tree.node(0, "0-2,16-18", 0, "10 21 14");
-    assert!(node_pairs(&tree.facts(), 64).iter().all(|pair| pair[1] != 0));
+    assert!(node_pairs(&tree.facts(), Profile::Thorough).iter().all(|pair| pair[1] != 0));
+}
+
+const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
+
+#[test]
+fn eight_nodes_have_all_their_pairs_from_the_standard_profile_on() {
+    let host = machines::nps4().facts();
+    let [quick, standard, thorough] = PROFILES.map(|profile| node_pairs(&host, profile));
+    // The own node, one of the own package, one of the other.
+    assert_eq!(quick, [[0, 0], [0, 1], [0, 4]]);
+    assert_eq!((standard.len(), thorough.len()), (64, 64));
+    assert!(quick.iter().all(|pair| standard.contains(pair)));
+}
+
+/// `nodes` nodes of one CPU, four to a package, and `more` of memory alone.
+fn many_nodes(nodes: usize, more: usize) -> HostFacts {
+    let distance = |one: usize, other: usize| match () {
+        () if one == other => 10,
+        () if one.max(other) >= nodes => 24,
+        () if one / 4 == other / 4 => 12,
+        () => 32,
+    };
+    let node = |id: usize| hostmark_model::NodeFact {
+        id,
+        cpus: (id < nodes).then_some(id).into_iter().collect(),
+        memory_bytes: 1 << 30,
+        distances: (0..nodes + more).map(|other| distance(id, other)).collect(),
+        ..Default::default()
+    };
+    let cpu = |id: usize| hostmark_model::CpuFact {
+        id,
+        online: true,
+        allowed: true,
+        package: Some(id / 4),
+        node: Some(id),
+        ..Default::default()
+    };
+    let (nodes, cpus) = ((0..nodes + more).map(node).collect(), (0..nodes).map(cpu).collect());
+    HostFacts { nodes, cpus, ..Default::default() }
 }
 
 #[test]
-fn fewer_pairs_of_many_nodes_are_part_of_more_and_hold_every_diagonal() {
-    let node = |id: usize| hostmark_model::NodeFact { id, cpus: vec![id], memory_bytes: 1 << 30, ..Default::default() };
-    let cpu = |id: usize| hostmark_model::CpuFact { id, online: true, allowed: true, ..Default::default() };
-    let host = HostFacts { nodes: (0..16).map(node).collect(), cpus: (0..16).map(cpu).collect(), ..Default::default() };
-    let (some, all) = (node_pairs(&host, 64), node_pairs(&host, 4096));
-    assert_eq!((some.len(), all.len()), (64, 256));
-    assert!(some.iter().all(|pair| all.contains(pair)) && (0..16).all(|id| some.contains(&[id, id])));
-    let sources: std::collections::BTreeSet<usize> =
-        some.iter().filter(|pair| pair[0] != pair[1]).map(|pair| pair[0]).collect();
-    assert!(sources.len() > 8, "{sources:?}");
+fn pairs_of_many_nodes_are_chosen_by_distance_and_fewer_are_part_of_more() {
+    let host = many_nodes(16, 4);
+    let [quick, standard, thorough] = PROFILES.map(|profile| node_pairs(&host, profile));
+    assert!(quick.iter().all(|pair| standard.contains(pair)) && standard.iter().all(|pair| thorough.contains(pair)));
+    assert!(standard.len() <= 80, "{}", standard.len());
+    let distances = |from: usize, pairs: &[[usize; 2]]| -> BTreeSet<u32> {
+        pairs.iter().filter(|pair| pair[0] == from).map(|pair| host.nodes[from].distances[pair[1]]).collect()
+    };
+    assert_eq!(distances(0, &quick), [10, 12, 24, 32].into());
+    for node in 0..16 {
+        assert!(standard.contains(&[node, node]));
+        assert_eq!(distances(node, &standard), [10, 12, 24, 32].into(), "node {node}");
+    }
+    // Memory without CPUs is reached from every package, and no far node stands for all.
+    for (package, memory) in (0..4).flat_map(|package| (16..20).map(move |memory| (package, memory))) {
+        assert!(standard.iter().any(|pair| pair[0] / 4 == package && pair[1] == memory), "{package} {memory}");
+    }
+    let far: BTreeSet<usize> = standard.iter().filter(|pair| pair[1] < 16).map(|pair| pair[1]).collect();
+    assert_eq!(far.len(), 16);
+    assert_eq!(node_pairs(&many_nodes(16, 0), Profile::Thorough).len(), 256);
+}
+
+#[test]
+fn a_node_is_measured_with_itself_also_where_all_distances_are_told_alike() {
+    let mut host = many_nodes(3, 0);
+    host.nodes.iter_mut().for_each(|node| node.distances = vec![10; 3]);
+    assert_eq!(node_pairs(&host, Profile::Quick), [[0, 0], [0, 1]]);
+    host.nodes.iter_mut().for_each(|node| node.distances.clear());
+    assert_eq!(node_pairs(&host, Profile::Quick), [[0, 0], [0, 1]]);
+}
+
+#[test]
+fn a_package_of_several_nodes_has_a_placement_of_its_own() {
+    let host = machines::nps4().facts();
+    let placements = Placement::ALL.map(|placement| pair(&host, placement).ok());
+    let near = [Some([1, 1]), Some([1, 33]), Some([1, 2]), None, Some([1, 4]), Some([1, 16])];
+    assert_eq!(placements, near);
+    let one = pair(&machines::two_sockets().facts(), Placement::SamePackageOtherNode);
+    assert_eq!(one, Err("no package has usable CPUs on two memory nodes".to_owned()));
+}
+
+#[test]
+fn sharing_is_used_where_no_size_is_told() {
+    let host = machines::arm_guest().facts();
+    assert_eq!(host.last_level_cache(1).map(|cache| (cache.level, cache.size_bytes)), Some((2, 0)));
+    assert_eq!(pair(&host, Placement::SameCache), Ok([1, 2]));
+    assert_eq!(pair(&host, Placement::OtherCache), Err("the usable CPUs of a node share one last-level cache".into()));
+    assert_eq!((host.largest_last_level_cache_bytes(), spread(&host, 4)), (0, vec![1, 2, 3, 0]));
+}
+
+#[test]
+fn cpu_0_is_the_last_of_its_node_also_where_each_core_has_the_last_cache_for_itself() {
+    let host = machines::no_l3().facts();
+    assert_eq!(spread(&host, 9), [1, 2, 3, 4, 5, 6, 7, 0, 8]);
+    assert_eq!(pair(&host, Placement::OtherCache), Ok([1, 2]));
+}
+
+#[test]
+fn scattered_threads_fill_packages_nodes_and_caches_alike() {
+    let host = machines::nps4().facts();
+    let distinct = |n: usize, of: &dyn Fn(usize) -> usize| {
+        in_order(&host, n, Order::Scatter).into_iter().map(of).collect::<BTreeSet<_>>().len()
+    };
+    let fact = |cpu: usize| host.cpus.iter().find(|fact| fact.id == cpu).unwrap();
+    assert_eq!(distinct(2, &|cpu| fact(cpu).package.unwrap()), 2);
+    // As many threads as nodes, caches and cores: one to each.
+    assert_eq!(domains(&host), [2, 8, 32]);
+    assert_eq!(distinct(8, &|cpu| fact(cpu).node.unwrap()), 8);
+    assert_eq!(distinct(32, &|cpu| cpu % 32), 32);
+    assert_eq!(distinct(64, &|cpu| cpu), 64);
+    // Half as many are spread as evenly, where near first fills a package.
+    assert_eq!(distinct(4, &|cpu| fact(cpu).node.unwrap()), 4);
+    let near: BTreeSet<_> = spread(&host, 16).into_iter().map(|cpu| fact(cpu).package).collect();
+    assert_eq!(near.len(), 1);
+    let caches: BTreeSet<_> = of_caches(&host).into_iter().map(|cpu| cpu % 32 / 4).collect();
+    assert_eq!((of_caches(&host).len(), caches.len()), (8, 8));
+}
+
+#[test]
+fn siblings_are_taken_core_by_core() {
+    let host = machines::nps4().facts();
+    assert_eq!(in_order(&host, 4, Order::Siblings), [1, 33, 2, 34]);
+    assert_eq!(in_order(&host, 3, Order::Compact), [1, 2, 3]);
+    assert_eq!(in_order(&machines::hybrid().facts(), 4, Order::Siblings), [2, 3, 1, 0]);
+    for order in Order::ALL {
+        assert_eq!(order.name().parse(), Ok(order));
+        let mut all = in_order(&host, 1000, order);
+        all.sort_unstable();
+        assert_eq!(all, (0..64).collect::<Vec<_>>(), "{order:?}");
+        assert!(in_order(&Tree::new().facts(), 2, order).is_empty());
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ const PLACEMENT_TOLD: Axis = Axis::placements(
 );
 
 /// The other placements.
-const APART: &[&str] = &["smt_sibling", "other_cache", "other_node", "free"];
+const APART: &[&str] = &["smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"];
 
 /// Axis message of the bandwidths, bytes.
 const MESSAGE: Axis = Axis::size(

@@ -46,10 +46,13 @@ const STORE_KERNEL: Axis = Axis::choice(
     },
 );
 
-/// 1, 2, 4 … and all usable CPUs.
-fn threads(host: &HostFacts, _: Profile) -> Vec<u64> {
-    let all = host.usable_cpus().len() as u64;
-    (0..).map(|power| 1 << power).take_while(|&threads| threads < all).chain([all.max(1)]).collect()
+/// 1, one thread a core and all usable CPUs; from the standard profile on the powers of two between.
+fn threads(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let all = (host.usable_cpus().len() as u64).max(1);
+    let cores = domains(host).last().map_or(all, |&cores| cores as u64);
+    let powers = (0..u64::BITS).map(|power| 1 << power).take_while(|&threads| threads < all);
+    let between: Vec<u64> = if profile >= Profile::Standard { powers.collect() } else { Vec::new() };
+    [1, cores, all].into_iter().chain(between).collect()
 }
 
 /// A quarter, half, full and twice each cache, besides a fixed list for other hosts' steps; at quick the levels' middles.
@@ -65,13 +68,15 @@ fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
         .into_iter()
         .chain(if profile >= Profile::Standard { REFERENCE_KIB.to_vec() } else { Vec::new() })
         .chain(if profile >= Profile::Thorough { THOROUGH_KIB.to_vec() } else { Vec::new() });
-    let of_caches = host.caches.iter().flat_map::<Vec<u64>, _>(of_cache);
-    listed.chain(of_caches).map(|kib| kib * 1024).filter(|&size| size <= largest).collect()
+    // Of another kind of core the CPU that measures never sees the caches, and data lies in none for instructions.
+    let own = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| host.cache(cpu, level)));
+    let of_caches = own.flat_map::<Vec<u64>, _>(of_cache);
+    listed.chain(of_caches).map(|kib| kib * 1024).filter(|size| (1..=largest).contains(size)).collect()
 }
 
 /// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.
 fn largest(host: &HostFacts, profile: Profile) -> u64 {
-    let caches = host.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or(32 << 20);
+    let caches = host.caches.iter().map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0).max().unwrap_or(32 << 20);
     let beyond = (4 * caches).max(64 << 20);
     let memory = host.fillable_bytes() / 4;
     let profiled = largest_buffer(profile);

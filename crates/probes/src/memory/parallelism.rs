@@ -85,7 +85,7 @@ pub static PROBE: Probe = Probe {
 
 /// Half of each cache, in the quick profile only of the second level; and memory.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
-    let Some(&cpu) = host.usable_cpus().last() else { return Vec::new() };
+    let Some(cpu) = single(host) else { return Vec::new() };
     let levels: &[u8] = if profile == Profile::Quick { &[2] } else { &[1, 2, 3] };
     let half = |level: &u8| Some(host.cache(cpu, *level)?.size_bytes / 2 / 4096 * 4096);
     let sizes = levels.iter().filter_map(half).chain([64 << 20]);

@@ -35,7 +35,7 @@ const ENDS: Axis = Axis::placements(
     "same_cpu",
     Points::Listed {
         quick: &["same_cpu"],
-        standard: &["smt_sibling", "same_cache", "other_cache", "other_node", "free"],
+        standard: &["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"],
         thorough: &[],
     },
 );

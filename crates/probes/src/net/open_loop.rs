@@ -56,7 +56,7 @@ pub static PROBE: Probe = Probe {
             "same_cache",
             Points::Listed {
                 quick: &["same_cache"],
-                standard: &["smt_sibling", "other_cache", "other_node"],
+                standard: &["smt_sibling", "other_cache", "same_package_other_node", "other_node"],
                 thorough: &[],
             },
         ),

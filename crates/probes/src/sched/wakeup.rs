@@ -61,7 +61,7 @@ pub static PROBE: Probe = Probe {
             "same_cache",
             Points::Listed {
                 quick: &["same_cache"],
-                standard: &["same_cpu", "smt_sibling", "other_cache", "other_node", "free"],
+                standard: &["same_cpu", "smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"],
                 thorough: &[],
             },
         ),

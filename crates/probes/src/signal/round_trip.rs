@@ -63,7 +63,7 @@ const CPUS: Axis = Axis::placements(
     Points::Listed {
         quick: &["same_cpu"],
         standard: &["same_cache"],
-        thorough: &["smt_sibling", "other_cache", "other_node", "free"],
+        thorough: &["smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"],
     },
 );
 

@@ -125,7 +125,11 @@ fn caches(host: &HostFacts) -> Option<String> {
             CacheKind::Unified => "",
         };
         let ways = cache.ways.map(|ways| format!(" {ways}-way")).unwrap_or_default();
-        format!("L{}{kind} {}{ways}", cache.level, size_text(cache.size_bytes))
+        let size = match cache.size_bytes {
+            0 => "of untold size".to_owned(),
+            bytes => size_text(bytes),
+        };
+        format!("L{}{kind} {size}{ways}", cache.level)
     };
     let names: Vec<String> = host.caches.iter().map(name).collect();
     let kinds: BTreeSet<&String> = names.iter().collect();

@@ -115,10 +115,10 @@ fn point(record: &CaseRecord) -> Option<Point<'_>> {
     (on_curve && is_alone).then_some(Point { size, record, measured: record.measured()? })
 }
 
-/// The data caches that the host reports, first level first, as one CPU sees them.
+/// The data caches that the host reports, first level first, as the CPU that measures sees them.
 fn reported(host: &HostFacts) -> Vec<(&'static str, u64)> {
-    let Some(&cpu) = host.usable_cpus().last() else { return Vec::new() };
-    let bytes = |level: u8| host.cache(cpu, level).map(|cache| cache.size_bytes);
+    let Some(cpu) = single(host) else { return Vec::new() };
+    let bytes = |level: u8| host.cache(cpu, level).map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0);
     [("l1d", 1), ("l2", 2), ("l3", 3)].into_iter().filter_map(|(name, level)| Some((name, bytes(level)?))).collect()
 }
 

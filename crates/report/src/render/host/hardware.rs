@@ -76,7 +76,11 @@ fn caches(report: &HostReport, block: &Block) -> Vec<String> {
     let name = |((level, kind, size), count): (&(u8, u8, u64), &usize)| {
         let letter = ["d", "i", ""][usize::from(*kind)];
         let times = if *count > 1 { format!(" × {count}") } else { String::new() };
-        format!("L{level}{letter} {}{times}", value(*size as f64, Unit::Bytes, block.lang))
+        let size = match *size {
+            0 => block.say("of untold size", "大小未知").to_owned(),
+            bytes => value(bytes as f64, Unit::Bytes, block.lang),
+        };
+        format!("L{level}{letter} {size}{times}")
     };
     counts.iter().map(name).collect()
 }
