@@ -1,5 +1,6 @@
 //! How a run's time is shared: what one more round may take, and when there is none left.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use hostmark_model::{HostFacts, Profile};
@@ -66,6 +67,8 @@ pub struct Next {
 impl Budget {
     /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
     pub const WARM_UP_LIMIT: Duration = Duration::from_secs(2);
+    /// What it takes as a rule, with the start of its worker.
+    const USUAL_WARM_UP: Duration = Duration::from_millis(40);
     /// What a round is thought to take besides samples before any is known.
     pub const FIRST_OVERHEAD: Duration = Duration::from_millis(15);
 
@@ -73,6 +76,14 @@ impl Budget {
     pub fn new(plan: &Plan, elapsed: Duration, rounds: usize, overhead: Duration) -> Budget {
         let end = plan.allowance().limit.mul_f64(FOR_MEASURING);
         Budget { left: end.saturating_sub(elapsed), rounds, overhead, most: Budget::most_a_round(plan) }
+    }
+
+    /// The time for rounds of a plan on CPUs that have yet to be warmed up, by forecast.
+    pub fn for_rounds(plan: &Plan) -> Duration {
+        let used: HashSet<usize> =
+            plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.cpus).copied().collect();
+        let warm_up = (Budget::USUAL_WARM_UP * used.len() as u32).min(Budget::warm_up(plan));
+        Budget::time_for_more(plan, warm_up)
     }
 
     /// Rounds of every case.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::budget::Budget;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedCase};
 
 /// What the rounds of a plan are expected to take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,10 +12,10 @@ pub struct Forecast {
     pub rounds: u32,
     /// Samples of one round.
     pub samples: Duration,
-    /// What a round is thought to take besides; large buffers and slow hosts take more.
-    pub overhead: Duration,
     /// Cases that are to be measured.
     pub cases: usize,
+    /// All rounds of all cases.
+    all: Duration,
     /// When measuring ends at the latest.
     pub end: Duration,
 }
@@ -24,26 +24,29 @@ impl Forecast {
     /// The forecast of a plan.
     pub fn of(plan: &Plan) -> Forecast {
         let rounds = Budget::rounds(plan);
-        let cases = plan.cases.iter().filter(|case| case.skip.is_none()).count();
-        let all = cases * rounds as usize;
-        let overhead = Budget::FIRST_OVERHEAD;
-        let samples = Budget::new(plan, Duration::ZERO, all, overhead * all as u32).share();
-        Forecast { rounds, samples, overhead, cases, end: Budget::time_for_more(plan, Duration::ZERO) }
+        let set_ups: Vec<Duration> =
+            plan.cases.iter().filter(|case| case.skip.is_none()).map(|case| case.set_up * rounds).collect();
+        let (cases, set_up) = (set_ups.len(), set_ups.into_iter().sum::<Duration>());
+        let all_rounds = cases * rounds as usize;
+        let end = Budget::for_rounds(plan);
+        let samples = Budget::new(plan, Budget::time_for_more(plan, Duration::ZERO) - end, all_rounds, set_up).share();
+        Forecast { rounds, samples, cases, all: samples * all_rounds as u32 + set_up, end }
     }
 
-    /// All rounds of so many cases.
-    pub fn of_cases(&self, cases: usize) -> Duration {
-        (self.samples + self.overhead) * self.rounds * cases as u32
+    /// All rounds of these cases.
+    pub fn of_cases<'a>(&self, cases: impl IntoIterator<Item = &'a PlannedCase>) -> Duration {
+        let measured = cases.into_iter().filter(|case| case.skip.is_none());
+        measured.map(|case| (self.samples + case.set_up) * self.rounds).sum()
     }
 
     /// All rounds of the plan, as far as the limit has room for them.
     pub fn in_all(&self) -> Duration {
-        self.of_cases(self.cases).min(self.end)
+        self.all.min(self.end)
     }
 
     /// Whether the limit has room for all.
     pub fn fits(&self) -> bool {
-        self.of_cases(self.cases) <= self.end
+        self.all <= self.end
     }
 }
 
@@ -59,6 +62,7 @@ mod tests {
         assert_eq!((small.cases, small.rounds), (2, 3));
         assert_eq!(small.samples, Duration::from_millis(500) / 3);
         assert!(small.fits() && small.in_all() < Duration::from_secs(2));
+        assert!(small.of_cases(&planned(CATALOGUE, &["net"], Profile::Quick).cases) <= small.in_all());
         let large = Forecast::of(&planned(MANY, &[], Profile::Quick));
         assert_eq!(large.cases, 200);
         assert!(large.in_all() <= Duration::from_secs(57) && large.in_all() > Duration::from_secs(55));

@@ -1,16 +1,20 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
 mod allowance;
+mod cost;
 mod cpus;
 mod refused;
 mod selection;
 mod set;
+mod worth;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
+use crate::budget::Budget;
 use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries};
 
 pub use allowance::{Allowance, allowance};
@@ -18,6 +22,7 @@ pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 pub use refused::PlanError;
 use selection::Selection;
 use set::Sets;
+pub use worth::{Cell, TIME_BUDGET, Worth};
 
 /// What the person asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +50,10 @@ pub struct PlannedCase {
     pub is_default: bool,
     /// On how many axes it does not.
     pub steps: usize,
+    /// How much it tells, and so when its turn is.
+    pub worth: Worth,
+    /// What a round of it is forecast to take besides its samples.
+    pub set_up: Duration,
     /// The CPUs it runs on, the measuring thread's first.
     pub cpus: Vec<usize>,
     /// Why it cannot be measured here, when that is known beforehand.
@@ -122,7 +131,13 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             continue;
         }
         let (axes, set, profile) = (entry.probe.axes, sets.of(&entry, host)?, plan.request.profile);
-        let star = star(&Swept { axes, set, host, profile }, &entry);
+        let swept = |profile| star(&Swept { axes, set: set.clone(), host, profile }, &entry);
+        let star = swept(profile);
+        let shorter: Vec<(Profile, HashSet<Params>)> = [Profile::Quick, Profile::Standard]
+            .into_iter()
+            .filter(|&shorter| shorter < profile)
+            .map(|shorter| (shorter, swept(shorter).into_iter().collect()))
+            .collect();
         let points = unique(selection.points(&entry, &star, host));
         if points.is_empty() {
             continue;
@@ -130,28 +145,14 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         plan.selected.push(entry);
         for params in points {
             let skip = entry.probe.needs.iter().find_map(|need| need.unmet(host, &plan.request.inputs));
-            plan.cases.push(placed(entry, params, &star[0], host, cpu, skip));
+            let worth = worth::of_case(&params, &star[0], &shorter, profile);
+            plan.cases.push(PlannedCase { worth, ..placed(entry, params, &star[0], host, cpu, skip) });
         }
         plan.bases.insert(entry.id(), star[0].clone());
         plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
     }
     sets.check(&plan.selected)?;
-    limit_cases(&mut plan);
     Ok(plan)
-}
-
-/// More cases than the profile has room for: those furthest from the defaults, the last of them first, are told so.
-fn limit_cases(plan: &mut Plan) {
-    let most = allowance(plan.request.profile).cases;
-    let measurable = plan.cases.iter().enumerate().filter(|(_, case)| case.skip.is_none());
-    let mut order: Vec<(bool, usize, usize)> =
-        measurable.map(|(index, case)| (!case.is_default, case.steps, index)).collect();
-    order.sort_unstable();
-    for &(is_optional, _, index) in order.iter().skip(most) {
-        if is_optional {
-            plan.cases[index].skip = Some(format!("the profile has room for {most} cases"));
-        }
-    }
 }
 
 fn unique(points: Vec<Params>) -> Vec<Params> {
@@ -273,6 +274,8 @@ fn placed(
         entry,
         is_default: steps == 0,
         steps,
+        worth: Worth::Default,
+        set_up: Budget::FIRST_OVERHEAD,
         cpus: vec![cpu],
         skip,
     };

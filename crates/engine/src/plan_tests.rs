@@ -254,48 +254,6 @@ fn no_usable_cpu_is_an_error() {
     assert_eq!(error.to_string(), "this process may run on no online CPU; widen its affinity");
 }
 
-/// 300 cases: the default, 149 more of one axis, and 150 beside a second axis' other value.
-fn sizes(_: &HostFacts, _: Profile) -> Vec<u64> {
-    (1..=150).map(|step| step * 4096).collect()
-}
-
-static WIDE: Probe = Probe {
-    axes: &[
-        Axis::size("size", "4096", Points::OfHost(sizes)),
-        Axis::choice("page", "base", Points::Listed { quick: &["pmd"], standard: &[], thorough: &[] }),
-    ],
-    cross: &[crate::probe::Cross { from: Profile::Quick, axes: &["size", "page"] }],
-    ..crate::fixture::PLAIN
-};
-static ROOT: Probe = Probe { needs: &[Need::Root], ..crate::fixture::PLAIN };
-
-static OVERFULL: Catalogue = &[
-    &Group { name: "wide", probes: &[("memory", &WIDE)] },
-    &Group { name: "late", probes: &[("root", &ROOT), ("plain", &crate::fixture::PLAIN)] },
-];
-
-#[test]
-fn cases_over_the_number_are_told_so_and_never_a_default() {
-    let mut host = host();
-    host.limits.is_root = Some(false);
-    let plan = plan(OVERFULL, &host, request(&[], Profile::Quick)).unwrap();
-    let room = Some("the profile has room for 240 cases".to_owned());
-    assert_eq!(plan.cases.len(), 302);
-    assert_eq!(plan.cases.iter().filter(|case| case.skip.is_none()).count(), 240);
-    assert_eq!(plan.cases.iter().filter(|case| case.skip == room).count(), 61);
-    assert!(plan.cases.iter().filter(|case| case.is_default).all(|case| case.skip != room));
-    // What could not be measured anyway takes no room, and keeps its own reason.
-    assert_eq!(skip(&plan, "late.root"), Some("needs root".into()));
-    // The furthest from the defaults go: no case of the star, and of the product the last.
-    assert!(
-        plan.cases
-            .iter()
-            .filter(|case| case.skip == room)
-            .all(|case| { case.id.params.get("page") == Some("pmd") && case.id.params.get("size") != Some("4096") })
-    );
-    assert_eq!(skip(&plan, "wide.memory@size=614400,page=pmd"), room);
-}
-
 fn pairs(_: &HostFacts, _: Profile) -> Vec<String> {
     vec!["same_cache".into(), "0-1".into(), "0-9".into()]
 }

@@ -16,7 +16,7 @@ pub use crate::clock::{Clock, Ticks, read_counter, smallest_step};
 pub use crate::cpu::Cpu;
 pub use crate::estimate::estimate;
 pub use crate::lockstep::Part;
-pub use crate::probe::{Axis, Cross, Group, Limit, Measure, Need, Points, Probe, Source};
+pub use crate::probe::{Axis, Cross, Fill, Group, Limit, Measure, Need, Points, Probe, Source};
 pub use crate::quantity::Quantity;
 pub use crate::stop::{Checked, Result, Stop};
 pub use crate::sys;

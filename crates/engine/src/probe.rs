@@ -49,6 +49,21 @@ pub struct Axis {
     /// What the default stands for on this host, where it is a word: the plan puts the number in the word's place, so that
     /// every case id has the number, and no limit or profile changes what an id means.
     pub settled: Option<fn(&HostFacts) -> u64>,
+    /// What its value makes a round fill before it measures: the plan forecasts the time.
+    pub fill: Fill,
+}
+
+/// What a number of an axis makes a round fill, in bytes for each of its units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fill {
+    /// Nothing that takes time.
+    Nothing,
+    /// So much in all, by all threads together.
+    InAll(u64),
+    /// So much for each thread.
+    EachThread(u64),
+    /// A chain of as many bytes, by one thread.
+    Chain,
 }
 
 /// The word for a number that the host's facts settle.
@@ -75,19 +90,24 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 }
 
 impl Axis {
+    /// The same axis with what a round fills for it.
+    pub const fn fills(self, fill: Fill) -> Axis {
+        Axis { fill, ..self }
+    }
+
     /// An axis of bytes.
     pub const fn size(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Size, default, points, settled: None }
+        Axis { name, kind: AxisKind::Size, default, points, settled: None, fill: Fill::Nothing }
     }
 
     /// An axis of names.
     pub const fn choice(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Choice, default, points, settled: None }
+        Axis { name, kind: AxisKind::Choice, default, points, settled: None, fill: Fill::Nothing }
     }
 
     /// An axis of plain integers.
     pub const fn count(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Count, default, points, settled: None }
+        Axis { name, kind: AxisKind::Count, default, points, settled: None, fill: Fill::Nothing }
     }
 
     /// An axis of bytes whose default the host's facts settle before anything is measured. What a person types as `auto` is
@@ -103,7 +123,7 @@ impl Axis {
 
     const fn settled(name: &'static str, kind: AxisKind, by: fn(&HostFacts) -> u64) -> Axis {
         let points = Points::Listed { quick: &[AUTO], standard: &[], thorough: &[] };
-        Axis { name, kind, default: AUTO, points, settled: Some(by) }
+        Axis { name, kind, default: AUTO, points, settled: Some(by), fill: Fill::Nothing }
     }
 
     /// A value as it stands in case ids of this host: the number in the place of the word for it.
@@ -116,18 +136,25 @@ impl Axis {
 
     /// An axis of numbers of threads, each on a CPU of its own; 1 by default.
     pub const fn threads(name: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Threads, default: "1", points, settled: None }
+        Axis { name, kind: AxisKind::Threads, default: "1", points, settled: None, fill: Fill::Nothing }
     }
 
     /// An axis of numbers of threads whose default is `all`: a thread on every usable CPU, as a number in case ids.
     pub const fn all_threads(name: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Threads, default: ALL, points, settled: Some(usable_cpus) }
+        Axis { name, kind: AxisKind::Threads, default: ALL, points, settled: Some(usable_cpus), fill: Fill::Nothing }
     }
 
     /// An axis of pairs of memory nodes, that of the CPUs and that of the memory; all usable CPUs of the first are the
     /// case's. `0-0` by default; of many nodes pairs are chosen by distance.
     pub const fn nodes(name: &'static str) -> Axis {
-        Axis { name, kind: AxisKind::Nodes, default: "0-0", points: Points::NodePairs, settled: None }
+        Axis {
+            name,
+            kind: AxisKind::Nodes,
+            default: "0-0",
+            points: Points::NodePairs,
+            settled: None,
+            fill: Fill::Nothing,
+        }
     }
 
     /// The axis of numbers of processes that do the same at once, each on a CPU of its own; 1 by default, and from a profile
@@ -139,7 +166,14 @@ impl Axis {
             Profile::Standard => |host, profile| copies(host, profile, Profile::Standard),
             Profile::Thorough => |host, profile| copies(host, profile, Profile::Thorough),
         };
-        Axis { name: "copies", kind: AxisKind::Copies, default: "1", points: Points::OfHost(points), settled: None }
+        Axis {
+            name: "copies",
+            kind: AxisKind::Copies,
+            default: "1",
+            points: Points::OfHost(points),
+            settled: None,
+            fill: Fill::Nothing,
+        }
     }
 }
 

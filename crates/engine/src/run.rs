@@ -18,7 +18,7 @@ use crate::budget::{Budget, Verdict};
 use crate::contention::{Blocks, Judged, Meters};
 use crate::journal::{Journal, PastRound, Took};
 use crate::outcomes;
-use crate::plan::{Plan, PlannedCase, nearest_other};
+use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
 use crate::record::{CaseRounds, Record, Round, RoundResult, round_seed};
 use crate::session::{self, End, Heard};
 use crate::wall::Wall;
@@ -118,8 +118,9 @@ impl Runner<'_> {
         for pass in 0..rounds {
             let mut sequence = self.shuffled(self.pending(), u64::from(pass));
             if pass == 0 {
-                // Whatever the machine does, every default has a value; and its probe's other cases know what a round costs.
-                sequence.sort_by_key(|&index| !plan.cases[index].is_default);
+                // Whatever the machine does, every default has a value, and then what tells most; and a probe's other cases know
+                // what a round of its default costs.
+                sequence.sort_by_key(|&index| plan.cases[index].worth);
             }
             if self.interrupted || !self.pass(pass, &sequence, (rounds - pass - 1) as usize) {
                 return;
@@ -330,7 +331,7 @@ impl Runner<'_> {
     fn case_rounds(&self, index: usize) -> CaseRounds {
         let (case, state) = (&self.setting.plan.cases[index], &self.states[index]);
         let stopped = self.interrupted && !state.dropped;
-        let without = || if stopped { "interrupted" } else { "time budget" }.to_owned();
+        let without = || if stopped { "interrupted" } else { TIME_BUDGET }.to_owned();
         let skip = case.skip.clone().or_else(|| state.rounds.is_empty().then(without));
         let rounds = state.rounds.iter().cloned().map(Round::of).collect();
         CaseRounds { entry: case.entry, id: case.id.clone(), rounds, skip }

@@ -16,6 +16,7 @@ use crate::output;
 struct Count {
     measured: usize,
     skipped: usize,
+    expected: Duration,
 }
 
 /// Prints the plan.
@@ -30,9 +31,10 @@ pub fn show(plan: &Plan, format: &str, lang: Lang) -> Result<Exit> {
 }
 
 /// The selected probes with their groups, in catalogue order.
-fn counts(plan: &Plan) -> Vec<(&'static str, String, Count)> {
+fn counts(plan: &Plan, forecast: &Forecast) -> Vec<(&'static str, String, Count)> {
     let count = |id: &String| {
-        let mut count = Count::default();
+        let of_probe = plan.cases.iter().filter(|case| case.id.probe == *id);
+        let mut count = Count { expected: forecast.of_cases(of_probe), ..Count::default() };
         for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
             *if case.skip.is_some() { &mut count.skipped } else { &mut count.measured } += 1;
         }
@@ -50,6 +52,7 @@ fn groups(counts: &[(&'static str, String, Count)]) -> Vec<(&'static str, Count)
         if let Some((_, sum)) = groups.last_mut() {
             sum.measured += count.measured;
             sum.skipped += count.skipped;
+            sum.expected += count.expected;
         }
     }
     groups
@@ -57,11 +60,11 @@ fn groups(counts: &[(&'static str, String, Count)]) -> Vec<(&'static str, Count)
 
 fn value(plan: &Plan) -> serde_json::Value {
     let forecast = Forecast::of(plan);
-    let counts = counts(plan);
+    let counts = counts(plan, &forecast);
     let seconds = |time: Duration| time.as_secs_f64();
     let counted = |name: &str, of: &str, count: &Count| {
         json!({ name: of, "cases": count.measured, "skipped": count.skipped,
-                "expected_s": seconds(forecast.of_cases(count.measured)) })
+                "expected_s": seconds(count.expected) })
     };
     let probe = |(_, id, count): &(_, String, Count)| {
         let mut counted = counted("probe", id, count);
@@ -75,7 +78,7 @@ fn value(plan: &Plan) -> serde_json::Value {
         match &case.skip {
             Some(reason) => json!({ "id": id, "skipped": reason }),
             None => json!({ "id": id, "cpus": case.cpus, "rounds": forecast.rounds,
-                            "expected_s": seconds(forecast.of_cases(1)) }),
+                            "expected_s": seconds(forecast.of_cases([case])) }),
         }
     };
     json!({
@@ -103,10 +106,10 @@ fn table(plan: &Plan, lang: Lang) -> String {
     };
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let forecast = Forecast::of(plan);
-    let counts = counts(plan);
+    let counts = counts(plan, &forecast);
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let row = |name: &str, count: &Count| {
-        let time = seconds(forecast.of_cases(count.measured));
+        let time = seconds(count.expected);
         let (cases, skips) = (word("cases", "个用例"), word("skipped", "个略过"));
         format!("{name:<28} {:>5} {cases} {:>5} {skips} {time:>9}\n", count.measured, count.skipped)
     };
@@ -140,7 +143,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
                     Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),
-                    None => seconds(forecast.of_cases(1)),
+                    None => seconds(forecast.of_cases([case])),
                 };
                 text += &format!("    {}   {what}\n", case.id);
             }

@@ -36,6 +36,22 @@ pub fn binary() -> String {
     format!("{} {}", env!("CARGO_PKG_VERSION"), stamp.unwrap_or_else(|_| "unknown".into()))
 }
 
+/// The rows of STREAM's table beside its first, which is the probe's default.
+const STREAM: [plan::Cell; 3] =
+    [stream(&[("kernel", "scale")]), stream(&[("kernel", "add")]), stream(&[("kernel", "triad")])];
+
+const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::Cell {
+    plan::Cell { probe: "memory.stream", at }
+}
+
+/// The plan of a request within its profile's time; the cells of lmbench's and STREAM's tables come right behind the defaults.
+pub fn fitted(host: &HostFacts, request: Request) -> Result<Plan> {
+    let mut plan = plan::plan(CATALOGUE, host, request)?;
+    let cells = hostmark_report::lmbench::cells().map(|point| plan::Cell { probe: point.probe, at: point.at });
+    plan.fit(host, &cells.chain(STREAM).collect::<Vec<_>>());
+    Ok(plan)
+}
+
 /// The plan of a run from what its file says.
 pub fn planned_before(run: &Run) -> Result<Plan> {
     let request = Request {
@@ -45,5 +61,5 @@ pub fn planned_before(run: &Run) -> Result<Plan> {
         set: Inputs::axes(&run.settings.set).map(|(key, value)| format!("{key}={value}")).collect(),
         inputs: run.settings.inputs.clone(),
     };
-    Ok(plan::plan(CATALOGUE, &run.host, request)?)
+    fitted(&run.host, request)
 }

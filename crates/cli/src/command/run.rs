@@ -22,7 +22,6 @@ use hostmark_launch::local::{LocalWorker, Warden};
 use hostmark_model::{
     Environment, Exit, HostFacts, Job, Lang, Outcome, PROTOCOL, PathBytes, Profile, Run, SCHEMA, Settings, Tool,
 };
-use hostmark_probes::CATALOGUE;
 use hostmark_report::escape::visible;
 use hostmark_report::findings;
 
@@ -206,7 +205,7 @@ fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Res
         set: arguments.set.clone(),
         inputs: arguments.inputs.given(),
     };
-    let plan = plan::plan(CATALOGUE, &host, request)?;
+    let plan = ready::fitted(&host, request)?;
     Ok((plan, host))
 }
 

@@ -31,8 +31,6 @@ pub struct Allowance {
     pub limit: Duration,
     /// Time for samples of one case, over all its rounds.
     pub case: Duration,
-    /// Cases at most.
-    pub cases: usize,
     /// Half of an interval over its value that is narrow enough: wider ones get the time that is left over.
     pub narrow: f64,
 }
@@ -40,14 +38,14 @@ pub struct Allowance {
 /// The allowance of a profile.
 pub const fn allowance(profile: Profile) -> Allowance {
     match profile {
-        Profile::Quick => allow(3, 60, 500, 240, 0.02),
-        Profile::Standard => allow(5, 300, 3_000, 900, 0.01),
-        Profile::Thorough => allow(10, 1_800, 20_000, 3_000, 0.005),
+        Profile::Quick => allow(3, 60, 500, 0.02),
+        Profile::Standard => allow(5, 300, 3_000, 0.01),
+        Profile::Thorough => allow(10, 1_800, 20_000, 0.005),
     }
 }
 
-const fn allow(rounds: u32, limit_s: u64, case_ms: u64, cases: usize, narrow: f64) -> Allowance {
-    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), cases, narrow }
+const fn allow(rounds: u32, limit_s: u64, case_ms: u64, narrow: f64) -> Allowance {
+    Allowance { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), narrow }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use hostmark_host::Placement;
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
-use super::{Axis, FREE, Points};
+use super::{Axis, FREE, Fill, Points};
 
 /// Placements as points, nearest first.
 const PLACEMENTS: &[&str] = &[
@@ -36,14 +36,21 @@ impl Axis {
     /// An axis of all placements of two parties; those that the host lacks are Skipped.
     pub const fn placement(name: &'static str, default: &'static str) -> Axis {
         let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
-        Axis { name, kind: AxisKind::Placement, default, points, settled: None }
+        Axis { name, kind: AxisKind::Placement, default, points, settled: None, fill: Fill::Nothing }
     }
 
     /// An axis of placements of two parties: on one CPU and on the nearest two from the quick profile on, on all others from
     /// the standard one. One CPU is the default.
     pub const fn near(name: &'static str) -> Axis {
         let points = Points::NamesOfHost(near);
-        Axis { name, kind: AxisKind::Placement, default: Placement::SameCpu.name(), points, settled: None }
+        Axis {
+            name,
+            kind: AxisKind::Placement,
+            default: Placement::SameCpu.name(),
+            points,
+            settled: None,
+            fill: Fill::Nothing,
+        }
     }
 
     /// The same, with the choice of the scheduler from the quick profile on.
@@ -55,11 +62,18 @@ impl Axis {
             }
             points
         });
-        Axis { name, kind: AxisKind::Placement, default: Placement::SameCpu.name(), points, settled: None }
+        Axis {
+            name,
+            kind: AxisKind::Placement,
+            default: Placement::SameCpu.name(),
+            points,
+            settled: None,
+            fill: Fill::Nothing,
+        }
     }
 
     /// An axis of the placements of two parties that `points` names; `a-b` is the pair of these two CPUs.
     pub const fn placements(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Placement, default, points, settled: None }
+        Axis { name, kind: AxisKind::Placement, default, points, settled: None, fill: Fill::Nothing }
     }
 }

@@ -18,9 +18,14 @@ impl Runner<'_> {
             0 => Budget::FIRST_OVERHEAD,
             count => known.iter().sum::<Duration>() / count as u32,
         };
-        // A case that has not begun is like its probe's default.
+        // A case that has not begun is like its probe's default, but for what it is forecast to fill beyond.
         let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
-        let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead);
+        let cases = &self.setting.plan.cases;
+        let more = |index: usize| match self.states[index].last {
+            Some(_) => Duration::ZERO,
+            None => cases[index].set_up.saturating_sub(cases[self.defaults[index]].set_up),
+        };
+        let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead) + more(index);
         let own = Budget::at_least(1, overhead(index));
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
         let due = |of: usize, rounds: usize| match self.setting.plan.cases[of].is_default {
@@ -37,11 +42,11 @@ impl Runner<'_> {
             let overhead = overhead(of);
             all_rounds += rounds;
             all_overhead += overhead * rounds as u32;
-            // Defaults come first of all, then what has begun; what has not begun waits for what these leave, and lets much
-            // cheaper cases go first, so that one does not take the place of many.
-            let is_cheap = 2 * Budget::at_least(1, overhead) < own;
-            if of != index && (is_cheap || self.setting.plan.cases[of].is_default || !self.states[of].rounds.is_empty())
-            {
+            // What has begun, and what tells more, comes first; what has not begun waits for what these leave, and lets much
+            // cheaper cases that tell as much go first, so that one does not take the place of many.
+            let is_cheap = cases[of].worth == cases[index].worth && 2 * Budget::at_least(1, overhead) < own;
+            let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default;
+            if of != index && (is_cheap || tells_more || !self.states[of].rounds.is_empty()) {
                 others += Budget::at_least(due(of, rounds), overhead);
             }
         }

@@ -22,7 +22,7 @@ use crate::workloads::path_ops::KernelPath;
 const SMALL: Axis =
     Axis::size("size", "0", Points::Listed { quick: &["0", "10240"], standard: &["1024", "4096"], thorough: &[] });
 /// Axis size of files that are read again.
-const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(sizes));
+const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(1));
 /// Axis data: what becomes of what was read.
 const DATA: Axis =
     Axis::choice("data", "sum", Points::Listed { quick: &["sum"], standard: &["unused"], thorough: &[] });

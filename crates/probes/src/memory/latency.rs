@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
              的最小值，hostmark 报告多个进程的中位数。相同模式下两者相差 3 % 以内（见 docs/accuracy.md）。",
     }),
     axes: &[
-        Axis::size("size", "67108864", Points::OfHost(sizes)),
+        Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),
         Axis::choice(
             "pattern",
             "random",

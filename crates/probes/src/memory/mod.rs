@@ -33,7 +33,7 @@ const PMD_FIRST: Axis =
 /// Axis threads of a bandwidth: each has a buffer of its own.
 const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
 /// Axis size of a bandwidth.
-const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes));
+const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes)).fills(Fill::EachThread(1));
 
 /// Axis kernel of what stores: plain by width and order, past the caches, by one instruction, and the C library's.
 const STORE_KERNEL: Axis = Axis::choice(

@@ -50,7 +50,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["memory.numa_latency", "memory.stream", "memory.read"],
     differs: None,
-    axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size)],
+    axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size).fills(Fill::InAll(1))],
     cross: &[],
     limit: Limit::DramBandwidth,
     blocking: false,

@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["memory.numa_bandwidth", "memory.latency", "cpu.core_to_core"],
     differs: None,
-    axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size)],
+    axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size).fills(Fill::Chain)],
     cross: &[],
     limit: Limit::DramLatency,
     blocking: false,

@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
         zh: "par_mem 运行 1 到 16 条独立的链，打印最好的加速比；汇总表取所测的最大尺寸，那可能仍是缓存。这里在 64 MiB 让单链与多链交替计时，邻居对两者的影响相同。",
     }),
     axes: &[
-        Axis::size("size", "67108864", Points::OfHost(sizes)),
+        Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),
         Axis::count(
             "chains",
             "32",

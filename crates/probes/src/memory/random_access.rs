@@ -60,7 +60,8 @@ pub static PROBE: Probe = Probe {
                 standard: &["1048576"],
                 thorough: &["32768", "16777216", "268435456"],
             },
-        ),
+        )
+        .fills(Fill::InAll(1)),
         Axis::choice(
             "within",
             "all",

@@ -87,7 +87,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &["1"], thorough: &[] }),
         super::PMD_FIRST,
-        Axis::settled_count("elements", settled),
+        Axis::settled_count("elements", settled).fills(Fill::InAll(24)),
     ],
     cross: &[
         Cross { from: Profile::Standard, axes: &["kernel", "store"] },

@@ -57,7 +57,7 @@ pub static PROBE: Probe = Probe {
             "daxpy",
             Points::Listed { quick: &["daxpy"], standard: &["fill", "copy", "sum"], thorough: &[] },
         ),
-        Axis::size("size", "67108864", Points::OfHost(sizes)),
+        Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(2)),
         super::PMD_FIRST,
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["kernel", "size"] }],

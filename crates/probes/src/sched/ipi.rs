@@ -55,6 +55,7 @@ pub static PROBE: Probe = Probe {
         default: "2",
         points: Points::OfHost(others),
         settled: None,
+        fill: Fill::Nothing,
     }],
     cross: &[],
     limit: Limit::KernelEntry,

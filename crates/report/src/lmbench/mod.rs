@@ -132,6 +132,16 @@ impl Source {
     }
 }
 
+/// The cases of all columns: a run that has them leaves no cell of the summary blank.
+pub fn cells() -> impl Iterator<Item = Point> {
+    let columns = TABLES.iter().flat_map(|table| table.columns);
+    columns.flat_map(|column| match column.ours {
+        Source::Load => vec![point(value::SCALING, &[])],
+        Source::Caches => vec![point(crate::levels::HIERARCHY, &[])],
+        ref other => other.points(),
+    })
+}
+
 /// The probes behind the columns whose head is `name` in either language, whatever its case and its spaces; none where there
 /// is no such column, or it has no probe.
 pub fn probes_of_column(name: &str) -> Vec<&'static str> {

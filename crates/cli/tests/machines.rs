@@ -1,0 +1,311 @@
+//! Plans for machines that are not this one, from guests of two CPUs to servers of a thousand, and runs of them on workers
+//! that take as long as such machines would.
+
+use std::cell::Cell as Shared;
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use hostmark_engine::plan::{Cell, Plan, Request, TIME_BUDGET, Worth, plan};
+use hostmark_engine::{Forecast, KernelMeters, Observer, Setting, Wall, run};
+use hostmark_launch::{Received, WorkerLink};
+use hostmark_model::{
+    CacheFact, CacheKind, CpuFact, Environment, Event, HostFacts, Inputs, Job, MemoryFacts, NodeFact, PROTOCOL,
+    Profile, RoundNoise,
+};
+use hostmark_probes::CATALOGUE;
+use hostmark_report::lmbench;
+
+const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
+
+/// A machine by what its maker says: of a package the cores and nodes, of a cache size in KiB.
+struct Machine {
+    name: &'static str,
+    packages: usize,
+    cores: usize,
+    threads: usize,
+    nodes: usize,
+    cores_of_l3: usize,
+    l3_kib: u64,
+    gib: u64,
+}
+
+const fn machine(
+    name: &'static str,
+    [packages, cores, threads, nodes, cores_of_l3]: [usize; 5],
+    l3_kib: u64,
+    gib: u64,
+) -> Machine {
+    Machine { name, packages, cores, threads, nodes, cores_of_l3, l3_kib, gib }
+}
+
+/// `l3_kib` of 0: the second level is the last.
+const MACHINES: &[Machine] = &[
+    machine("one CPU", [1, 1, 1, 1, 1], 32 << 10, 2),
+    machine("guest of 2", [1, 2, 1, 1, 2], 36 << 10, 24),
+    machine("guest of 2 told of 260 MiB", [1, 2, 1, 1, 2], 260 << 10, 16),
+    machine("desktop", [1, 8, 2, 1, 8], 32 << 10, 32),
+    machine("64 CPUs", [2, 16, 2, 1, 16], 32 << 10, 128),
+    machine("160 cores without L3", [2, 80, 1, 1, 80], 0, 512),
+    machine("16 caches, NPS4", [1, 128, 2, 4, 8], 16 << 10, 384),
+    machine("320 MiB caches", [2, 64, 2, 1, 64], 320 << 10, 1024),
+    machine("three clusters a package", [2, 60, 2, 3, 20], 35 << 10, 768),
+    machine("768 CPUs, NPS4", [2, 192, 2, 4, 16], 32 << 10, 1536),
+    machine("1024 CPUs on 8 packages", [8, 128, 1, 1, 16], 32 << 10, 4096),
+];
+
+impl Machine {
+    fn facts(&self) -> HostFacts {
+        let (all, nodes) = (self.packages * self.cores, self.packages * self.nodes);
+        let cpus = |cores: std::ops::Range<usize>| -> Vec<usize> {
+            (0..self.threads).flat_map(|thread| cores.clone().map(move |core| thread * all + core)).collect()
+        };
+        let node = |core: usize| core / (self.cores / self.nodes);
+        let cache = |level: u8, kib: u64, of: usize| {
+            (0..all).step_by(of).map(move |core| CacheFact {
+                level,
+                kind: if level == 1 { CacheKind::Data } else { CacheKind::Unified },
+                size_bytes: kib << 10,
+                line_bytes: Some(64),
+                ways: Some(16),
+                shared_cpus: cpus(core..core + of),
+            })
+        };
+        let mut caches: Vec<CacheFact> = cache(1, 48, 1).chain(cache(2, 2048, 1)).collect();
+        if self.l3_kib > 0 {
+            caches.extend(cache(3, self.l3_kib, self.cores_of_l3));
+        }
+        let distance = |one: usize, other: usize| match (one == other, one / self.nodes == other / self.nodes) {
+            (true, _) => 10,
+            (_, true) => 12,
+            _ => 32,
+        };
+        let mut host = HostFacts {
+            cpus: (0..all * self.threads)
+                .map(|id| CpuFact {
+                    id,
+                    online: true,
+                    allowed: true,
+                    package: Some(id % all / self.cores),
+                    core: Some(id % all),
+                    node: Some(node(id % all)),
+                    siblings: cpus(id % all..id % all + 1),
+                    ..CpuFact::default()
+                })
+                .collect(),
+            caches,
+            nodes: (0..nodes)
+                .map(|id| NodeFact {
+                    id,
+                    cpus: (0..all * self.threads).filter(|cpu| node(cpu % all) == id).collect(),
+                    memory_bytes: (self.gib << 30) / nodes as u64,
+                    distances: (0..nodes).map(|other| distance(id, other)).collect(),
+                    ..NodeFact::default()
+                })
+                .collect(),
+            memory: MemoryFacts {
+                total_bytes: self.gib << 30,
+                available_bytes: (self.gib << 30) / 10 * 9,
+                page_bytes: 4096,
+                pmd_page_bytes: Some(2 << 20),
+                ..MemoryFacts::default()
+            },
+            ..HostFacts::default()
+        };
+        host.kernel.release = "6.12.0".into();
+        host
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    lmbench::cells().map(|point| Cell { probe: point.probe, at: point.at }).collect()
+}
+
+fn fitted(host: &HostFacts, profile: Profile) -> Plan {
+    let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
+    let mut plan = plan(CATALOGUE, host, request).unwrap();
+    plan.fit(host, &cells());
+    plan
+}
+
+/// What a quick run has, and what it leaves out for time.
+#[test]
+fn no_machine_loses_a_default_or_a_cell_of_lmbenchs_tables() {
+    for machine in MACHINES {
+        let host = machine.facts();
+        // Very many cases for very many CPUs take an unoptimised build seconds.
+        let profiles = if host.cpus.len() > 300 { &PROFILES[..2] } else { &PROFILES };
+        for &profile in profiles {
+            let plan = fitted(&host, profile);
+            let of_tables: Vec<_> = plan.cases.iter().filter(|case| case.worth <= Worth::Cell).collect();
+            let lost: Vec<String> = of_tables
+                .iter()
+                .filter(|case| case.skip.as_deref() == Some(TIME_BUDGET))
+                .map(|case| case.id.to_string())
+                .collect();
+            assert_eq!(lost, Vec::<String>::new(), "{} {profile:?}", machine.name);
+            assert!(Forecast::of(&plan).fits(), "{} {profile:?}", machine.name);
+            // Tables have more cells than there are probes.
+            let defaults = plan.cases.iter().filter(|case| case.is_default).count();
+            assert!(of_tables.len() > defaults + 20, "{}", of_tables.len());
+        }
+    }
+}
+
+#[test]
+fn every_machine_measures_each_way_in_which_its_cpus_are_apart() {
+    let classes = |machine: &Machine| -> BTreeSet<String> {
+        let plan = fitted(&machine.facts(), Profile::Quick);
+        let of_pairs = plan.cases.iter().filter(|case| case.id.probe == "cpu.core_to_core" && case.skip.is_none());
+        of_pairs.map(|case| case.id.params.get("cpus").unwrap().to_owned()).collect()
+    };
+    let named = |name: &str| classes(MACHINES.iter().find(|machine| machine.name == name).unwrap());
+    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(named("guest of 2"), set(&["same_cache"]));
+    assert_eq!(named("64 CPUs"), set(&["smt_sibling", "same_cache", "other_node"]));
+    assert_eq!(named("160 cores without L3"), set(&["other_cache", "other_node"]));
+    assert_eq!(
+        named("16 caches, NPS4"),
+        set(&["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"])
+    );
+    let clusters = ["smt_sibling", "same_cache", "same_package_other_node", "other_node"];
+    assert_eq!(named("three clusters a package"), set(&clusters));
+}
+
+#[test]
+fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_by_chance() {
+    let machine = MACHINES.iter().find(|machine| machine.name == "768 CPUs, NPS4").unwrap();
+    let host = machine.facts();
+    let plan = fitted(&host, Profile::Standard);
+    let measured: Vec<_> = plan.cases.iter().filter(|case| case.skip.is_none()).collect();
+    let fact = |id: usize| &host.cpus[id];
+    let pairs: Vec<[usize; 2]> = measured
+        .iter()
+        .filter(|case| case.id.probe == "cpu.core_to_core" && case.id.params.get("cpus").unwrap().contains('-'))
+        .map(|case| [case.cpus[0], case.cpus[1]])
+        .collect();
+    let count =
+        |of: &dyn Fn(&CpuFact, &CpuFact) -> bool| pairs.iter().filter(|pair| of(fact(pair[0]), fact(pair[1]))).count();
+    let within = count(&|one, other| one.core.map(|core| core / 16) == other.core.map(|core| core / 16));
+    let siblings = count(&|one, other| one.core == other.core);
+    let same_package = count(&|one, other| one.package == other.package && one.node != other.node);
+    assert!(siblings >= 4 && within - siblings >= 10 && same_package >= 10, "{siblings} {within} {same_package}");
+    let nodes = measured.iter().filter(|case| case.id.probe == "memory.numa_latency").count();
+    assert_eq!(nodes, 64);
+}
+
+/// The time of a run that no clock knows.
+#[derive(Clone, Default)]
+struct Simulated(Rc<Shared<Duration>>);
+
+impl Simulated {
+    fn advance(&self, by: Duration) {
+        self.0.set(self.0.get() + by);
+    }
+}
+
+impl Wall for Simulated {
+    fn elapsed(&self) -> Duration {
+        self.0.get()
+    }
+}
+
+/// A worker that says these lines, each after a time.
+struct Scripted(Simulated, VecDeque<(Duration, String)>);
+
+impl WorkerLink for Scripted {
+    fn receive(&mut self, at_most: Duration) -> Received {
+        match self.1.front_mut() {
+            None => Received::Ended("ended with status 0".into()),
+            Some((after, _)) if *after > at_most => {
+                *after -= at_most;
+                self.0.advance(at_most);
+                Received::TimedOut
+            }
+            Some(_) => {
+                let (after, line) = self.1.pop_front().unwrap();
+                self.0.advance(after);
+                Received::Line(line)
+            }
+        }
+    }
+
+    fn is_starved(&mut self, _: Duration) -> bool {
+        false
+    }
+
+    fn end(&mut self) {}
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn round(&mut self, _: &str, _: usize, _: usize, _: Duration) {}
+}
+
+/// Measures a plan on a machine whose rounds take `slower` times what is forecast; how long that took, and the number of
+/// rounds of each case.
+fn simulated(plan: &Plan, host: &HostFacts, slower: f64) -> (Duration, Vec<usize>) {
+    let wall = Simulated::default();
+    let set_up =
+        |id: &str| plan.cases.iter().find(|case| case.id.to_string() == id).map_or(Duration::ZERO, |case| case.set_up);
+    let line = |event: &Event| serde_json::to_string(event).unwrap();
+    let noise = RoundNoise { iterations: 1000, settled: true, resolution_ns: 1.0, ..RoundNoise::default() };
+    let mut open = |job: &Job| -> std::io::Result<Box<dyn WorkerLink>> {
+        let time = match job.cases.first() {
+            // A worker is started, and its CPU's clock settles.
+            None => Duration::from_millis(40).mul_f64(slower),
+            Some(case) => Duration::from_nanos(job.budget_ns) + set_up(&case.id).mul_f64(slower),
+        };
+        let samples = Event::Samples { ns: vec![5e3; 3], iterations: vec![1000; 3], amount: 0, taints: vec![0; 3] };
+        let mut lines = VecDeque::from([(Duration::ZERO, line(&Event::Hello { protocol: PROTOCOL, pid: 1 }))]);
+        lines.push_back((time, line(&samples)));
+        lines.push_back((Duration::ZERO, line(&Event::Done { noise: noise.clone() })));
+        Ok(Box::new(Scripted(wall.clone(), lines)))
+    };
+    let setting = Setting { plan, host, environment: Environment::bare(), past: Vec::new(), meters: &KernelMeters };
+    let mut observer = Silent;
+    let results = run(&setting, &mut open, &wall, &mut observer, None);
+    (wall.elapsed(), results.record.cases.iter().map(|case| case.rounds.len()).collect())
+}
+
+#[test]
+fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
+    const LIMIT: Duration = Duration::from_secs(60);
+    for machine in MACHINES {
+        let host = machine.facts();
+        let plan = fitted(&host, Profile::Quick);
+        for slower in [1.0, 4.0] {
+            let (elapsed, rounds) = simulated(&plan, &host, slower);
+            assert!(elapsed < LIMIT, "{} {slower}: {elapsed:?}", machine.name);
+            let has_few = |worth: Worth| {
+                let cases =
+                    plan.cases.iter().zip(&rounds).filter(move |(case, _)| case.worth <= worth && case.skip.is_none());
+                cases.filter(|(_, rounds)| **rounds < 3).map(|(case, _)| case.id.to_string()).collect::<Vec<_>>()
+            };
+            if slower <= 1.0 {
+                assert_eq!(has_few(Worth::Cell), Vec::<String>::new(), "{} {slower}", machine.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn where_time_is_short_what_tells_more_has_it() {
+    let machine = MACHINES.iter().find(|machine| machine.name == "64 CPUs").unwrap();
+    let host = machine.facts();
+    let plan = fitted(&host, Profile::Quick);
+    let (_, rounds) = simulated(&plan, &host, 3.0);
+    let share = |of: &dyn Fn(Worth) -> bool| {
+        let cases: Vec<usize> = plan
+            .cases
+            .iter()
+            .zip(&rounds)
+            .filter(|(case, _)| case.skip.is_none() && of(case.worth))
+            .map(|(_, rounds)| *rounds)
+            .collect();
+        cases.iter().filter(|&&rounds| rounds >= 3).count() as f64 / cases.len() as f64
+    };
+    let (tables, further) = (share(&|worth| worth <= Worth::Cell), share(&|worth| worth > Worth::Cell));
+    assert!(tables > 0.99 && further < 0.9 && further > 0.0, "{tables} {further}");
+}
