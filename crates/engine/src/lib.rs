@@ -15,6 +15,7 @@ mod cpu;
 mod derived;
 mod difference;
 mod estimate;
+mod fit;
 #[cfg(test)]
 mod fixture;
 mod forecast;

@@ -1,7 +1,6 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
 mod allowance;
-mod cost;
 mod cpus;
 mod refused;
 mod selection;
@@ -14,7 +13,6 @@ use std::time::Duration;
 use hostmark_host::{self as host_facts, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::budget::Budget;
 use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries};
 
 pub use allowance::{Allowance, allowance};
@@ -52,7 +50,7 @@ pub struct PlannedCase {
     pub steps: usize,
     /// How much it tells, and so when its turn is.
     pub worth: Worth,
-    /// What a round of it is forecast to take besides its samples.
+    /// What a round of it is forecast to take besides its samples; nothing before the plan is fitted.
     pub set_up: Duration,
     /// The CPUs it runs on, the measuring thread's first.
     pub cpus: Vec<usize>,
@@ -83,6 +81,11 @@ impl Plan {
     /// The derived probes for whose sake alone a probe is measured; none where it was asked for.
     pub fn brought_by(&self, probe: &str) -> &[String] {
         self.brought_by.get(probe).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where the cases of a probe begin: the point around which its axes are swept.
+    pub(crate) fn base(&self, probe: &str) -> Option<&Params> {
+        self.bases.get(probe)
     }
 
     /// What a run file says of the selected probes: an axis' default is the value at which this plan sweeps the others.
@@ -275,7 +278,7 @@ fn placed(
         is_default: steps == 0,
         steps,
         worth: Worth::Default,
-        set_up: Budget::FIRST_OVERHEAD,
+        set_up: Duration::ZERO,
         cpus: vec![cpu],
         skip,
     };

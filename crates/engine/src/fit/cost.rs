@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hostmark_model::{AxisKind, HostFacts};
 
-use super::PlannedCase;
 use crate::budget::Budget;
+use crate::plan::PlannedCase;
 use crate::probe::{Axis, Fill};
 
 /// What each thread, and each further process, adds to a round: start, binding, the barrier.

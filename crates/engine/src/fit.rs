@@ -1,0 +1,97 @@
+//! Which cases have the run's time: the plan in the order of what its cases tell, as far as the profile's limit reaches.
+
+mod cost;
+
+use std::time::Duration;
+
+use hostmark_model::{AxisKind, HostFacts, Profile};
+
+use crate::budget::Budget;
+use crate::plan::{Cell, Plan, PlannedCase, TIME_BUDGET, Worth};
+use crate::probe::Measure;
+
+/// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
+/// its default.
+const OFF_CURVE: u32 = 4;
+
+impl Plan {
+    /// Gives the plan the profile's time: cases are taken by worth, of one worth the cheaper first, until what they are
+    /// forecast to take fills the limit, and what is left is skipped. `cells` are those of the tables that people know.
+    pub fn fit(&mut self, host: &HostFacts, cells: &[Cell]) {
+        self.mark(cells);
+        for case in &mut self.cases {
+            case.set_up = cost::of_round(host, case);
+        }
+        if !self.request.inputs.command.is_empty() {
+            return;
+        }
+        let mut left = Budget::for_rounds(self);
+        let rounds = Budget::rounds(self) as usize;
+        for index in self.by_worth() {
+            let case = &mut self.cases[index];
+            match left.checked_sub(Budget::at_least(rounds, case.set_up)) {
+                Some(rest) => left = rest,
+                None if case.worth == Worth::Default => left = Duration::ZERO,
+                None => case.skip = Some(TIME_BUDGET.into()),
+            }
+        }
+    }
+
+    /// The cases that can be measured, those that tell most first; of those that tell as much, what is cheap before what is
+    /// dear, and points of curves before others.
+    pub fn by_worth(&self) -> Vec<usize> {
+        let measurable = self.cases.iter().enumerate().filter(|(_, case)| case.skip.is_none());
+        let mut sequence: Vec<(Worth, Duration, usize)> =
+            measurable.map(|(index, case)| (case.worth, self.toll(case), index)).collect();
+        sequence.sort_unstable();
+        sequence.into_iter().map(|(.., index)| index).collect()
+    }
+
+    /// What a round costs over what it tells.
+    fn toll(&self, case: &PlannedCase) -> Duration {
+        let cost = Budget::at_least(1, case.set_up);
+        let Some(base) = self.base(&case.id.probe) else { return cost };
+        let pairs = case.id.params.0.iter().zip(&base.0);
+        let off: Vec<&str> = pairs.filter(|(one, base)| one != base).map(|((axis, _), _)| axis.as_str()).collect();
+        let is_number = |name: &str| {
+            let kind = case.entry.probe.axes.iter().find(|axis| axis.name == name).map(|axis| axis.kind);
+            use AxisKind::{Copies, Count, Nodes, Size, Threads};
+            matches!(kind, Some(Size | Count | Threads | Copies | Nodes))
+        };
+        match off[..] {
+            [axis] if is_number(axis) => cost,
+            ref off => cost * OFF_CURVE * off.len().max(1) as u32,
+        }
+    }
+
+    fn mark(&mut self, cells: &[Cell]) {
+        for cell in cells {
+            let derived = self.derived.iter().find(|entry| entry.id() == cell.probe);
+            // Of what is computed, the first source is what its value is made of.
+            let source = derived.and_then(|entry| match entry.probe.measure {
+                Measure::Derive { from, .. } => from.first(),
+                Measure::Run(_) => None,
+            });
+            let probe = source.map_or(cell.probe, |source| source.probe);
+            let Some(base) = self.base(probe).cloned() else { continue };
+            let wanted = cell.at.iter().fold(base.clone(), |params, (axis, value)| params.with(axis, value));
+            for case in self.cases.iter_mut().filter(|case| case.id.probe == probe) {
+                let is_cell = match source {
+                    Some(source) => is_of_quick(case) && source.needs(&case.id.params, &base),
+                    None => case.id.params == wanted,
+                };
+                if is_cell {
+                    case.worth = case.worth.min(Worth::Cell);
+                }
+            }
+        }
+    }
+}
+
+fn is_of_quick(case: &PlannedCase) -> bool {
+    case.worth == Worth::Further(Profile::Quick)
+}
+
+#[cfg(test)]
+#[path = "fit_tests.rs"]
+mod tests;
