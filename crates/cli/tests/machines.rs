@@ -194,6 +194,34 @@ fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_b
     assert_eq!(nodes, 64);
 }
 
+#[test]
+fn threads_are_scattered_and_laid_compactly_where_that_differs() {
+    let cases = |name: &str| -> Vec<(usize, String, Vec<usize>)> {
+        let machine = MACHINES.iter().find(|machine| machine.name == name).unwrap();
+        let plan = fitted(&machine.facts(), Profile::Standard);
+        let of_probe = plan.cases.iter().filter(|case| case.id.probe == "memory.scaling" && case.skip.is_none());
+        let param =
+            |case: &hostmark_engine::plan::PlannedCase, name: &str| case.id.params.get(name).unwrap().to_owned();
+        of_probe
+            .map(|case| (param(case, "threads").parse().unwrap(), param(case, "order"), case.cpus.clone()))
+            .collect()
+    };
+    // One thread in each of the 16 caches, which lie on four nodes; near first they would all be in two.
+    let caches = |order: &str| -> BTreeSet<usize> {
+        let cases = cases("16 caches, NPS4");
+        let (.., cpus) = cases.iter().find(|case| case.0 == 16 && case.1 == order).unwrap();
+        cpus.iter().map(|cpu| cpu % 128 / 8).collect()
+    };
+    assert_eq!((caches("scatter").len(), caches("compact").len()), (16, 2));
+    let two = cases("desktop");
+    let cpus = |order: &str| two.iter().find(|case| case.0 == 2 && case.1 == order).map(|case| case.2.clone());
+    let siblings = cpus("siblings").unwrap();
+    assert_eq!(siblings[0] % 8, siblings[1] % 8);
+    // One cache on one node: as far apart as near.
+    assert_eq!((cpus("scatter"), cpus("compact").is_some()), (None, true));
+    assert!(cases("guest of 2").iter().all(|case| case.1 == "compact"));
+}
+
 /// The time of a run that no clock knows.
 #[derive(Clone, Default)]
 struct Simulated(Rc<Shared<Duration>>);

@@ -10,10 +10,10 @@ mod worth;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use hostmark_host::{self as host_facts, Placement};
+use hostmark_host::{self as host_facts, Order, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, Points, entries};
+use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, ORDER, Points, entries};
 
 pub use allowance::{Allowance, allowance};
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
@@ -285,6 +285,7 @@ fn placed(
     let value_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| case.id.params.get(axis.name));
     let have = host.usable_cpus().len();
     let threads = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok());
+    let order = case.id.params.get(ORDER).and_then(|order| order.parse().ok()).unwrap_or(Order::Compact);
     let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);
     if copies > 1 {
         let is_apart = threads.is_some_and(|threads| threads > 1)
@@ -304,7 +305,7 @@ fn placed(
         let apart = value_of(AxisKind::Placement).filter(|&placement| placement != Placement::SameCpu.name());
         match threads {
             _ if apart.is_some() => case.skip = case.skip.or(Some("several threads have a CPU each".into())),
-            2.. if threads <= have => case.cpus = host_facts::spread(host, threads),
+            2.. if threads <= have => case.cpus = host_facts::in_order(host, threads, order),
             _ => case.skip = case.skip.or(Some(format!("needs {threads} CPUs, and may use {have} here"))),
         }
     } else if let Some(value) = value_of(AxisKind::Placement) {

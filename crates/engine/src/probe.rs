@@ -1,5 +1,6 @@
 //! A probe is data and one function; everything that help, plan, worker and report need of it stands in its one struct.
 
+mod fill;
 mod need;
 mod placements;
 
@@ -13,6 +14,7 @@ use crate::case::Case;
 use crate::stop::Result;
 
 pub use crate::quantity::Quantity;
+pub use fill::Fill;
 pub use need::Need;
 
 /// The points of an axis. Quick's are part of standard's, and those of thorough's.
@@ -53,23 +55,12 @@ pub struct Axis {
     pub fill: Fill,
 }
 
-/// What a number of an axis makes a round fill, in bytes for each of its units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fill {
-    /// Nothing that takes time.
-    Nothing,
-    /// So much in all, by all threads together.
-    InAll(u64),
-    /// So much for each thread.
-    EachThread(u64),
-    /// A chain of as many bytes, by one thread.
-    Chain,
-}
-
 /// The word for a number that the host's facts settle.
 pub(crate) const AUTO: &str = "auto";
 /// The placement that leaves the choice to the scheduler.
 pub(crate) const FREE: &str = "free";
+/// The axis of how several threads lie over the CPUs.
+pub(crate) const ORDER: &str = "order";
 /// The word for as many threads as there are usable CPUs.
 pub(crate) const ALL: &str = "all";
 fn usable_cpus(host: &HostFacts) -> u64 {
@@ -90,11 +81,6 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 }
 
 impl Axis {
-    /// The same axis with what a round fills for it.
-    pub const fn fills(self, fill: Fill) -> Axis {
-        Axis { fill, ..self }
-    }
-
     /// An axis of bytes.
     pub const fn size(name: &'static str, default: &'static str, points: Points) -> Axis {
         Axis { name, kind: AxisKind::Size, default, points, settled: None, fill: Fill::Nothing }
@@ -142,6 +128,14 @@ impl Axis {
     /// An axis of numbers of threads whose default is `all`: a thread on every usable CPU, as a number in case ids.
     pub const fn all_threads(name: &'static str, points: Points) -> Axis {
         Axis { name, kind: AxisKind::Threads, default: ALL, points, settled: Some(usable_cpus), fill: Fill::Nothing }
+    }
+
+    /// The axis of how several threads lie over the CPUs: near first by default, and from the standard profile on what else the
+    /// host tells apart. The plan places them.
+    pub const fn order() -> Axis {
+        let points = Points::NamesOfHost(placements::orders);
+        let default = hostmark_host::Order::Compact.name();
+        Axis { name: ORDER, kind: AxisKind::Choice, default, points, settled: None, fill: Fill::Nothing }
     }
 
     /// An axis of pairs of memory nodes, that of the CPUs and that of the memory; all usable CPUs of the first are the

@@ -1,6 +1,8 @@
 //! Axes of placements: where the two parties of a case run.
 
-use hostmark_host::Placement;
+use std::collections::BTreeSet;
+
+use hostmark_host::{Order, Placement};
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
 use super::{Axis, FREE, Fill, Points};
@@ -30,6 +32,22 @@ fn near(host: &HostFacts, profile: Profile) -> Vec<String> {
         points.push(FREE.to_owned());
     }
     points
+}
+
+/// How threads may lie over the CPUs of a host: only what is not the same here. Of a host without CPUs all that there are.
+pub(super) fn orders(host: &HostFacts, profile: Profile) -> Vec<String> {
+    let is_another = |order: &Order| {
+        let mut sizes = hostmark_host::domains(host);
+        sizes.push(2);
+        *order == Order::Compact
+            || host.cpus.is_empty()
+            || sizes.into_iter().any(|threads| {
+                let set = |order| hostmark_host::in_order(host, threads, order).into_iter().collect::<BTreeSet<_>>();
+                set(*order) != set(Order::Compact)
+            })
+    };
+    let orders = Order::ALL.iter().filter(|order| **order == Order::Compact || profile >= Profile::Standard);
+    orders.filter(|order| is_another(order)).map(|order| order.name().to_owned()).collect()
 }
 
 impl Axis {

@@ -13,12 +13,13 @@ mod numa_latency;
 mod parallelism;
 mod random_access;
 mod read;
+mod scaling;
 mod stream;
 mod stream2;
 mod tlb;
 mod write;
 
-crate::group!("memory": hierarchy read write copy fill stream stream2 latency loaded_latency parallelism random_access line associativity tlb numa_latency numa_bandwidth integrity);
+crate::group!("memory": hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access line associativity tlb numa_latency numa_bandwidth integrity);
 
 use hostmark_engine::prelude::*;
 

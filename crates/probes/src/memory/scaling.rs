@@ -1,0 +1,101 @@
+//! Probe memory.scaling: how fast threads read memory together, by their number and by how they lie over the CPUs.
+
+use hostmark_engine::prelude::*;
+
+use crate::fastest::{BEST, Candidates, refused};
+use crate::kernels::bandwidth;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Read bandwidth of threads", zh: "多线程读带宽" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[Quantity::BYTES_PER_CYCLE],
+    explain: Explain {
+        what: Text {
+            en: "Each thread reads a buffer of `size` bytes over and over, on a CPU of its own and filled by itself, with the \
+                 fastest of memory.read's kernels, by trials of all at once in the case's first round. order: compact takes a \
+                 core each, and fills a cache, a node and a package before the next; scatter takes a core each as far apart \
+                 as there are packages, nodes and caches; siblings takes all threads of a core before the next. What all \
+                 read in their common time counts.",
+            zh: "每个线程在自己的 CPU 上反复读取由自己填充的 `size` 字节缓冲区，使用 memory.read 中最快的内核（第一轮由全部线程同时试测选出）。order：compact \
+                 每核一个线程，依次占满一个缓存、一个节点、一个插槽；scatter 每核一个线程，尽量分散到各插槽、节点和缓存；siblings 先占满一个核心的全部线程再到下一个。\
+                 只统计所有线程共同时间内读取的量。",
+        },
+        why: Text {
+            en: "It shows what is shared: a cache's port to memory, a node's channels, a package. Where few scattered threads \
+                 reach what many compact ones do, placing them saves cores.",
+            zh: "它显示哪些东西是共享的：缓存通往内存的接口、节点的内存通道、插槽。若少量分散的线程就能达到许多紧凑线程的带宽，合理放置就能省下核心。",
+        },
+        reading: Text {
+            en: "Follow compact: it flattens where a cache or a node is full, and rises again with the next one. Scatter at \
+                 as many threads as caches is all caches at once. Siblings against compact at the same number is what one \
+                 core's second thread adds. With a size of half the last cache it is the caches that are compared.",
+            zh: "沿 compact 看：一个缓存或节点占满处曲线变平，到下一个又上升。scatter 在线程数等于缓存数时即所有缓存同时工作。相同线程数下 siblings 与 compact \
+                 之差是同一核心第二个线程带来的增量。size 取末级缓存的一半时比较的是缓存。",
+        },
+        typical: Text {
+            en: "A published run of Memory Latency Checker on a 2-socket Cascade Lake server: 113 GB/s of one socket's \
+                 memory, 226 of both, read by all cores. One core of a server reads 8 to 30 GB/s (memory.read).",
+            zh: "Memory Latency Checker 在双路 Cascade Lake 服务器上的公开结果：全部核心读取时单插槽 113 GB/s，双插槽 226。服务器单个核心为 8 到 30 \
+                 GB/s（见 memory.read）。",
+        },
+        causes: Text {
+            en: "Scatter no faster than compact on two packages: memory interleaved over the nodes, or a guest whose nodes are \
+                 made up. All threads slower than half of them: power limits, SMT siblings that evict each other's lines, \
+                 neighbours.",
+            zh: "双插槽上 scatter 不比 compact 快：内存在节点间交织，或虚拟机的节点是虚构的。全部线程反而比一半线程慢：功耗限制、SMT 兄弟线程互相挤出缓存行，或有邻居。",
+        },
+    },
+    related: &["memory.read", "memory.stream", "memory.numa_bandwidth", "cpu.scaling"],
+    differs: None,
+    axes: &[
+        Axis::all_threads("threads", Points::NamesOfHost(threads)),
+        Axis::order(),
+        Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::EachThread(1)),
+    ],
+    cross: &[
+        Cross { from: Profile::Standard, axes: &["threads", "order"] },
+        Cross { from: Profile::Thorough, axes: &["threads", "order", "size"] },
+    ],
+    limit: Limit::BytesPerCycle,
+    blocking: false,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::BANDWIDTH,
+    measure: Measure::Run(measure),
+};
+
+/// All; from the standard profile on powers of two, and as many as there are packages, nodes, caches and cores.
+fn threads(host: &HostFacts, profile: Profile) -> Vec<String> {
+    let all = host.usable_cpus().len() as u64;
+    let powers = (0..u64::BITS).map(|power| 1 << power).take_while(|&threads| threads < all);
+    let counts = powers.chain(domains(host).into_iter().map(|count| count as u64));
+    let counts = counts.filter(|&count| count < all && profile >= Profile::Standard);
+    counts.map(|count| count.to_string()).chain(["all".into()]).collect()
+}
+
+/// In the thorough profile also half of the last cache.
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let last = single(host).and_then(|cpu| host.last_level_cache(cpu)).filter(|_| profile == Profile::Thorough);
+    let half = last.map(|cache| cache.size_bytes / 2 / (2 << 20) * (2 << 20)).filter(|&half| half > 0);
+    half.into_iter().chain([64 << 20]).collect()
+}
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (size, cpus) = (case.param::<u64>("size")?, case.thread_cpus());
+    let allotment = case.allot(cpus.len() as u64, size, Pages::Pmd, None)?;
+    let usual = bandwidth::best_read(super::reach(case, size));
+    let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
+    let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, size, |kernel, buffer, part, n| {
+        kernel.run(&buffer.bytes()[part], n).map(drop)
+    })?;
+    case.free_running(&cpus, size, |_| {
+        let buffer = allotment.map()?;
+        kernel.run(buffer.bytes(), 1).map_err(refused)?;
+        Ok(move |n| {
+            let _ = kernel.run(buffer.bytes(), n);
+        })
+    })
+}
