@@ -17,7 +17,7 @@ use crate::sys::scratch::Private;
 /// file named is in it as data, never as a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Charge {
+pub enum CleanupEntry {
     /// A process group is alive.
     Group(u32),
     /// It has been reaped: its number may belong to others from now on.
@@ -31,7 +31,7 @@ pub enum Charge {
     },
 }
 
-impl Charge {
+impl CleanupEntry {
     /// The line that tells it.
     pub fn line(&self) -> io::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
@@ -47,14 +47,14 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
     for line in input.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
             // Its leader is held at once: later on its number may be another one's.
-            Ok(Charge::Group(leader)) => {
+            Ok(CleanupEntry::Group(leader)) => {
                 groups.insert(leader, family.as_ref().and_then(|family| family.group(leader)));
             }
-            Ok(Charge::Reaped(leader)) => {
+            Ok(CleanupEntry::Reaped(leader)) => {
                 groups.remove(&leader);
                 directories.iter().for_each(|directory| directory.remove_objects(Some(leader)));
             }
-            Ok(Charge::Directory { base, name }) => {
+            Ok(CleanupEntry::Directory { base, name }) => {
                 let (made, told) = make(Path::new(OsStr::from_bytes(&base.0)), &name);
                 directories.extend(made);
                 // A run that is gone reads no answer, and its input ends.
@@ -99,17 +99,17 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    fn directory(base: Vec<u8>) -> Charge {
-        Charge::Directory { base: PathBytes(base), name: fresh_name().unwrap() }
+    fn directory(base: Vec<u8>) -> CleanupEntry {
+        CleanupEntry::Directory { base: PathBytes(base), name: fresh_name().unwrap() }
     }
 
     #[test]
-    fn a_charge_reads_back_as_written_and_is_one_line_whatever_it_names() {
+    fn an_entry_reads_back_as_written_and_is_one_line_whatever_it_names() {
         let hostile = PathBytes(b"/tmp/a\n{\"group\":1}\ngroup 1\n\xff".to_vec());
-        for charge in [Charge::Group(7), Charge::Reaped(7), directory(hostile.0)] {
-            let line = charge.line().unwrap();
+        for entry in [CleanupEntry::Group(7), CleanupEntry::Reaped(7), directory(hostile.0)] {
+            let line = entry.line().unwrap();
             assert_eq!(line.matches('\n').count(), 1, "{line}");
-            assert_eq!(serde_json::from_str::<Charge>(&line).unwrap(), charge);
+            assert_eq!(serde_json::from_str::<CleanupEntry>(&line).unwrap(), entry);
         }
     }
 
@@ -138,14 +138,14 @@ mod tests {
         let sleeper = || Command::new("sleep").arg("60").process_group(0).stdout(Stdio::null()).spawn().unwrap();
         let (mut left, mut reaped) = (sleeper(), sleeper());
         let told: String = [
-            Charge::Group(left.id()),
-            Charge::Group(reaped.id()),
-            Charge::Reaped(reaped.id()),
+            CleanupEntry::Group(left.id()),
+            CleanupEntry::Group(reaped.id()),
+            CleanupEntry::Reaped(reaped.id()),
             directory(base.path().as_os_str().as_bytes().to_vec()),
             directory(other.join("nowhere").as_os_str().as_bytes().to_vec()),
         ]
         .iter()
-        .map(|charge| charge.line().unwrap())
+        .map(|entry| entry.line().unwrap())
         .collect();
         let mut answers = Vec::new();
         serve(told.as_bytes(), &mut answers);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hostmark_engine::janitor::Charge;
+use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
@@ -92,8 +92,8 @@ impl Janitor {
     }
 
     /// Tells it. A janitor that is gone cannot be told, and the worker's parent-death signal remains.
-    pub fn tell(&mut self, charge: &Charge) {
-        let _ = charge.line().and_then(|line| self.process.tell(&line));
+    pub fn tell(&mut self, entry: &CleanupEntry) {
+        let _ = entry.line().and_then(|line| self.process.tell(&line));
     }
 
     /// Has it make a directory in `base` for the run's files, which it removes when the run has ended.
@@ -111,7 +111,7 @@ impl Janitor {
     fn make(&mut self, base: &Path) -> io::Result<Scratch> {
         let name = fresh_name()?;
         self.asked.push((base.to_owned(), name.clone()));
-        self.tell(&Charge::Directory { base: PathBytes(base.as_os_str().as_bytes().to_vec()), name });
+        self.tell(&CleanupEntry::Directory { base: PathBytes(base.as_os_str().as_bytes().to_vec()), name });
         let line = self.answer()?.ok_or_else(|| io::Error::other("no answer"))?;
         let scratch = serde_json::from_str(&line)?;
         self.asked.pop();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
-use hostmark_engine::janitor::Charge;
+use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::descendants;
@@ -329,7 +329,7 @@ struct Charges {
 
 impl Warden for Charges {
     fn takes(&self, group: u32) {
-        self.janitor.borrow_mut().tell(&Charge::Group(group));
+        self.janitor.borrow_mut().tell(&CleanupEntry::Group(group));
     }
 
     fn releases(&self, group: u32) {
@@ -338,7 +338,7 @@ impl Warden for Charges {
             // command has left. One that cannot be ended is another user's, and the worker has told of it.
             let _ = descendants::end(&[self.janitor.borrow().id()], GRACE, PATIENCE);
         }
-        self.janitor.borrow_mut().tell(&Charge::Reaped(group));
+        self.janitor.borrow_mut().tell(&CleanupEntry::Reaped(group));
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
-use hostmark_engine::janitor::Charge;
+use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::allowance;
 use hostmark_engine::sys::regular;
 use hostmark_engine::{Observer, Wall};
@@ -173,14 +173,14 @@ impl Turn<'_> {
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
         let mut process = Supervised::start(command, terms)
             .map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
-        janitor.tell(&Charge::Group(process.id()));
+        janitor.tell(&CleanupEntry::Group(process.id()));
         let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
         let text = process.heard();
         let has_ended = matches!(heard, Ok(Heard::Closed)) && process.ends_within(GRACE);
         let status = process.end();
         // One that cannot be ended stays in the janitor's charge.
         if status.is_ok() {
-            janitor.tell(&Charge::Reaped(process.id()));
+            janitor.tell(&CleanupEntry::Reaped(process.id()));
         }
         match heard.map_err(|error| anyhow!("'{name}' cannot be heard ({error}); try again"))? {
             Heard::Stopped => return Ok(None),
