@@ -17,7 +17,7 @@ use crate::cpu::Cpu;
 use crate::free_running;
 use crate::latencies::{self, LatencySampler};
 use crate::quantity::Quantity;
-use crate::sample::{Sampler, Samples, Witness};
+use crate::sample::{Interference, Sampler, Samples};
 use crate::setup::{self, Deadline};
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::last_words;
@@ -68,7 +68,7 @@ pub struct Case {
     clock: Clock,
     precision: Precision,
     core: Option<CoreClock>,
-    witness: Witness,
+    interference: Interference,
     begun: Ticks,
     folder: Option<(Kind, Folder)>,
     copies: Copies,
@@ -84,7 +84,7 @@ impl Case {
         clock: Clock,
         precision: Precision,
         core: Option<CoreClock>,
-        witness: Witness,
+        interference: Interference,
     ) -> Case {
         let WorkersPart { job, own, copies } = part;
         let begun = clock.start();
@@ -96,7 +96,7 @@ impl Case {
             clock,
             precision,
             core,
-            witness,
+            interference,
             begun,
             folder: None,
             copies,
@@ -201,7 +201,7 @@ impl Case {
             clock: &self.clock,
             precision: self.precision,
             core: self.core.as_mut(),
-            witness: &self.witness,
+            interference: &self.interference,
             budget_ns: self.job.budget_ns as f64,
         }
     }
@@ -315,10 +315,10 @@ impl Case {
         next(&self.clock)?;
         let begin = self.clock.start();
         loop {
-            let before = self.witness.read();
+            let before = self.interference.read();
             let (ticks, operations) = next(&self.clock)?;
             let ns = self.clock.ns(ticks);
-            samples.push(ns, operations, ns, before, self.witness.read());
+            samples.push(ns, operations, ns, before, self.interference.read());
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if spent_ns >= self.job.budget_ns as f64 || samples.ns.len() >= 100_000 {
                 return self.keep(samples, amount);
@@ -337,10 +337,10 @@ impl Case {
         self.be_alone()?;
         self.start_barrier()?;
         let mut samples = Samples::of_times(1);
-        let before = self.witness.read();
+        let before = self.interference.read();
         let (ticks, operations) = next(&self.clock)?;
         let ns = self.clock.ns(ticks);
-        samples.push(ns, operations, ns, before, self.witness.read());
+        samples.push(ns, operations, ns, before, self.interference.read());
         self.keep(samples, 0)
     }
 
@@ -353,8 +353,11 @@ impl Case {
         if self.start_barrier()? {
             return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
-        let sampler =
-            LatencySampler { clock: &self.clock, witness: &self.witness, budget_ns: self.job.budget_ns as f64 };
+        let sampler = LatencySampler {
+            clock: &self.clock,
+            interference: &self.interference,
+            budget_ns: self.job.budget_ns as f64,
+        };
         let taken = sampler.take(self.own.iterations, &mut next)?;
         self.yielded.histogram = Some(taken.histogram);
         self.yielded.mean_ns = Some(taken.mean_ns);
@@ -380,11 +383,11 @@ impl Case {
         next()?;
         let begin = self.clock.start();
         loop {
-            let before = self.witness.read();
+            let before = self.interference.read();
             let start = self.clock.start();
             let value = next()?;
             let now = self.clock.start();
-            samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
+            samples.push(value, 1, self.clock.ns(now.since(start)), before, self.interference.read());
             if self.clock.ns(now.since(begin)) >= self.job.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
                 return self.keep(samples, 0);
             }
@@ -400,13 +403,13 @@ impl Case {
         let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
         let begin = self.clock.start();
         loop {
-            let before = self.witness.read();
+            let before = self.interference.read();
             let start = self.clock.start();
             let value = next(&self.clock)?;
             let now = self.clock.start();
             let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.job.budget_ns as f64);
             if let Some(value) = value {
-                samples.push(value, 1, self.clock.ns(now.since(start)), before, self.witness.read());
+                samples.push(value, 1, self.clock.ns(now.since(start)), before, self.interference.read());
             }
             let is_over = spent_ns >= budget_ns || samples.ns.len() >= MOST_COUNTED;
             if is_over && !samples.ns.is_empty() {

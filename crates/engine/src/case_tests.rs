@@ -16,7 +16,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
     let own = job.cases[0].clone();
     let precision = Precision::of(&clock);
     let part = WorkersPart { job, own, copies: Copies::Alone };
-    Case::new(id.parse().unwrap(), part, clock, precision, None, Witness::Blind)
+    Case::new(id.parse().unwrap(), part, clock, precision, None, Interference::Blind)
 }
 
 fn values(case: &Case) -> Vec<f64> {

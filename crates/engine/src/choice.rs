@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use crate::sample::{Witness, is_disturbed};
+use crate::sample::{Interference, is_disturbed};
 use crate::stop::Result;
 
 /// A trial lasts so long at least, ns, and what goes before it untimed as long: what a way did to the caches and the core's
@@ -38,13 +38,13 @@ const CLEARLY: f64 = 1.05;
 const ATTEMPTS: usize = 4;
 
 /// The time of a trial that nothing disturbed, or the shortest of several that were.
-pub(crate) fn undisturbed(witness: &Witness, mut trial_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
+pub(crate) fn undisturbed(interference: &Interference, mut trial_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
     let mut least_ns = f64::INFINITY;
     for _ in 0..ATTEMPTS {
-        let before = witness.read();
+        let before = interference.read();
         let ns = trial_ns()?;
         least_ns = least_ns.min(ns);
-        if ns >= LONG_NS || !is_disturbed(&before, &witness.read(), ns) {
+        if ns >= LONG_NS || !is_disturbed(&before, &interference.read(), ns) {
             break;
         }
     }

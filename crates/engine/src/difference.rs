@@ -30,10 +30,10 @@ impl Sampler<'_> {
         let mut taken = Differences::none(of_whole);
         let (begin, mut sought) = (self.clock.start(), 1);
         loop {
-            let before = self.witness.read();
+            let before = self.interference.read();
             let whole_ns = self.timed(of_whole, whole)?;
             let part_ns = self.timed(of_part, part)?;
-            let after = self.witness.read();
+            let after = self.interference.read();
             if (self.is_far_too_short(whole_ns) || self.is_far_too_short(part_ns)) && sought < MOST_SOUGHT {
                 of_whole = self.find_confirmed(Some(of_whole), whole)?;
                 of_part = self.find_confirmed(Some(of_part), part)?;

@@ -5,7 +5,7 @@ use hostmark_model::Histogram;
 use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
-use crate::sample::{Body, Samples, Witness, fits};
+use crate::sample::{Body, Interference, Samples, fits};
 use crate::stop::{Result, Stop};
 use crate::whole::Whole;
 
@@ -32,7 +32,7 @@ pub(crate) struct Latencies {
 /// What takes a round's operations.
 pub(crate) struct LatencySampler<'a> {
     pub clock: &'a Clock,
-    pub witness: &'a Witness,
+    pub interference: &'a Interference,
     /// Time for samples, ns.
     pub budget_ns: f64,
 }
@@ -47,7 +47,7 @@ impl LatencySampler<'_> {
         let begin = self.clock.start();
         let (mut is_over, mut sum_ns, mut whole) = (false, 0.0, Whole::default());
         while !is_over {
-            let before = self.witness.read();
+            let before = self.interference.read();
             let from = self.clock.start();
             let (mut done, mut until) = (0, from);
             while done < times.len() && !is_over {
@@ -60,7 +60,7 @@ impl LatencySampler<'_> {
                 is_over = self.clock.ns(until.since(begin)) >= self.budget_ns;
             }
             whole = Whole { operations: whole.operations + done as u64, ns: self.clock.ns(until.since(begin)) };
-            let after = self.witness.read();
+            let after = self.interference.read();
             let is_whole = done as f64 >= WHOLE_ENOUGH * times.len() as f64;
             if let Some(ns) = median_in_place(&mut times[..done]).filter(|_| is_whole || samples.ns.is_empty()) {
                 samples.push(ns, 1, self.clock.ns(until.since(from)), before, after);

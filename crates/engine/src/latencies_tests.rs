@@ -21,7 +21,7 @@ fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
         Ok(clock.end().since(start))
     };
     let clock = Clock::Fake(fake.clone());
-    LatencySampler { clock: &clock, witness: &Witness::Blind, budget_ns: 80e6 }.take(hint, &mut next).unwrap()
+    LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: 80e6 }.take(hint, &mut next).unwrap()
 }
 
 fn percentile(histogram: &Histogram, name: &str) -> u64 {
@@ -126,7 +126,7 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
         number += 1;
         Ok(clock.end().since(start))
     };
-    let sampler = LatencySampler { clock: &clock, witness: &Witness::Blind, budget_ns: fake_budget_ns };
+    let sampler = LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: fake_budget_ns };
     let taken = sampler.take(None, &mut next).unwrap();
     assert_eq!(hostmark_stats::descriptive::median(&taken.samples.ns), Some(710_000.0));
     assert!((taken.mean_ns / 5e6 - 1.0).abs() < 0.15, "{}", taken.mean_ns);
@@ -139,7 +139,7 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
 #[test]
 fn an_operation_that_fails_fails_the_round() {
     let clock = Clock::Fake(FakeClock::new(1));
-    let sampler = LatencySampler { clock: &clock, witness: &Witness::Blind, budget_ns: 1e6 };
+    let sampler = LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: 1e6 };
     let refused = sampler.take(None, &mut |_| Err(Stop::failed("refused")));
     assert_eq!(refused.map(drop), Err(Stop::failed("refused")));
 }

@@ -8,7 +8,7 @@ use hostmark_model::Taint;
 use crate::choice;
 use crate::clock::Clock;
 use crate::cpu::Cpu;
-use crate::sample::{DELAY_SHARE, Samples, Witness};
+use crate::sample::{DELAY_SHARE, Interference, Samples};
 use crate::setup;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
@@ -207,7 +207,7 @@ impl<P: Part> Part for Directed<'_, P> {
 /// Times passes of all `cpus`, of which the calling thread takes the first; a sample is one pass.
 pub(crate) fn measure<P: Part>(
     clock: &Clock,
-    witness: &Witness,
+    interference: &Interference,
     budget_ns: f64,
     cpus: &[Cpu],
     trials: Trials,
@@ -219,11 +219,11 @@ pub(crate) fn measure<P: Part>(
         let (begun, mut number) = (clock.start(), 0);
         let way = match trials.known {
             Some(way) => way,
-            None => try_all(clock, witness, trials, team, part, &direction, &mut number)?,
+            None => try_all(clock, interference, trials, team, part, &direction, &mut number)?,
         };
         let trials_ns = clock.ns(clock.end().since(begun));
         direction.set(way, 0);
-        Ok(Lockstep { samples: lead(clock, witness, budget_ns, team, part, number)?, way, trials_ns })
+        Ok(Lockstep { samples: lead(clock, interference, budget_ns, team, part, number)?, way, trials_ns })
     })?;
     let Lockstep { samples, way, trials_ns } = measured;
     Ok(Lockstep { samples: with_followers(samples, seen.into_iter()), way, trials_ns })
@@ -232,7 +232,7 @@ pub(crate) fn measure<P: Part>(
 /// The fastest of so many ways for all `cpus` at once.
 pub(crate) fn choose<P: Part>(
     clock: &Clock,
-    witness: &Witness,
+    interference: &Interference,
     cpus: &[Cpu],
     ways: usize,
     seed: u64,
@@ -241,14 +241,15 @@ pub(crate) fn choose<P: Part>(
     let direction = Direction::default();
     let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_told: false });
     let trials = Trials { ways, seed, known: None };
-    let chosen = as_team(cpus, directed, |team, part| try_all(clock, witness, trials, team, part, &direction, &mut 0))?;
+    let chosen =
+        as_team(cpus, directed, |team, part| try_all(clock, interference, trials, team, part, &direction, &mut 0))?;
     Ok(chosen.0)
 }
 
 /// Tries all ways by all threads: each trial is some stretches untimed, and as many that are timed.
 fn try_all(
     clock: &Clock,
-    witness: &Witness,
+    interference: &Interference,
     trials: Trials,
     team: &Team,
     part: &mut impl Part,
@@ -259,7 +260,7 @@ fn try_all(
     let spent_ns = || clock.ns(clock.end().since(begun));
     choice::fastest(trials.ways, trials.seed, spent_ns, |way, repeats| {
         direction.set(way, repeats);
-        choice::undisturbed(witness, || {
+        choice::undisturbed(interference, || {
             *number += 1;
             team.pass(*number, part)?;
             *number += 1;
@@ -322,7 +323,7 @@ fn as_team<P: Part, R>(
 /// Samples of passes, of which so many have been before.
 fn lead(
     clock: &Clock,
-    witness: &Witness,
+    interference: &Interference,
     budget_ns: f64,
     team: &Team,
     part: &mut impl Part,
@@ -339,9 +340,9 @@ fn lead(
     let first_ns = timed(before + 1)?;
     let least = if first_ns * LEAST_SAMPLES as f64 > 2.0 * budget_ns { 1 } else { LEAST_SAMPLES };
     for number in before + 2.. {
-        let seen_before = witness.read();
+        let seen_before = interference.read();
         let ns = timed(number)?;
-        samples.push(ns, 1, ns, seen_before, witness.read());
+        samples.push(ns, 1, ns, seen_before, interference.read());
         let spent_ns = clock.ns(clock.start().since(begin));
         let taken = samples.ns.len();
         if (spent_ns >= budget_ns && taken >= least) || taken >= MOST_SAMPLES {

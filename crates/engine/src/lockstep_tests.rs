@@ -17,7 +17,7 @@ fn two() -> [Cpu; 2] {
 fn measured<P: Part>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + Send) -> Result<Samples> {
     std::thread::scope(|scope| {
         scope
-            .spawn(|| measure(&Clock::MonotonicRaw, &Witness::Blind, budget_ns, &two(), ONE, make))
+            .spawn(|| measure(&Clock::MonotonicRaw, &Interference::Blind, budget_ns, &two(), ONE, make))
             .join()
             .unwrap_or_else(|_| Err(Stop::failed("the leader panicked")))
             .map(|measured| measured.samples)
@@ -110,7 +110,7 @@ impl Part for Ways<'_> {
 fn all_threads_try_every_way_at_once_and_then_go_the_fastest() {
     let told = Mutex::new(Vec::new());
     let make = |_| Ok(Ways { told: &told, taken: None });
-    let go = |trials| measure(&Clock::MonotonicRaw, &Witness::Blind, 1e6, &two(), trials, make).unwrap();
+    let go = |trials| measure(&Clock::MonotonicRaw, &Interference::Blind, 1e6, &two(), trials, make).unwrap();
     // On a busy machine any way may seem the fastest once.
     let attempt = |seed| {
         told.lock().unwrap().clear();
@@ -220,7 +220,7 @@ mod soak_tests {
         let two = two();
         soak(|_| {
             Ok(move |_| {
-                measure(&Clock::MonotonicRaw, &Witness::Blind, 10e6, &two, ONE, |_| Ok(Nothing))
+                measure(&Clock::MonotonicRaw, &Interference::Blind, 10e6, &two, ONE, |_| Ok(Nothing))
                     .map(drop)
                     .map_err(|_| std::io::Error::other("they did not meet"))
             })

@@ -37,9 +37,9 @@ pub(crate) const DELAY_SHARE: f64 = 0.01;
 /// A share of delay that lies further from the usual one than this many of the median's absolute deviations is none of them.
 const OUTLYING: f64 = 5.0;
 
-/// What sees the thread's surroundings.
+/// Sees what interferes with the measuring thread.
 #[derive(Debug)]
-pub enum Witness {
+pub enum Interference {
     /// The kernel's counters of this thread.
     Thread(ThreadCounters),
     /// Nothing: tests on a fake clock.
@@ -47,13 +47,13 @@ pub enum Witness {
     Blind,
 }
 
-impl Witness {
+impl Interference {
     /// What is counted so far.
     pub fn read(&self) -> Reading {
         match self {
-            Witness::Thread(counters) => counters.read(),
+            Interference::Thread(counters) => counters.read(),
             #[cfg(test)]
-            Witness::Blind => Reading::default(),
+            Interference::Blind => Reading::default(),
         }
     }
 }
@@ -145,8 +145,8 @@ pub struct Sampler<'a> {
     pub precision: Precision,
     /// The core's frequency beside the samples; none on a fake clock.
     pub core: Option<&'a mut CoreClock>,
-    /// What sees the thread's surroundings.
-    pub witness: &'a Witness,
+    /// Sees what interferes with the thread.
+    pub interference: &'a Interference,
     /// Time for samples, ns.
     pub budget_ns: f64,
 }
@@ -202,17 +202,17 @@ impl Sampler<'_> {
 
     /// One sample: the short length, then the long one, and the difference of the two.
     fn one(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>, samples: &mut Samples) -> Result<()> {
-        let before = self.witness.read();
+        let before = self.interference.read();
         if iterations >= SLOPE_FROM {
             let short = short_length(iterations);
             let short_ns = self.timed(short, body)?;
             let long_ns = self.timed(iterations, body)?;
-            let after = self.witness.read();
+            let after = self.interference.read();
             samples.push(long_ns - short_ns, iterations - short, long_ns + short_ns, before, after);
             samples.whole.add(2 * short, 0.0);
         } else {
             let ns = self.timed(iterations, body)?;
-            samples.push(ns, iterations, ns, before, self.witness.read());
+            samples.push(ns, iterations, ns, before, self.interference.read());
         }
         Ok(())
     }

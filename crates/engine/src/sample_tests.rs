@@ -3,8 +3,8 @@
 use super::*;
 use crate::clock::FakeClock;
 
-fn sampler<'a>(clock: &'a Clock, witness: &'a Witness, budget_ns: f64) -> Sampler<'a> {
-    Sampler { clock, precision: Precision::of(clock), core: None, witness, budget_ns }
+fn sampler<'a>(clock: &'a Clock, interference: &'a Interference, budget_ns: f64) -> Sampler<'a> {
+    Sampler { clock, precision: Precision::of(clock), core: None, interference, budget_ns }
 }
 
 /// Samples of an operation of `op_ns` after `fixed_ns` a call.
@@ -15,7 +15,7 @@ fn take(op_ns: u64, fixed_ns: u64, cost_ns: u64, hint: Option<u64>) -> Samples {
         fake.advance(fixed_ns + n * op_ns);
         Ok(())
     };
-    sampler(&clock, &Witness::Blind, 40e6).take(hint, &mut body).unwrap()
+    sampler(&clock, &Interference::Blind, 40e6).take(hint, &mut body).unwrap()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn the_cost_of_a_first_time_does_not_make_the_samples_short() {
                 fake.advance(n * 1000 + if calls <= slow { 5_000_000 } else { 0 });
                 Ok(())
             };
-            let samples = sampler(&clock, &Witness::Blind, 40e6).take(hint, &mut body).unwrap();
+            let samples = sampler(&clock, &Interference::Blind, 40e6).take(hint, &mut body).unwrap();
             assert!(
                 samples.learned > 100 && samples.iterations.iter().all(|&n| n > 100),
                 "{hint:?} {slow} {samples:?}"
@@ -84,7 +84,7 @@ fn every_sample_is_held_to_its_length_and_not_the_first_ones_alone() {
             fake.advance(n * if calls <= slow { 60_000 } else { 100 });
             Ok(())
         };
-        let samples = sampler(&clock, &Witness::Blind, 40e6).take(None, &mut body).unwrap();
+        let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
         let shortest_ns = samples.spent_ns.iter().copied().fold(f64::INFINITY, f64::min);
         assert!(shortest_ns >= FAR_TOO_SHORT * SHORTEST_SAMPLE_NS, "{slow}: {shortest_ns}");
         assert!(samples.ns.iter().zip(&samples.iterations).all(|(ns, &n)| ns / n as f64 == 100.0), "{slow}");
@@ -104,7 +104,7 @@ fn both_sides_of_every_difference_are_held_to_their_length() {
         }
     };
     let (mut whole, mut part) = (slow(300), slow(100));
-    let taken = sampler(&clock, &Witness::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
+    let taken = sampler(&clock, &Interference::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
     assert!(taken.whole_ns.iter().all(|&ns| ns == 300.0) && taken.part_ns.iter().all(|&ns| ns == 100.0));
     assert!(taken.samples.iterations.iter().all(|&n| n > 100) && taken.samples.learned > 100);
 }
@@ -122,7 +122,7 @@ fn the_length_of_both_sides_of_a_difference_is_sought_anew() {
         }
     };
     let (mut whole, mut part) = (slow(3000), slow(1000));
-    let taken = sampler(&clock, &Witness::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
+    let taken = sampler(&clock, &Interference::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
     assert!(taken.samples.learned > 30 && taken.samples.iterations.iter().all(|&n| n > 30));
     assert!(taken.whole_ns.iter().all(|&ns| ns == 3000.0) && taken.part_ns.iter().all(|&ns| ns == 1000.0));
 }
@@ -151,7 +151,7 @@ fn an_operation_that_fails_ends_the_round() {
         calls += 1;
         if calls == 3 { Err(Stop::failed("no")) } else { Ok(()) }
     };
-    assert_eq!(sampler(&clock, &Witness::Blind, 1e6).take(None, &mut body), Err(Stop::failed("no")));
+    assert_eq!(sampler(&clock, &Interference::Blind, 1e6).take(None, &mut body), Err(Stop::failed("no")));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_share_of_delay_that_scatters_is_forgiven_whatever_the_samples_last() {
 #[test]
 fn an_operation_that_takes_no_time_fails_rather_than_hangs() {
     let clock = Clock::Fake(FakeClock::new(20));
-    let taken = sampler(&clock, &Witness::Blind, 40e6).take(None, &mut |_| Ok(()));
+    let taken = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut |_| Ok(()));
     assert_eq!(taken, Err(Stop::failed("the operation takes no time, however often it is done")));
 }
 
@@ -215,6 +215,6 @@ fn a_body_whose_time_jumps_with_its_length_is_given_a_length_after_all() {
         fake.advance(if n < 1000 { n } else { 10_000_000 });
         Ok(())
     };
-    let samples = sampler(&clock, &Witness::Blind, 40e6).take(None, &mut body).unwrap();
+    let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
     assert!(!samples.ns.is_empty() && turns < 5_000, "{turns}");
 }

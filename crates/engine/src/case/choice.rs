@@ -19,7 +19,7 @@ impl Case {
         let begun = clock.start();
         let spent_ns = || clock.ns(clock.end().since(begun));
         let way = choice::fastest(ways.len(), seed, spent_ns, |way, repeats| {
-            choice::undisturbed(&self.witness, || {
+            choice::undisturbed(&self.interference, || {
                 trial(way, repeats);
                 let start = clock.start();
                 trial(way, repeats);
@@ -44,7 +44,7 @@ impl Case {
         let begun = self.clock.start();
         let seed = self.own.seed;
         let way =
-            lockstep::choose(&self.clock, &self.witness, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
+            lockstep::choose(&self.clock, &self.interference, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
         self.keep_choice(ways[way], self.clock.ns(self.clock.end().since(begun)));
         // Memory may be filled anew for what is measured.
         setup::go_on();
@@ -65,7 +65,7 @@ impl Case {
         let known = self.chosen_before(ways)?;
         let budget_ns = self.job.budget_ns as f64;
         let trials = lockstep::Trials { ways: ways.len(), seed: self.own.seed, known };
-        let measured = lockstep::measure(&self.clock, &self.witness, budget_ns, cpus, trials, make)?;
+        let measured = lockstep::measure(&self.clock, &self.interference, budget_ns, cpus, trials, make)?;
         if known.is_none() {
             self.keep_choice(ways[measured.way], measured.trials_ns);
         }
