@@ -44,6 +44,7 @@ const MACHINES: &[Machine] = &[
     machine("one CPU", [1, 1, 1, 1, 1], 32 << 10, 2),
     machine("guest of 2", [1, 2, 1, 1, 2], 36 << 10, 24),
     machine("guest of 2 told of 260 MiB", [1, 2, 1, 1, 2], 260 << 10, 16),
+    machine("guest of 2 told of 504 MiB", [1, 2, 1, 1, 2], 504 << 10, 16),
     machine("desktop", [1, 8, 2, 1, 8], 32 << 10, 32),
     machine("64 CPUs", [2, 16, 2, 1, 16], 32 << 10, 128),
     machine("160 cores without L3", [2, 80, 1, 1, 80], 0, 512),
@@ -192,6 +193,19 @@ fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_b
     assert!(siblings >= 4 && within - siblings >= 10 && same_package >= 10, "{siblings} {within} {same_package}");
     let nodes = measured.iter().filter(|case| case.id.probe == "memory.numa_latency").count();
     assert_eq!(nodes, 64);
+}
+
+#[test]
+fn memory_beyond_the_last_cache_is_measured_on_every_machine_and_in_every_profile() {
+    for machine in MACHINES.iter().filter(|machine| machine.l3_kib > 0 && machine.packages * machine.cores <= 128) {
+        let host = machine.facts();
+        for &profile in if host.cpus.len() > 16 { &PROFILES[..2] } else { &PROFILES } {
+            let plan = fitted(&host, profile);
+            let of_curve = plan.cases.iter().filter(|case| case.id.probe == "memory.latency" && case.skip.is_none());
+            let largest = of_curve.filter_map(|case| case.id.params.get("size")?.parse::<u64>().ok()).max().unwrap();
+            assert!(largest >= 2 * (machine.l3_kib << 10), "{} {profile:?}: {largest}", machine.name);
+        }
+    }
 }
 
 #[test]

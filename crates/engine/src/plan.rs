@@ -396,7 +396,7 @@ pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<St
         },
         AxisKind::Choice | AxisKind::Placement => {
             let mut known = points(found, &HostFacts::default(), Profile::Thorough);
-            let takes_pairs = found.kind == AxisKind::Placement && matches!(found.points, Points::NamesOfHost(_));
+            let takes_pairs = found.takes_pairs();
             if is_axis_value(value)
                 && (known.iter().any(|point| point == value) || (takes_pairs && cpu_pair(value).is_some()))
             {

@@ -272,7 +272,12 @@ fn two_parties_run_on_the_pair_that_they_are_given() {
     // Typed, any pair will do, also one that is no point; and the first is the one that measures.
     let typed = planned(&["cpu.line@cpus=2-0"]).unwrap();
     assert_eq!(cpus(&typed, "cpu.line@cpus=2-0"), [2, 0]);
-    for no_pair in ["1-1", "01-2", "0-", "0-1-2", "far"] {
+    let mut whole = request(&[], Profile::Quick);
+    whole.set = vec!["cpus=matrix,same_cache".into()];
+    let plan = plan(WITH_PAIRS, &host_with(&[0, 1, 2]), whole).unwrap();
+    let pairs = ["0-1", "0-2", "1-2", "same_cache"].map(|cpus| format!("cpu.line@cpus={cpus}"));
+    assert_eq!(ids(&plan).into_iter().collect::<HashSet<_>>(), HashSet::from(pairs));
+    for no_pair in ["matrix", "1-1", "01-2", "0-", "0-1-2", "far"] {
         let error = planned(&[&format!("cpu.line@cpus={no_pair}")]).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("two CPUs as 0-1"), "{error}");
     }

@@ -17,6 +17,17 @@ struct Set {
     values: Vec<String>,
 }
 
+/// The word for all pairs of the usable CPUs, of an axis that takes pairs.
+const MATRIX: &str = "matrix";
+
+fn matrix(host: &HostFacts) -> impl Iterator<Item = String> {
+    let cpus = host.usable_cpus();
+    let pairs = move |(index, one): (usize, usize)| {
+        cpus[index + 1..].iter().map(|other| format!("{one}-{other}")).collect::<Vec<_>>()
+    };
+    host.usable_cpus().into_iter().enumerate().flat_map(pairs)
+}
+
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Scope {
     Everything,
@@ -74,6 +85,10 @@ impl Sets {
             let set = self.0.iter().rfind(|set| set.axis == axis.name && set.is_for(entry))?;
             let mut values: Vec<String> = Vec::new();
             for value in &set.values {
+                if value == MATRIX && axis.takes_pairs() {
+                    values.extend(matrix(host));
+                    continue;
+                }
                 match checked_value(entry, axis.name, value).map(|value| axis.on(host, &value)) {
                     Ok(value) if values.contains(&value) => {}
                     Ok(value) => values.push(value),

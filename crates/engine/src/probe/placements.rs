@@ -51,6 +51,11 @@ pub(super) fn orders(host: &HostFacts, profile: Profile) -> Vec<String> {
 }
 
 impl Axis {
+    /// Whether `a-b`, two CPUs, is a value of it.
+    pub(crate) fn takes_pairs(&self) -> bool {
+        self.kind == AxisKind::Placement && matches!(self.points, Points::NamesOfHost(_))
+    }
+
     /// An axis of all placements of two parties; those that the host lacks are Skipped.
     pub const fn placement(name: &'static str, default: &'static str) -> Axis {
         let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };

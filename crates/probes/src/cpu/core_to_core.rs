@@ -37,8 +37,9 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "The value is one way of the word. load_store costs about twice compare_and_swap, since the line is \
-                 first shared and then taken. Order the pairs by it: what is near should share a cache or a die.",
-            zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU 排序：近的应当共享缓存或晶片。",
+                 first shared and then taken. Order the pairs by it: what is near should share a cache or a die. Of many CPUs \
+                 pairs are chosen by what they share; --set cpus=matrix measures all.",
+            zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU 排序：近的应当共享缓存或晶片。CPU 很多时按共享关系选取若干对；--set cpus=matrix 测量全部。",
         },
         typical: Text {
             en: "Published by core-to-core-latency, which measures the same (compare and swap, one way): SMT siblings \
