@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hostmark_engine::plan::{Cell, Plan, Request, TIME_BUDGET, Worth, plan};
-use hostmark_engine::{Forecast, KernelMeters, Observer, Setting, Wall, run};
+use hostmark_engine::{Eta, KernelMeters, Observer, Setting, Wall, run};
 use hostmark_launch::{Received, WorkerLink};
 use hostmark_model::{
     CacheFact, CacheKind, CpuFact, Environment, Event, HostFacts, Inputs, Job, MemoryFacts, NodeFact, PROTOCOL,
@@ -145,7 +145,7 @@ fn no_machine_loses_a_default_or_a_cell_of_lmbenchs_tables() {
                 .map(|case| case.id.to_string())
                 .collect();
             assert_eq!(lost, Vec::<String>::new(), "{} {profile:?}", machine.name);
-            assert!(Forecast::of(&plan).fits(), "{} {profile:?}", machine.name);
+            assert!(Eta::of(&plan).fits(), "{} {profile:?}", machine.name);
             // Tables have more cells than there are probes.
             let defaults = plan.cases.iter().filter(|case| case.is_default).count();
             assert!(of_tables.len() > defaults + 20, "{}", of_tables.len());

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
-use crate::budget::Budget;
 use crate::plan::{Cell, Plan, PlannedCase, TIME_BUDGET, Worth};
 use crate::probe::Measure;
+use crate::time_budget::TimeBudget;
 
 /// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
 /// its default.
@@ -25,11 +25,11 @@ impl Plan {
         if !self.request.inputs.command.is_empty() {
             return;
         }
-        let mut left = Budget::for_rounds(self);
-        let rounds = Budget::rounds(self) as usize;
+        let mut left = TimeBudget::for_rounds(self);
+        let rounds = TimeBudget::rounds(self) as usize;
         for index in self.by_worth() {
             let case = &mut self.cases[index];
-            match left.checked_sub(Budget::at_least(rounds, case.set_up)) {
+            match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {
                 Some(rest) => left = rest,
                 None if case.worth == Worth::Default => left = Duration::ZERO,
                 None => case.skip = Some(TIME_BUDGET.into()),
@@ -49,7 +49,7 @@ impl Plan {
 
     /// What a round costs over what it tells.
     fn toll(&self, case: &PlannedCase) -> Duration {
-        let cost = Budget::at_least(1, case.set_up);
+        let cost = TimeBudget::at_least(1, case.set_up);
         let Some(base) = self.base(&case.id.probe) else { return cost };
         let pairs = case.id.params.0.iter().zip(&base.0);
         let off: Vec<&str> = pairs.filter(|(one, base)| one != base).map(|((axis, _), _)| axis.as_str()).collect();

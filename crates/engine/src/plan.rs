@@ -1,7 +1,7 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
-mod allowance;
 mod cpus;
+mod profile_limits;
 mod refused;
 mod selection;
 mod set;
@@ -15,8 +15,8 @@ use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Pro
 
 use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, ORDER, Points, entries};
 
-pub use allowance::{Allowance, allowance};
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
+pub use profile_limits::{ProfileLimits, profile_limits};
 pub use refused::PlanError;
 use selection::Selection;
 use set::Sets;

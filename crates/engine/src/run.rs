@@ -14,13 +14,13 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use crate::budget::{Budget, Verdict};
 use crate::contention::{Blocks, Judged, Meters};
 use crate::journal::{Journal, PastRound, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
 use crate::record::{CaseRounds, Record, Round, RoundResult, round_seed};
 use crate::session::{self, End, Heard};
+use crate::time_budget::{TimeBudget, Verdict};
 use crate::wall::Wall;
 use progress::Progress;
 
@@ -113,7 +113,7 @@ pub fn run<'a>(
 impl Runner<'_> {
     fn measure(&mut self) {
         let plan = self.setting.plan;
-        let rounds = Budget::rounds(plan);
+        let rounds = TimeBudget::rounds(plan);
         self.warm_cpus();
         for pass in 0..rounds {
             let mut sequence = self.shuffled(self.pending(), u64::from(pass));
@@ -157,14 +157,14 @@ impl Runner<'_> {
         let used = self.pending().into_iter().flat_map(|index| plan.cases[index].cpus.iter().copied());
         let mut seen = std::collections::HashSet::new();
         let cpus: Vec<usize> = std::iter::once(plan.cpu).chain(used).filter(|&cpu| seen.insert(cpu)).collect();
-        let end = self.wall.elapsed() + Budget::warm_up(plan);
+        let end = self.wall.elapsed() + TimeBudget::warm_up(plan);
         for cpu in cpus {
             if self.wall.elapsed() >= end {
                 return;
             }
             let job = self.job(Vec::new(), vec![cpu], 0, Duration::ZERO);
             if let Ok(mut link) = (self.open)(&job) {
-                let (patience, limit) = (Budget::WARM_UP_LIMIT, Budget::hard_limit(plan));
+                let (patience, limit) = (TimeBudget::WARM_UP_LIMIT, TimeBudget::hard_limit(plan));
                 // Whether it settled is measured again in every round.
                 let heard = session::collect_events(link.as_mut(), 1, self.wall, patience, limit);
                 link.end();
@@ -199,7 +199,7 @@ impl Runner<'_> {
             let remaining: Vec<usize> =
                 sequence[position..].iter().copied().filter(|&index| self.is_pending(index)).collect();
             let (next, rounds, overhead) = self.costs(index, &remaining, later);
-            let budget = Budget::new(self.setting.plan, self.wall.elapsed(), rounds, overhead);
+            let budget = TimeBudget::new(self.setting.plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
                 Verdict::Sample(grant) => grant,
                 Verdict::Drop => {
@@ -251,9 +251,9 @@ impl Runner<'_> {
             llc_bytes: cache.map_or(0, |cache| cache.size_bytes),
             llc_sum_bytes: host.last_level_caches_bytes(&cpus),
             line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
-            memory_bytes: Budget::memory_bytes(host),
+            memory_bytes: TimeBudget::memory_bytes(host),
             folder: format!("round-{}", self.done),
-            setup_ns: Budget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
+            setup_ns: TimeBudget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
             cpus,
             replica: false,
@@ -321,8 +321,8 @@ impl Runner<'_> {
             }
         };
         // It tells of all cases when all are done.
-        let patience = cases as u32 * (grant + Budget::patience(plan));
-        let heard = session::collect_events(link.as_mut(), cases, self.wall, patience, Budget::hard_limit(plan));
+        let patience = cases as u32 * (grant + TimeBudget::patience(plan));
+        let heard = session::collect_events(link.as_mut(), cases, self.wall, patience, TimeBudget::hard_limit(plan));
         link.end();
         heard
     }
@@ -340,7 +340,7 @@ impl Runner<'_> {
     /// A case's outcome so far.
     fn outcome(&self, index: usize) -> Outcome {
         let plan = self.setting.plan;
-        outcomes::of_case(&self.case_rounds(index), Budget::rounds(plan), plan.request.seed)
+        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan), plan.request.seed)
     }
 
     fn finish(mut self) -> Results {
@@ -349,7 +349,7 @@ impl Runner<'_> {
         let plan = self.setting.plan;
         let record = Record {
             seed: plan.request.seed,
-            planned: Budget::rounds(plan),
+            planned: TimeBudget::rounds(plan),
             host: self.setting.host.clone(),
             selected: plan.selected.clone(),
             cases: (0..self.states.len()).map(|index| self.case_rounds(index)).collect(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use hostmark_engine::Forecast;
+use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text};
 use serde_json::json;
@@ -31,10 +31,10 @@ pub fn show(plan: &Plan, format: &str, lang: Lang) -> Result<Exit> {
 }
 
 /// The selected probes with their groups, in catalogue order.
-fn counts(plan: &Plan, forecast: &Forecast) -> Vec<(&'static str, String, Count)> {
+fn counts(plan: &Plan, eta: &Eta) -> Vec<(&'static str, String, Count)> {
     let count = |id: &String| {
         let of_probe = plan.cases.iter().filter(|case| case.id.probe == *id);
-        let mut count = Count { expected: forecast.of_cases(of_probe), ..Count::default() };
+        let mut count = Count { expected: eta.of_cases(of_probe), ..Count::default() };
         for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
             *if case.skip.is_some() { &mut count.skipped } else { &mut count.measured } += 1;
         }
@@ -59,8 +59,8 @@ fn groups(counts: &[(&'static str, String, Count)]) -> Vec<(&'static str, Count)
 }
 
 fn value(plan: &Plan) -> serde_json::Value {
-    let forecast = Forecast::of(plan);
-    let counts = counts(plan, &forecast);
+    let eta = Eta::of(plan);
+    let counts = counts(plan, &eta);
     let seconds = |time: Duration| time.as_secs_f64();
     let counted = |name: &str, of: &str, count: &Count| {
         json!({ name: of, "cases": count.measured, "skipped": count.skipped,
@@ -77,8 +77,8 @@ fn value(plan: &Plan) -> serde_json::Value {
         let id = case.id.to_string();
         match &case.skip {
             Some(reason) => json!({ "id": id, "skipped": reason }),
-            None => json!({ "id": id, "cpus": case.cpus, "rounds": forecast.rounds,
-                            "expected_s": seconds(forecast.of_cases([case])) }),
+            None => json!({ "id": id, "cpus": case.cpus, "rounds": eta.rounds,
+                            "expected_s": seconds(eta.of_cases([case])) }),
         }
     };
     json!({
@@ -86,10 +86,10 @@ fn value(plan: &Plan) -> serde_json::Value {
         "seed": plan.request.seed,
         "filters": plan.request.filters,
         "set": settings_set(&plan.request),
-        "limit_s": seconds(plan.allowance().limit),
-        "rounds": forecast.rounds,
-        "expected_s": seconds(forecast.in_all()),
-        "fits": forecast.fits(),
+        "limit_s": seconds(plan.profile_limits().limit),
+        "rounds": eta.rounds,
+        "expected_s": seconds(eta.in_all()),
+        "fits": eta.fits(),
         "groups": groups(&counts).iter().map(|(group, count)| counted("group", group, count)).collect::<Vec<_>>(),
         "probes": counts.iter().map(probe).collect::<Vec<_>>(),
         "derived": plan.derived.iter().map(|entry| entry.id()).collect::<Vec<_>>(),
@@ -105,8 +105,8 @@ fn table(plan: &Plan, lang: Lang) -> String {
         zh: "时限容不下全部轮次：部分用例将被略过。",
     };
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
-    let forecast = Forecast::of(plan);
-    let counts = counts(plan, &forecast);
+    let eta = Eta::of(plan);
+    let counts = counts(plan, &eta);
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let row = |name: &str, count: &Count| {
         let time = seconds(count.expected);
@@ -116,16 +116,16 @@ fn table(plan: &Plan, lang: Lang) -> String {
     let mut text = format!("{}\n", TITLE.get(lang));
     text += &format!(
         "{} {} × {} {}{} / {} s   {} {:#x}\n",
-        forecast.cases,
+        eta.cases,
         word("cases", "个用例"),
-        forecast.rounds,
+        eta.rounds,
         word("rounds, ≈ ", "轮，≈ "),
-        seconds(forecast.in_all()),
-        plan.allowance().limit.as_secs(),
+        seconds(eta.in_all()),
+        plan.profile_limits().limit.as_secs(),
         word("seed", "种子"),
         plan.request.seed
     );
-    if !forecast.fits() {
+    if !eta.fits() {
         text += &format!("{}\n", TIGHT.get(lang));
     }
     for (group, sum) in groups(&counts) {
@@ -143,7 +143,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
                     Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),
-                    None => seconds(forecast.of_cases([case])),
+                    None => seconds(eta.of_cases([case])),
                 };
                 text += &format!("    {}   {what}\n", case.id);
             }

@@ -282,7 +282,7 @@ fn begin(
     place: Option<&Place>,
 ) -> Run {
     let request = &plan.request;
-    let allowance = plan.allowance();
+    let limits = plan.profile_limits();
     let environment = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
     Run {
         schema: SCHEMA.into(),
@@ -302,8 +302,8 @@ fn begin(
             profile: request.profile,
             seed: request.seed,
             filters: request.filters.clone(),
-            rounds: allowance.rounds,
-            limit_s: if request.inputs.command.is_empty() { allowance.limit.as_secs_f64() } else { 0.0 },
+            rounds: limits.rounds,
+            limit_s: if request.inputs.command.is_empty() { limits.limit.as_secs_f64() } else { 0.0 },
             clock: calibration.facts(),
             cpu: plan.cpu,
             set: inputs::settings_set(request),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use hostmark_model::{AxisKind, HostFacts};
 
-use crate::budget::Budget;
 use crate::plan::PlannedCase;
 use crate::probe::{Axis, Fill};
+use crate::time_budget::TimeBudget;
 
 /// What each thread, and each further process, adds to a round: start, binding, the barrier.
 const A_THREAD: Duration = Duration::from_micros(200);
@@ -42,5 +42,5 @@ pub(super) fn of_round(host: &HostFacts, case: &PlannedCase) -> Duration {
     let started = A_THREAD * u32::try_from(threads).unwrap_or(u32::MAX).min(1 << 20)
         + A_COPY * u32::try_from(copies - 1).unwrap_or(u32::MAX).min(1 << 20);
     // A size that nobody can fill is skipped for want of memory, and takes no longer than a day here.
-    Budget::FIRST_OVERHEAD + started + Duration::from_secs_f64(filled.min(86_400.0))
+    TimeBudget::FIRST_OVERHEAD + started + Duration::from_secs_f64(filled.min(86_400.0))
 }

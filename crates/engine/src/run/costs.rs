@@ -6,7 +6,7 @@ use hostmark_model::Outcome;
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
-use crate::budget::{Budget, Next};
+use crate::time_budget::{Next, TimeBudget};
 
 impl Runner<'_> {
     /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones:
@@ -15,7 +15,7 @@ impl Runner<'_> {
         let known: Vec<Duration> =
             self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
         let usual = match known.len() {
-            0 => Budget::FIRST_OVERHEAD,
+            0 => TimeBudget::FIRST_OVERHEAD,
             count => known.iter().sum::<Duration>() / count as u32,
         };
         // A case that has not begun is like its probe's default, but for what it is forecast to fill beyond.
@@ -26,7 +26,7 @@ impl Runner<'_> {
             None => cases[index].set_up.saturating_sub(cases[self.defaults[index]].set_up),
         };
         let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead) + more(index);
-        let own = Budget::at_least(1, overhead(index));
+        let own = TimeBudget::at_least(1, overhead(index));
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
         let due = |of: usize, rounds: usize| match self.setting.plan.cases[of].is_default {
             true => rounds,
@@ -44,10 +44,10 @@ impl Runner<'_> {
             all_overhead += overhead * rounds as u32;
             // What has begun, and what tells more, comes first; what has not begun waits for what these leave, and lets much
             // cheaper cases that tell as much go first, so that one does not take the place of many.
-            let is_cheap = cases[of].worth == cases[index].worth && 2 * Budget::at_least(1, overhead) < own;
+            let is_cheap = cases[of].worth == cases[index].worth && 2 * TimeBudget::at_least(1, overhead) < own;
             let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default;
             if of != index && (is_cheap || tells_more || !self.states[of].rounds.is_empty()) {
-                others += Budget::at_least(due(of, rounds), overhead);
+                others += TimeBudget::at_least(due(of, rounds), overhead);
             }
         }
         let next = Next {
@@ -66,13 +66,13 @@ impl Runner<'_> {
         let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
         let mut widths: Vec<(f64, usize)> = open
             .filter_map(|index| Some((self.width(index)?, index)))
-            .filter(|(width, _)| *width > plan.allowance().narrow)
+            .filter(|(width, _)| *width > plan.profile_limits().narrow)
             .collect();
         widths.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let mut left = Budget::time_for_more(plan, self.wall.elapsed());
+        let mut left = TimeBudget::time_for_more(plan, self.wall.elapsed());
         let mut chosen = Vec::new();
         for (_, index) in widths {
-            let cost = self.costs(index, &[index], 0).0.overhead + Budget::most_a_round(plan);
+            let cost = self.costs(index, &[index], 0).0.overhead + TimeBudget::most_a_round(plan);
             if cost > left {
                 break;
             }
@@ -84,7 +84,7 @@ impl Runner<'_> {
 
     /// The relative width of a case's interval; without one where rounds are missing, infinite.
     fn width(&self, index: usize) -> Option<f64> {
-        if self.states[index].rounds.len() < Budget::rounds(self.setting.plan) as usize {
+        if self.states[index].rounds.len() < TimeBudget::rounds(self.setting.plan) as usize {
             return Some(f64::INFINITY);
         }
         match self.outcome(index) {

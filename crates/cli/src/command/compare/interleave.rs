@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use hostmark_engine::janitor::CleanupEntry;
-use hostmark_engine::plan::allowance;
+use hostmark_engine::plan::profile_limits;
 use hostmark_engine::sys::regular;
 use hostmark_engine::{Observer, Wall};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
@@ -137,7 +137,7 @@ fn arguments(trial: &Trial, seed: u32) -> Vec<String> {
 
 /// How long a run takes at most.
 fn guess(trial: &Trial) -> Duration {
-    allowance(trial.profile.into()).limit
+    profile_limits(trial.profile.into()).limit
 }
 
 /// The directory for the runs, made where it is not there; one that holds runs of another trial is refused.

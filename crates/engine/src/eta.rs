@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::budget::Budget;
 use crate::plan::{Plan, PlannedCase};
+use crate::time_budget::TimeBudget;
 
 /// What the rounds of a plan are expected to take.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Forecast {
+pub struct Eta {
     /// Rounds of every case.
     pub rounds: u32,
     /// Samples of one round.
@@ -20,17 +20,18 @@ pub struct Forecast {
     pub end: Duration,
 }
 
-impl Forecast {
-    /// The forecast of a plan.
-    pub fn of(plan: &Plan) -> Forecast {
-        let rounds = Budget::rounds(plan);
+impl Eta {
+    /// The eta of a plan.
+    pub fn of(plan: &Plan) -> Eta {
+        let rounds = TimeBudget::rounds(plan);
         let set_ups: Vec<Duration> =
             plan.cases.iter().filter(|case| case.skip.is_none()).map(|case| case.set_up * rounds).collect();
         let (cases, set_up) = (set_ups.len(), set_ups.into_iter().sum::<Duration>());
         let all_rounds = cases * rounds as usize;
-        let end = Budget::for_rounds(plan);
-        let samples = Budget::new(plan, Budget::time_for_more(plan, Duration::ZERO) - end, all_rounds, set_up).share();
-        Forecast { rounds, samples, cases, all: samples * all_rounds as u32 + set_up, end }
+        let end = TimeBudget::for_rounds(plan);
+        let samples =
+            TimeBudget::new(plan, TimeBudget::time_for_more(plan, Duration::ZERO) - end, all_rounds, set_up).share();
+        Eta { rounds, samples, cases, all: samples * all_rounds as u32 + set_up, end }
     }
 
     /// All rounds of these cases.
@@ -58,12 +59,12 @@ mod tests {
 
     #[test]
     fn a_small_plan_has_what_a_case_may_take_and_a_large_one_shares_the_limit() {
-        let small = Forecast::of(&planned(CATALOGUE, &["net", "ipc.pipe@cpus=other_node"], Profile::Quick));
+        let small = Eta::of(&planned(CATALOGUE, &["net", "ipc.pipe@cpus=other_node"], Profile::Quick));
         assert_eq!((small.cases, small.rounds), (2, 3));
         assert_eq!(small.samples, Duration::from_millis(500) / 3);
         assert!(small.fits() && small.in_all() < Duration::from_secs(2));
         assert!(small.of_cases(&planned(CATALOGUE, &["net"], Profile::Quick).cases) <= small.in_all());
-        let large = Forecast::of(&planned(MANY, &[], Profile::Quick));
+        let large = Eta::of(&planned(MANY, &[], Profile::Quick));
         assert_eq!(large.cases, 200);
         assert!(large.in_all() <= Duration::from_secs(57) && large.in_all() > Duration::from_secs(55));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hostmark_model::{HostFacts, Profile};
 
-use crate::plan::{Plan, allowance};
+use crate::plan::{Plan, profile_limits};
 
 /// Share of the limit that is for measuring; the rest is for ending the last round, the estimates and the report.
 const FOR_MEASURING: f64 = 0.95;
@@ -27,7 +27,7 @@ const MEMORY_SHARE: u64 = 2;
 
 /// The time for the rounds that are still to come.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Budget {
+pub struct TimeBudget {
     /// Time until measuring ends.
     left: Duration,
     /// Rounds still to come.
@@ -64,7 +64,7 @@ pub struct Next {
     pub others: Duration,
 }
 
-impl Budget {
+impl TimeBudget {
     /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
     pub const WARM_UP_LIMIT: Duration = Duration::from_secs(2);
     /// What it takes as a rule, with the start of its worker.
@@ -73,48 +73,48 @@ impl Budget {
     pub const FIRST_OVERHEAD: Duration = Duration::from_millis(15);
 
     /// The budget of a plan when `elapsed` is gone, `rounds` are to come, and they take `overhead` besides samples.
-    pub fn new(plan: &Plan, elapsed: Duration, rounds: usize, overhead: Duration) -> Budget {
-        let end = plan.allowance().limit.mul_f64(FOR_MEASURING);
-        Budget { left: end.saturating_sub(elapsed), rounds, overhead, most: Budget::most_a_round(plan) }
+    pub fn new(plan: &Plan, elapsed: Duration, rounds: usize, overhead: Duration) -> TimeBudget {
+        let end = plan.profile_limits().limit.mul_f64(FOR_MEASURING);
+        TimeBudget { left: end.saturating_sub(elapsed), rounds, overhead, most: TimeBudget::most_a_round(plan) }
     }
 
     /// The time for rounds of a plan on CPUs that have yet to be warmed up, by forecast.
     pub fn for_rounds(plan: &Plan) -> Duration {
         let used: HashSet<usize> =
             plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.cpus).copied().collect();
-        let warm_up = (Budget::USUAL_WARM_UP * used.len() as u32).min(Budget::warm_up(plan));
-        Budget::time_for_more(plan, warm_up)
+        let warm_up = (TimeBudget::USUAL_WARM_UP * used.len() as u32).min(TimeBudget::warm_up(plan));
+        TimeBudget::time_for_more(plan, warm_up)
     }
 
     /// Rounds of every case.
     pub fn rounds(plan: &Plan) -> u32 {
-        plan.allowance().rounds
+        plan.profile_limits().rounds
     }
 
     /// Samples of one round at most.
     pub fn most_a_round(plan: &Plan) -> Duration {
-        let allowance = plan.allowance();
-        allowance.case / allowance.rounds
+        let limits = plan.profile_limits();
+        limits.case / limits.rounds
     }
 
     /// When measuring is stopped hard, from the start of the command.
     pub fn hard_limit(plan: &Plan) -> Duration {
-        plan.allowance().limit.mul_f64(HARD_STOP)
+        plan.profile_limits().limit.mul_f64(HARD_STOP)
     }
 
     /// How long the run's warm-up may take.
     pub fn warm_up(plan: &Plan) -> Duration {
         // Of the profile's, also where a command has no limit.
-        allowance(plan.request.profile).limit / WARM_UP_SHARE
+        profile_limits(plan.request.profile).limit / WARM_UP_SHARE
     }
 
     /// How long after its time for samples a round has hung: long enough for a loaded machine, short enough that a few
     /// such rounds do not take the whole run's time.
     pub fn patience(plan: &Plan) -> Duration {
         match plan.request.inputs.command.is_empty() {
-            true => PATIENCE.min(allowance(plan.request.profile).limit / PATIENCE_SHARE),
+            true => PATIENCE.min(profile_limits(plan.request.profile).limit / PATIENCE_SHARE),
             // How long a command takes is what is asked.
-            false => plan.allowance().limit,
+            false => plan.profile_limits().limit,
         }
     }
 
@@ -122,13 +122,13 @@ impl Budget {
     pub fn set_up(plan: &Plan, elapsed: Duration) -> Duration {
         // Where little is left, enough all the same for what every host fills in time: a case that has rounds by then is not
         // lost for the last of them.
-        let patience = Budget::patience(plan);
-        patience.min(Budget::time_for_more(plan, elapsed)).max(patience / LEAST_SET_UP_SHARE)
+        let patience = TimeBudget::patience(plan);
+        patience.min(TimeBudget::time_for_more(plan, elapsed)).max(patience / LEAST_SET_UP_SHARE)
     }
 
     /// What is left for rounds beyond the planned ones.
     pub fn time_for_more(plan: &Plan, elapsed: Duration) -> Duration {
-        Budget::new(plan, elapsed, 0, Duration::ZERO).left
+        TimeBudget::new(plan, elapsed, 0, Duration::ZERO).left
     }
 
     /// Memory that a case may fill, bytes: never so much that the host swaps.
@@ -157,11 +157,11 @@ impl Budget {
         if self.left.is_zero() {
             return Verdict::Over;
         }
-        if !next.is_default && next.others + Budget::at_least(next.rounds, next.overhead) > self.left {
+        if !next.is_default && next.others + TimeBudget::at_least(next.rounds, next.overhead) > self.left {
             return Verdict::Drop;
         }
         // On a loaded machine a round takes a multiple of its grant: no single one may take what the others are promised.
-        let later = Budget::at_least(next.rounds.saturating_sub(1), next.overhead);
+        let later = TimeBudget::at_least(next.rounds.saturating_sub(1), next.overhead);
         let room = self.left.saturating_sub(next.others + later).div_f64(next.stretch.max(1.0));
         Verdict::Sample(self.share().min(room).max(LEAST_SAMPLES))
     }
@@ -169,7 +169,7 @@ impl Budget {
 
 /// Memory that a case may fill on this host, bytes, for sizes that the plan settles.
 pub fn may_fill_bytes(host: &HostFacts) -> u64 {
-    Budget::memory_bytes(host)
+    TimeBudget::memory_bytes(host)
 }
 
 /// The largest buffer that a profile asks for, bytes.
