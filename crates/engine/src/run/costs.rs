@@ -42,11 +42,12 @@ impl Runner<'_> {
             let overhead = overhead(of);
             all_rounds += rounds;
             all_overhead += overhead * rounds as u32;
-            // What has begun, and what tells more, comes first; what has not begun waits for what these leave, and lets much
-            // cheaper cases that tell as much go first, so that one does not take the place of many.
-            let is_cheap = cases[of].worth == cases[index].worth && 2 * TimeBudget::at_least(1, overhead) < own;
+            // What tells more comes first, and what tells as much and has begun; what has not begun lets much cheaper cases that
+            // tell as much go first, so that one does not take the place of many. What tells less gives way, begun or not.
             let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default;
-            if of != index && (is_cheap || tells_more || !self.states[of].rounds.is_empty()) {
+            let tells_as_much = cases[of].worth == cases[index].worth;
+            let is_cheap = 2 * TimeBudget::at_least(1, overhead) < own;
+            if of != index && (tells_more || tells_as_much && (is_cheap || !self.states[of].rounds.is_empty())) {
                 others += TimeBudget::at_least(due(of, rounds), overhead);
             }
         }
