@@ -286,7 +286,7 @@ fn whatever_a_probe_names_exists() {
             for named in from {
                 let source =
                     find(CATALOGUE, named.probe).unwrap_or_else(|| panic!("{id}: there is no {}", named.probe));
-                assert!(matches!(source.probe.measure, Measure::Run(_)), "{id}: {} is derived too", source.id());
+                assert!(source.probe.measure.in_worker().is_some(), "{id}: {} is derived too", source.id());
                 for name in named.axes().unwrap_or_default() {
                     let known = source.probe.axes.iter().any(|axis| axis.name == *name);
                     assert!(known, "{id}: {} has no axis {name}", source.id());
@@ -438,7 +438,7 @@ fn what_a_limit_can_make_stall_tells_its_mean_or_its_sustained_rate() {
             assert!(has("mean"), "{id} has percentiles and no mean");
         }
         let is_of_device = matches!(entry.group, "disk" | "net") || id == "file.write";
-        if is_of_device && matches!(entry.probe.measure, Measure::Run(_)) && !has("rate") {
+        if is_of_device && entry.probe.measure.in_worker().is_some() && !has("rate") {
             assert!(has("sustained"), "{id} tells no rate that lasts");
         }
     }

@@ -3,6 +3,8 @@
 
 #[path = "support/calls.rs"]
 mod calls;
+#[path = "support/far.rs"]
+mod far;
 #[path = "support/faults.rs"]
 mod faults;
 #[path = "support/jobs.rs"]
@@ -26,7 +28,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use calls::{Call, NEVER_FAIL, call};
+use far::far_ends;
 use faults::{Came, Excuse, Report};
+use hostmark_engine::far::LOOPBACK;
 use hostmark_model::{Event, Job, Outcome, load_run};
 use jobs::{Places, jobs};
 use nix::libc::{self, c_long};
@@ -126,8 +130,11 @@ struct Round {
     errors: String,
 }
 
-/// Has a worker do a job under trace.
+/// Has a worker do a job under trace, opposite far ends that are not.
 fn round(job: &Job, fault: Option<&Fault>) -> Round {
+    let far = far_ends(&program(), job, &LOOPBACK).unwrap_or_else(|missing| panic!("{}: {missing:?}", job.case()));
+    let ends = far.as_ref().map_or(&[][..], |far| far.ends());
+    let job = &job.clone().with(|job| job.cases[0].far = ends.to_vec());
     let said = tempfile::NamedTempFile::new().unwrap();
     let errors = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new(WAITS[0]);
@@ -317,9 +324,11 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
 /// Each call of the run's own process, and of its janitor, fails.
 fn runs(extent: &Extent, world: &World, report: &mut Report) {
     const FILTERS: [&str; 2] = ["clock.loop", "ipc.unix_stream@cpus=same_cpu"];
+    const FAR: [&str; 1] = ["net.http@connection=keep_alive,size=1024,cpus=same_cpu"];
     let mut begun = 0;
-    for part in [Part::Run, Part::Janitor] {
-        let plain = run(&FILTERS[..1], None, world, report);
+    for part in [Part::Run, Part::Janitor, Part::Service] {
+        let is_far = part == Part::Service;
+        let plain = run(if is_far { &FAR } else { &FILTERS[..1] }, None, world, report);
         assert_eq!(plain.ended, 0);
         let counts = counts(plain.calls.iter().filter(|(of, ..)| *of == part).map(|(_, number, _)| *number));
         for (call, count) in failing(&counts, "run", report) {
@@ -329,7 +338,11 @@ fn runs(extent: &Extent, world: &World, report: &mut Report) {
                     continue;
                 }
                 let fault = Fault { part, number: call.number, before, error: call.error };
-                let filters = if before % 4 == 3 { &FILTERS[1..] } else { &FILTERS[..1] };
+                let filters = match before % 4 {
+                    _ if is_far => &FAR[..],
+                    3 => &FILTERS[1..],
+                    _ => &FILTERS[..1],
+                };
                 run(filters, Some((call, &fault)), world, report);
             }
         }

@@ -239,9 +239,14 @@ fn after_a_kill_only_the_journal_is_left() {
 /// Sends a signal to a worker as soon as it is there, and says what became of the case that it measured. A worker that
 /// had already done its work is none.
 fn run_with_a_worker_hit_by(signal: Signal) -> Option<String> {
-    let mut run = UnderWay::start(&["run", "memory.read@size=64M", "clock", "--format", "json"]);
+    run_with_one_hit_by("memory.read@size=64M", "worker", signal)
+}
+
+/// The same of whatever process has this first word, in a run that measures this among others.
+fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<String> {
+    let mut run = UnderWay::start(&["run", case, "clock", "--format", "json"]);
     let workers = |run: &UnderWay| -> Vec<i32> {
-        processes(&run.home).into_iter().filter(|(_, word)| word == "worker").map(|(pid, _)| pid).collect()
+        processes(&run.home).into_iter().filter(|(_, its)| its == word).map(|(pid, _)| pid).collect()
     };
     let known = workers(&run);
     let mut hit = None;
@@ -272,6 +277,23 @@ fn a_worker_that_is_killed_costs_its_case_and_no_other() {
     let _alone = alone();
     let reason = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::KILL)).expect("a worker was hit");
     assert_eq!(reason, "the worker was ended by signal 9");
+}
+
+#[test]
+fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
+    let _alone = alone();
+    let hit = || run_with_one_hit_by("net.tcp", "service", Signal::KILL);
+    let reason = (0..5).find_map(|_| hit()).expect("a far end was hit");
+    assert!(reason.starts_with("the far end was ended by signal 9"), "{reason}");
+}
+
+#[test]
+fn a_far_end_that_hangs_costs_its_case_and_no_other() {
+    let _alone = alone();
+    let hit = || run_with_one_hit_by("net.udp", "service", Signal::STOP);
+    let reason = (0..5).find_map(|_| hit()).expect("a far end was hit");
+    let expected = ["the far end did not answer within 2 s", "the far end did not listen within 5 s"];
+    assert!(expected.contains(&reason.as_str()), "{reason}");
 }
 
 #[test]

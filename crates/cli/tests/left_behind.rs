@@ -61,8 +61,8 @@ const LOADS: &[Load] = &[
     (&["net.http"], Trace::File),
     (&["syscall.stat", "syscall.open_close", "signal"], Trace::Memory),
 ];
-/// The loads that more rare endings are tried with: an object, a socket file, a crowd.
-const HARDEST: [usize; 3] = [0, 2, 3];
+/// The loads that more rare endings are tried with: an object, a socket file, a crowd, a far end.
+const HARDEST: [usize; 4] = [0, 2, 3, 8];
 
 /// A run under way in a home of its own.
 struct UnderWay<'a> {
@@ -105,6 +105,16 @@ impl UnderWay<'_> {
                 // It may have ended since.
                 let _ = kill_process(pid, signal);
             }
+        }
+    }
+
+    /// Lets those go on that were stopped before they executed what they were started for: until then they are the run, which
+    /// nobody but itself can tell from them.
+    fn let_begin(&self) {
+        let run = Pid::from_child(&self.child);
+        let unbegun = processes(&self.home).into_iter().filter(|(_, word)| word == "run");
+        for pid in unbegun.filter_map(|(pid, _)| Pid::from_raw(pid)).filter(|&pid| pid != run) {
+            let _ = kill_process(pid, Signal::CONT);
         }
     }
 
@@ -285,6 +295,7 @@ fn a_killed_run_leaves_its_journal_alone() {
         let ended = ended_amid(*load, &queues, |run| {
             // Who is stopped does not end by itself when it has nobody left to answer.
             run.signal_all("hostmark\n", Signal::STOP);
+            run.let_begin();
             run.signal(Signal::KILL);
         });
         assert_eq!(ended.status.signal(), Some(9), "{load:?}");
@@ -330,7 +341,11 @@ fn a_killed_worker_costs_its_case_and_leaves_nothing() {
     let (queues, loads) = seen();
     for load in &loads {
         let ended = ended_amid(*load, &queues, |run| {
-            let worker = processes(&run.home).into_iter().find(|(_, word)| word == "worker");
+            let mut worker = None;
+            within(SOON, || {
+                worker = processes(&run.home).into_iter().find(|(_, word)| word == "worker");
+                worker.is_some()
+            });
             let Some(worker) = worker.and_then(|(pid, _)| Pid::from_raw(pid)) else { panic!("no worker") };
             let _ = kill_process(worker, Signal::KILL);
             // The run goes on, unless the worker had already done its work.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use hostmark_engine::plan::{Cell, Plan, Request, TIME_BUDGET, Worth, plan};
 use hostmark_engine::{Eta, KernelMeters, Observer, Setting, Wall, run};
-use hostmark_launch::{Received, WorkerLink};
+use hostmark_launch::{Received, ServiceLink, WorkerLink};
 use hostmark_model::{
     CacheFact, CacheKind, CpuFact, Environment, Event, HostFacts, Inputs, Job, MemoryFacts, NodeFact, PROTOCOL,
-    Profile, RoundNoise,
+    Profile, RoundNoise, ServiceJob,
 };
 use hostmark_probes::CATALOGUE;
 use hostmark_report::lmbench;
@@ -279,6 +279,10 @@ impl WorkerLink for Scripted {
     fn end(&mut self) {}
 }
 
+impl ServiceLink for Scripted {
+    fn tell_no_more(&mut self) {}
+}
+
 struct Silent;
 
 impl Observer for Silent {
@@ -305,7 +309,14 @@ fn simulated(plan: &Plan, host: &HostFacts, slower: impl Fn(u32) -> f64) -> (Dur
         lines.push_back((Duration::ZERO, line(&Event::Done { noise: noise.clone() })));
         Ok(Box::new(Scripted(wall.clone(), lines)))
     };
-    let setting = Setting { plan, host, environment: Environment::bare(), past: Vec::new(), meters: &KernelMeters };
+    let open_service = &|_: &ServiceJob| -> std::io::Result<Box<dyn ServiceLink>> {
+        let listening = line(&Event::Listening { address: ([127, 0, 0, 1], 1).into() });
+        let started = Duration::from_millis(2).mul_f64(slower(1));
+        let served = line(&Event::Served(Default::default()));
+        Ok(Box::new(Scripted(wall.clone(), VecDeque::from([(started, listening), (Duration::ZERO, served)]))))
+    };
+    let (environment, meters) = (Environment::bare(), &KernelMeters);
+    let setting = Setting { plan, host, environment, past: Vec::new(), open_service, meters };
     let mut observer = Silent;
     let results = run(&setting, &mut open, &wall, &mut observer, None);
     (wall.elapsed(), results.record.cases.iter().map(|case| case.rounds.len()).collect())

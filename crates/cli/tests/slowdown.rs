@@ -90,6 +90,7 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         throttled: None,
         waited: None,
         others: None,
+        far: Vec::new(),
         raw: None,
     };
     Measured {
@@ -138,6 +139,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        peers: Vec::new(),
         again: None,
     }
 }

@@ -105,7 +105,7 @@ fn known(catalogue: Catalogue, run: &Run) -> Vec<Entry> {
     let is_same = |probe: &str| same.iter().any(|entry| entry.id() == probe);
     let has_sources = |entry: &&Entry| match entry.probe.measure {
         Measure::Derive { from, .. } => from.iter().all(|source| !is_there(source.probe) || is_same(source.probe)),
-        Measure::Run(_) => true,
+        Measure::Run(_) | Measure::Between { .. } => true,
     };
     same.iter().filter(has_sources).copied().collect()
 }
@@ -122,7 +122,7 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     let of_workers = run
         .cases
         .iter()
-        .filter(|case| entry_of(&case.probe).is_some_and(|entry| matches!(entry.probe.measure, Measure::Run(_))));
+        .filter(|case| entry_of(&case.probe).is_some_and(|entry| entry.probe.measure.in_worker().is_some()));
     let is_old = of_workers.filter_map(CaseRecord::measured).any(is_without_raw);
     let mut lost: HashMap<&str, Vec<&LostRound>> = HashMap::new();
     run.lost_rounds.iter().for_each(|round| lost.entry(&round.case).or_default().push(round));
@@ -130,7 +130,7 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     let mut gaps = Gaps::default();
     let mut filed = Vec::new();
     for stored in &run.cases {
-        match entry_of(&stored.probe).filter(|entry| matches!(entry.probe.measure, Measure::Run(_))) {
+        match entry_of(&stored.probe).filter(|entry| entry.probe.measure.in_worker().is_some()) {
             Some(entry) => filed.push(case(entry, stored, lost.remove(&*stored.id).unwrap_or_default(), is_old)),
             None if entry_of(&stored.probe).is_none() => gaps.add(unknown, &stored.id),
             None => {}

@@ -140,6 +140,7 @@ fn begun(plan: &Plan) -> Run {
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        peers: Vec::new(),
         again: None,
     }
 }

@@ -45,6 +45,8 @@ pub(crate) fn jobs(job: &Job, copies: usize, parties: usize) -> Result<Vec<Job>>
     let share = |(index, &cpu): (usize, &usize)| {
         let memory_bytes = job.memory_bytes / copies as u64;
         let mut own = Job { cpus: vec![cpu; parties], memory_bytes, ..job.clone() };
+        // Each has a far end of its own, where it needs one.
+        own.cases.iter_mut().for_each(|case| case.far = case.far.get(index).cloned().into_iter().collect());
         if index > 0 {
             own.replica = true;
             own.environment.parent = std::process::id();

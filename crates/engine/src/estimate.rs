@@ -315,6 +315,7 @@ fn record(round: &RoundValues, counting: &[f64], histogram: Option<&Histogram>) 
         throttled: round.noise.throttled,
         waited: round.noise.waited,
         others: round.round.others,
+        far: round.round.far.clone(),
         raw: Some(round.raw(histogram)),
     }
 }

@@ -70,7 +70,7 @@ impl Plan {
             // Of what is computed, the first source is what its value is made of.
             let source = derived.and_then(|entry| match entry.probe.measure {
                 Measure::Derive { from, .. } => from.first(),
-                Measure::Run(_) => None,
+                Measure::Run(_) | Measure::Between { .. } => None,
             });
             let probe = source.map_or(cell.probe, |source| source.probe);
             let Some(base) = self.base(probe).cloned() else { continue };

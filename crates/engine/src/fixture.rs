@@ -273,6 +273,7 @@ pub fn round_at(core_hz: f64) -> RoundRecord {
         throttled: None,
         others: None,
         waited: None,
+        far: Vec::new(),
         raw: None,
     }
 }

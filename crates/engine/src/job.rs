@@ -1,7 +1,8 @@
 //! Jobs as they are read: what cannot be meant is refused in a sentence, before anything is done with it.
 
-use hostmark_model::{CalibratedClock, CaseId, Job};
+use hostmark_model::{CalibratedClock, CaseId, Job, JobCase};
 
+use crate::far;
 use crate::plan::checked_value;
 use crate::probe::Entry;
 use crate::sample::MOST_ITERATIONS;
@@ -42,6 +43,15 @@ pub(crate) fn check(job: &Job) -> Result<()> {
         expect(RATES_HZ.contains(&hz), || format!("a counter of {hz} ticks a second"))?;
     }
     Ok(())
+}
+
+/// Failed where the case has more or fewer far ends than it needs.
+pub(crate) fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCase) -> Result<()> {
+    let needed = match entry.probe.service() {
+        Some(_) if job.replica => 1,
+        _ => far::cpus_of(entry, id, &job.cpus).len(),
+    };
+    expect(own.far.len() == needed, || format!("it has {} far ends, and {} needs {needed}", own.far.len(), own.id))
 }
 
 /// Failed where the case is not one of the probe's, or has more threads than CPUs.

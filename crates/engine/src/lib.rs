@@ -15,6 +15,7 @@ mod derived;
 mod difference;
 mod estimate;
 mod eta;
+pub mod far;
 mod fit;
 #[cfg(test)]
 mod fixture;
@@ -36,6 +37,8 @@ mod quantity;
 mod record;
 mod run;
 mod sample;
+pub mod service;
+mod serving;
 mod session;
 mod setup;
 mod stop;

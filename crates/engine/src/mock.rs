@@ -151,7 +151,9 @@ pub fn go_on(
         let is_starved = job.case() == STARVED;
         Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone(), is_starved }))
     };
-    let setting = Setting { plan, host, environment: Environment::bare(), past, meters: &Unmetered };
+    let open_service = &|_: &_| Err(std::io::ErrorKind::Unsupported.into());
+    let environment = Environment::bare();
+    let setting = Setting { plan, host, environment, past, open_service, meters: &Unmetered };
     let mut progress = Vec::new();
     let results = run(&setting, &mut open, &wall, &mut progress, journal);
     let outcomes = outcomes::of(&results.record);

@@ -36,7 +36,7 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
                 let sources: Vec<CaseRecord> = measured.iter().filter(of_source).cloned().collect();
                 cases.extend(derived(entry, || derive(&sources, &record.host)));
             }
-            Measure::Run(_) => {
+            Measure::Run(_) | Measure::Between { .. } => {
                 let id = entry.id();
                 cases.extend(measured.iter().filter(|record| record.probe == id).cloned());
             }

@@ -1,8 +1,8 @@
 //! Everything that a probe's file needs, and nothing else.
 
 pub use hostmark_model::{
-    Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, Flag, FlagKind, Histogram,
-    HostFacts, Measured, NodeFact, Noise, Outcome, Params, Profile, RoundRecord, Text, Unit,
+    Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, FarEnd, Flag, FlagKind,
+    Histogram, HostFacts, Measured, NodeFact, Noise, Nonce, Outcome, Params, Profile, RoundRecord, Text, Unit,
 };
 
 pub use hostmark_host::{domains, of_caches, single};
@@ -17,6 +17,7 @@ pub use crate::estimate::estimate;
 pub use crate::lockstep::Part;
 pub use crate::probe::{Axis, Cross, Fill, Group, Limit, Measure, Need, Points, Probe, Source};
 pub use crate::quantity::Quantity;
+pub use crate::serving::{Service, Serving};
 pub use crate::stop::{Checked, Result, Stop};
 pub use crate::sys;
 pub use crate::sys::call::Call;

@@ -11,6 +11,7 @@ use hostmark_model::{
 use hostmark_stats::histogram::Percentile;
 
 use crate::case::Case;
+use crate::serving::Service;
 use crate::stop::Result;
 
 pub use crate::quantity::Quantity;
@@ -219,6 +220,13 @@ pub enum Limit {
 pub enum Measure {
     /// Measured in a worker, a round at a time.
     Run(fn(&mut Case) -> Result<()>),
+    /// The same between two parties: opposite a far end, which is started before the round, on this machine or on another.
+    Between {
+        /// The far half.
+        service: &'static Service,
+        /// The near half.
+        measure: fn(&mut Case) -> Result<()>,
+    },
     /// Computed in the parent from what other probes measured, whose cases it brings along as far as it needs them.
     Derive {
         /// What it stands on.
@@ -226,6 +234,16 @@ pub enum Measure {
         /// The records, default case first.
         derive: fn(&[CaseRecord], &HostFacts) -> Vec<CaseRecord>,
     },
+}
+
+impl Measure {
+    /// What a worker does, where it is measured in one.
+    pub fn in_worker(&self) -> Option<fn(&mut Case) -> Result<()>> {
+        match *self {
+            Measure::Run(measure) | Measure::Between { measure, .. } => Some(measure),
+            Measure::Derive { .. } => None,
+        }
+    }
 }
 
 /// What a derived probe needs of another one.
@@ -308,6 +326,14 @@ pub struct Group {
 pub type Catalogue = &'static [&'static Group];
 
 impl Probe {
+    /// Its far half, where it is measured between two parties.
+    pub fn service(&self) -> Option<&'static Service> {
+        match self.measure {
+            Measure::Between { service, .. } => Some(service),
+            _ => None,
+        }
+    }
+
     /// Its first axis of this kind.
     pub fn axis_of(&self, kind: AxisKind) -> Option<&'static Axis> {
         self.axes.iter().find(|axis| axis.kind == kind)

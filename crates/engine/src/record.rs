@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_model::{CaseId, Event, Histogram, HostFacts, LostRound, Measured, Others, Raw, RoundNoise, RoundRecord};
+use hostmark_model::{
+    CaseId, Event, FarUsage, Histogram, HostFacts, LostRound, Measured, Others, Raw, RoundNoise, RoundRecord,
+};
 use hostmark_stats::descriptive as stats;
 
 use crate::probe::Entry;
@@ -65,6 +67,8 @@ pub struct Round {
     pub sampled: Option<Sampled>,
     /// What it notes of how it measured, in order.
     pub notes: Vec<(String, String)>,
+    /// What its far ends used.
+    pub far: Vec<FarUsage>,
     /// What its worker said, where that is still there.
     events: Vec<Event>,
 }
@@ -106,8 +110,12 @@ impl Round {
             Event::Note { key, value } => Some((key.clone(), value.clone())),
             _ => None,
         });
-        let (notes, sampled) = (notes.collect(), sampled(&events));
-        Round { round, cpus, others, failed, skipped, sampled, notes, events }
+        let far = events.iter().filter_map(|event| match event {
+            Event::Served(usage) => Some(*usage),
+            _ => None,
+        });
+        let (notes, far, sampled) = (notes.collect(), far.collect(), sampled(&events));
+        Round { round, cpus, others, failed, skipped, sampled, notes, far, events }
     }
 
     /// A round of a run file, which lies between these samples and this histogram of its case. None where what there is of it
@@ -147,6 +155,7 @@ impl Round {
             skipped: None,
             sampled: Some(sampled),
             notes: Vec::new(),
+            far: record.far.clone(),
             events: Vec::new(),
         })
     }

@@ -15,6 +15,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use crate::contention::{Blocks, Judged, Meters};
+use crate::far::{self, FarEnds, Missing, OpenService, Waiting, Wanted};
 use crate::journal::{Journal, PastRound, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
@@ -43,6 +44,8 @@ pub struct Setting<'a> {
     pub environment: Environment,
     /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
     pub past: Vec<PastRound>,
+    /// How far ends are started.
+    pub open_service: &'a OpenService<'a>,
     /// What tells who used the CPUs.
     pub meters: &'a dyn Meters,
 }
@@ -266,10 +269,10 @@ impl Runner<'_> {
         let cpus = self.setting.plan.cases[index].cpus.clone();
         let Progress { iterations, chosen, .. } = &self.states[index];
         let seed = round_seed(self.setting.plan.request.seed, id, pass);
-        let own = JobCase { id: id.to_owned(), seed, iterations: *iterations, chosen: chosen.clone() };
+        let own = JobCase { id: id.to_owned(), seed, iterations: *iterations, chosen: chosen.clone(), far: Vec::new() };
         let job = self.job(vec![own], cpus.clone(), pass, grant);
         self.blocks.begin(began);
-        let Heard { mut rounds, end } = self.hold_session(&job, grant);
+        let Heard { mut rounds, end } = self.measure_case(index, job, grant);
         let Some(events) = rounds.pop().filter(|_| end == End::Complete) else {
             // What a stopped round had said so far is no round.
             self.interrupted |= end == End::Interrupted;
@@ -307,6 +310,42 @@ impl Runner<'_> {
         for (case, place, others) in judged {
             self.states[case].rounds[place].others = Some(others);
         }
+    }
+
+    /// Starts the far ends that a case of the job needs.
+    fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<FarEnds>, Missing> {
+        let Some(service) = case.entry.probe.service() else { return Ok(None) };
+        let plan = self.setting.plan;
+        let wanted = Wanted {
+            service: service.name,
+            params: &case.id.params,
+            cpus: far::cpus_of(&case.entry, &case.id, &job.cpus),
+            at: &far::LOOPBACK,
+            memory_bytes: job.memory_bytes,
+            setup_ns: job.setup_ns,
+            scratch: &job.environment.scratch,
+            folder: &job.folder,
+        };
+        let (patience, limit) = (TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
+        FarEnds::start(self.setting.open_service, &wanted, Waiting { wall: self.wall, patience, limit }).map(Some)
+    }
+
+    /// Has a round of one case measured: starts its far ends, opens a link to a fresh worker, hears it out, and ends them all.
+    fn measure_case(&mut self, index: usize, mut job: Job, grant: Duration) -> Heard {
+        let without = |end| Heard { rounds: Vec::new(), end };
+        let far = match self.far_ends(&self.setting.plan.cases[index], &job) {
+            Ok(far) => far,
+            Err(Missing::Round(stop)) => return Heard { rounds: vec![vec![stop.into()]], end: End::Complete },
+            Err(Missing::OutOfTime) => return without(End::OutOfTime),
+            Err(Missing::Interrupted) => return without(End::Interrupted),
+        };
+        let ends = far.as_ref().map_or(&[][..], FarEnds::ends);
+        job.cases.iter_mut().for_each(|case| case.far = ends.to_vec());
+        let mut heard = self.hold_session(&job, grant);
+        if let (Some(far), End::Complete, Some(events)) = (far, heard.end, heard.rounds.last_mut()) {
+            far.finish(events);
+        }
+        heard
     }
 
     /// Opens a link to a fresh worker, hears it out, and ends it.

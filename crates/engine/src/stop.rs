@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt::Display;
 use std::io;
 
+use hostmark_model::Event;
+
 use crate::lack;
 use crate::sys::last_words;
 
@@ -54,6 +56,16 @@ impl Display for Stop {
 }
 
 impl std::error::Error for Stop {}
+
+impl From<Stop> for Event {
+    /// The last of a round.
+    fn from(stop: Stop) -> Event {
+        match stop {
+            Stop::Skipped(reason) => Event::Skipped { reason },
+            Stop::Failed(reason) => Event::Failed { reason },
+        }
+    }
+}
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {

@@ -10,7 +10,7 @@ use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::copies::{self, Copies};
 use crate::job;
-use crate::probe::{Axis, Catalogue, Entry, FREE, Measure, Quantity, find};
+use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
 use crate::sample::{Interference, Samples};
 use crate::setup;
 use crate::stop::{Result, Stop, panic_text};
@@ -181,10 +181,11 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase) -> Result<Vec<Event>> {
     let id: CaseId = own.id.parse().map_err(Stop::failed)?;
     let entry =
         find(catalogue, &id.probe).ok_or_else(|| Stop::failed(format!("the worker knows no probe '{}'", id.probe)))?;
-    let Measure::Run(measure) = entry.probe.measure else {
+    let Some(measure) = entry.probe.measure.in_worker() else {
         return Err(Stop::failed("a derived probe has no rounds"));
     };
     job::check_case(&entry, &id, &job.cpus)?;
+    job::check_far_ends(&entry, &id, job, own)?;
     if let Some(reason) = entry.probe.needs.iter().find_map(|need| need.not_given(&job.environment.inputs)) {
         return Err(Stop::Skipped(reason));
     }

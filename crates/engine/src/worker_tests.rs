@@ -5,7 +5,7 @@ use hostmark_model::{Better, Histogram, Taint, Unit};
 use super::*;
 use crate::case::Case;
 use crate::fixture::PLAIN;
-use crate::probe::{Axis, Group, Need, Probe, Quantity};
+use crate::probe::{Axis, Group, Measure, Need, Probe, Quantity};
 
 const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, better: Better::Lower, title: PLAIN.title };
 

@@ -9,4 +9,4 @@ pub mod place;
 mod starved;
 pub mod supervise;
 
-pub use link::{Received, WorkerLink};
+pub use link::{Received, ServiceLink, WorkerLink};

@@ -12,6 +12,12 @@ pub trait WorkerLink {
     fn end(&mut self);
 }
 
+/// A way to one far end: who serves what a worker measures. It is started where it is to serve.
+pub trait ServiceLink: WorkerLink {
+    /// Tells it that it is not needed any more: it says what it has used, and ends.
+    fn tell_no_more(&mut self);
+}
+
 /// What came over a worker's link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {

@@ -1,4 +1,4 @@
-//! A worker that is a process of this machine, in a group of its own, so that it ends whole.
+//! A worker, or a far end, that is a process of this machine, in a group of its own, so that it ends whole.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 
-use crate::link::{Received, WorkerLink};
+use crate::link::{Received, ServiceLink, WorkerLink};
 use crate::supervise::{Ending, Errors, Heard, LONGEST_LINE, Membership, Supervised, Terms};
 
 /// How long a worker whose output has ended may take to end by itself.
@@ -41,13 +41,24 @@ impl LocalWorker {
         stop: Option<Rc<OwnedFd>>,
         warden: Rc<dyn Warden>,
     ) -> io::Result<LocalWorker> {
+        let mut worker = LocalWorker::begin(program, arguments, stop, warden)?;
+        worker.process.tell_last(&format!("{line}\n"))?;
+        Ok(worker)
+    }
+
+    /// Starts it, and tells it nothing.
+    fn begin(
+        program: &Path,
+        arguments: &[&str],
+        stop: Option<Rc<OwnedFd>>,
+        warden: Rc<dyn Warden>,
+    ) -> io::Result<LocalWorker> {
         let mut command = Command::new(program);
         command.args(arguments);
         // It says nothing on standard error, unless it cannot even begin.
         let errors = Errors::HeardAtLeisure;
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending: Ending::Killed, stop };
-        let mut process = Supervised::start(command, terms)?;
-        process.tell_last(&format!("{line}\n"))?;
+        let process = Supervised::start(command, terms)?;
         warden.takes(process.id());
         Ok(LocalWorker { process, warden: Some(warden) })
     }
@@ -90,6 +101,47 @@ impl WorkerLink for LocalWorker {
         {
             warden.releases(self.process.id());
         }
+    }
+}
+
+/// A far end on this machine: a process that is kept as a worker is, but serves until its input ends.
+pub struct LocalService(LocalWorker);
+
+impl LocalService {
+    /// Starts `program` with `arguments`, and gives it one line.
+    pub fn start(
+        program: &Path,
+        arguments: &[&str],
+        line: &str,
+        stop: Option<Rc<OwnedFd>>,
+        warden: Rc<dyn Warden>,
+    ) -> io::Result<LocalService> {
+        let mut worker = LocalWorker::begin(program, arguments, stop, warden)?;
+        match worker.process.tell(&format!("{line}\n")) {
+            // One that has ended is told of when its end is heard.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(LocalService(worker)),
+        }
+    }
+}
+
+impl WorkerLink for LocalService {
+    fn receive(&mut self, at_most: Duration) -> Received {
+        self.0.receive(at_most)
+    }
+
+    fn is_starved(&mut self, enough: Duration) -> bool {
+        self.0.is_starved(enough)
+    }
+
+    fn end(&mut self) {
+        self.0.end();
+    }
+}
+
+impl ServiceLink for LocalService {
+    fn tell_no_more(&mut self) {
+        self.0.process.tell_no_more();
     }
 }
 
@@ -153,6 +205,18 @@ mod tests {
     }
 
     const SOON: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_far_end_serves_until_it_is_told_no_more() {
+        let warden: Rc<dyn Warden> = Rc::new(Ledger::default());
+        let script = "read job; echo \"$job\"; read more || echo bye";
+        let mut service = LocalService::start(Path::new("/bin/sh"), &["-c", script], "job", None, warden).unwrap();
+        assert_eq!(service.receive(SOON), Received::Line("job".into()));
+        assert_eq!(service.receive(Duration::from_millis(20)), Received::TimedOut);
+        service.tell_no_more();
+        assert_eq!(service.receive(SOON), Received::Line("bye".into()));
+        service.end();
+    }
 
     #[test]
     fn lines_come_one_by_one_and_then_the_end() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, RoundTime, Throttling};
+use crate::{FarUsage, Histogram, RoundTime, Throttling};
 
 /// Marks on a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,6 +112,13 @@ pub enum Event {
         /// How long the trials took, ns: later rounds have none.
         trials_ns: f64,
     },
+    /// A far end has set up, and serves from now on.
+    Listening {
+        /// Where.
+        address: std::net::SocketAddr,
+    },
+    /// A far end has served, and ends.
+    Served(FarUsage),
     /// The round is complete.
     Done {
         /// What it saw.

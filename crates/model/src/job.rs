@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Inputs, Scratch};
+use crate::{FarEnd, Inputs, Scratch};
 
 /// Version of the protocol; a worker of another version is refused.
 pub const PROTOCOL: u32 = 2;
@@ -88,6 +88,9 @@ pub struct JobCase {
     pub iterations: Option<u64>,
     /// Of several ways to do what the case measures, the one that an earlier round of it chose. Null where none did.
     pub chosen: Option<String>,
+    /// The far ends that were started for it, as many as it needs: one for each copy, or for each of several threads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub far: Vec<FarEnd>,
 }
 
 impl Environment {
@@ -109,7 +112,7 @@ impl Job {
     /// A job of one case on these CPUs that says of everything else what is true of no host in particular: a common cache,
     /// little time and memory, a bare environment. For tests, which have no run; an empty id asks for a warm-up.
     pub fn bare(case: &str, cpus: Vec<usize>) -> Job {
-        let only = JobCase { id: case.to_owned(), seed: 1, iterations: None, chosen: None };
+        let only = JobCase { id: case.to_owned(), seed: 1, iterations: None, chosen: None, far: Vec::new() };
         Job {
             environment: Environment::bare(),
             cases: if case.is_empty() { Vec::new() } else { vec![only] },

@@ -4,6 +4,7 @@
 mod case;
 mod event;
 mod exit;
+mod far;
 mod histogram;
 mod host;
 mod inputs;
@@ -23,6 +24,7 @@ mod unit;
 pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
 pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;
+pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
 pub use histogram::Histogram;
 pub use host::{
     Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CpuFact, CpuFacts, DirectoryFact, Disturbed, FirmwareFacts,
@@ -37,7 +39,7 @@ pub use outcome::{
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use record::{Again, Gap, LostRound, Raw};
-pub use run::{ClockFacts, Finding, Imported, LoadError, Profile, Run, SCHEMA, Settings, Tool, load_run};
+pub use run::{ClockFacts, Finding, Imported, LoadError, Peer, Profile, Run, SCHEMA, Settings, Tool, load_run};
 pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};
 pub use time::{RoundTime, RunTime};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Noise, Others, Params, Raw, Throttling};
+use crate::{FarUsage, Histogram, Noise, Others, Params, Raw, Throttling};
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +139,9 @@ pub struct RoundRecord {
     /// What others used of its CPUs; absent where it is not known.
     #[serde(default)]
     pub others: Option<Others>,
+    /// What its far ends used on theirs, each by its own account; empty where there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub far: Vec<FarUsage>,
     /// What else its part of the estimates is made of; absent in older files, in those of other tools, and of derived values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,

@@ -108,6 +108,16 @@ pub struct Imported {
     pub date: Option<String>,
 }
 
+/// A further machine that took part in a run: far ends served there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Peer {
+    /// What the run calls it.
+    pub name: String,
+    /// The machine.
+    pub host: HostFacts,
+}
+
 /// Everything that one command measured: the content of a run file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -139,6 +149,9 @@ pub struct Run {
     pub settings: Settings,
     /// The machine.
     pub host: HostFacts,
+    /// The other machines that took part; empty where all was measured on one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<Peer>,
     /// What took the machine's time while it ran.
     #[serde(default)]
     pub disturbances: Vec<Text<String>>,
@@ -158,6 +171,13 @@ pub struct Run {
     /// Where its estimates were made again: by what, and what could not be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Again>,
+}
+
+impl Run {
+    /// Every machine that took part, the one that measured first.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostFacts> {
+        std::iter::once(&self.host).chain(self.peers.iter().map(|peer| &peer.host))
+    }
 }
 
 /// Why a text is not a run this version can read. Fragments that fit after a file name.

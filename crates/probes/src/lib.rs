@@ -10,6 +10,7 @@ mod chained;
 mod clock;
 mod cpu;
 mod disk;
+mod door;
 mod external;
 mod fastest;
 mod file;

@@ -23,10 +23,10 @@ pub const WAKE_UPS: Quantity = Quantity {
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// The turns of this process and of another one, from now on.
+/// The turns of this process, and of another one of this machine, from now on.
 #[derive(Debug)]
 pub struct Turns {
-    other: u32,
+    other: Option<u32>,
     begun: Option<[Switches; 2]>,
     bytes: Cell<u64>,
 }
@@ -34,6 +34,15 @@ pub struct Turns {
 impl Turns {
     /// Those of this process and of the process `other`.
     pub fn with(other: u32) -> Turns {
+        Turns::begin(Some(other))
+    }
+
+    /// Those of this process: the other side counts its own.
+    pub fn of_this_side() -> Turns {
+        Turns::begin(None)
+    }
+
+    fn begin(other: Option<u32>) -> Turns {
         Turns { other, begun: both(other), bytes: Cell::new(0) }
     }
 
@@ -45,8 +54,13 @@ impl Turns {
 
     /// Gives the case the turns for what was moved, where the kernel tells them.
     pub fn give(&self, case: &mut Case) -> Result<()> {
+        self.give_beside(case, Switches::default())
+    }
+
+    /// The same beside what another side counted of itself.
+    pub fn give_beside(&self, case: &mut Case, counted: Switches) -> Result<()> {
         let (Some(before), Some(after)) = (self.begun, both(self.other)) else { return Ok(()) };
-        let sides = [0, 1].map(|side| after[side].since(before[side]));
+        let sides = [after[0].since(before[0]), after[1].since(before[1]), counted];
         let each_mib = |count: u64| count as f64 * MIB / self.bytes.get().max(1) as f64;
         let wake_ups = sides.iter().map(|side| side.voluntary).sum();
         let switches = sides.iter().map(|side| side.voluntary + side.involuntary).sum();
@@ -55,6 +69,7 @@ impl Turns {
     }
 }
 
-fn both(other: u32) -> Option<[Switches; 2]> {
-    Some([Switches::of(None).ok()?, Switches::of(Some(other)).ok()?])
+fn both(other: Option<u32>) -> Option<[Switches; 2]> {
+    let of_other = other.map_or(Ok(Switches::default()), |other| Switches::of(Some(other)));
+    Some([Switches::of(None).ok()?, of_other.ok()?])
 }

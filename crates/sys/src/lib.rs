@@ -19,11 +19,13 @@ pub mod memory;
 mod names;
 pub mod peer;
 pub mod process;
+pub mod random;
 pub mod regular;
 pub mod scratch;
 pub mod shared;
 #[cfg(feature = "tests")]
 pub mod soak;
+pub mod usage;
 pub mod waits;
 
 #[cfg(target_arch = "aarch64")]

@@ -22,7 +22,5 @@ pub(super) fn entries(directory: impl AsFd) -> io::Result<Vec<CString>> {
 
 /// 64 random bits.
 pub(super) fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;
-    if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::other("getrandom gave too little")) }
+    super::random::bytes().map(u64::from_ne_bytes)
 }

@@ -12,12 +12,14 @@ mod inputs;
 pub mod janitor;
 pub mod list;
 mod load;
+mod processes;
 mod quiet;
 mod ready;
 pub mod report;
 pub mod resume;
 pub mod run;
 pub mod runs;
+pub mod service;
 pub mod worker;
 
 use std::io;

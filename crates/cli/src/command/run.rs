@@ -1,24 +1,17 @@
 //! `hostmark run`: measures, shows and stores.
 
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::clock::Calibration;
-use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::far::OpenService;
 use hostmark_engine::plan::{self, Plan, Request};
-use hostmark_engine::sys::call::spawned;
-use hostmark_engine::sys::descendants;
-use hostmark_engine::{Journal, KernelMeters, Origin, Results, Setting, Wall, outcomes};
+use hostmark_engine::{Journal, KernelMeters, Origin, Setting, outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
-use hostmark_launch::WorkerLink;
-use hostmark_launch::local::{LocalWorker, Warden};
 use hostmark_model::{
     Environment, Exit, HostFacts, Job, Lang, Outcome, PROTOCOL, PathBytes, Profile, Run, SCHEMA, Settings, Tool,
 };
@@ -28,9 +21,10 @@ use hostmark_report::findings;
 use super::disturbed::disturbances;
 use super::inputs::{self, InputArguments};
 use super::janitor::Janitor;
+use super::processes::Processes;
 use super::quiet::{self, Look};
 use super::ready::{self, Ready};
-use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten, worker};
+use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -39,9 +33,6 @@ use crate::wall::SinceStart;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 const MEMORY_FILES: &str = "/dev/shm";
-/// How long who cleans up after a killed worker may take, and how long then who has been killed.
-const GRACE: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProfileName {
@@ -144,8 +135,14 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
             memory_scratch: janitor.directory(Path::new(MEMORY_FILES)),
             inputs: plan.request.inputs.clone(),
         };
-        let setting = Setting { plan: &plan, host: &host, environment, past, meters: &KernelMeters };
-        Ok(measure(&setting, &program, janitor, &stop, journal.as_mut(), &wall))
+        let processes = Processes::of(&program, janitor, &stop);
+        let open_service: &OpenService = &|job| processes.service(job);
+        let setting = Setting { plan: &plan, host: &host, environment, past, open_service, meters: &KernelMeters };
+        let mut bar = Bar::new();
+        let mut open = |job: &Job| processes.worker(job);
+        let results = hostmark_engine::run(&setting, &mut open, &wall, &mut bar, journal.as_mut());
+        bar.finish();
+        Ok(results)
     });
     let results = match measured {
         Ok(results) => results,
@@ -316,52 +313,9 @@ fn begin(
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        peers: Vec::new(),
         again: None,
     }
-}
-
-/// Who knows of the run's workers: the janitor, and this process, to which what a worker has left comes.
-struct Charges {
-    janitor: RefCell<Janitor>,
-    /// Whether every child of this process is one that this run has brought about.
-    has_adopted: bool,
-}
-
-impl Warden for Charges {
-    fn takes(&self, group: u32) {
-        self.janitor.borrow_mut().tell(&CleanupEntry::Group(group));
-    }
-
-    fn releases(&self, group: u32) {
-        if self.has_adopted {
-            // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
-            // command has left. One that cannot be ended is another user's, and the worker has told of it.
-            let _ = descendants::end(&[self.janitor.borrow().id()], GRACE, PATIENCE);
-        }
-        self.janitor.borrow_mut().tell(&CleanupEntry::Reaped(group));
-    }
-}
-
-fn measure(
-    setting: &Setting,
-    program: &Path,
-    janitor: Janitor,
-    stop: &StopRequest,
-    journal: Option<&mut Journal>,
-    wall: &dyn Wall,
-) -> Results {
-    // Where it does not, workers still end what they have started.
-    let has_adopted = descendants::adopt_if_all_are_own(&[janitor.id()]).unwrap_or(false);
-    let charges = Rc::new(Charges { janitor: RefCell::new(janitor), has_adopted });
-    let mut open = |job: &Job| -> io::Result<Box<dyn WorkerLink>> {
-        let (line, stop) = (serde_json::to_string(job)?, Some(stop.readable()));
-        let worker = LocalWorker::start(program, &[worker::NAME], &line, stop, charges.clone()).map_err(spawned)?;
-        Ok(Box::new(worker))
-    };
-    let mut bar = Bar::new();
-    let results = hostmark_engine::run(setting, &mut open, wall, &mut bar, journal);
-    bar.finish();
-    results
 }
 
 fn save(run: &Run, place: &Place) -> io::Result<()> {

@@ -10,8 +10,8 @@ use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
 use hostmark_engine::{KernelMeters, Observer, Setting, Wall};
 use hostmark_host::Root;
-use hostmark_launch::{Received, WorkerLink};
-use hostmark_model::{Environment, Event, Job, PROTOCOL, Profile};
+use hostmark_launch::{Received, ServiceLink, WorkerLink};
+use hostmark_model::{Environment, Event, FarUsage, Job, PROTOCOL, Profile, ServiceJob};
 use hostmark_probes::CATALOGUE;
 
 use crate::traces::names;
@@ -41,6 +41,10 @@ impl WorkerLink for Recorded {
     }
 
     fn end(&mut self) {}
+}
+
+impl ServiceLink for Recorded {
+    fn tell_no_more(&mut self) {}
 }
 
 struct NoTime;
@@ -142,7 +146,13 @@ pub fn jobs(places: &Places) -> Vec<Job> {
     let [scratch, memory_scratch] = [&places.scratch, &places.memory].map(|place| place.run.told().unwrap());
     let clock = clock::choose(&host).clock;
     let environment = Environment { clock, scratch, memory_scratch, ..Environment::bare() };
-    let setting = Setting { plan: &plan, host: &host, environment, past: vec![], meters: &KernelMeters };
+    // Far ends are started by whoever starts the workers.
+    let open_service = &|_: &ServiceJob| -> std::io::Result<Box<dyn ServiceLink>> {
+        let address = ([127, 0, 0, 1], 1).into();
+        Ok(Box::new(Recorded { lines: vec![Event::Served(FarUsage::default()), Event::Listening { address }] }))
+    };
+    let (plan, meters) = (&plan, &KernelMeters);
+    let setting = Setting { plan, host: &host, environment, past: vec![], open_service, meters };
     let mut jobs = Vec::new();
     let mut open = |job: &Job| -> std::io::Result<Box<dyn WorkerLink>> {
         if !job.cases.is_empty() {

@@ -26,6 +26,8 @@ pub enum Part {
     Janitor,
     /// A worker, and all that it starts.
     Worker,
+    /// The far end of a measurement.
+    Service,
 }
 
 /// A failure: of all calls of this number that processes of this part make, the one after `before` others.
@@ -213,6 +215,7 @@ impl Tracer<'_> {
         let word = words.split(|&byte| byte == 0).nth(1).unwrap_or_default();
         match word {
             b"worker" => drop(self.parts.insert(pid, Part::Worker)),
+            b"service" => drop(self.parts.insert(pid, Part::Service)),
             b"janitor" => drop(self.parts.insert(pid, Part::Janitor)),
             _ => {}
         }

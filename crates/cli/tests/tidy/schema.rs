@@ -6,10 +6,11 @@ use hostmark_engine::estimate;
 use hostmark_engine::probe::entries;
 use hostmark_model::{
     Activity, Again, Also, Better, BlockDevice, BusyTask, CacheFact, CalibratedClock, CaseRecord, ClockFacts, CpuFact,
-    DirectoryFact, Disturbed, Event, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram, HostFacts, HostFinding,
-    HostReport, HostWeight, HugePages, Imported, Job, LostRound, Measured, MemoryFacts, MemoryModule, NetworkInterface,
-    NodeFact, Noise, Others, Outcome, PROTOCOL, Params, PathBytes, Pressure, Profile, Raw, RoundNoise, RoundRecord,
-    RoundTime, Run, RunTime, SCHEMA, Scratch, Settings, StorageFacts, Text, Throttling, Tool,
+    DirectoryFact, Disturbed, Event, FarEnd, FarUsage, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram,
+    HostFacts, HostFinding, HostReport, HostWeight, HugePages, Imported, Job, LostRound, Measured, MemoryFacts,
+    MemoryModule, NetworkInterface, NodeFact, Noise, Nonce, Others, Outcome, PROTOCOL, Params, PathBytes, Peer,
+    Pressure, Profile, Raw, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings,
+    StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ fn collect(value: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// A run file, a job and every event, with one of everything in them.
+/// A run file, a job of either kind and every event, with one of everything in them.
 pub fn examples() -> Value {
     let events = [
         Event::Hello { protocol: PROTOCOL, pid: 1 },
@@ -57,11 +58,30 @@ pub fn examples() -> Value {
         Event::Histogram(histogram()),
         Event::Also { name: "loss".into(), values: vec![1.0] },
         Event::Chosen { way: "nt".into(), trials_ns: 1.0 },
+        Event::Listening { address: ([127, 0, 0, 1], 1).into() },
+        Event::Served(FarUsage::default()),
         Event::Done { noise: RoundNoise { time: Some(RoundTime::default()), ..RoundNoise::default() } },
         Event::Skipped { reason: "it is not there".into() },
         Event::Failed { reason: "it broke".into() },
     ];
-    json!([run(), events, job(), host_report()])
+    json!([run(), events, job(), service_job(), host_report()])
+}
+
+fn service_job() -> ServiceJob {
+    ServiceJob {
+        protocol: PROTOCOL,
+        parent: 1,
+        service: "tcp_echo".into(),
+        params: Params::default(),
+        at: vec![[127, 0, 0, 1].into()],
+        nonce: Nonce([0; 16]),
+        cpus: vec![0],
+        memory_bytes: 1,
+        copies: 1,
+        setup_ns: 0,
+        scratch: job().environment.scratch,
+        folder: String::new(),
+    }
 }
 
 fn host_report() -> HostReport {
@@ -80,6 +100,7 @@ fn job() -> Job {
         job.environment.clock = CalibratedClock::Counter { hz: 1e9, synchronized: true };
         job.environment.scratch = Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 };
         job.environment.inputs.command = vec!["true".into()];
+        job.cases[0].far = vec![FarEnd { address: ([127, 0, 0, 1], 1).into(), nonce: Nonce([0; 16]) }];
     })
 }
 
@@ -127,6 +148,7 @@ fn run() -> Run {
         cases: outcomes.map(case).into(),
         lost_rounds: vec![lost],
         findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new(), cost: 0.5 }],
+        peers: vec![Peer { name: String::new(), host: host() }],
         again: Some(again),
     }
 }
@@ -171,6 +193,7 @@ fn measured() -> Measured {
         throttled: Some(Throttling::default()),
         waited: Some(0.5),
         others: Some(Others::default()),
+        far: vec![FarUsage::default()],
         raw: Some(raw()),
     };
     Measured {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use hostmark_model::Inputs;
+use hostmark_model::{FarEnd, Inputs};
 
 use super::{Case, Cpu};
 use crate::allotment::{Allotment, Filling};
@@ -28,6 +28,16 @@ impl Case {
     /// All CPUs of this case: as many as its threads.
     pub fn thread_cpus(&self) -> Vec<Cpu> {
         self.job.cpus.iter().map(|&id| Cpu(id)).collect()
+    }
+
+    /// The other halves of what is measured: as many as the case has copies, or threads that each need one.
+    pub fn far_ends(&self) -> &[FarEnd] {
+        &self.own.far
+    }
+
+    /// The first of them, or the only one.
+    pub fn far_end(&self) -> Result<&FarEnd> {
+        self.own.far.first().ok_or_else(|| Stop::failed("no far end was started"))
     }
 
     /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None

@@ -1,14 +1,14 @@
 //! Probe net.http: a small file is fetched by HTTP/1.1, over a connection that stands or over one made for it.
 
-use std::fs::File;
+mod server;
+
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 
-use hostmark_engine::prelude::sys::call::named;
 use hostmark_engine::prelude::*;
 
-use crate::kernels::http::{LONGEST_HEAD, Malformed, asked, get, length, read_head, respond};
+use crate::door::connect;
+use crate::kernels::http::{LONGEST_HEAD, get, length, read_head};
 use crate::workloads;
 
 /// See the module.
@@ -81,7 +81,7 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["lat_http", "lmhttp"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &server::SERVER, measure },
 };
 
 const NAME: &str = "page";
@@ -89,18 +89,15 @@ const NAME: &str = "page";
 fn measure(case: &mut Case) -> Result<()> {
     let size: usize = case.param("size")?;
     let keep = case.param::<String>("connection")? == "keep_alive";
-    // The file, and what either side holds of it.
-    case.may_fill(3 * size as u64)?;
-    let folder = case.scratch_dir()?;
-    workloads::files::write(&folder.join(NAME), &vec![b'x'; size], 0o600)?;
-    let (listener, address) = super::listen()?;
-    let _server = super::far_end(case, move || super::serve(&listener, |stream| session(stream, &folder)))?;
+    case.may_fill(size as u64)?;
+    let far = case.far_end()?;
     let request = get(NAME, keep);
     let mut bytes = vec![0; LONGEST_HEAD + size];
+    let mut stream = connect(far)?;
     if keep {
-        let mut stream = super::connect(address)?;
         return super::exchanges(case, || fetch(&mut stream, &request, &mut bytes, size));
     }
+    let address = far.address;
     super::exchanges(case, || {
         let mut stream = workloads::socket::connect(address, super::PATIENCE)?;
         fetch(&mut stream, &request, &mut bytes, size)?;
@@ -117,31 +114,4 @@ fn fetch(stream: &mut TcpStream, request: &[u8], bytes: &mut [u8], size: usize) 
         return Err(super::wrong_answer());
     }
     stream.read_exact(&mut bytes[have..head + size]).call("recvfrom")
-}
-
-/// Answers requests until the client is gone or wants no more.
-fn session(mut stream: TcpStream, folder: &Path) -> io::Result<()> {
-    let (mut bytes, mut have, mut out) = ([0; LONGEST_HEAD], 0, Vec::new());
-    while let Some((head, read)) = read_head(&mut stream, &mut bytes, have)? {
-        let request = asked(&bytes[..head])?;
-        out.clear();
-        match File::open(folder.join(request.name)) {
-            Ok(mut file) => {
-                let size = file.metadata().call("statx")?.len();
-                respond(&mut out, Some(size), request.keep)?;
-                let body = out.len();
-                out.resize(body + usize::try_from(size).map_err(|_| Malformed::Length)?, 0);
-                file.read_exact(&mut out[body..]).call("read")?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => respond(&mut out, None, request.keep)?,
-            Err(error) => return Err(named("openat", error)),
-        }
-        stream.write_all(&out).call("sendto")?;
-        if !request.keep {
-            break;
-        }
-        bytes.copy_within(head..read, 0);
-        have = read - head;
-    }
-    Ok(())
 }

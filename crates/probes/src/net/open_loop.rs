@@ -1,10 +1,11 @@
 //! Probe net.open_loop: round trips that begin when they are due, whether or not the last one is over.
 
 use std::io::{self, Read, Write};
-use std::net::UdpSocket;
 
 use hostmark_engine::prelude::sys::call::named;
 use hostmark_engine::prelude::*;
+
+use crate::door::{connect, correspond};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -68,7 +69,7 @@ pub static PROBE: Probe = Probe {
     replaces: &[],
     differs: None,
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &ECHO, measure },
 };
 
 /// How often requests are due.
@@ -81,17 +82,23 @@ const RATE: Quantity = Quantity {
 /// Requests one after the other, by which a round learns what the connection can do.
 const CLOSED: u32 = 200;
 
+/// Sends back what comes.
+static ECHO: Service = Service { name: "echo", serve };
+
+fn serve(serving: &mut Serving) -> Result<()> {
+    match serving.param::<String>("protocol")?.as_str() {
+        "udp" => super::udp::serve(serving),
+        _ => super::tcp::serve(serving),
+    }
+}
+
 fn measure(case: &mut Case) -> Result<()> {
     if case.param::<String>("protocol")? == "udp" {
-        let (socket, address) = super::receive()?;
-        let _server = super::far_end(case, move || super::udp::echo(&socket))?;
-        let socket: UdpSocket = super::correspond(address)?;
+        let socket = correspond(case.far_end()?)?;
         socket.set_nonblocking(true).call("ioctl")?;
         return at_load(case, |byte| socket.send(&[byte]).map(drop).call("sendto"), |back| socket.recv(back));
     }
-    let (listener, address) = super::listen()?;
-    let _server = super::far_end(case, move || super::serve(&listener, super::tcp::echo))?;
-    let stream = super::connect(address)?;
+    let stream = connect(case.far_end()?)?;
     stream.set_nonblocking(true).call("ioctl")?;
     at_load(case, |byte| (&stream).write_all(&[byte]).call("sendto"), |back| (&stream).read(back))
 }

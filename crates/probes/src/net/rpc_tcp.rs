@@ -5,6 +5,7 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
+use crate::door::{Door, connect};
 use crate::kernels::rpc::{RecordReader, answer, check_reply, null_call, write_record};
 
 /// See the module.
@@ -59,13 +60,17 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["lat_rpc"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &SERVICE, measure },
 };
 
+static SERVICE: Service = Service { name: "rpc_tcp", serve };
+
+fn serve(serving: &mut Serving) -> Result<()> {
+    Ok(Door::open(serving)?.serve(session)?)
+}
+
 fn measure(case: &mut Case) -> Result<()> {
-    let (listener, address) = super::listen()?;
-    let _server = super::far_end(case, move || super::serve(&listener, session))?;
-    let mut records = RecordReader::new(super::connect(address)?);
+    let mut records = RecordReader::new(connect(case.far_end()?)?);
     let mut transaction = 0_u32;
     super::exchanges(case, || {
         transaction = transaction.wrapping_add(1);

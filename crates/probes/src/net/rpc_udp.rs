@@ -1,10 +1,8 @@
 //! Probe net.rpc_udp: a remote procedure that does nothing is called by datagrams.
 
-use std::io;
-use std::net::UdpSocket;
-
 use hostmark_engine::prelude::*;
 
+use crate::door::{correspond, receive};
 use crate::kernels::rpc::{LONGEST_MESSAGE, answer, check_reply, null_call};
 
 /// See the module.
@@ -53,13 +51,27 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["lat_rpc"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &SERVICE, measure },
 };
 
+static SERVICE: Service = Service { name: "rpc_udp", serve };
+
+/// Answers its client's calls; what is no call has no answer.
+fn serve(serving: &mut Serving) -> Result<()> {
+    let (socket, admitted) = receive(serving)?;
+    let mut message = [0; LONGEST_MESSAGE];
+    loop {
+        let (bytes, client) = socket.recv_from(&mut message).call("recvfrom")?;
+        if client == admitted
+            && let Ok(answer) = answer(&message[..bytes])
+        {
+            socket.send_to(answer.bytes(), client).call("sendto")?;
+        }
+    }
+}
+
 fn measure(case: &mut Case) -> Result<()> {
-    let (socket, address) = super::receive()?;
-    let _server = super::far_end(case, move || serve(&socket))?;
-    let socket = super::correspond(address)?;
+    let socket = correspond(case.far_end()?)?;
     let mut message = [0; LONGEST_MESSAGE];
     let mut transaction = 0_u32;
     super::exchanges(case, || {
@@ -68,15 +80,4 @@ fn measure(case: &mut Case) -> Result<()> {
         let bytes = socket.recv(&mut message).call("recvfrom")?;
         Ok(check_reply(&message[..bytes], transaction)?)
     })
-}
-
-/// Answers calls; what is no call has no answer.
-fn serve(socket: &UdpSocket) -> io::Result<()> {
-    let mut message = [0; LONGEST_MESSAGE];
-    loop {
-        let (bytes, client) = socket.recv_from(&mut message).call("recvfrom")?;
-        if let Ok(answer) = answer(&message[..bytes]) {
-            socket.send_to(answer.bytes(), client).call("sendto")?;
-        }
-    }
 }

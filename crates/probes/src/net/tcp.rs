@@ -5,6 +5,8 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
+use crate::door::{Door, connect};
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP round trip", zh: "TCP 往返" },
@@ -58,13 +60,14 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["lat_tcp"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &ECHO, measure },
 };
 
+/// Sends back each byte.
+static ECHO: Service = Service { name: "tcp_echo", serve };
+
 fn measure(case: &mut Case) -> Result<()> {
-    let (listener, address) = super::listen()?;
-    let _server = super::far_end(case, move || super::serve(&listener, echo))?;
-    let mut stream = super::connect(address)?;
+    let mut stream = connect(case.far_end()?)?;
     let mut sent = 0_u8;
     super::exchanges(case, || {
         sent = sent.wrapping_add(1);
@@ -75,8 +78,12 @@ fn measure(case: &mut Case) -> Result<()> {
     })
 }
 
+pub(super) fn serve(serving: &mut Serving) -> Result<()> {
+    Ok(Door::open(serving)?.serve(echo)?)
+}
+
 /// Sends back each byte until the client is gone.
-pub(super) fn echo(mut stream: TcpStream) -> io::Result<()> {
+fn echo(mut stream: TcpStream) -> io::Result<()> {
     let mut byte = [0];
     loop {
         stream.read_exact(&mut byte).call("recvfrom")?;

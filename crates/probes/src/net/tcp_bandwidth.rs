@@ -6,10 +6,11 @@ mod streams;
 
 use hostmark_engine::prelude::*;
 use quantities::ALSO;
-use sender::{Method, Receiver, send_for_ever};
+use sender::Receiver;
 
+use crate::door::connect;
 use crate::turns::Turns;
-use crate::workloads::busy::{Busy, CpuTime};
+use crate::workloads::busy::Busy;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -91,7 +92,7 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["bw_tcp"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &sender::SENDER, measure },
 };
 
 /// Bytes of an iteration at most.
@@ -99,40 +100,29 @@ const LONGEST_STEP: u64 = 64 << 20;
 
 fn measure(case: &mut Case) -> Result<()> {
     let message: u64 = case.param("message")?;
-    let method: Method = case.param("method")?;
     // Two ends on one CPU take turns of some milliseconds: an iteration has many of them, at any rate that is usual.
     let step = (message << 16).min(LONGEST_STEP);
-    let cpus = case.thread_cpus();
-    let streams: usize = case.param::<String>("streams")?.parse().map_err(Stop::failed)?;
-    let message = case.buffer(message, Pages::Base, None)?;
-    let (mut senders, mut addresses) = (Vec::new(), Vec::new());
-    for cpu in cpus.iter().take(streams) {
-        let (listener, address) = super::listen()?;
-        let message = message.bytes();
-        let send = move || send_for_ever(&listener, method, message);
-        senders.push(match streams {
-            1 => super::far_end(case, send)?,
-            _ => super::far_end_on(&[cpu.0], send)?,
-        });
-        addresses.push(address);
-    }
-    let mut receiver = Receiver::new(super::connect(addresses[0])?)?;
+    let senders = case.far_ends().to_vec();
+    let [sender] = senders.as_slice() else {
+        case.note("congestion_control", Receiver::new(connect(case.far_end()?)?)?.congestion_control()?);
+        let cpus = case.thread_cpus();
+        return streams::measure(case, &cpus, step, &senders);
+    };
+    let account = connect(sender)?;
+    let mut receiver = Receiver::new(connect(sender)?)?;
     case.note("congestion_control", receiver.congestion_control()?);
-    if streams == 1 {
-        let mut busy = Busy::new([CpuTime::of(Some(senders[0].pid()))?, CpuTime::of(None)?]);
-        let turns = Turns::with(senders[0].pid());
-        case.rate(step, |steps| -> Result<()> {
-            let bytes = steps.saturating_mul(step);
-            turns.moved(bytes);
-            busy.begin()?;
-            receiver.receive(bytes).map_err(super::unanswered)?;
-            Ok(busy.end()?)
-        })?;
-        turns.give(case)?;
-        let Some([sending, receiving]) = busy.cpus() else { return Ok(()) };
-        case.also("sender_cpus", [sending])?;
-        return case.also("receiver_cpus", [receiving]);
-    }
+    let (mut busy, turns) = (Busy::default(), Turns::of_this_side());
+    case.rate(step, |steps| -> Result<()> {
+        let bytes = steps.saturating_mul(step);
+        turns.moved(bytes);
+        busy.begin()?;
+        receiver.receive(bytes).map_err(super::unanswered)?;
+        Ok(busy.end()?)
+    })?;
+    // Its end is that of what the sender accounts for.
     drop(receiver);
-    streams::measure(case, &cpus, step, &addresses)
+    let sent = sender::account(account).map_err(super::unanswered)?;
+    turns.give_beside(case, sent.switches)?;
+    case.also("sender_cpus", sent.cpus())?;
+    case.also("receiver_cpus", busy.cpus())
 }

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use hostmark_engine::prelude::*;
 
+use crate::door::{Door, connect};
 use crate::workloads;
 
 /// See the module.
@@ -64,16 +65,23 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["lat_connect"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &SERVICE, measure },
 };
 
+/// Accepts connections, and closes each at once.
+static SERVICE: Service = Service { name: "tcp_connect", serve };
+
+fn serve(serving: &mut Serving) -> Result<()> {
+    let door = Door::open(serving)?;
+    let (_known, client) = door.admit()?;
+    loop {
+        door.accept_of(client)?;
+    }
+}
+
 fn measure(case: &mut Case) -> Result<()> {
-    let (listener, address) = super::listen()?;
-    let _server = super::far_end(case, move || {
-        loop {
-            listener.accept().call("accept4")?;
-        }
-    })?;
+    let far = case.far_end()?;
+    let (_known, address) = (connect(far)?, far.address);
     super::exchanges(case, || {
         match workloads::socket::connect(address, super::PATIENCE)?.read(&mut [0]).call("recvfrom")? {
             0 => Ok(()),

@@ -1,9 +1,8 @@
 //! Probe net.udp: a datagram of one byte goes to a server, and one comes back.
 
-use std::io;
-use std::net::UdpSocket;
-
 use hostmark_engine::prelude::*;
+
+use crate::door::{correspond, receive};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -56,13 +55,14 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["lat_udp"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &ECHO, measure },
 };
 
+/// Sends back each datagram.
+static ECHO: Service = Service { name: "udp_echo", serve };
+
 fn measure(case: &mut Case) -> Result<()> {
-    let (socket, address) = super::receive()?;
-    let _server = super::far_end(case, move || echo(&socket))?;
-    let socket = super::correspond(address)?;
+    let socket = correspond(case.far_end()?)?;
     let mut sent = 0_u8;
     super::exchanges(case, || {
         sent = sent.wrapping_add(1);
@@ -73,11 +73,14 @@ fn measure(case: &mut Case) -> Result<()> {
     })
 }
 
-/// Sends each datagram back to where it came from.
-pub(super) fn echo(socket: &UdpSocket) -> io::Result<()> {
+/// Sends each datagram of its client back to where it came from.
+pub(super) fn serve(serving: &mut Serving) -> Result<()> {
+    let (socket, admitted) = receive(serving)?;
     let mut datagram = [0; 2];
     loop {
         let (bytes, client) = socket.recv_from(&mut datagram).call("recvfrom")?;
-        socket.send_to(&datagram[..bytes], client).call("sendto")?;
+        if client == admitted {
+            socket.send_to(&datagram[..bytes], client).call("sendto")?;
+        }
     }
 }

@@ -5,6 +5,8 @@ use std::net::UdpSocket;
 
 use hostmark_engine::prelude::*;
 
+use crate::door;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "UDP bandwidth", zh: "UDP 带宽" },
@@ -79,27 +81,45 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["bw_udp"],
     section: crate::section::NETWORK,
-    measure: Measure::Run(measure),
+    measure: Measure::Between { service: &SENDER, measure },
 };
+
+static SENDER: Service = Service { name: "udp_sender", serve };
 
 /// Datagrams of an iteration: two ends on one CPU take turns of some milliseconds, and an iteration has many of them.
 const MOST: u64 = 1 << 12;
 const LEAST: u64 = 1 << 8;
 const STEP_BYTES: u64 = 4 << 20;
 
-fn measure(case: &mut Case) -> Result<()> {
-    let datagram: u64 = case.param("datagram")?;
+/// Sends numbered datagrams to its client until that is gone.
+fn serve(serving: &mut Serving) -> Result<()> {
+    let datagram: u64 = serving.param("datagram")?;
     if datagram < size_of::<u64>() as u64 {
         return Err(Stop::skipped("a datagram has its number in it, 8 bytes"));
     }
     // Two copies, one at each end.
-    case.may_fill(2 * datagram)?;
+    serving.may_fill(2 * datagram)?;
     let mut message = vec![1; usize::try_from(datagram).map_err(Stop::skipped)?];
-    let (socket, address) = super::receive()?;
-    let mut block = message.clone();
-    let _sender = super::far_end(case, move || send_for_ever(&socket, &mut message))?;
-    let socket = super::correspond(address)?;
-    socket.send(&[0]).call("sendto")?;
+    let (socket, client) = door::receive(serving)?;
+    socket.connect(client).call("connect")?;
+    for number in 0_u64.. {
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        match socket.send(&message).call("sendto") {
+            // Nobody receives at the client's port any more.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => break,
+            sent => sent?,
+        };
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+fn measure(case: &mut Case) -> Result<()> {
+    let datagram: u64 = case.param("datagram")?;
+    case.may_fill(datagram)?;
+    let mut block = vec![1; usize::try_from(datagram).map_err(Stop::skipped)?];
+    let socket = door::correspond(case.far_end()?)?;
     let count = (STEP_BYTES / datagram).clamp(LEAST, MOST);
     let (mut first, mut last, mut received) = (None, 0, 0_u64);
     case.rate(count * datagram, |steps| -> Result<()> {
@@ -120,15 +140,4 @@ fn receive(socket: &UdpSocket, block: &mut [u8]) -> io::Result<u64> {
         (bytes, Some(number)) if bytes == block.len() => Ok(u64::from_le_bytes(*number)),
         _ => Err(super::wrong_answer()),
     }
-}
-
-/// Waits for a client, then sends it numbered copies of `message` until it is gone.
-fn send_for_ever(socket: &UdpSocket, message: &mut [u8]) -> io::Result<()> {
-    let (_, client) = socket.recv_from(&mut [0]).call("recvfrom")?;
-    socket.connect(client).call("connect")?;
-    for number in 0_u64.. {
-        message[..8].copy_from_slice(&number.to_le_bytes());
-        socket.send(message).call("sendto")?;
-    }
-    Ok(())
 }

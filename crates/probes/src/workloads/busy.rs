@@ -1,57 +1,25 @@
-//! How much of the time processes were on a CPU: both ends of a transfer.
+//! How much of the time this process was on a CPU: an end of a transfer.
 
 use std::io;
 
 use super::call::named;
+use super::switches::Switches;
+use super::usage::Usage;
 
-/// What the kernel counts of one process, by the clock that is its CPU time.
-#[derive(Debug, Clone, Copy)]
-pub struct CpuTime {
-    clock: libc::clockid_t,
-}
-
-impl CpuTime {
-    /// That of a process, all its threads together; none is this process.
-    pub fn of(pid: Option<u32>) -> io::Result<CpuTime> {
-        let mut clock = libc::CLOCK_PROCESS_CPUTIME_ID;
-        if let Some(pid) = pid {
-            // SAFETY: the kernel's id of the clock is written through the pointer.
-            let result = unsafe { libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) };
-            if result != 0 {
-                return Err(named("clock_getcpuclockid", io::Error::from_raw_os_error(result)));
-            }
-        }
-        Ok(CpuTime { clock })
-    }
-
-    /// CPU time so far, ns.
-    pub fn ns(self) -> io::Result<u64> {
-        read(self.clock)
-    }
-}
-
-/// The times that several processes spent on a CPU, and the time that passed, over many stretches of work.
-#[derive(Debug)]
-pub struct Busy<const N: usize> {
-    processes: [CpuTime; N],
-    begun: [u64; N],
+/// The time that this process spent on a CPU, and the time that passed, over many stretches of work.
+#[derive(Debug, Default)]
+pub struct Busy {
+    begun: u64,
     begun_at: u64,
-    spent: [u64; N],
+    spent: u64,
     passed: u64,
 }
 
-impl<const N: usize> Busy<N> {
-    /// Nothing is spent yet.
-    pub fn new(processes: [CpuTime; N]) -> Busy<N> {
-        Busy { processes, begun: [0; N], begun_at: 0, spent: [0; N], passed: 0 }
-    }
-
+impl Busy {
     /// A stretch begins.
     #[inline]
     pub fn begin(&mut self) -> io::Result<()> {
-        for (begun, process) in self.begun.iter_mut().zip(self.processes) {
-            *begun = process.ns()?;
-        }
+        self.begun = read(libc::CLOCK_PROCESS_CPUTIME_ID)?;
         self.begun_at = read(libc::CLOCK_MONOTONIC)?;
         Ok(())
     }
@@ -60,15 +28,59 @@ impl<const N: usize> Busy<N> {
     #[inline]
     pub fn end(&mut self) -> io::Result<()> {
         self.passed += read(libc::CLOCK_MONOTONIC)? - self.begun_at;
-        for ((spent, process), begun) in self.spent.iter_mut().zip(self.processes).zip(self.begun) {
-            *spent += process.ns()?.saturating_sub(begun);
-        }
+        self.spent += read(libc::CLOCK_PROCESS_CPUTIME_ID)?.saturating_sub(self.begun);
         Ok(())
     }
 
-    /// CPUs that each process kept busy on average; none when no time has passed.
-    pub fn cpus(&self) -> Option<[f64; N]> {
-        (self.passed > 0).then(|| self.spent.map(|spent| spent as f64 / self.passed as f64))
+    /// CPUs that this process kept busy on average; none when no time has passed.
+    pub fn cpus(&self) -> Option<f64> {
+        (self.passed > 0).then(|| self.spent as f64 / self.passed as f64)
+    }
+}
+
+/// What a stretch of work took, by the account of the process that did it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Account {
+    /// Its time on a CPU, ns.
+    spent: u64,
+    /// The time that passed, by its own clock, ns.
+    passed: u64,
+    /// How often it left the CPU.
+    pub switches: Switches,
+}
+
+/// Bytes of an account as it is told: four numbers.
+pub const TOLD_BYTES: usize = 4 * size_of::<u64>();
+
+impl Account {
+    /// That of `work`.
+    pub fn of(work: impl FnOnce() -> io::Result<()>) -> io::Result<Account> {
+        let (begun_at, begun) = (read(libc::CLOCK_MONOTONIC)?, Usage::so_far()?);
+        work()?;
+        let used = Usage::so_far()?.since(begun);
+        let passed = read(libc::CLOCK_MONOTONIC)? - begun_at;
+        let switches = Switches { voluntary: used.voluntary_switches, involuntary: used.involuntary_switches };
+        Ok(Account { spent: used.cpu_ns, passed, switches })
+    }
+
+    /// CPUs that it kept busy on average; none when no time has passed.
+    pub fn cpus(&self) -> Option<f64> {
+        (self.passed > 0).then(|| self.spent as f64 / self.passed as f64)
+    }
+
+    /// As bytes for another process.
+    pub fn told(&self) -> [u8; TOLD_BYTES] {
+        let mut told = [0; TOLD_BYTES];
+        let numbers = [self.spent, self.passed, self.switches.voluntary, self.switches.involuntary];
+        told.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
+        told
+    }
+
+    /// What another process told.
+    pub fn heard(told: &[u8; TOLD_BYTES]) -> Account {
+        let number = |index: usize| told.as_chunks().0.get(index).map_or(0, |&bytes| u64::from_le_bytes(bytes));
+        let switches = Switches { voluntary: number(2), involuntary: number(3) };
+        Account { spent: number(0), passed: number(1), switches }
     }
 }
 
@@ -86,39 +98,45 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::peer::Peer;
-    use crate::workloads::{affinity, process};
+    use crate::workloads::process;
 
     #[test]
     fn who_computes_is_busy_and_who_sleeps_is_not() {
         process::in_a_child(|| {
-            let sleeper = Peer::spawn(&affinity::allowed()?, || {
-                loop {
-                    std::thread::park();
-                }
-            })?;
-            let mut busy = Busy::new([CpuTime::of(None)?, CpuTime::of(Some(sleeper.pid()))?]);
-            busy.begin()?;
-            let begun = busy.processes[0].ns()?;
-            while busy.processes[0].ns()? < begun + 20_000_000 {}
-            busy.end()?;
+            let mut computing = Busy::default();
+            computing.begin()?;
+            let begun = read(libc::CLOCK_PROCESS_CPUTIME_ID)?;
+            while read(libc::CLOCK_PROCESS_CPUTIME_ID)? < begun + 20_000_000 {}
+            computing.end()?;
             // Time between two stretches is nobody's.
             std::thread::sleep(Duration::from_millis(200));
-            let [computing, sleeping] = busy.cpus().expect("time has passed");
+            let computing = computing.cpus().expect("time has passed");
+            let mut sleeping = Busy::default();
+            sleeping.begin()?;
+            std::thread::sleep(Duration::from_millis(50));
+            sleeping.end()?;
+            let sleeping = sleeping.cpus().expect("time has passed");
             assert!(computing > 0.05 && computing < 1.05 && sleeping < computing / 2.0, "{computing} {sleeping}");
             Ok(())
         });
     }
 
     #[test]
-    fn nothing_is_said_of_no_time() {
-        assert_eq!(Busy::<0>::new([]).cpus(), None);
+    fn an_account_is_heard_as_it_was_told() {
+        process::in_a_child(|| {
+            let account = Account::of(|| {
+                (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
+                Ok(())
+            })?;
+            assert!(account.switches.voluntary >= 10 && account.passed >= 20_000_000, "{account:?}");
+            assert!(account.cpus().is_some_and(|cpus| cpus > 0.0 && cpus < 0.9), "{account:?}");
+            assert_eq!(Account::heard(&account.told()), account);
+            Ok(())
+        });
     }
 
     #[test]
-    fn a_process_that_is_not_there_has_no_time() {
-        // PID_MAX_LIMIT of the kernel.
-        const MOST_PROCESSES: u32 = 1 << 22;
-        assert!(CpuTime::of(Some(MOST_PROCESSES + 1)).and_then(CpuTime::ns).is_err());
+    fn nothing_is_said_of_no_time() {
+        assert_eq!(Busy::default().cpus(), None);
     }
 }

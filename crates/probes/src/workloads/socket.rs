@@ -2,11 +2,11 @@
 //! copying.
 
 use std::io;
-use std::net::{SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::{SocketFlags, SocketType, sockopt};
 use rustix::pipe::SpliceFlags;
 
 use super::call::{Call, named};
@@ -20,9 +20,9 @@ pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
 /// A new connection that is reset when closed, and on which a read waits no longer than `patience`: socket, two options,
 /// connect. A far end that is not there is an error at once.
 #[inline]
-pub fn connect(address: SocketAddrV4, patience: Duration) -> io::Result<TcpStream> {
-    let socket =
-        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).call("socket")?;
+pub fn connect(address: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
+    let family = super::local::family(address.ip());
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None).call("socket")?;
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).call("setsockopt")?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience)).call("setsockopt")?;
     rustix::net::connect(&socket, &address).call("connect")?;
@@ -185,9 +185,11 @@ impl<'a> ZeroCopySender<'a> {
         // SAFETY: the kernel has filled the header that these walk.
         let mut control = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
         while !control.is_null() {
-            // SAFETY: `control` is a header within `room`; an IP_RECVERR message holds a sock_extended_err.
+            // SAFETY: `control` is a header within `room`; of either family a message of its queue of
+            // errors holds a sock_extended_err.
             unsafe {
-                if (*control).cmsg_level == libc::SOL_IP && (*control).cmsg_type == libc::IP_RECVERR {
+                let kind = ((*control).cmsg_level, (*control).cmsg_type);
+                if [(libc::SOL_IP, libc::IP_RECVERR), (libc::SOL_IPV6, libc::IPV6_RECVERR)].contains(&kind) {
                     let told = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
                     if told.ee_origin == ORIGIN_ZEROCOPY {
                         let done = told.ee_data.wrapping_sub(told.ee_info).wrapping_add(1);
@@ -209,7 +211,7 @@ const COPIED: u8 = 1;
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpListener};
+    use std::net::TcpListener;
 
     use super::*;
 
@@ -218,8 +220,7 @@ mod tests {
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
-        let near = connect(address, Duration::from_millis(20)).unwrap();
+        let near = connect(listener.local_addr().unwrap(), Duration::from_millis(20)).unwrap();
         (near, listener.accept().unwrap().0)
     }
 
@@ -240,9 +241,7 @@ mod tests {
 
     #[test]
     fn nobody_listening_is_an_error_at_once() {
-        let SocketAddr::V4(address) = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap() else {
-            unreachable!()
-        };
+        let address = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
         let refused = connect(address, Duration::from_secs(1)).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }

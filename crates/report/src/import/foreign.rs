@@ -184,6 +184,7 @@ impl Foreign {
             lost_rounds: Vec::new(),
             time: None,
             findings: Vec::new(),
+            peers: Vec::new(),
             again: None,
         }
     }

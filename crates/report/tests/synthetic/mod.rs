@@ -60,6 +60,7 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 throttled: None,
                 waited: None,
                 others: None,
+                far: Vec::new(),
                 raw: None,
             })
             .collect(),
@@ -430,6 +431,7 @@ pub fn empty() -> Run {
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        peers: Vec::new(),
         again: None,
     }
 }

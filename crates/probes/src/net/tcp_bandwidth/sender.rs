@@ -1,12 +1,14 @@
 //! The two ends of a stream: who sends without pause, by one of several methods, and who receives.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::str::FromStr;
 
-use hostmark_engine::prelude::Call;
+use hostmark_engine::prelude::*;
+use rustix::fd::OwnedFd;
 
-use crate::net::gone;
+use crate::door::{Door, gone};
+use crate::workloads::busy::{self, Account};
 use crate::workloads::socket::{self, Splicer, ZeroCopySender};
 
 /// How a message is sent.
@@ -25,7 +27,7 @@ pub enum Method {
 impl FromStr for Method {
     type Err = String;
 
-    fn from_str(name: &str) -> Result<Method, String> {
+    fn from_str(name: &str) -> std::result::Result<Method, String> {
         Ok(match name {
             "write" => Method::Write,
             "sendfile" => Method::SendFile,
@@ -41,17 +43,56 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// The pipe's capacity that a splice asks for: what any user may have on most hosts.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// Sends `message` over and over to each client that connects, one after the other, as long as it stays. A process that
-/// sends is of no use without a way to: an error ends it, and its client sees the end of the stream.
-pub fn send_for_ever(listener: &TcpListener, method: Method, message: &[u8]) -> io::Result<()> {
-    let file = match method {
-        Method::Write | Method::ZeroCopy => None,
-        Method::SendFile | Method::Splice => Some(socket::memory_file(message)?),
-    };
-    let splicer = if method == Method::Splice { Some(Splicer::new(PIPE_BYTES)?) } else { None };
+/// Sends a message over and over to whoever is admitted, one client after the other, as long as it stays.
+pub static SENDER: Service = Service { name: "tcp_sender", serve };
+
+fn serve(serving: &mut Serving) -> Result<()> {
+    let message = serving.buffer(serving.param("message")?, Pages::Base)?;
+    let method: Method = serving.param("method")?;
+    let is_one_of_several = serving.param::<String>("streams")? != "1";
+    let sender = Sender::new(method, message.bytes())?;
+    let door = Door::open(serving)?;
+    if is_one_of_several {
+        return Ok(door.serve(|stream| sender.send_for_ever(stream))?);
+    }
     loop {
-        let (mut stream, _) = listener.accept().call("accept4")?;
-        let ended: io::Result<()> = (|| match (method, &file, &splicer) {
+        // Over a first connection the client is told what the second one took.
+        let (mut account, _) = door.admit()?;
+        let (stream, _) = door.admit()?;
+        let sent = Account::of(|| gone(sender.send_for_ever(stream)))?;
+        gone(account.write_all(&sent.told()).call("sendto"))?;
+    }
+}
+
+/// What the sender tells over the connection that is kept for this, when its client has had enough.
+pub fn account(mut stream: TcpStream) -> io::Result<Account> {
+    let mut told = [0; busy::TOLD_BYTES];
+    stream.read_exact(&mut told).call("recvfrom")?;
+    Ok(Account::heard(&told))
+}
+
+/// The end that writes.
+struct Sender<'a> {
+    method: Method,
+    message: &'a [u8],
+    file: Option<OwnedFd>,
+    splicer: Option<Splicer>,
+}
+
+impl Sender<'_> {
+    fn new(method: Method, message: &[u8]) -> io::Result<Sender<'_>> {
+        let file = match method {
+            Method::Write | Method::ZeroCopy => None,
+            Method::SendFile | Method::Splice => Some(socket::memory_file(message)?),
+        };
+        let splicer = if method == Method::Splice { Some(Splicer::new(PIPE_BYTES)?) } else { None };
+        Ok(Sender { method, message, file, splicer })
+    }
+
+    /// Sends without pause: only an error ends it, as that the client is gone.
+    fn send_for_ever(&self, mut stream: TcpStream) -> io::Result<()> {
+        let message = self.message;
+        match (self.method, &self.file, &self.splicer) {
             (Method::SendFile, Some(file), _) => loop {
                 socket::send_file(&stream, file, message.len())?;
             },
@@ -67,8 +108,7 @@ pub fn send_for_ever(listener: &TcpListener, method: Method, message: &[u8]) -> 
             _ => loop {
                 stream.write_all(message).call("sendto")?;
             },
-        })();
-        gone(ended)?;
+        }
     }
 }
 

@@ -1,11 +1,9 @@
 //! Several streams at once, each with its two ends on a CPU of its own.
 
-use std::net::SocketAddrV4;
-
 use hostmark_engine::prelude::*;
 
 use super::sender::Receiver;
-use crate::net::{connect, unanswered};
+use crate::door::{connect, unanswered};
 
 /// How many, by profile: powers of two, and as many as there are CPUs.
 pub fn points(host: &HostFacts, profile: Profile) -> Vec<u64> {
@@ -17,11 +15,11 @@ pub fn points(host: &HostFacts, profile: Profile) -> Vec<u64> {
     }
 }
 
-/// Measures what comes over the connections to `addresses` together, `step` bytes an iteration.
-pub fn measure(case: &mut Case, cpus: &[Cpu], step: u64, addresses: &[SocketAddrV4]) -> Result<()> {
+/// Measures what comes over the connections to `senders` together, `step` bytes an iteration.
+pub fn measure(case: &mut Case, cpus: &[Cpu], step: u64, senders: &[FarEnd]) -> Result<()> {
     case.free_running(cpus, step, |cpu| {
         let stream = cpus.iter().position(|&known| known == cpu).unwrap_or(0);
-        let mut receiver = Receiver::new(connect(addresses[stream])?)?;
+        let mut receiver = Receiver::new(connect(&senders[stream])?)?;
         Ok(move |steps: u64| receiver.receive(steps.saturating_mul(step)).map_err(unanswered))
     })
 }

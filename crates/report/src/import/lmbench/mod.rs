@@ -187,6 +187,7 @@ impl Reader {
             lost_rounds: Vec::new(),
             time: None,
             findings: Vec::new(),
+            peers: Vec::new(),
             again: None,
         })
     }

@@ -1,0 +1,20 @@
+//! `hostmark service`: the far end of a measurement, started by a run for one round.
+
+use std::io;
+use std::process::ExitCode;
+
+use hostmark_probes::CATALOGUE;
+
+/// The word that starts it; no command for people.
+pub const NAME: &str = "service";
+
+/// Serves the job from standard input, until that ends.
+pub fn serve() -> ExitCode {
+    match hostmark_engine::service::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            crate::output::complain(&format!("a service is started by a run, not by hand ({error}); use hostmark run"));
+            ExitCode::from(hostmark_model::Exit::BadInput.code())
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Far ends: a service starts by the same door for a run and for whoever stands for an agent, over either family of addresses,
+//! and serves nobody who does not know its nonce.
+
+#[path = "support/far.rs"]
+mod far;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+#[expect(dead_code, reason = "other tests look at files and runs")]
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use far::far_ends;
+use hostmark_engine::Stop;
+use hostmark_engine::far::{FarEnds, LOOPBACK, Missing};
+use hostmark_engine::plan::{Request, plan};
+use hostmark_engine::sys::scratch::Private;
+use hostmark_model::{Event, FarEnd, FarUsage, Job, Nonce, Outcome, Profile, load_run};
+use hostmark_probes::CATALOGUE;
+use skip::skipped;
+use support::{Home, PROGRAM};
+
+const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+/// Far longer than an answer takes.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Long enough to see that none comes.
+const MOMENT: Duration = Duration::from_millis(200);
+const STRANGER: Nonce = Nonce([7; 16]);
+
+fn has(family: IpAddr) -> bool {
+    UdpSocket::bind((family, 0)).is_ok()
+}
+
+fn job(case: &str) -> Job {
+    let cpu = hostmark_host::single(&hostmark_host::read_here()).expect("a CPU to run on");
+    Job::bare(case, vec![cpu, cpu])
+}
+
+/// The only far end of a case that listens at this address.
+fn started(case: &str, at: IpAddr) -> (FarEnds, FarEnd) {
+    let far = far_ends(PROGRAM, &job(case), &[at]).expect("it listens").expect("the case has a far end");
+    let [end] = far.ends() else { panic!("{case} has {} far ends", far.ends().len()) };
+    assert_eq!(end.address.ip(), at);
+    let end = end.clone();
+    (far, end)
+}
+
+/// What it says that it used, in a round that came to nothing else.
+fn used(far: FarEnds) -> FarUsage {
+    let mut events = Vec::new();
+    far.finish(&mut events);
+    match events.as_slice() {
+        [Event::Served(usage)] => *usage,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn connected(address: SocketAddr, nonce: Nonce) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(&nonce.0).unwrap();
+    stream
+}
+
+#[test]
+fn a_service_that_an_agent_starts_serves_who_knows_its_nonce() {
+    for at in [V4, V6].into_iter().filter(|&at| has(at)) {
+        let (far, end) = started("net.tcp@cpus=same_cpu,copies=1", at);
+        let mut stranger = connected(end.address, STRANGER);
+        stranger.write_all(b"x").ok();
+        assert!(!matches!(stranger.read(&mut [0]), Ok(1..)), "a stranger is answered");
+        let mut known = connected(end.address, end.nonce);
+        let mut byte = [0];
+        for sent in 0..100 {
+            known.write_all(&[sent]).unwrap();
+            known.read_exact(&mut byte).unwrap();
+            assert_eq!(byte, [sent]);
+        }
+        // It waited for most bytes: asleep, or after it had to leave the CPU to who sends them.
+        let used = used(far);
+        assert!(used.cpu_ns > 0 && used.voluntary_switches + used.involuntary_switches > 10, "{used:?}");
+        assert_eq!(known.read(&mut byte).unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_service_of_datagrams_answers_no_address_that_did_not_send_its_nonce() {
+    for at in [V4, V6].into_iter().filter(|&at| has(at)) {
+        let (far, end) = started("net.udp@cpus=same_cpu,copies=1", at);
+        let socket = || {
+            let socket = UdpSocket::bind((at, 0)).unwrap();
+            socket.connect(end.address).unwrap();
+            socket
+        };
+        let answer = |socket: &UdpSocket, patience, sent: &[u8]| {
+            let mut back = [0; 32];
+            socket.set_read_timeout(Some(patience)).unwrap();
+            socket.send(sent).unwrap();
+            socket.recv(&mut back).ok().map(|bytes| back[..bytes].to_vec())
+        };
+        let (stranger, known) = (socket(), socket());
+        for sent in [&b"x"[..], &STRANGER.0] {
+            assert_eq!(answer(&stranger, MOMENT, sent), None);
+        }
+        assert_eq!(answer(&known, PATIENCE, &end.nonce.0), Some(end.nonce.0.to_vec()));
+        assert_eq!(answer(&known, PATIENCE, b"y"), Some(b"y".to_vec()));
+        // The nonce is used up: whoever has seen it comes too late.
+        assert_eq!(answer(&stranger, MOMENT, &end.nonce.0), None);
+        assert_eq!(answer(&known, PATIENCE, b"z"), Some(b"z".to_vec()));
+        used(far);
+    }
+}
+
+/// What a worker says last that has the job.
+fn last_event(job: &Job) -> Event {
+    let mut worker = Command::new(PROGRAM).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let line = serde_json::to_string(job).unwrap() + "\n";
+    worker.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+    let output = worker.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    serde_json::from_str(text.lines().last().expect("a last event")).unwrap()
+}
+
+#[test]
+fn every_probe_of_two_parties_measures_over_either_family() {
+    let host = hostmark_host::read_here();
+    let request = Request {
+        filters: vec!["net".into()],
+        profile: Profile::Standard,
+        seed: 1,
+        set: vec![],
+        inputs: Default::default(),
+    };
+    let mut cases = plan(CATALOGUE, &host, request).unwrap().cases;
+    // The default of each probe, and where a far end does something else.
+    let others = ["connection=close", "protocol=udp", "streams=2", "copies=2", "cpus=free", "method=zero_copy"];
+    cases.retain(|case| case.skip.is_none());
+    cases.retain(|case| case.is_default || others.iter().any(|other| case.id.to_string().contains(other)));
+    let scratch = Private::make(&std::env::temp_dir()).unwrap();
+    let mut done = 0;
+    for at in [V4, V6].into_iter().filter(|&at| has(at)) {
+        for case in &cases {
+            let id = case.id.to_string();
+            let mut job = Job::bare(&id, case.cpus.clone());
+            job.budget_ns = 2_000_000;
+            job.environment.scratch = scratch.told().unwrap();
+            let far = far_ends(PROGRAM, &job, &[at]).unwrap().unwrap_or_else(|| panic!("{id} has no far end"));
+            job.cases[0].far = far.ends().to_vec();
+            let count = far.ends().len();
+            let mut events = vec![last_event(&job)];
+            far.finish(&mut events);
+            assert!(matches!(events.last(), Some(Event::Done { .. })), "{id} at {at}: {events:?}");
+            let served = events.iter().filter(|event| matches!(event, Event::Served(_))).count();
+            assert_eq!(served, count, "{id} at {at}: {events:?}");
+            done += 1;
+        }
+    }
+    assert!(done >= 9, "{done} rounds of {} cases", cases.len());
+    scratch.remove().unwrap();
+}
+
+#[test]
+fn a_worker_without_its_far_end_says_so() {
+    let Event::Failed { reason } = last_event(&job("net.tcp@cpus=same_cpu,copies=1")) else { panic!() };
+    assert_eq!(reason, "the job cannot be meant: it has 0 far ends, and net.tcp@cpus=same_cpu,copies=1 needs 1");
+}
+
+#[test]
+fn no_address_to_listen_at_is_skipped_with_the_reason() {
+    // Kept for documentation: no machine has it.
+    let nowhere: IpAddr = "192.0.2.1".parse().unwrap();
+    for case in ["net.tcp@cpus=same_cpu,copies=1", "net.udp@cpus=same_cpu,copies=1"] {
+        match far_ends(PROGRAM, &job(case), &[nowhere]) {
+            Err(Missing::Round(Stop::Skipped(reason))) => {
+                assert!(reason.starts_with("cannot open a socket at 192.0.2.1: bind: "), "{reason}");
+            }
+            Err(other) => panic!("{case}: {other:?}"),
+            Ok(_) => panic!("{case} listens"),
+        }
+    }
+}
+
+/// Network of one's own, in which only the newer family has a loopback address.
+const WITHOUT_V4: &str = "ip link set lo up && ip address del 127.0.0.1/8 dev lo && exec \"$0\" \"$@\"";
+
+#[test]
+fn a_machine_without_the_older_loopback_address_is_measured_over_the_newer() {
+    let apart = ["--user", "--map-root-user", "--net", "sh", "-c", WITHOUT_V4];
+    let can = Command::new("unshare").args(apart).arg("true").output();
+    if !has(V6) || !can.is_ok_and(|output| output.status.success()) {
+        return skipped("no network of one's own is available here, or no address of the newer family");
+    }
+    let home = Home::new();
+    let mut command = home.start("unshare");
+    command.args(apart).args([PROGRAM, "run", "net.tcp", "net.udp", "net.http", "--format", "json"]);
+    let output = command.output().unwrap();
+    let run = load_run(&String::from_utf8(output.stdout).unwrap()).unwrap();
+    for case in &run.cases {
+        assert!(matches!(case.outcome, Outcome::Measured(_)), "{}: {:?}", case.id, case.outcome);
+        let rounds = &case.measured().unwrap().rounds;
+        assert!(rounds.iter().all(|round| round.far.len() == 1 && round.far[0].cpu_ns > 0), "{}", case.id);
+    }
+    assert_eq!(run.cases.len(), 3);
+    assert_eq!(LOOPBACK, [V4, V6]);
+}
+
+#[test]
+fn a_service_started_by_hand_says_who_starts_it() {
+    let output = Home::new().hostmark(&["service"]).stdin(Stdio::null()).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("a service is started by a run") && errors.ends_with("; use hostmark run\n"), "{errors}");
+}

@@ -1,0 +1,243 @@
+//! Far ends as whoever measures has them: started before a round, and accounted for after it.
+
+use std::ffi::CString;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use hostmark_launch::{Received, ServiceLink};
+use hostmark_model::{AxisKind, CaseId, Event, FarEnd, FarUsage, Nonce, PROTOCOL, Params, Scratch, ServiceJob};
+use rustix::fd::AsFd;
+
+use crate::probe::{Entry, FREE};
+use crate::stop::Stop;
+use crate::sys::{last_words, random, scratch};
+use crate::wall::Wall;
+
+/// Starts a far end that has been given the job, where it is to serve.
+pub type OpenService<'a> = dyn Fn(&ServiceJob) -> io::Result<Box<dyn ServiceLink>> + 'a;
+
+/// The addresses of a machine for itself alone.
+pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// How long one may take to say what it has used, when it is not needed any more.
+const GRACE: Duration = Duration::from_secs(2);
+/// One that is short of a CPU is waited for until this multiple of the patience.
+const MOST_PATIENCE: u32 = 3;
+/// The time between two looks at one.
+const LOOK: Duration = Duration::from_secs(1);
+/// Lines before it listens: more is no far end of ours.
+const MOST_LINES: usize = 10_000;
+
+/// What is to be started.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    /// The service's name.
+    pub service: &'a str,
+    /// The point of the case.
+    pub params: &'a Params,
+    /// The CPUs of each.
+    pub cpus: Vec<Vec<usize>>,
+    /// Where they may listen, in order of preference.
+    pub at: &'a [IpAddr],
+    /// Memory that they may fill together, bytes.
+    pub memory_bytes: u64,
+    /// How long their set-up may take, ns; 0: as long as it takes.
+    pub setup_ns: u64,
+    /// The run's directory for files.
+    pub scratch: &'a Scratch,
+    /// The name that their own directories there begin with.
+    pub folder: &'a str,
+}
+
+/// How long is waited for far ends.
+#[derive(Clone, Copy)]
+pub struct Waiting<'a> {
+    /// The time.
+    pub wall: &'a dyn Wall,
+    /// One has hung that has said nothing for so long.
+    pub patience: Duration,
+    /// Nothing is waited for beyond this.
+    pub limit: Duration,
+}
+
+/// Why there are no far ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Missing {
+    /// The round cannot be measured, or went wrong.
+    Round(Stop),
+    /// There is no time left.
+    OutOfTime,
+    /// The person asked to stop.
+    Interrupted,
+}
+
+/// Far ends that serve. When dropped they are ended, and nothing is left of them.
+pub struct FarEnds {
+    links: Vec<Box<dyn ServiceLink>>,
+    ends: Vec<FarEnd>,
+    notes: Vec<Event>,
+    scratch: Scratch,
+    folders: Vec<String>,
+}
+
+/// The CPUs of each of the far ends that a case needs on these: by its axes one for each copy, or for each of several
+/// threads, and otherwise one, on the last CPU or wherever the scheduler puts it.
+pub fn cpus_of(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Vec<Vec<usize>> {
+    if entry.probe.service().is_none() {
+        return Vec::new();
+    }
+    let value = |kind| entry.probe.axis_of(kind).and_then(|axis| id.params.get(axis.name));
+    let number = |kind| value(kind).and_then(|value| value.parse().ok()).unwrap_or(1);
+    let parties = number(AxisKind::Copies).max(number(AxisKind::Threads));
+    match value(AxisKind::Placement) {
+        _ if parties > 1 => cpus.iter().take(parties).map(|&cpu| vec![cpu]).collect(),
+        Some(FREE) => vec![cpus.to_vec()],
+        _ => vec![cpus.last().copied().into_iter().collect()],
+    }
+}
+
+impl FarEnds {
+    /// Starts them all, and waits until they listen.
+    pub fn start(open: &OpenService, wanted: &Wanted, waiting: Waiting) -> Result<FarEnds, Missing> {
+        let (ends, notes) = (Vec::new(), Vec::new());
+        let mut far = FarEnds { links: Vec::new(), ends, notes, scratch: wanted.scratch.clone(), folders: Vec::new() };
+        let count = wanted.cpus.len() as u64;
+        let mut nonces = Vec::new();
+        for (index, cpus) in wanted.cpus.iter().enumerate() {
+            let nonce = Nonce(random::bytes().map_err(no_process)?);
+            let job = ServiceJob {
+                protocol: PROTOCOL,
+                parent: std::process::id(),
+                service: wanted.service.to_owned(),
+                params: wanted.params.clone(),
+                at: wanted.at.to_vec(),
+                nonce,
+                cpus: cpus.clone(),
+                memory_bytes: wanted.memory_bytes / count,
+                copies: count,
+                setup_ns: wanted.setup_ns,
+                scratch: wanted.scratch.clone(),
+                folder: format!("{}-far-{index}", wanted.folder),
+            };
+            far.folders.push(job.folder.clone());
+            far.links.push(open(&job).map_err(no_process)?);
+            nonces.push(nonce);
+        }
+        for (index, nonce) in nonces.into_iter().enumerate() {
+            let address = far.hear_of(index, waiting)?;
+            far.ends.push(FarEnd { address, nonce });
+        }
+        Ok(far)
+    }
+
+    /// How they are reached.
+    pub fn ends(&self) -> &[FarEnd] {
+        &self.ends
+    }
+
+    /// Waits until one listens: where.
+    fn hear_of(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
+        let (link, wall) = (&mut self.links[index], waiting.wall);
+        let mut heard = wall.elapsed();
+        let (mut hung, mut lines) = (heard + waiting.patience, 0);
+        let failed = |reason: String| Missing::Round(Stop::Failed(reason));
+        loop {
+            match link.receive(hung.min(waiting.limit).saturating_sub(wall.elapsed())) {
+                Received::Line(line) => {
+                    (heard, lines) = (wall.elapsed(), lines + 1);
+                    hung = heard + waiting.patience;
+                    match serde_json::from_str(&line) {
+                        Ok(Event::Listening { address }) => return Ok(address),
+                        Ok(Event::Skipped { reason }) => return Err(Missing::Round(Stop::Skipped(reason))),
+                        Ok(Event::Failed { reason }) => return Err(failed(reason)),
+                        Ok(Event::Hello { protocol, .. }) if protocol != PROTOCOL => {
+                            return Err(failed(format!("the far end speaks protocol {protocol}, not {PROTOCOL}")));
+                        }
+                        Ok(event @ Event::Note { .. }) if !self.notes.contains(&event) => self.notes.push(event),
+                        Ok(Event::Hello { .. } | Event::Filled { .. } | Event::Note { .. }) if lines < MOST_LINES => {}
+                        _ => return Err(failed("the far end wrote what none says before it listens".into())),
+                    }
+                }
+                Received::Ended(how) => return Err(failed(format!("the far end {how}"))),
+                Received::TimedOut if waiting.limit <= hung => return Err(Missing::OutOfTime),
+                Received::TimedOut => {
+                    let silent = hung.saturating_sub(heard);
+                    if silent >= MOST_PATIENCE * waiting.patience || !link.is_starved(waiting.patience) {
+                        return Err(failed(format!("the far end did not listen within {:.0} s", silent.as_secs_f64())));
+                    }
+                    hung += LOOK;
+                }
+                Received::Interrupted => return Err(Missing::Interrupted),
+            }
+        }
+    }
+
+    /// Ends them, and adds what they say to the events of a round that is complete. One that has failed, or has ended before
+    /// it was asked to, makes it a failed one: what was measured without it is something else.
+    pub fn finish(mut self, events: &mut Vec<Event>) {
+        let said: Vec<_> = self.links.iter_mut().map(|link| account_of(link.as_mut())).collect();
+        let last = events.pop();
+        events.append(&mut self.notes);
+        let mut why = None;
+        for said in said {
+            match said {
+                Ok(usage) => events.extend(usage.map(Event::Served)),
+                Err(reason) => why = why.or(Some(reason)),
+            }
+        }
+        events.extend(match (last, why) {
+            (last, None) => last,
+            (Some(Event::Skipped { reason } | Event::Failed { reason }), Some(why)) => {
+                let reason = if reason.contains(&why) { reason } else { format!("{why} ({reason})") };
+                Some(Event::Failed { reason })
+            }
+            (_, Some(reason)) => Some(Event::Failed { reason }),
+        });
+    }
+
+    fn end(&mut self) {
+        if self.links.is_empty() {
+            return;
+        }
+        for mut link in std::mem::take(&mut self.links) {
+            link.end();
+        }
+        if let Some(Ok(run)) = scratch::of_run(&self.scratch) {
+            for folder in self.folders.iter().flat_map(|folder| CString::new(folder.as_str())) {
+                // Most have none; what is left is removed when the run ends.
+                let _ = scratch::remove_folder(run.as_fd(), &folder);
+            }
+        }
+    }
+}
+
+impl Drop for FarEnds {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What one says that is not needed any more: what it has used, nothing, or why it failed.
+fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, String> {
+    link.tell_no_more();
+    match link.receive(GRACE) {
+        Received::Line(line) => match serde_json::from_str(&line) {
+            Ok(Event::Served(usage)) => Ok(Some(usage)),
+            Ok(Event::Failed { reason } | Event::Skipped { reason }) => Err(last_words::told(&reason)),
+            _ => Err("the far end wrote what none says when it ends".into()),
+        },
+        Received::Ended(how) => Err(format!("the far end {how}")),
+        // It has served; a kernel that tells nobody of the end of an input, or a person in a hurry, is no fault of the round.
+        Received::TimedOut | Received::Interrupted => Ok(None),
+    }
+}
+
+/// None could be started.
+fn no_process(error: io::Error) -> Missing {
+    Missing::Round(Stop::lacking("no process for the far end", &error))
+}
+
+#[cfg(test)]
+#[path = "far_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! Far ends that follow a script: what is made of what they say.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use hostmark_launch::WorkerLink;
+
+use super::*;
+use crate::fixture::PLAIN;
+use crate::mock::MockWall;
+use crate::probe::{Axis, Measure, Points, Probe};
+use crate::serving::{Service, Serving};
+
+static SERVICE: Service = Service { name: "nobody", serve: never };
+const MEASURE: Measure = Measure::Between { service: &SERVICE, measure: unmeasured };
+const LISTED: Points = Points::Listed { quick: &[], standard: &[], thorough: &[] };
+static PLACED: Probe = Probe {
+    axes: &[Axis::placements("cpus", "same_cpu", LISTED), Axis::threads("streams", LISTED)],
+    measure: MEASURE,
+    ..PLAIN
+};
+static COPIED: Probe = Probe { axes: &[Axis::copies(hostmark_model::Profile::Quick)], measure: MEASURE, ..PLAIN };
+
+fn never(_: &mut Serving) -> crate::Result<()> {
+    Err(Stop::failed("never"))
+}
+
+fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
+    Err(Stop::failed("never"))
+}
+
+/// What a far end says, and then that it has been told no more.
+struct Scripted {
+    script: VecDeque<Received>,
+    told: Rc<RefCell<Vec<&'static str>>>,
+}
+
+impl WorkerLink for Scripted {
+    fn receive(&mut self, _: Duration) -> Received {
+        self.script.pop_front().unwrap_or(Received::TimedOut)
+    }
+
+    fn is_starved(&mut self, _: Duration) -> bool {
+        false
+    }
+
+    fn end(&mut self) {
+        self.told.borrow_mut().push("end");
+    }
+}
+
+impl ServiceLink for Scripted {
+    fn tell_no_more(&mut self) {
+        self.told.borrow_mut().push("no more");
+    }
+}
+
+fn line(event: &Event) -> Received {
+    Received::Line(serde_json::to_string(event).unwrap())
+}
+
+fn listening() -> Received {
+    line(&Event::Listening { address: "[::1]:7".parse().unwrap() })
+}
+
+/// Starts one that says this.
+fn started(script: &[Received], told: &Rc<RefCell<Vec<&'static str>>>) -> Result<FarEnds, Missing> {
+    let open = |job: &ServiceJob| -> io::Result<Box<dyn ServiceLink>> {
+        assert_eq!((job.service.as_str(), job.at.as_slice(), job.memory_bytes), ("nobody", &LOOPBACK[..], 10));
+        Ok(Box::new(Scripted { script: script.iter().cloned().collect(), told: told.clone() }))
+    };
+    let scratch = Scratch::Missing("no".into());
+    let wanted = Wanted {
+        service: SERVICE.name,
+        params: &Params::default(),
+        cpus: vec![vec![1]],
+        at: &LOOPBACK,
+        memory_bytes: 10,
+        setup_ns: 0,
+        scratch: &scratch,
+        folder: "round-0",
+    };
+    let wall = MockWall::default();
+    let waiting = Waiting { wall: &wall, patience: Duration::from_secs(5), limit: Duration::from_secs(60) };
+    FarEnds::start(&open, &wanted, waiting)
+}
+
+/// The events of a round that ended so, opposite a far end that says this after it listens.
+fn finished(last: Event, says: Received) -> Vec<Event> {
+    let told = Rc::default();
+    let far = started(&[listening(), says], &told).ok().unwrap();
+    assert_eq!(far.ends()[0].address, "[::1]:7".parse().unwrap());
+    let mut events = vec![last];
+    far.finish(&mut events);
+    assert_eq!(*told.borrow(), ["no more", "end"]);
+    events
+}
+
+fn failed(reason: &str) -> Event {
+    Event::Failed { reason: reason.into() }
+}
+
+fn done() -> Event {
+    Event::Done { noise: Default::default() }
+}
+
+#[test]
+fn what_a_far_end_has_used_joins_the_round() {
+    let served = Event::Served(FarUsage { cpu_ns: 5, ..FarUsage::default() });
+    assert_eq!(finished(done(), line(&served)), [served.clone(), done()]);
+    assert_eq!(finished(failed("no"), line(&served)), [served, failed("no")]);
+    // It says nothing of itself: the round stands.
+    assert_eq!(finished(done(), Received::TimedOut), [done()]);
+}
+
+#[test]
+fn a_far_end_that_failed_is_why_the_round_did() {
+    let says = || line(&failed("accept4: no"));
+    let told = "another process of the case ended: accept4: no";
+    assert_eq!(finished(done(), says()), [failed(told)]);
+    assert_eq!(finished(failed("it is gone"), says()), [failed(&format!("{told} (it is gone)"))]);
+    let killed = Received::Ended("was ended by signal 9".into());
+    assert_eq!(finished(done(), killed), [failed("the far end was ended by signal 9")]);
+}
+
+#[test]
+fn one_that_does_not_listen_costs_the_round() {
+    let missing = |script: &[Received]| {
+        let told = Rc::default();
+        let missing = started(script, &told).err().unwrap();
+        assert_eq!(*told.borrow(), ["end"]);
+        missing
+    };
+    let failed = |reason: &str| Missing::Round(Stop::failed(reason));
+    let skipped = Stop::skipped("no address");
+    assert_eq!(missing(&[line(&skipped.clone().into())]), Missing::Round(skipped));
+    assert_eq!(missing(&[Received::Ended("died".into())]), failed("the far end died"));
+    assert_eq!(missing(&[]), failed("the far end did not listen within 5 s"));
+    assert_eq!(missing(&[Received::Interrupted]), Missing::Interrupted);
+    let other = failed("the far end wrote what none says before it listens");
+    assert_eq!(missing(&[Received::Line("?".into())]), other);
+    assert_eq!(missing(&[line(&done())]), other);
+}
+
+#[test]
+fn there_is_a_far_end_for_each_copy_and_each_stream() {
+    let cpus = |probe: &'static Probe, id: &str| {
+        cpus_of(&Entry { group: "net", name: "any", probe }, &id.parse().unwrap(), &[3, 5, 6])
+    };
+    assert_eq!(cpus(&PLACED, "net.any@cpus=same_cache,streams=1"), [vec![6]]);
+    assert_eq!(cpus(&PLACED, "net.any@cpus=free,streams=1"), [vec![3, 5, 6]]);
+    assert_eq!(cpus(&PLACED, "net.any@cpus=same_cache,streams=2"), [vec![3], vec![5]]);
+    assert_eq!(cpus(&COPIED, "net.any@copies=3"), [vec![3], vec![5], vec![6]]);
+    assert!(cpus(&PLAIN, "net.any").is_empty());
+}

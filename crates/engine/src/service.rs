@@ -1,0 +1,77 @@
+//! The process of a far end: it serves one job until its input ends, and says what that took.
+
+use std::io::{self, BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hostmark_model::{Event, PROTOCOL, ServiceJob};
+
+use crate::probe::{Catalogue, entries};
+use crate::serving::{Service, Serving, tell};
+use crate::setup;
+use crate::stop::{Result, Stop, panic_text};
+use crate::sys::affinity::{self, MOST_CPUS};
+use crate::sys::call::Call;
+use crate::sys::usage::outlive_input;
+use crate::sys::{first_victim, process};
+
+/// Addresses to be tried at most: a machine's own.
+const MOST_ADDRESSES: usize = 1000;
+
+/// Serves the job that its input tells; the process should end afterwards, whatever is returned.
+pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
+    let mut line = String::new();
+    input.read_line(&mut line).call("read")?;
+    let job: ServiceJob = serde_json::from_str(&line)?;
+    if !process::die_with_parent(job.parent) {
+        // Whoever started it is gone, or will not be missed.
+        return Ok(());
+    }
+    // As for workers: no other program is to be killed for what a round fills.
+    let _ = first_victim::become_first();
+    std::panic::set_hook(Box::new(|_| {}));
+    setup::begin()?;
+    tell(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;
+    let ended = match catch_unwind(AssertUnwindSafe(|| carry_out(catalogue, &job, output))) {
+        Ok(Ok(())) => Stop::failed("it has served to its end"),
+        Ok(Err(stop)) => stop,
+        Err(panic) => Stop::Failed(panic_text(&*panic)),
+    };
+    // From now on it speaks for itself.
+    outlive_input()?;
+    tell(&ended.into(), output)
+}
+
+/// Serves: only what goes wrong ends it.
+fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> Result<()> {
+    check(job)?;
+    let service =
+        find(catalogue, &job.service).ok_or_else(|| Stop::failed(format!("there is no service '{}'", job.service)))?;
+    if !job.cpus.is_empty() {
+        affinity::bind(&job.cpus)
+            .map_err(|error| Stop::skipped(format!("cannot bind to CPUs {:?}: {error}", job.cpus)))?;
+    }
+    let mut serving = Serving::new(job, output);
+    let served = (service.serve)(&mut serving);
+    served.map_err(|stop| match stop {
+        // What it lacks while it serves has spoilt the round.
+        Stop::Skipped(reason) if serving.is_listening() => Stop::Failed(reason),
+        stop => stop,
+    })
+}
+
+/// Failed where the job is out of all proportion.
+fn check(job: &ServiceJob) -> Result<()> {
+    let expect = |is_sound: bool, what: String| match is_sound {
+        true => Ok(()),
+        false => Err(Stop::failed(format!("the job of a far end cannot be meant: {what}"))),
+    };
+    expect(job.protocol == PROTOCOL, format!("it is of protocol {}, not {PROTOCOL}", job.protocol))?;
+    expect(job.cpus.len() <= MOST_CPUS, format!("it names {} CPUs", job.cpus.len()))?;
+    expect(job.cpus.iter().all(|&cpu| cpu < MOST_CPUS), "it names a CPU that no kernel has".to_owned())?;
+    expect((1..=MOST_ADDRESSES).contains(&job.at.len()), format!("it names {} addresses", job.at.len()))
+}
+
+/// The service of this name.
+pub(crate) fn find(catalogue: Catalogue, name: &str) -> Option<&'static Service> {
+    entries(catalogue).filter_map(|entry| entry.probe.service()).find(|service| service.name == name)
+}

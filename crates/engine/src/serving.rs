@@ -1,0 +1,139 @@
+//! The far half of a probe between two parties, and what it is given.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use hostmark_host::Root;
+use hostmark_model::{Event, FarUsage, Nonce, ServiceJob};
+
+use crate::allotment::MemoryBudget;
+use crate::setup::{self, Deadline};
+use crate::stop::{Result, Stop};
+use crate::sys::call::Call;
+use crate::sys::memory::{Buffer, Pages};
+use crate::sys::scratch::{self, Folder};
+use crate::sys::usage::{Account, end_with_input};
+
+/// The far half of a probe: who serves what its function measures.
+pub struct Service {
+    /// Its name, by which it is started. Probes may share one.
+    pub name: &'static str,
+    /// Sets up, tells where it listens, and serves for ever: only an error of its own makes it return.
+    pub serve: fn(&mut Serving) -> Result<()>,
+}
+
+/// What a far end is given.
+pub struct Serving<'a> {
+    job: &'a ServiceJob,
+    output: &'a mut dyn Write,
+    memory: MemoryBudget,
+    folder: Option<Folder>,
+    is_listening: bool,
+}
+
+impl Serving<'_> {
+    /// That of a job; events go to `output`.
+    pub(crate) fn new<'a>(job: &'a ServiceJob, output: &'a mut dyn Write) -> Serving<'a> {
+        let deadline = Deadline::from_now(job.setup_ns);
+        let memory = MemoryBudget::new(Root::here(), job.memory_bytes, job.copies, deadline);
+        Serving { job, output, memory, folder: None, is_listening: false }
+    }
+
+    /// Whether clients may have come to it.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.is_listening
+    }
+
+    /// The value of an axis at the point that is served.
+    pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
+        let value = self.job.params.get(axis).ok_or_else(|| Stop::failed(format!("there is no axis '{axis}'")))?;
+        value.parse().map_err(|_| Stop::failed(format!("'{value}' is no value of the axis '{axis}'")))
+    }
+
+    /// The addresses that it may listen at; the first that can be had is taken.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.job.at
+    }
+
+    /// What a client has to know. Who does not is dropped.
+    pub fn nonce(&self) -> Nonce {
+        self.job.nonce
+    }
+
+    /// Skipped where so much memory may not be filled now.
+    pub fn may_fill(&self, bytes: u64) -> Result<()> {
+        self.memory.ask(bytes, None)
+    }
+
+    /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
+    pub fn buffer(&mut self, bytes: u64, pages: Pages) -> Result<Buffer> {
+        let buffer = self.memory.allot(1, bytes, pages, None)?.map()?;
+        self.note("pages", buffer.obtained(pages))?;
+        Ok(buffer)
+    }
+
+    /// A directory of its own, which is its working directory from now on; who started it removes it.
+    pub fn scratch_dir(&mut self) -> Result<PathBuf> {
+        let run = scratch::of_run(&self.job.scratch);
+        let run = run.ok_or_else(|| Stop::skipped("the far end has no scratch directory"))?;
+        let entered = run.and_then(|run| Folder::enter(run, &self.job.folder));
+        self.folder =
+            Some(entered.map_err(|error| Stop::skipped(format!("the far end's directory cannot be made: {error}")))?);
+        Ok(PathBuf::from("."))
+    }
+
+    /// Records how it serves, beside what the case notes.
+    pub fn note(&mut self, key: &str, value: impl ToString) -> Result<()> {
+        Ok(tell(&Event::Note { key: key.to_owned(), value: value.to_string() }, self.output)?)
+    }
+
+    /// It is set up: clients may come to this address. From now on it ends as soon as its input does.
+    pub fn listens(&mut self, address: SocketAddr) -> Result<()> {
+        setup::end();
+        tell(&Event::Listening { address }, self.output)?;
+        self.is_listening = true;
+        Ok(end_with_input(account())?)
+    }
+}
+
+/// What is said at the end, around the numbers of a usage.
+fn account() -> Account {
+    let marks = [1, 2, 3, 4].map(|last| u64::MAX - last);
+    let [cpu_ns, voluntary_switches, involuntary_switches, faults] = marks;
+    let served = Event::Served(FarUsage { cpu_ns, voluntary_switches, involuntary_switches, faults });
+    let mut rest = serde_json::to_string(&served).unwrap_or_default() + "\n";
+    let mut texts = Account::default();
+    for (text, mark) in texts.iter_mut().zip(marks) {
+        if let Some((before, after)) = rest.split_once(&mark.to_string()) {
+            *text = before.as_bytes().to_vec();
+            rest = after.to_owned();
+        }
+    }
+    texts[marks.len()] = rest.into_bytes();
+    texts
+}
+
+/// Writes an event, at once.
+pub(crate) fn tell(event: &Event, output: &mut (impl Write + ?Sized)) -> io::Result<()> {
+    output.write_all((serde_json::to_string(event)? + "\n").as_bytes()).call("write")?;
+    output.flush().call("write")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_is_an_event_around_its_numbers() {
+        let texts = account();
+        let said: Vec<u8> =
+            (1..).zip(&texts).flat_map(|(n, text)| [text.clone(), format!("{n}").into_bytes()].concat()).collect();
+        let line = String::from_utf8(said).unwrap();
+        let (line, rest) = line.split_once('\n').unwrap();
+        let usage = FarUsage { cpu_ns: 1, voluntary_switches: 2, involuntary_switches: 3, faults: 4 };
+        assert_eq!(serde_json::from_str::<Event>(line).unwrap(), Event::Served(usage));
+        assert_eq!(rest, "5");
+    }
+}

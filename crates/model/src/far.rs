@@ -1,0 +1,108 @@
+//! Far ends: the other halves of what is measured between two parties, as they are started, reached and accounted for.
+
+use std::fmt::{self, Debug, Formatter};
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{Params, Scratch};
+
+/// What only those know who may use a far end: 128 random bits, for one round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Nonce(pub [u8; 16]);
+
+impl Debug for Nonce {
+    /// A secret is in no message.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Nonce")
+    }
+}
+
+impl Serialize for Nonce {
+    /// As 32 hexadecimal digits.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{:032x}", u128::from_be_bytes(self.0)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Nonce {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Nonce, D::Error> {
+        let text = String::deserialize(from)?;
+        let is_whole = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(&text, 16).ok().filter(|_| is_whole);
+        let number = number.ok_or_else(|| serde::de::Error::custom("a nonce has 32 hexadecimal digits"))?;
+        Ok(Nonce(number.to_be_bytes()))
+    }
+}
+
+/// A far end as its client reaches it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FarEnd {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it has to be told first.
+    pub nonce: Nonce,
+}
+
+/// What the process of a far end is to do, as a line of JSON: one service, until its input ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServiceJob {
+    /// [`PROTOCOL`](crate::PROTOCOL).
+    pub protocol: u32,
+    /// Process id of who started it: one whose parent is another ends at once.
+    pub parent: u32,
+    /// The service's name.
+    pub service: String,
+    /// The point of the case that it serves.
+    pub params: Params,
+    /// Addresses of the machine that it is on, of which it listens at the first that can be had.
+    pub at: Vec<IpAddr>,
+    /// What its clients have to know.
+    pub nonce: Nonce,
+    /// The CPUs that it may use; none: as the scheduler decides.
+    pub cpus: Vec<usize>,
+    /// Memory that it may fill, bytes.
+    pub memory_bytes: u64,
+    /// How many of its kind serve the same case.
+    pub copies: u64,
+    /// How long its set-up may take, ns; 0: as long as it takes.
+    pub setup_ns: u64,
+    /// The run's directory for files.
+    pub scratch: Scratch,
+    /// Name of its own directory in that one; who started it removes it afterwards.
+    pub folder: String,
+}
+
+/// What a far end has used from the moment at which it listened until its end, by its own account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct FarUsage {
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+    /// How often it slept, and was woken later.
+    pub voluntary_switches: u64,
+    /// How often another process took its place.
+    pub involuntary_switches: u64,
+    /// Page faults.
+    pub faults: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nonce_is_read_back_as_it_was_written_and_nothing_else_is_one() {
+        let nonce = Nonce([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]);
+        let written = serde_json::to_string(&nonce).unwrap();
+        assert_eq!(written, "\"000102030405060708090a0b0c0d0eff\"");
+        assert_eq!(serde_json::from_str::<Nonce>(&written).unwrap(), nonce);
+        for other in
+            ["\"\"", "\"12\"", "\"+00102030405060708090a0b0c0d0eff\"", "5", "\"g00102030405060708090a0b0c0d0eff\""]
+        {
+            assert!(serde_json::from_str::<Nonce>(other).is_err(), "{other}");
+        }
+        assert_eq!(format!("{nonce:?}"), "Nonce");
+    }
+}

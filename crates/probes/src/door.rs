@@ -1,0 +1,134 @@
+//! The door of a far end: who knows its nonce is served, and nobody else. What is timed never goes through it.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use hostmark_engine::prelude::*;
+
+use crate::workloads::{local, socket};
+
+/// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+const NONCE_BYTES: usize = 16;
+
+fn no_socket(at: &[IpAddr], error: &io::Error) -> Stop {
+    let at: Vec<String> = at.iter().map(IpAddr::to_string).collect();
+    Stop::lacking(format_args!("cannot open a socket at {}", at.join(" or ")), error)
+}
+
+/// What accepts the connections of a far end's clients.
+#[derive(Debug)]
+pub struct Door {
+    listener: TcpListener,
+    nonce: Nonce,
+}
+
+impl Door {
+    /// Opens it, and tells where.
+    pub fn open(serving: &mut Serving) -> Result<Door> {
+        let opened = local::tcp_listener(serving.addresses());
+        let (listener, address) = opened.map_err(|error| no_socket(serving.addresses(), &error))?;
+        let door = Door { listener, nonce: serving.nonce() };
+        serving.listens(address)?;
+        Ok(door)
+    }
+
+    /// The next connection whose first bytes are the nonce, and where it comes from. What is written to it leaves at once.
+    pub fn admit(&self) -> io::Result<(TcpStream, IpAddr)> {
+        loop {
+            let (mut stream, client) = self.listener.accept().call("accept4")?;
+            let mut told = [0; NONCE_BYTES];
+            // Who says nothing keeps others waiting for no longer than a client waits.
+            stream.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
+            if stream.read_exact(&mut told).is_ok() && told == self.nonce.0 {
+                stream.set_read_timeout(None).call("setsockopt")?;
+                stream.set_nodelay(true).call("setsockopt")?;
+                return Ok((stream, client.ip()));
+            }
+        }
+    }
+
+    /// The next connection of a client that was admitted before: it is made without a word, as its making is what is timed.
+    #[inline]
+    pub fn accept_of(&self, admitted: IpAddr) -> io::Result<TcpStream> {
+        loop {
+            let (stream, client) = self.listener.accept().call("accept4")?;
+            if client.ip() == admitted {
+                return Ok(stream);
+            }
+        }
+    }
+
+    /// Serves one connection after the other; where a client is gone, that is the end of its connection alone.
+    pub fn serve(&self, mut session: impl FnMut(TcpStream) -> io::Result<()>) -> io::Result<()> {
+        loop {
+            gone(session(self.admit()?.0))?;
+        }
+    }
+}
+
+/// An error that tells of no more than a client who is gone is none of the server's.
+pub fn gone(ended: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match ended {
+        Err(error) if [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&error.kind()) => Ok(()),
+        ended => ended,
+    }
+}
+
+/// A socket that receives datagrams, and the first client whose datagram is the nonce; it is answered with the same.
+pub fn receive(serving: &mut Serving) -> Result<(UdpSocket, SocketAddr)> {
+    let opened = local::udp_socket(serving.addresses());
+    let (socket, address) = opened.map_err(|error| no_socket(serving.addresses(), &error))?;
+    let nonce = serving.nonce();
+    serving.listens(address)?;
+    loop {
+        let mut told = [0; NONCE_BYTES + 1];
+        let (bytes, client) = socket.recv_from(&mut told).call("recvfrom")?;
+        if told[..bytes] == nonce.0 {
+            socket.send_to(&nonce.0, client).call("sendto")?;
+            return Ok((socket, client));
+        }
+    }
+}
+
+/// A client's connection: the far end knows it, what is written leaves at once, and a read ends when it does not answer.
+pub fn connect(far: &FarEnd) -> Result<TcpStream> {
+    let mut stream = socket::connect(far.address, PATIENCE)?;
+    stream.set_nodelay(true).call("setsockopt")?;
+    stream.write_all(&far.nonce.0).call("sendto")?;
+    Ok(stream)
+}
+
+/// A client's socket for datagrams to and from a far end, which knows it.
+pub fn correspond(far: &FarEnd) -> Result<UdpSocket> {
+    let socket = local::udp_connected(far.address)?;
+    socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
+    socket.send(&far.nonce.0).call("sendto")?;
+    let mut back = [0; NONCE_BYTES + 1];
+    let answer = socket.recv(&mut back).call("recvfrom").and_then(|bytes| match back[..bytes] == far.nonce.0 {
+        true => Ok(()),
+        false => Err(wrong_answer()),
+    });
+    answer.map_err(unanswered)?;
+    Ok(socket)
+}
+
+/// What a client's error says of its server.
+pub fn unanswered(error: io::Error) -> Stop {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Stop::failed(format!("the far end did not answer within {} s", PATIENCE.as_secs()))
+        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused => {
+            Stop::failed(format!("the far end is gone: {error}"))
+        }
+        _ => error.into(),
+    }
+}
+
+/// The answer was not the one to the question.
+pub fn wrong_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the far end answered something else")
+}
