@@ -50,7 +50,7 @@ const MACHINES: &[Machine] = &[
     machine("160 cores without L3", [2, 80, 1, 1, 80], 0, 512),
     machine("16 caches, NPS4", [1, 128, 2, 4, 8], 16 << 10, 384),
     machine("320 MiB caches", [2, 64, 2, 1, 64], 320 << 10, 1024),
-    machine("three clusters a package", [2, 60, 2, 3, 20], 35 << 10, 768),
+    machine("three clusters a package", [2, 48, 2, 3, 48], 216 << 10, 768),
     machine("768 CPUs, NPS4", [2, 192, 2, 4, 16], 32 << 10, 1536),
     machine("1024 CPUs on 8 packages", [8, 128, 1, 1, 16], 32 << 10, 4096),
 ];
@@ -193,6 +193,20 @@ fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_b
     assert!(siblings >= 4 && within - siblings >= 10 && same_package >= 10, "{siblings} {within} {same_package}");
     let nodes = measured.iter().filter(|case| case.id.probe == "memory.numa_latency").count();
     assert_eq!(nodes, 64);
+}
+
+#[test]
+fn nodes_are_measured_with_each_other_also_where_large_caches_make_that_dear() {
+    let machine = MACHINES.iter().find(|machine| machine.name == "three clusters a package").unwrap();
+    let plan = fitted(&machine.facts(), Profile::Standard);
+    for probe in ["memory.numa_latency", "memory.numa_bandwidth"] {
+        let of_probe = plan.cases.iter().filter(|case| case.id.probe == probe && case.skip.is_none());
+        let pairs: Vec<&str> = of_probe.filter_map(|case| case.id.params.get("nodes")).collect();
+        // Chains of 432 MiB: all pairs but the last few, and every node with the others.
+        assert!(pairs.len() >= 30, "{probe}: {pairs:?}");
+        let from: BTreeSet<&str> = pairs.iter().filter_map(|pair| pair.split('-').next()).collect();
+        assert_eq!(from.len(), 6, "{probe}: {pairs:?}");
+    }
 }
 
 #[test]

@@ -14,6 +14,10 @@ use crate::time_budget::TimeBudget;
 /// its default.
 const OFF_CURVE: u32 = 4;
 
+/// A pair of nodes may be so many times dearer than a point of a curve: memory beyond the caches is dear by itself, and no
+/// other case tells of it.
+const OF_NODES: u32 = 16;
+
 impl Plan {
     /// Gives the plan the profile's time: cases are taken by worth, of one worth the cheaper first, until what they are
     /// forecast to take fills the limit, and what is left is skipped. `cells` are those of the tables that people know.
@@ -53,14 +57,12 @@ impl Plan {
         let Some(base) = self.base(&case.id.probe) else { return cost };
         let pairs = case.id.params.0.iter().zip(&base.0);
         let off: Vec<&str> = pairs.filter(|(one, base)| one != base).map(|((axis, _), _)| axis.as_str()).collect();
-        let is_number = |name: &str| {
-            let kind = case.entry.probe.axes.iter().find(|axis| axis.name == name).map(|axis| axis.kind);
-            use AxisKind::{Copies, Count, Nodes, Size, Threads};
-            matches!(kind, Some(Size | Count | Threads | Copies | Nodes))
-        };
-        match off[..] {
-            [axis] if is_number(axis) => cost,
-            ref off => cost * OFF_CURVE * off.len().max(1) as u32,
+        let kind = |name: &str| case.entry.probe.axes.iter().find(|axis| axis.name == name).map(|axis| axis.kind);
+        let [axis] = off[..] else { return cost * OFF_CURVE * off.len().max(1) as u32 };
+        match kind(axis) {
+            Some(AxisKind::Nodes) => cost / OF_NODES,
+            Some(AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies) => cost,
+            _ => cost * OFF_CURVE,
         }
     }
 

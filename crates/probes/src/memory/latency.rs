@@ -105,13 +105,14 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     };
     let between = if profile == Profile::Thorough { &THOROUGH_KIB[..] } else { &[] };
     let between = between.iter().map(|kib| kib * 1024).filter(|&size| size <= largest);
-    (0..).map(point).take_while(|&size| size <= largest).chain(between).chain(beyond(host, largest)).collect()
+    (0..).map(point).take_while(|&size| size <= largest).chain(between).chain(beyond(host)).collect()
 }
 
-/// Where the last cache is told so large that no size leaves it for certain, one that does: memory has a point in any profile.
-fn beyond(host: &HostFacts, largest: u64) -> Option<u64> {
+/// Where the last cache is told so large that no size of the quick profile leaves it for certain, one that does: memory has a
+/// point in any profile.
+fn beyond(host: &HostFacts) -> Option<u64> {
     let twice = (2 * host.largest_last_level_cache_bytes()).next_multiple_of(64 << 20);
-    (twice > largest && twice <= host.fillable_bytes() / 4).then_some(twice)
+    (twice > super::largest(host, Profile::Quick) && twice <= host.fillable_bytes() / 4).then_some(twice)
 }
 
 fn measure(case: &mut Case) -> Result<()> {
