@@ -118,6 +118,16 @@ impl UnderWay<'_> {
         }
     }
 
+    /// Lets workers and far ends of a killed run go on that were stopped before they had asked to die with it, and that its janitor
+    /// was not told of: they find that it is gone. All others are gone by now.
+    fn let_ask(&self) {
+        std::thread::sleep(Duration::from_millis(500));
+        let unasked = processes(&self.home).into_iter().filter(|(_, word)| word == "worker" || word == "service");
+        for pid in unasked.filter_map(|(pid, _)| Pid::from_raw(pid)) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
+
     /// Lines of the journal: its header, and a line for each round.
     fn journalled(&self) -> String {
         let left = files(self.home.data.path());
@@ -297,6 +307,7 @@ fn a_killed_run_leaves_its_journal_alone() {
             run.signal_all("hostmark\n", Signal::STOP);
             run.let_begin();
             run.signal(Signal::KILL);
+            run.let_ask();
         });
         assert_eq!(ended.status.signal(), Some(9), "{load:?}");
         assert_is_a_journal(&ended.left);
