@@ -9,6 +9,7 @@ use hostmark_launch::{Received, ServiceLink};
 use hostmark_model::{AxisKind, CaseId, Event, FarEnd, FarUsage, Nonce, PROTOCOL, Params, Scratch, ServiceJob};
 use rustix::fd::AsFd;
 
+use crate::patience::{Patience, Waited};
 use crate::probe::{Entry, FREE};
 use crate::stop::Stop;
 use crate::sys::{last_words, random, scratch};
@@ -22,10 +23,6 @@ pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(I
 
 /// How long one may take to say what it has used, when it is not needed any more.
 const GRACE: Duration = Duration::from_secs(2);
-/// One that is short of a CPU is waited for until this multiple of the patience.
-const MOST_PATIENCE: u32 = 3;
-/// The time between two looks at one.
-const LOOK: Duration = Duration::from_secs(1);
 /// Lines before it listens: more is no far end of ours.
 const MOST_LINES: usize = 10_000;
 
@@ -138,15 +135,13 @@ impl FarEnds {
 
     /// Waits until one listens: where.
     fn hear_of(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
-        let (link, wall) = (&mut self.links[index], waiting.wall);
-        let mut heard = wall.elapsed();
-        let (mut hung, mut lines) = (heard + waiting.patience, 0);
+        let link = self.links[index].as_mut();
+        let (mut patience, mut lines) = (Patience::new(waiting.wall, waiting.patience, waiting.limit), 0);
         let failed = |reason: String| Missing::Round(Stop::Failed(reason));
         loop {
-            match link.receive(hung.min(waiting.limit).saturating_sub(wall.elapsed())) {
-                Received::Line(line) => {
-                    (heard, lines) = (wall.elapsed(), lines + 1);
-                    hung = heard + waiting.patience;
+            match patience.line(link) {
+                Waited::Line(line) => {
+                    lines += 1;
                     match serde_json::from_str(&line) {
                         Ok(Event::Listening { address }) => return Ok(address),
                         Ok(Event::Skipped { reason }) => return Err(Missing::Round(Stop::Skipped(reason))),
@@ -159,16 +154,12 @@ impl FarEnds {
                         _ => return Err(failed("the far end wrote what none says before it listens".into())),
                     }
                 }
-                Received::Ended(how) => return Err(failed(format!("the far end {how}"))),
-                Received::TimedOut if waiting.limit <= hung => return Err(Missing::OutOfTime),
-                Received::TimedOut => {
-                    let silent = hung.saturating_sub(heard);
-                    if silent >= MOST_PATIENCE * waiting.patience || !link.is_starved(waiting.patience) {
-                        return Err(failed(format!("the far end did not listen within {:.0} s", silent.as_secs_f64())));
-                    }
-                    hung += LOOK;
+                Waited::Ended(how) => return Err(failed(format!("the far end {how}"))),
+                Waited::Hung(silent) | Waited::Starved(silent) => {
+                    return Err(failed(format!("the far end did not listen within {:.0} s", silent.as_secs_f64())));
                 }
-                Received::Interrupted => return Err(Missing::Interrupted),
+                Waited::OutOfTime => return Err(Missing::OutOfTime),
+                Waited::Interrupted => return Err(Missing::Interrupted),
             }
         }
     }

@@ -30,6 +30,7 @@ mod lockstep;
 #[cfg(test)]
 mod mock;
 pub mod outcomes;
+mod patience;
 pub mod plan;
 pub mod prelude;
 pub mod probe;

@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use hostmark_launch::{Received, WorkerLink};
+use hostmark_launch::WorkerLink;
 use hostmark_model::{Event, PROTOCOL};
 
+use crate::patience::{Patience, Waited};
 use crate::wall::Wall;
 
 /// A round is a handful of lines; a worker that goes on and on would fill the parent's memory.
 const MOST_LINES: usize = 10_000;
-
-/// A worker that waits for a CPU or a device is waited for in turn, until this multiple of the patience.
-const MOST_PATIENCE: u32 = 3;
-/// The time between two looks at one.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,20 +40,14 @@ pub(crate) fn collect_events(
     patience: Duration,
     limit: Duration,
 ) -> Heard {
-    let (mut heard, mut hung, mut fills) = (wall.elapsed(), wall.elapsed() + patience, 0);
+    let (mut patience, mut fills) = (Patience::new(wall, patience, limit), 0);
     let (mut rounds, mut events, mut has_greeted) = (Vec::new(), Vec::new(), false);
     let last = loop {
-        let until = hung.min(limit);
-        match link.receive(until.saturating_sub(wall.elapsed())) {
-            Received::Line(line) => match event(&line, !has_greeted) {
+        match patience.line(link) {
+            Waited::Line(line) => match event(&line, !has_greeted) {
                 // It is on its way, and this is no part of what it measured.
-                Ok(Event::Filled { .. }) if fills < MOST_LINES => {
-                    (heard, fills) = (wall.elapsed(), fills + 1);
-                    hung = heard + patience;
-                }
+                Ok(Event::Filled { .. }) if fills < MOST_LINES => fills += 1,
                 Ok(event) => {
-                    heard = wall.elapsed();
-                    hung = heard + patience;
                     has_greeted = true;
                     let is_last = event.is_last();
                     events.push(event);
@@ -74,25 +64,20 @@ pub(crate) fn collect_events(
                 }
                 Err(reason) => break Event::Failed { reason },
             },
-            Received::Ended(how) => break Event::Failed { reason: format!("the worker {how}") },
-            // Which of the two it waited for, and not the clock, decides: a wait may end a little early.
-            Received::TimedOut if limit <= hung => return Heard { rounds, end: End::OutOfTime },
-            Received::TimedOut => {
-                let silent = hung.saturating_sub(heard);
-                let waited = silent.as_secs_f64();
-                if !link.is_starved(patience) {
-                    break Event::Failed { reason: format!("no answer within {waited:.0} s") };
-                }
-                if silent >= MOST_PATIENCE * patience {
-                    let reason = format!(
-                        "in {waited:.0} s it had too little of a CPU, or waited for a device: look for a process of \
-                         real-time priority, a CPU quota or a slow disk"
-                    );
-                    break Event::Skipped { reason };
-                }
-                hung += LOOK;
+            Waited::Ended(how) => break Event::Failed { reason: format!("the worker {how}") },
+            Waited::Hung(silent) => {
+                break Event::Failed { reason: format!("no answer within {:.0} s", silent.as_secs_f64()) };
             }
-            Received::Interrupted => return Heard { rounds, end: End::Interrupted },
+            Waited::Starved(silent) => {
+                let reason = format!(
+                    "in {:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time \
+                     priority, a CPU quota or a slow disk",
+                    silent.as_secs_f64()
+                );
+                break Event::Skipped { reason };
+            }
+            Waited::OutOfTime => return Heard { rounds, end: End::OutOfTime },
+            Waited::Interrupted => return Heard { rounds, end: End::Interrupted },
         }
     };
     while rounds.len() < cases {
@@ -121,6 +106,7 @@ fn event(line: &str, is_first: bool) -> Result<Event, String> {
 mod tests {
     use std::collections::VecDeque;
 
+    use hostmark_launch::Received;
     use hostmark_model::RoundNoise;
 
     use super::*;

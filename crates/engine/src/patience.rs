@@ -1,0 +1,73 @@
+//! How long a process is waited for that has a line to say: one that is short of a CPU or waits for a device longer than others.
+
+use std::time::Duration;
+
+use hostmark_launch::{Received, WorkerLink};
+
+use crate::wall::Wall;
+
+/// A process that waits for a CPU or a device is waited for in turn, until this multiple of the patience.
+const MOST_PATIENCE: u32 = 3;
+/// The time between two looks at one.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What became of a wait.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Waited {
+    /// A line has come: the patience begins anew.
+    Line(String),
+    /// There will be none. How it ended, as a fragment that fits after "the worker".
+    Ended(String),
+    /// It had the CPU, and has said nothing for so long.
+    Hung(Duration),
+    /// It had too little of a CPU, or waited for a device, and has said nothing for so long.
+    Starved(Duration),
+    /// Nothing is waited for any more.
+    OutOfTime,
+    /// The person asked to stop.
+    Interrupted,
+}
+
+/// The patience with one process.
+pub(crate) struct Patience<'a> {
+    wall: &'a dyn Wall,
+    patience: Duration,
+    limit: Duration,
+    heard: Duration,
+    hung: Duration,
+}
+
+impl Patience<'_> {
+    /// One has hung that has said nothing for `patience` although it had the CPU; nothing is waited for beyond `limit`.
+    pub(crate) fn new(wall: &dyn Wall, patience: Duration, limit: Duration) -> Patience<'_> {
+        let heard = wall.elapsed();
+        Patience { wall, patience, limit, heard, hung: heard + patience }
+    }
+
+    /// Waits for its next line.
+    pub(crate) fn line(&mut self, link: &mut dyn WorkerLink) -> Waited {
+        loop {
+            match link.receive(self.hung.min(self.limit).saturating_sub(self.wall.elapsed())) {
+                Received::Line(line) => {
+                    self.heard = self.wall.elapsed();
+                    self.hung = self.heard + self.patience;
+                    return Waited::Line(line);
+                }
+                Received::Ended(how) => return Waited::Ended(how),
+                // Which of the two it waited for, and not the clock, decides: a wait may end a little early.
+                Received::TimedOut if self.limit <= self.hung => return Waited::OutOfTime,
+                Received::TimedOut => {
+                    let silent = self.hung.saturating_sub(self.heard);
+                    if !link.is_starved(self.patience) {
+                        return Waited::Hung(silent);
+                    }
+                    if silent >= MOST_PATIENCE * self.patience {
+                        return Waited::Starved(silent);
+                    }
+                    self.hung += LOOK;
+                }
+                Received::Interrupted => return Waited::Interrupted,
+            }
+        }
+    }
+}
