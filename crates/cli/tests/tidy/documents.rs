@@ -97,7 +97,7 @@ fn a_table_of_findings_that_is_not_that_of_the_rules_is_found() {
     }
     let (one, two) = (&rule("run.one"), &rule("run.two"));
     let table = |rows: &str| {
-        format!("| other |\n|---|\n| `run.x` |\n\n| finding | speaks when |\n|---|---|\n{rows}\n\n| `run.y` |")
+        format!("| other |\n|---|\n| `run.x` |\n\n| finding | condition |\n|---|---|\n{rows}\n\n| `run.y` |")
     };
     assert_eq!(findings_apart(&table("| `run.two` | a |\n| `run.one` | b |"), &[one, two]), Vec::<String>::new());
     assert_eq!(findings_apart(&table("| `run.one` | a |"), &[one, two]), ["run.two: the table lacks it"]);
