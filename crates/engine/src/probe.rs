@@ -82,19 +82,23 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 }
 
 impl Axis {
+    const fn new(name: &'static str, kind: AxisKind, default: &'static str, points: Points) -> Axis {
+        Axis { name, kind, default, points, settled: None, fill: Fill::Nothing }
+    }
+
     /// An axis of bytes.
     pub const fn size(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Size, default, points, settled: None, fill: Fill::Nothing }
+        Axis::new(name, AxisKind::Size, default, points)
     }
 
     /// An axis of names.
     pub const fn choice(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Choice, default, points, settled: None, fill: Fill::Nothing }
+        Axis::new(name, AxisKind::Choice, default, points)
     }
 
     /// An axis of plain integers.
     pub const fn count(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Count, default, points, settled: None, fill: Fill::Nothing }
+        Axis::new(name, AxisKind::Count, default, points)
     }
 
     /// An axis of bytes whose default the host's facts settle before anything is measured. What a person types as `auto` is
@@ -110,7 +114,7 @@ impl Axis {
 
     const fn settled(name: &'static str, kind: AxisKind, by: fn(&HostFacts) -> u64) -> Axis {
         let points = Points::Listed { quick: &[AUTO], standard: &[], thorough: &[] };
-        Axis { name, kind, default: AUTO, points, settled: Some(by), fill: Fill::Nothing }
+        Axis { settled: Some(by), ..Axis::new(name, kind, AUTO, points) }
     }
 
     /// A value as it stands in case ids of this host: the number in the place of the word for it.
@@ -123,12 +127,12 @@ impl Axis {
 
     /// An axis of numbers of threads, each on a CPU of its own; 1 by default.
     pub const fn threads(name: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Threads, default: "1", points, settled: None, fill: Fill::Nothing }
+        Axis::new(name, AxisKind::Threads, "1", points)
     }
 
     /// An axis of numbers of threads whose default is `all`: a thread on every usable CPU, as a number in case ids.
     pub const fn all_threads(name: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Threads, default: ALL, points, settled: Some(usable_cpus), fill: Fill::Nothing }
+        Axis { settled: Some(usable_cpus), ..Axis::new(name, AxisKind::Threads, ALL, points) }
     }
 
     /// The axis of how several threads lie over the CPUs: near first by default, and from the standard profile on what else the
@@ -136,20 +140,13 @@ impl Axis {
     pub const fn order() -> Axis {
         let points = Points::NamesOfHost(placements::orders);
         let default = hostmark_host::Order::Compact.name();
-        Axis { name: ORDER, kind: AxisKind::Choice, default, points, settled: None, fill: Fill::Nothing }
+        Axis::choice(ORDER, default, points)
     }
 
     /// An axis of pairs of memory nodes, that of the CPUs and that of the memory; all usable CPUs of the first are the
     /// case's. `0-0` by default; of many nodes pairs are chosen by distance.
     pub const fn nodes(name: &'static str) -> Axis {
-        Axis {
-            name,
-            kind: AxisKind::Nodes,
-            default: "0-0",
-            points: Points::NodePairs,
-            settled: None,
-            fill: Fill::Nothing,
-        }
+        Axis::new(name, AxisKind::Nodes, "0-0", Points::NodePairs)
     }
 
     /// The axis of numbers of processes that do the same at once, each on a CPU of its own; 1 by default, and from a profile
@@ -161,14 +158,7 @@ impl Axis {
             Profile::Standard => |host, profile| copies(host, profile, Profile::Standard),
             Profile::Thorough => |host, profile| copies(host, profile, Profile::Thorough),
         };
-        Axis {
-            name: "copies",
-            kind: AxisKind::Copies,
-            default: "1",
-            points: Points::OfHost(points),
-            settled: None,
-            fill: Fill::Nothing,
-        }
+        Axis::new("copies", AxisKind::Copies, "1", Points::OfHost(points))
     }
 }
 

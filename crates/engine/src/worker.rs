@@ -102,13 +102,14 @@ pub fn answer(catalogue: Catalogue, job: Job) -> Vec<Event> {
         let reason = format!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
         return vec![Event::Failed { reason }];
     }
+    let sound = job::check(&job);
     if job.cases.is_empty() {
-        return guarded(|| job::check(&job).and_then(|()| warm_cpu(&job)));
+        return guarded(|| sound.and_then(|()| warm_cpu(&job)));
     }
     let of_case = |own: &JobCase| {
         // The case before may have come to its samples.
         setup::go_on();
-        guarded(|| job::check(&job).and_then(|()| round(catalogue, &job, own)))
+        guarded(|| sound.clone().and_then(|()| round(catalogue, &job, own)))
     };
     job.cases.iter().flat_map(of_case).collect()
 }

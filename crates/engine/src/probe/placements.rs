@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hostmark_host::{Order, Placement};
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
-use super::{Axis, FREE, Fill, Points};
+use super::{Axis, FREE, Points};
 
 /// Placements as points, nearest first.
 const PLACEMENTS: &[&str] = &[
@@ -34,7 +34,7 @@ fn near(host: &HostFacts, profile: Profile) -> Vec<String> {
     points
 }
 
-/// How threads may lie over the CPUs of a host: only what is not the same here. Of a host without CPUs all that there are.
+/// The orders of threads that differ on this host; all orders for a host whose CPUs are unknown.
 pub(super) fn orders(host: &HostFacts, profile: Profile) -> Vec<String> {
     let is_another = |order: &Order| {
         let mut sizes = hostmark_host::domains(host);
@@ -59,21 +59,14 @@ impl Axis {
     /// An axis of all placements of two parties; those that the host lacks are Skipped.
     pub const fn placement(name: &'static str, default: &'static str) -> Axis {
         let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
-        Axis { name, kind: AxisKind::Placement, default, points, settled: None, fill: Fill::Nothing }
+        Axis::new(name, AxisKind::Placement, default, points)
     }
 
     /// An axis of placements of two parties: on one CPU and on the nearest two from the quick profile on, on all others from
     /// the standard one. One CPU is the default.
     pub const fn near(name: &'static str) -> Axis {
         let points = Points::NamesOfHost(near);
-        Axis {
-            name,
-            kind: AxisKind::Placement,
-            default: Placement::SameCpu.name(),
-            points,
-            settled: None,
-            fill: Fill::Nothing,
-        }
+        Axis::new(name, AxisKind::Placement, Placement::SameCpu.name(), points)
     }
 
     /// The same, with the choice of the scheduler from the quick profile on.
@@ -85,18 +78,11 @@ impl Axis {
             }
             points
         });
-        Axis {
-            name,
-            kind: AxisKind::Placement,
-            default: Placement::SameCpu.name(),
-            points,
-            settled: None,
-            fill: Fill::Nothing,
-        }
+        Axis::new(name, AxisKind::Placement, Placement::SameCpu.name(), points)
     }
 
     /// An axis of the placements of two parties that `points` names; `a-b` is the pair of these two CPUs.
     pub const fn placements(name: &'static str, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind: AxisKind::Placement, default, points, settled: None, fill: Fill::Nothing }
+        Axis::new(name, AxisKind::Placement, default, points)
     }
 }
