@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use super::call::{Call, named};
 use super::counters::usage_of;
+use super::cpu_time;
 
 /// What a process has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +26,7 @@ impl Usage {
     pub fn so_far() -> io::Result<Usage> {
         let usage = usage_of(libc::RUSAGE_SELF)?;
         Ok(Usage {
-            cpu_ns: cpu_ns()?,
+            cpu_ns: cpu_time::of_process()?,
             voluntary_switches: usage.ru_nvcsw as u64,
             involuntary_switches: usage.ru_nivcsw as u64,
             faults: (usage.ru_minflt + usage.ru_majflt) as u64,
@@ -43,17 +44,6 @@ impl Usage {
 
     fn numbers(self) -> [u64; NUMBERS] {
         [self.cpu_ns, self.voluntary_switches, self.involuntary_switches, self.faults]
-    }
-}
-
-/// The CPU time of this process, ns. The kernel splits what getrusage(2) tells by ticks where it does not count each switch; this
-/// clock never does.
-fn cpu_ns() -> io::Result<u64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec. (rustix's function takes the call for one that cannot fail.)
-    match unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) } {
-        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
-        _ => Err(named("clock_gettime", io::Error::last_os_error())),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::call::named;
 use super::switches::Switches;
 use super::usage::Usage;
+use super::{clock, cpu_time};
 
 /// The time that this process spent on a CPU, and the time that passed, over many stretches of work.
 #[derive(Debug, Default)]
@@ -19,22 +19,22 @@ impl Busy {
     /// A stretch begins.
     #[inline]
     pub fn begin(&mut self) -> io::Result<()> {
-        self.begun = read(libc::CLOCK_PROCESS_CPUTIME_ID)?;
-        self.begun_at = read(libc::CLOCK_MONOTONIC)?;
+        self.begun = cpu_time::of_process()?;
+        self.begun_at = clock::monotonic_ns();
         Ok(())
     }
 
     /// The stretch is over.
     #[inline]
     pub fn end(&mut self) -> io::Result<()> {
-        self.passed += read(libc::CLOCK_MONOTONIC)? - self.begun_at;
-        self.spent += read(libc::CLOCK_PROCESS_CPUTIME_ID)?.saturating_sub(self.begun);
+        self.passed += clock::monotonic_ns() - self.begun_at;
+        self.spent += cpu_time::of_process()?.saturating_sub(self.begun);
         Ok(())
     }
 
     /// CPUs that this process kept busy on average; none when no time has passed.
     pub fn cpus(&self) -> Option<f64> {
-        (self.passed > 0).then(|| self.spent as f64 / self.passed as f64)
+        average(self.spent, self.passed)
     }
 }
 
@@ -55,17 +55,17 @@ pub const TOLD_BYTES: usize = 4 * size_of::<u64>();
 impl Account {
     /// That of `work`.
     pub fn of(work: impl FnOnce() -> io::Result<()>) -> io::Result<Account> {
-        let (begun_at, begun) = (read(libc::CLOCK_MONOTONIC)?, Usage::so_far()?);
+        let (begun_at, begun) = (clock::monotonic_ns(), Usage::so_far()?);
         work()?;
         let used = Usage::so_far()?.since(begun);
-        let passed = read(libc::CLOCK_MONOTONIC)? - begun_at;
+        let passed = clock::monotonic_ns() - begun_at;
         let switches = Switches { voluntary: used.voluntary_switches, involuntary: used.involuntary_switches };
         Ok(Account { spent: used.cpu_ns, passed, switches })
     }
 
     /// CPUs that it kept busy on average; none when no time has passed.
     pub fn cpus(&self) -> Option<f64> {
-        (self.passed > 0).then(|| self.spent as f64 / self.passed as f64)
+        average(self.spent, self.passed)
     }
 
     /// As bytes for another process.
@@ -84,13 +84,9 @@ impl Account {
     }
 }
 
-fn read(clock: libc::clockid_t) -> io::Result<u64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec through the pointer.
-    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
-        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
-        _ => Err(named("clock_gettime", io::Error::last_os_error())),
-    }
+/// CPUs that were busy on average; none when no time has passed.
+fn average(spent_ns: u64, passed_ns: u64) -> Option<f64> {
+    (passed_ns > 0).then(|| spent_ns as f64 / passed_ns as f64)
 }
 
 #[cfg(test)]
@@ -105,8 +101,8 @@ mod tests {
         process::in_a_child(|| {
             let mut computing = Busy::default();
             computing.begin()?;
-            let begun = read(libc::CLOCK_PROCESS_CPUTIME_ID)?;
-            while read(libc::CLOCK_PROCESS_CPUTIME_ID)? < begun + 20_000_000 {}
+            let begun = cpu_time::of_process()?;
+            while cpu_time::of_process()? < begun + 20_000_000 {}
             computing.end()?;
             // Time between two stretches is nobody's.
             std::thread::sleep(Duration::from_millis(200));

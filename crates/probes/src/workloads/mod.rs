@@ -2,7 +2,8 @@
 //! functions over raw calls. What the engine needs too is in the crate `sys`.
 
 use hostmark_engine::prelude::sys::{
-    affinity, call, child, clock, descendants, ipc_cleanup, last_words, memory, peer, process, shared, usage, waits,
+    affinity, call, child, clock, cpu_time, descendants, ipc_cleanup, last_words, memory, peer, process, shared, usage,
+    waits,
 };
 
 pub mod busy;
