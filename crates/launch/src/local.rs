@@ -117,11 +117,8 @@ impl LocalService {
         warden: Rc<dyn Warden>,
     ) -> io::Result<LocalService> {
         let mut worker = LocalWorker::begin(program, arguments, stop, warden)?;
-        match worker.process.tell(&format!("{line}\n")) {
-            // One that has ended is told of when its end is heard.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(LocalService(worker)),
-        }
+        worker.process.tell_unless_ended(&format!("{line}\n"))?;
+        Ok(LocalService(worker))
     }
 }
 

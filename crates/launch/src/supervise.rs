@@ -158,8 +158,14 @@ impl Supervised {
 
     /// Tells it this and no more. One that has ended before it had read it is told of when its end is heard.
     pub fn tell_last(&mut self, line: &str) -> io::Result<()> {
-        let told = self.tell(line);
+        let told = self.tell_unless_ended(line);
         self.input = None;
+        told
+    }
+
+    /// Tells it a line. One that has ended before it had read it is told of when its end is heard.
+    pub fn tell_unless_ended(&mut self, line: &str) -> io::Result<()> {
+        let told = self.tell(line);
         told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
     }
 

@@ -24,8 +24,12 @@ pub struct InputArguments {
     /// Measure this command and nothing else: wall, user and system time and peak memory, once a round, however long it
     /// takes; split into words as by a shell, but run by none
     #[arg(long, value_name = "COMMAND", value_parser = command)]
-    pub command: Option<String>,
+    pub command: Option<CommandWords>,
 }
+
+/// The words of a command, at least one.
+#[derive(Debug, Clone)]
+pub struct CommandWords(Vec<String>);
 
 impl InputArguments {
     /// What was given.
@@ -33,7 +37,7 @@ impl InputArguments {
         Inputs {
             cpus: self.cpu.clone(),
             scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
-            command: self.command.as_deref().and_then(|command| words::split(command).ok()).unwrap_or_default(),
+            command: self.command.clone().map_or_else(Vec::new, |command| command.0),
         }
     }
 }
@@ -53,10 +57,10 @@ pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
 }
 
 /// A command that can be split into words.
-fn command(typed: &str) -> Result<String, String> {
+fn command(typed: &str) -> Result<CommandWords, String> {
     match words::split(typed) {
         Ok(words) if words.is_empty() => Err("it has no word; name a program".into()),
-        Ok(_) => Ok(typed.to_owned()),
+        Ok(words) => Ok(CommandWords(words)),
         Err(why) => Err(format!("{why}; quote it as for a shell")),
     }
 }
