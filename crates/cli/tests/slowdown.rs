@@ -58,7 +58,8 @@ fn wait(ns: u64) {
 static SHORT: Probe = waits(|case| case.time(|| wait(10_000)));
 static DELAYED: Probe = waits(|case| case.time(|| wait(20_000 + DELAY_NS.load(Ordering::Relaxed))));
 static LONG: Probe = waits(|case| case.time(|| wait(40_000)));
-static KNOWN: Group = Group { name: "known", probes: &[("short", &SHORT), ("delayed", &DELAYED), ("long", &LONG)] };
+static KNOWN: Group =
+    Group { name: "known", shares_worker: false, probes: &[("short", &SHORT), ("delayed", &DELAYED), ("long", &LONG)] };
 static CATALOGUE: Catalogue = &[&KNOWN];
 
 /// Samples of one round, ns an operation.

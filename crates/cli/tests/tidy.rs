@@ -164,7 +164,7 @@ fn every_field_that_programs_read_is_described() {
     nothing(schema::undescribed(document, &schema::examples()));
 }
 
-static EXAMPLE: Group = Group { name: "file", probes: &[("lookup", &example::PROBE)] };
+static EXAMPLE: Group = Group { name: "file", shares_worker: false, probes: &[("lookup", &example::PROBE)] };
 static WITH_THE_EXAMPLE: Catalogue = &[&EXAMPLE];
 
 #[test]

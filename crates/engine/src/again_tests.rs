@@ -40,6 +40,7 @@ fn half(records: &[CaseRecord], _: &hostmark_model::HostFacts) -> Vec<CaseRecord
 /// A probe of each kind.
 static KINDS: Catalogue = &[&Group {
     name: "memory",
+    shares_worker: false,
     probes: &[
         ("above", &ABOVE),
         ("time", &TIME),
@@ -230,7 +231,8 @@ fn nothing_of_a_whole_file_is_taken_from_its_estimates() {
 #[test]
 fn a_newer_rule_shows_in_what_was_recorded_before_it() {
     static BOUND: Probe = Probe { limit: Limit::KernelEntry, also: &[Quantity::P50, Quantity::CORE_CYCLES], ..TAILS };
-    static LEAVES_OUT: Catalogue = &[&Group { name: "memory", probes: &[("tails", &BOUND), ("crash", &CRASH)] }];
+    static LEAVES_OUT: Catalogue =
+        &[&Group { name: "memory", shares_worker: false, probes: &[("tails", &BOUND), ("crash", &CRASH)] }];
     let run = run();
     let (made, _) = of_run(LEAVES_OUT, &run);
     let case = made.cases.iter().find(|case| case.id == "memory.tails").unwrap().measured().unwrap();
@@ -312,8 +314,11 @@ fn a_value_that_changes_without_a_resolution_has_no_interval() {
 #[test]
 fn what_is_another_probe_by_now_stands_as_it_was_and_so_does_what_is_computed_from_it() {
     static NEW_TIME: Probe = Probe { revision: 2, ..TIME };
-    static LATER: Catalogue =
-        &[&Group { name: "memory", probes: &[("above", &ABOVE), ("time", &NEW_TIME), ("rate", &RATE)] }];
+    static LATER: Catalogue = &[&Group {
+        name: "memory",
+        shares_worker: false,
+        probes: &[("above", &ABOVE), ("time", &NEW_TIME), ("rate", &RATE)],
+    }];
     let run = run();
     let (made, gaps) = of_run(LATER, &run);
     assert_eq!(json(&made.cases), json(&run.cases));
@@ -372,7 +377,8 @@ fn of_a_journal_come_the_outcomes_of_its_run() {
     assert_eq!(made, seen.outcomes);
     assert_eq!(told(&gaps).len(), 1);
     // Cut short after its first rounds, and read by a hostmark that lacks a probe.
-    static LESS: Catalogue = &[&Group { name: "memory", probes: &[("time", &TIME), ("absent", &ABSENT)] }];
+    static LESS: Catalogue =
+        &[&Group { name: "memory", shares_worker: false, probes: &[("time", &TIME), ("absent", &ABSENT)] }];
     let skip = |id: &str| (id == "memory.absent").then(|| "needs root".to_owned());
     let (made, gaps) = of_journal(LESS, &header.run, &header.cases, Vec::new(), skip);
     assert_eq!(made.cases.len(), header.cases.len());

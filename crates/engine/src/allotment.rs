@@ -5,10 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use hostmark_host::{Root, SpareMemory};
 
+use crate::arena::{self, Buffer};
 use crate::clock::monotonic_ns;
 use crate::setup::{self, Deadline};
 use crate::stop::{Result, Stop};
-use crate::sys::memory::{Buffer, Node, Pages, Pattern, footprint_bytes};
+use crate::sys::memory::{Node, Pages, Pattern, footprint_bytes};
 
 /// What is no larger is not asked for: the program itself takes more.
 const UNASKED_BYTES: u64 = 1 << 20;
@@ -40,7 +41,7 @@ struct Account {
 impl MemoryBudget {
     /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says, and set up until the deadline.
     pub(crate) fn new(root: Root, most_bytes: u64, copies: u64, deadline: Deadline) -> MemoryBudget {
-        let (spare, filled_bytes) = (OnceLock::new(), AtomicU64::new(0));
+        let (spare, filled_bytes) = (OnceLock::new(), AtomicU64::new(arena::kept_bytes()));
         MemoryBudget(Arc::new(Account { root, spare, most_bytes, copies: copies.max(1), deadline, filled_bytes }))
     }
 
@@ -48,8 +49,22 @@ impl MemoryBudget {
         self.0.spare.get_or_init(|| SpareMemory::new(self.0.root.clone()))
     }
 
-    /// Skipped where so much may not be filled now.
+    /// Skipped where so much may not be filled now, also without what was kept of cases before.
     pub(crate) fn ask(&self, bytes: u64, node: Option<Node>) -> Result<()> {
+        let asked = self.ask_beside_kept(bytes, node);
+        if asked.is_ok() {
+            return Ok(());
+        }
+        match arena::release() {
+            0 => asked,
+            released_bytes => {
+                self.0.filled_bytes.fetch_sub(released_bytes, Ordering::Relaxed);
+                self.ask_beside_kept(bytes, node)
+            }
+        }
+    }
+
+    fn ask_beside_kept(&self, bytes: u64, node: Option<Node>) -> Result<()> {
         let (account, asked) = (&*self.0, mebibytes(bytes));
         if bytes <= UNASKED_BYTES {
             return Ok(());
@@ -134,25 +149,44 @@ impl Allotment {
     /// One of the buffers, untouched: it is zero until the caller, who is the first to touch it, fills all of it and tells
     /// its [`Filling`].
     pub fn reserve(&self) -> Result<(Buffer, Filling)> {
-        let buffer = Buffer::reserve(self.bytes, self.pages, self.node).map_err(|error| match self.node {
-            Some(Node(node)) => Stop::lacking(format_args!("cannot allocate memory on node {node}"), &error),
-            None => Stop::lacking("no memory", &error),
-        })?;
+        let buffer = Buffer::fresh(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let left_bytes = footprint_bytes(self.bytes as u64, self.pages);
         Ok((buffer, Filling::new(self.budget.clone(), left_bytes, self.count, self.node)))
     }
 
+    fn lacking(&self, error: &std::io::Error) -> Stop {
+        match self.node {
+            Some(Node(node)) => Stop::lacking(format_args!("cannot allocate memory on node {node}"), error),
+            None => Stop::lacking("no memory", error),
+        }
+    }
+
     /// One of the buffers, filled by the calling thread with varying non-zero data.
     pub fn map(&self) -> Result<Buffer> {
-        let (mut buffer, mut filling) = self.reserve()?;
-        let (mut from, mut pattern) = (0, Pattern::START);
+        self.fill(0)
+    }
+
+    /// One of the buffers, touched by the calling thread: it holds anything, and the caller is to write all of it.
+    pub fn touch(&self) -> Result<Buffer> {
+        self.fill(usize::MAX)
+    }
+
+    /// One of the buffers, of which what an earlier case has filled is filled again, but for its first `kept` bytes.
+    fn fill(&self, kept: usize) -> Result<Buffer> {
+        let mut buffer = Buffer::kept(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
+        let touched = buffer.filled_bytes();
+        let left_bytes = footprint_bytes(self.bytes.saturating_sub(touched) as u64, self.pages);
+        let mut filling = Filling::new(self.budget.clone(), left_bytes, self.count, self.node);
+        let (mut from, mut pattern) = (touched.min(kept).min(self.bytes), Pattern::START);
         while from < self.bytes {
             let to = self.bytes.min(from + STEP_BYTES);
             pattern = buffer.fill(from, to, pattern);
-            filling.advance((to - from) as u64)?;
+            filling.advance(to.saturating_sub(from.max(touched)) as u64)?;
             from = to;
         }
-        buffer.gather(self.pages);
+        if touched < self.bytes {
+            buffer.gather(self.pages);
+        }
         Ok(buffer)
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use hostmark_host::Root;
-use hostmark_model::{CaseId, Histogram, Job, JobCase};
+use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase};
 
 use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
@@ -43,7 +43,7 @@ pub(crate) struct Yield {
     /// The mean of the operations that were timed one by one, ns.
     pub mean_ns: Option<f64>,
     /// The way that this round's trials chose, and how long they took, ns.
-    pub chosen: Option<(String, f64)>,
+    pub chosen: Option<(Choice, f64)>,
     /// When its samples were complete, by the monotonic clock, ns.
     pub complete_ns: u64,
 }
@@ -55,6 +55,8 @@ pub(crate) struct WorkersPart {
     pub job: Job,
     /// The case's own part of it.
     pub own: JobCase,
+    /// What it has in common with the cases of its probe that differ from it in sizes alone.
+    pub alike: String,
     /// The other workers of the round.
     pub copies: Copies,
 }
@@ -65,6 +67,8 @@ pub struct Case {
     job: Job,
     /// Its own part of the job.
     own: JobCase,
+    /// What it has in common with the cases of its probe that differ from it in sizes alone.
+    alike: String,
     clock: Clock,
     precision: Precision,
     core: Option<CoreClock>,
@@ -86,13 +90,14 @@ impl Case {
         core: Option<CoreClock>,
         interference: Interference,
     ) -> Case {
-        let WorkersPart { job, own, copies } = part;
+        let WorkersPart { job, own, alike, copies } = part;
         let begun = clock.start();
         let memory = MemoryBudget::new(Root::here(), job.memory_bytes, 1, Deadline::from_now(job.setup_ns));
         Case {
             id,
             job,
             own,
+            alike,
             clock,
             precision,
             core,

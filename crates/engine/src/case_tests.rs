@@ -15,7 +15,7 @@ fn case(fake: &FakeClock, id: &str) -> Case {
     let job = Job { l1d_bytes: 0, llc_bytes: 0, llc_sum_bytes: 0, ..Job::bare(id, vec![0]) };
     let own = job.cases[0].clone();
     let precision = Precision::of(&clock);
-    let part = WorkersPart { job, own, copies: Copies::Alone };
+    let part = WorkersPart { job, own, alike: "a.b".into(), copies: Copies::Alone };
     Case::new(id.parse().unwrap(), part, clock, precision, None, Interference::Blind)
 }
 
@@ -63,14 +63,15 @@ fn the_fastest_way_is_chosen_by_trials_and_told_once() {
     let fake = FakeClock::new(10);
     let mut fresh = case(&fake, "a.b");
     let mut trials = Vec::new();
-    let way = fresh.choose(&["plain", "nt", "rep"], |way, times| {
+    let way = fresh.choose(4096, &["plain", "nt", "rep"], |way, times| {
         trials.push((way, times));
         fake.advance(times * [1000, 600, 900][way]);
     });
     assert_eq!(way, Ok(1));
     // Each trial comes after as much that is not timed.
     assert!(trials.chunks(2).all(|pair| pair[0] == pair[1]), "{trials:?}");
-    let (name, took_ns) = fresh.yielded.chosen.clone().unwrap();
+    let (Choice { scope, way: name }, took_ns) = fresh.yielded.chosen.clone().unwrap();
+    assert_eq!(scope, "a.b within 16384 bytes");
     let spent: u64 = trials.iter().map(|&(way, times)| times * [1000, 600, 900][way]).sum();
     assert!(name == "nt" && took_ns >= spent as f64, "{name} {took_ns}");
 }
@@ -79,14 +80,27 @@ fn the_fastest_way_is_chosen_by_trials_and_told_once() {
 fn what_an_earlier_round_chose_is_taken_without_trials() {
     let fake = FakeClock::new(10);
     let mut later = case(&fake, "a.b");
-    later.own.chosen = Some("nt".into());
+    later.own.choices = vec![Choice { scope: "a.b within 16384 bytes".into(), way: "nt".into() }];
     let never = |_, _| panic!("a trial");
-    assert_eq!(later.choose(&["plain", "nt"], never), Ok(1));
+    // One choice holds for all sizes that the same half of the same cache holds, and for no other.
+    for bytes in [4096, 8192, 16_384] {
+        assert_eq!(later.choose(bytes, &["plain", "nt"], never), Ok(1));
+    }
     assert!(later.yielded.chosen.is_none());
+    for (bytes, scope) in [
+        (16_385, "a.b within 32768 bytes"),
+        (1 << 20, "a.b within 16777216 bytes"),
+        ((32 << 20) + 1, "a.b beyond the caches"),
+    ] {
+        let mut other = case(&fake, "a.b");
+        other.own.choices = later.own.choices.clone();
+        assert_eq!(other.choose(bytes, &["plain", "nt"], |_, times| fake.advance(times * 1000)), Ok(0));
+        assert_eq!(other.yielded.chosen.as_ref().unwrap().0.scope, scope);
+    }
     // No other kernel in its place: a round of other code than the others' is no round.
-    assert!(matches!(later.choose(&["plain", "rep"], never), Err(Stop::Failed(_))));
-    assert_eq!(case(&fake, "a.b").choose(&["plain"], never), Ok(0));
-    assert!(case(&fake, "a.b").choose(&[], never).is_err());
+    assert!(matches!(later.choose(4096, &["plain", "rep"], never), Err(Stop::Failed(_))));
+    assert_eq!(case(&fake, "a.b").choose(4096, &["plain"], never), Ok(0));
+    assert!(case(&fake, "a.b").choose(4096, &[], never).is_err());
 }
 
 #[test]

@@ -27,6 +27,10 @@ const FAR_TOO_MUCH: f64 = 8.0;
 const LONG_NS: f64 = 20e6;
 /// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
 const LOOKS: usize = 2;
+/// After so many trials of all, the first stays where none is ahead of it even by [`SLIGHTLY`]: what is [`CLEARLY`] ahead looks
+/// at least so.
+const GLANCES: usize = 3;
+const SLIGHTLY: f64 = 1.02;
 /// What took this many times as long as the fastest, in its best trial, is hopeless.
 const HOPELESS: f64 = 1.3;
 /// Another way takes the place of the first where the first takes this many times as long. Ways that are about as fast would
@@ -101,7 +105,8 @@ fn among(
             let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
             running.retain(|&way| way == 0 || best(way) <= HOPELESS * fastest_ns);
         }
-        if running.len() < 2 || (turn >= ENOUGH && spent_ns() >= MOST_NS) {
+        let is_behind = || running.iter().all(|&way| way == 0 || lead(&times_ns, way) < SLIGHTLY);
+        if running.len() < 2 || (turn >= ENOUGH && spent_ns() >= MOST_NS) || (turn >= GLANCES && is_behind()) {
             break;
         }
         running.shuffle(&mut random);
@@ -115,15 +120,17 @@ fn among(
     Ok(ahead(&times_ns, &running))
 }
 
+/// How many times as long as this way the first takes: turn by turn, and by the best trials.
+fn lead(times_ns: &[Vec<f64>], way: usize) -> f64 {
+    let ratios: Vec<f64> = times_ns[0].iter().zip(&times_ns[way]).map(|(first, ns)| first / ns).collect();
+    let best = stats::min(&times_ns[0]).zip(stats::min(&times_ns[way])).map_or(0.0, |(first, ns)| first / ns);
+    stats::median(&ratios).unwrap_or(0.0).min(best)
+}
+
 /// The way that is most ahead of the first, where it clearly is: turn by turn, as the machine may drift, and by the best
 /// trials, to which noise only adds. On a busy machine one of the two may well err, and then the first stays.
 fn ahead(times_ns: &[Vec<f64>], running: &[usize]) -> usize {
-    let lead = |way: usize| {
-        let ratios: Vec<f64> = times_ns[0].iter().zip(&times_ns[way]).map(|(first, ns)| first / ns).collect();
-        let best = stats::min(&times_ns[0]).zip(stats::min(&times_ns[way])).map_or(0.0, |(first, ns)| first / ns);
-        stats::median(&ratios).unwrap_or(0.0).min(best)
-    };
-    let leads = running.iter().filter(|&&way| way != 0).map(|&way| (lead(way), way));
+    let leads = running.iter().filter(|&&way| way != 0).map(|&way| (lead(times_ns, way), way));
     let clear = leads.filter(|(lead, _)| *lead > CLEARLY);
     clear.max_by(|one, other| one.0.total_cmp(&other.0)).map_or(0, |(_, way)| way)
 }

@@ -41,12 +41,11 @@ impl Meters for KernelMeters {
     }
 }
 
-/// A round of a block.
+/// The rounds of one worker, in a block.
 #[derive(Debug)]
 struct Part {
-    case: usize,
-    /// Which of its case's rounds, by place.
-    place: usize,
+    /// Of each its case, and its place among the case's rounds.
+    rounds: Vec<(usize, usize)>,
     cpus: BTreeSet<usize>,
     own_ns: f64,
     lasted_ns: f64,
@@ -103,7 +102,7 @@ impl Block {
             let all =
                 part.cpus.iter().filter_map(|&cpu| *of_cpu.entry(cpu).or_insert_with(|| self.others(now, own_ns, cpu)));
             if let Some(most) = all.max_by(|one, other| certain(one).total_cmp(&certain(other))) {
-                judged.push((part.case, part.place, most));
+                judged.extend(part.rounds.iter().map(|&(case, place)| (case, place, most)));
             }
         }
         judged
@@ -131,7 +130,7 @@ impl<'a> Blocks<'a> {
         Blocks { meters, block: None, before: None, round: None }
     }
 
-    /// A round begins: the run's warm-up is in no block.
+    /// A worker begins: the run's warm-up is in no block.
     pub(crate) fn begin(&mut self, at: Duration) {
         self.round = self.meters.own_ns().map(|own_ns| (at, own_ns));
         if self.block.is_none()
@@ -141,17 +140,16 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The round of a case that began last has ended, the `place`th of its case. Gives what is known now of it and of those
-    /// before it.
-    pub(crate) fn end(&mut self, at: Duration, case: usize, place: usize, cpus: &[usize]) -> Vec<Judged> {
+    /// The worker that began last has ended: CPU time is known of what has ended alone. It did these `rounds`, each the case
+    /// and the place among the case's rounds. Gives what is known now of them and of those before.
+    pub(crate) fn end(&mut self, at: Duration, rounds: Vec<(usize, usize)>, cpus: &[usize]) -> Vec<Judged> {
         let (Some((from, before_ns)), Some(own_ns), Some(block)) =
             (self.round.take(), self.meters.own_ns(), &mut self.block)
         else {
             return Vec::new();
         };
         block.parts.push(Part {
-            case,
-            place,
+            rounds,
             cpus: cpus.iter().copied().collect(),
             own_ns: own_ns.saturating_sub(before_ns) as f64,
             lasted_ns: at.saturating_sub(from).as_nanos() as f64,

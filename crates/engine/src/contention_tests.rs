@@ -58,7 +58,7 @@ fn judged(rounds: &[Round]) -> Vec<Judged> {
     for (case, &(cpus, busy_ms, own_ms)) in rounds.iter().enumerate() {
         blocks.begin(fake.at());
         fake.pass(250, busy_ms, own_ms);
-        judged.extend(blocks.end(fake.at(), case, 3, cpus));
+        judged.extend(blocks.end(fake.at(), vec![(case, 3)], cpus));
     }
     judged.extend(blocks.rest());
     judged
@@ -124,7 +124,7 @@ fn time_between_rounds_is_ours_wherever_it_was_spent() {
     for case in 0..4 {
         blocks.begin(fake.at());
         fake.pass(200, [0, 200], 200);
-        found.extend(blocks.end(fake.at(), case, 0, &[1]));
+        found.extend(blocks.end(fake.at(), vec![(case, 0)], &[1]));
         fake.pass(100, [0, 100], 100);
     }
     assert!(found.len() == 4 && found.iter().all(|(.., others)| others.share == 0.0), "{found:?}");

@@ -159,7 +159,7 @@ fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
         }],
         ..PLAIN
     };
-    let entry = Entry { group: "cpu", name: "add", probe: &CYCLES };
+    let entry = Entry { group: "cpu", name: "add", shares_worker: false, probe: &CYCLES };
     let at = |ghz: Option<f64>, taints: [u8; 3], values: [f64; 3]| Given {
         noise: RoundNoise { core_hz: ghz.map(|ghz| ghz * 1e9), ..quiet() },
         ..tainted(&values, &taints)
@@ -346,7 +346,7 @@ static LOSSY: Probe = Probe { also: &[LOSS], ..PLAIN };
 
 /// A case of a probe with the quantity `loss`, of which each round gave these values.
 fn lossy(given_values: &[&[f64]]) -> Measured {
-    let entry = Entry { group: "net", name: "lossy", probe: &LOSSY };
+    let entry = Entry { group: "net", name: "lossy", shares_worker: false, probe: &LOSSY };
     let with_loss = |(number, values): (usize, &&[f64])| {
         let mut round = round(number as u32, given(&[4.0, 5.0]));
         let end = round.events.len() - 1;
@@ -384,7 +384,7 @@ static STALLING: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], .
 
 #[test]
 fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall() {
-    let entry = Entry { group: "disk", name: "stalling", probe: &STALLING };
+    let entry = Entry { group: "disk", name: "stalling", shares_worker: false, probe: &STALLING };
     // Four rounds lived on what a limit had saved up, 1000 operations a second; one met the limit, 10.
     let rounds: Vec<RoundResult> = [1000.0, 1000.0, 10.0, 1000.0, 1000.0]
         .into_iter()
@@ -412,7 +412,7 @@ static TAILED: Probe = Probe { also: &[Quantity::P50, Quantity::P90, Quantity::P
 
 /// A case whose rounds have these operations, (ns, how many) each; its samples are disturbed.
 fn tailed(group: &'static str, rounds: &[&[(u64, u64)]]) -> Measured {
-    let entry = Entry { group, name: "tailed", probe: &TAILED };
+    let entry = Entry { group, name: "tailed", shares_worker: false, probe: &TAILED };
     let with_operations = |(number, operations): (usize, &&[(u64, u64)])| {
         let mut round = round(number as u32, tainted(&[4.0, 5.0, 6.0], &[MOVED, 0, 0]));
         let (values, counts) = operations.iter().copied().unzip();
@@ -466,7 +466,7 @@ static VOTED: Probe = Probe { unit: Unit::Bytes, limit: Limit::Voted, ..PLAIN };
 
 #[test]
 fn a_round_that_found_nothing_abstains_from_a_vote() {
-    let entry = Entry { group: "memory", name: "line", probe: &VOTED };
+    let entry = Entry { group: "memory", name: "line", shares_worker: false, probe: &VOTED };
     let mut all = rounds(vec![given(&[64.0, 64.0]), given(&[64.0, 128.0, 64.0]), given(&[512.0])]);
     let skipped = || vec![Event::Skipped { reason: "no step".into() }];
     all[2].events = skipped();

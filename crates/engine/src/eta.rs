@@ -8,7 +8,7 @@ use crate::time_budget::TimeBudget;
 /// What the rounds of a plan are expected to take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Eta {
-    /// Rounds of every case.
+    /// Rounds of every case, at least: one whose set-up is cheap has more.
     pub rounds: u32,
     /// Samples of one round.
     pub samples: Duration,
@@ -24,20 +24,24 @@ impl Eta {
     /// The eta of a plan.
     pub fn of(plan: &Plan) -> Eta {
         let rounds = TimeBudget::rounds(plan);
-        let set_ups: Vec<Duration> =
-            plan.cases.iter().filter(|case| case.skip.is_none()).map(|case| case.set_up * rounds).collect();
-        let (cases, set_up) = (set_ups.len(), set_ups.into_iter().sum::<Duration>());
-        let all_rounds = cases * rounds as usize;
+        let measured: Vec<(u32, Duration)> = plan
+            .cases
+            .iter()
+            .filter(|case| case.skip.is_none())
+            .map(|case| (plan.rounds_of(case), case.set_up))
+            .collect();
+        let set_up: Duration = measured.iter().map(|&(rounds, set_up)| set_up * rounds).sum();
+        let all_rounds = measured.iter().map(|&(rounds, _)| rounds as usize).sum::<usize>();
         let end = TimeBudget::for_rounds(plan);
         let samples =
             TimeBudget::new(plan, TimeBudget::time_for_more(plan, Duration::ZERO) - end, all_rounds, set_up).share();
-        Eta { rounds, samples, cases, all: samples * all_rounds as u32 + set_up, end }
+        Eta { rounds, samples, cases: measured.len(), all: samples * all_rounds as u32 + set_up, end }
     }
 
     /// All rounds of these cases.
-    pub fn of_cases<'a>(&self, cases: impl IntoIterator<Item = &'a PlannedCase>) -> Duration {
+    pub fn of_cases<'a>(&self, plan: &Plan, cases: impl IntoIterator<Item = &'a PlannedCase>) -> Duration {
         let measured = cases.into_iter().filter(|case| case.skip.is_none());
-        measured.map(|case| (self.samples + case.set_up) * self.rounds).sum()
+        measured.map(|case| (self.samples + case.set_up) * plan.rounds_of(case)).sum()
     }
 
     /// All rounds of the plan, as far as the limit has room for them.
@@ -59,11 +63,12 @@ mod tests {
 
     #[test]
     fn a_small_plan_has_what_a_case_may_take_and_a_large_one_shares_the_limit() {
-        let small = Eta::of(&planned(CATALOGUE, &["net", "ipc.pipe@cpus=other_node"], Profile::Quick));
-        assert_eq!((small.cases, small.rounds), (2, 3));
-        assert_eq!(small.samples, Duration::from_millis(500) / 3);
+        let plan = planned(CATALOGUE, &["net", "ipc.pipe@cpus=other_node"], Profile::Quick);
+        let small = Eta::of(&plan);
+        assert_eq!((small.cases, small.rounds), (2, 5));
+        assert_eq!(small.samples, Duration::from_millis(100));
         assert!(small.fits() && small.in_all() < Duration::from_secs(2));
-        assert!(small.of_cases(&planned(CATALOGUE, &["net"], Profile::Quick).cases) <= small.in_all());
+        assert!(small.of_cases(&plan, &planned(CATALOGUE, &["net"], Profile::Quick).cases) <= small.in_all());
         let large = Eta::of(&planned(MANY, &[], Profile::Quick));
         assert_eq!(large.cases, 200);
         assert!(large.in_all() <= Duration::from_secs(57) && large.in_all() > Duration::from_secs(55));

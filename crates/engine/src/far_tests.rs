@@ -146,7 +146,7 @@ fn one_that_does_not_listen_costs_the_round() {
 #[test]
 fn there_is_a_far_end_for_each_copy_and_each_stream() {
     let cpus = |probe: &'static Probe, id: &str| {
-        cpus_of(&Entry { group: "net", name: "any", probe }, &id.parse().unwrap(), &[3, 5, 6])
+        cpus_of(&Entry { group: "net", name: "any", shares_worker: false, probe }, &id.parse().unwrap(), &[3, 5, 6])
     };
     assert_eq!(cpus(&PLACED, "net.any@cpus=same_cache,streams=1"), [vec![6]]);
     assert_eq!(cpus(&PLACED, "net.any@cpus=free,streams=1"), [vec![3, 5, 6]]);

@@ -21,8 +21,8 @@ static WIDE: Probe = Probe {
 };
 static ROOT: Probe = Probe { needs: &[Need::Root], ..PLAIN };
 static OVERFULL: Catalogue = &[
-    &Group { name: "wide", probes: &[("memory", &WIDE)] },
-    &Group { name: "late", probes: &[("root", &ROOT), ("plain", &PLAIN)] },
+    &Group { name: "wide", shares_worker: false, probes: &[("memory", &WIDE)] },
+    &Group { name: "late", shares_worker: false, probes: &[("root", &ROOT), ("plain", &PLAIN)] },
 ];
 
 fn fitted(catalogue: Catalogue, host: &HostFacts, profile: Profile, cells: &[Cell]) -> Plan {
@@ -48,7 +48,7 @@ fn what_the_time_does_not_hold_is_skipped_and_never_a_default_or_a_cell() {
     assert_eq!(plan.cases.len(), 302);
     let (dropped, measured): (Vec<&PlannedCase>, Vec<&PlannedCase>) =
         plan.cases.iter().partition(|case| is_dropped(case));
-    assert!(dropped.len() > 100 && measured.len() > 100, "{} of {}", dropped.len(), plan.cases.len());
+    assert!(dropped.len() > 100 && measured.len() > 80, "{} of {}", dropped.len(), plan.cases.len());
     // The dearest case of all is there, as it is a cell; of the others the dearest ones go.
     assert!(measured.iter().any(|case| case.id.to_string() == "wide.memory@size=614400,page=pmd"));
     let dearest = |page: &str| {
@@ -63,7 +63,7 @@ fn what_the_time_does_not_hold_is_skipped_and_never_a_default_or_a_cell() {
     assert_eq!(root.skip.as_deref(), Some("needs root"));
     // What stays fits, with as few samples as are worth taking.
     let taken: Duration =
-        measured.iter().filter(|case| case.skip.is_none()).map(|case| TimeBudget::at_least(3, case.set_up)).sum();
+        measured.iter().filter(|case| case.skip.is_none()).map(|case| TimeBudget::at_least(5, case.set_up)).sum();
     assert!(taken <= Duration::from_secs(57) && taken > Duration::from_secs(50), "{taken:?}");
     assert!(fitted(CATALOGUE, &host(), Profile::Quick, &[]).cases.iter().all(|case| !is_dropped(case)));
 }
@@ -107,7 +107,7 @@ fn what_many_threads_fill_is_forecast() {
         ..PLAIN
     }));
     let probes: &'static [(&'static str, &'static Probe)] = Box::leak(Box::new([("read", &*each)]));
-    let group: &'static Group = Box::leak(Box::new(Group { name: "memory", probes }));
+    let group: &'static Group = Box::leak(Box::new(Group { name: "memory", shares_worker: false, probes }));
     let catalogue: Catalogue = Box::leak(Box::new([group]));
     let mut host = host();
     let cpu = host.cpus[0].clone();

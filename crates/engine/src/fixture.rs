@@ -117,15 +117,19 @@ static STREAM: Probe = Probe {
 
 /// Groups memory, net, ipc.
 pub static CATALOGUE: Catalogue = &[
-    &Group { name: "memory", probes: &[("hierarchy", &HIERARCHY), ("latency", &LATENCY), ("stream", &STREAM)] },
-    &Group { name: "net", probes: &[("tcp", &TCP), ("tcp_connect", &CONNECT)] },
-    &Group { name: "ipc", probes: &[("pipe", &PIPE)] },
+    &Group {
+        name: "memory",
+        shares_worker: false,
+        probes: &[("hierarchy", &HIERARCHY), ("latency", &LATENCY), ("stream", &STREAM)],
+    },
+    &Group { name: "net", shares_worker: false, probes: &[("tcp", &TCP), ("tcp_connect", &CONNECT)] },
+    &Group { name: "ipc", shares_worker: false, probes: &[("pipe", &PIPE)] },
 ];
 
 /// Derived probes that go wrong.
 pub static ODD: Catalogue = &[
-    &Group { name: "net", probes: &[("tcp", &TCP)] },
-    &Group { name: "odd", probes: &[("breaks", &BREAKS), ("nan", &NAN)] },
+    &Group { name: "net", shares_worker: false, probes: &[("tcp", &TCP)] },
+    &Group { name: "odd", shares_worker: false, probes: &[("breaks", &BREAKS), ("nan", &NAN)] },
 ];
 
 static ON_ALL: Probe = Probe {
@@ -137,7 +141,7 @@ static ON_ALL: Probe = Probe {
 };
 
 /// A probe whose numbers have words for defaults, which the host settles.
-pub static WORDS: Catalogue = &[&Group { name: "words", probes: &[("all", &ON_ALL)] }];
+pub static WORDS: Catalogue = &[&Group { name: "words", shares_worker: false, probes: &[("all", &ON_ALL)] }];
 
 static TEN: Probe = Probe {
     axes: &[Axis::count("n", "1", listed(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"], &[], &[]))],
@@ -145,31 +149,33 @@ static TEN: Probe = Probe {
 };
 
 /// Twenty probes of ten cases each: what the quick profile is meant for.
-pub static MANY: Catalogue = &[&Group {
-    name: "many",
-    probes: &[
-        ("a", &TEN),
-        ("b", &TEN),
-        ("c", &TEN),
-        ("d", &TEN),
-        ("e", &TEN),
-        ("f", &TEN),
-        ("g", &TEN),
-        ("h", &TEN),
-        ("i", &TEN),
-        ("j", &TEN),
-        ("k", &TEN),
-        ("l", &TEN),
-        ("m", &TEN),
-        ("n", &TEN),
-        ("o", &TEN),
-        ("p", &TEN),
-        ("q", &TEN),
-        ("r", &TEN),
-        ("s", &TEN),
-        ("t", &TEN),
-    ],
-}];
+pub static MANY: Catalogue = &[&Group { name: "many", shares_worker: false, probes: TWENTY }];
+
+/// The same, of which one worker measures several.
+pub static SHARED: Catalogue = &[&Group { name: "many", shares_worker: true, probes: TWENTY }];
+
+const TWENTY: &[(&str, &Probe)] = &[
+    ("a", &TEN),
+    ("b", &TEN),
+    ("c", &TEN),
+    ("d", &TEN),
+    ("e", &TEN),
+    ("f", &TEN),
+    ("g", &TEN),
+    ("h", &TEN),
+    ("i", &TEN),
+    ("j", &TEN),
+    ("k", &TEN),
+    ("l", &TEN),
+    ("m", &TEN),
+    ("n", &TEN),
+    ("o", &TEN),
+    ("p", &TEN),
+    ("q", &TEN),
+    ("r", &TEN),
+    ("s", &TEN),
+    ("t", &TEN),
+];
 
 /// A host of two cores with two threads each (0 and 2, 1 and 3), one 4 MiB cache, one node, root, Linux 6.1.
 pub fn host() -> HostFacts {
@@ -248,7 +254,7 @@ pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
 /// A case of a probe as a plan has it.
 pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
     PlannedCase {
-        entry: Entry { group: "ipc", name: "pipe", probe },
+        entry: Entry { group: "ipc", name: "pipe", shares_worker: false, probe },
         id: id.parse().unwrap(),
         is_default: false,
         steps: 0,

@@ -25,12 +25,12 @@ fn expect(is_sound: bool, what: impl FnOnce() -> String) -> Result<()> {
 
 /// Failed where a number of the job is out of all proportion.
 pub(crate) fn check(job: &Job) -> Result<()> {
-    for cpu in job.cpus.iter().chain(&job.other_cpu) {
+    for cpu in job.cpus.iter().chain(&job.other_cpu).chain(job.cases.iter().flat_map(|case| &case.cpus)) {
         expect(*cpu < MOST_CPUS, || format!("there is no CPU {cpu}"))?;
     }
     expect(job.cpus.len() <= MOST_CPUS, || format!("it names {} CPUs", job.cpus.len()))?;
     expect(job.budget_ns <= MOST_BUDGET_NS, || format!("{} ns for samples", job.budget_ns))?;
-    for bytes in [job.l1d_bytes, job.llc_bytes, job.llc_sum_bytes] {
+    for &bytes in [job.l1d_bytes, job.llc_bytes, job.llc_sum_bytes].iter().chain(&job.caches_bytes) {
         expect(bytes <= MOST_CACHE_BYTES, || format!("a cache of {bytes} bytes"))?;
     }
     let line = job.line_bytes;

@@ -1,4 +1,4 @@
-//! The journal: every round written and synced as it ends, so that kill -9 loses at most the round under way.
+//! The journal: every round written as it ends, so that kill -9 loses at most the round under way, and synced with its worker.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -154,7 +154,7 @@ impl Journal {
         let mut journal = Journal { file, path: path.to_owned() };
         let cases: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
         let header = HeaderLine { run, plan: PlanLine { seed: plan.request.seed, cases }, origin };
-        match journal.append_line(&header) {
+        match journal.append_line(&header).and_then(|()| journal.sync()) {
             Ok(()) => Ok(journal),
             Err(error) => {
                 // A journal without a header is nothing, and would stand in the way of the next.
@@ -189,7 +189,7 @@ impl Journal {
         Ok((Journal { file, path: path.to_owned() }, header, rounds))
     }
 
-    /// Appends a round and syncs.
+    /// Appends a round; from then on a killed run has it. What a machine that loses its power has, [`Journal::sync`] says.
     pub fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
         let ns = |time: Duration| time.as_nanos() as u64;
         self.append_line(&Line {
@@ -203,11 +203,15 @@ impl Journal {
         })
     }
 
+    /// Puts all that was appended onto its device.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data().call("fdatasync")
+    }
+
     fn append_line(&mut self, line: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
-        self.file.write_all(text.as_bytes()).call("write")?;
-        self.file.sync_data().call("fdatasync")
+        self.file.write_all(text.as_bytes()).call("write")
     }
 
     /// Where it is.

@@ -6,6 +6,7 @@ pub mod clock;
 
 pub mod again;
 mod allotment;
+mod arena;
 mod case;
 mod choice;
 mod contention;

@@ -260,7 +260,7 @@ fn pairs(_: &HostFacts, _: Profile) -> Vec<String> {
 
 static PAIRS: Probe =
     Probe { axes: &[Axis::placements("cpus", "same_cache", Points::NamesOfHost(pairs))], ..crate::fixture::PLAIN };
-static WITH_PAIRS: Catalogue = &[&Group { name: "cpu", probes: &[("line", &PAIRS)] }];
+static WITH_PAIRS: Catalogue = &[&Group { name: "cpu", shares_worker: false, probes: &[("line", &PAIRS)] }];
 
 #[test]
 fn two_parties_run_on_the_pair_that_they_are_given() {
@@ -323,7 +323,7 @@ fn a_filter_may_say_the_word_for_what_the_host_settles() {
 }
 
 static NODES: Probe = Probe { axes: &[Axis::nodes("nodes")], ..PLAIN };
-static OF_NODES: Catalogue = &[&Group { name: "memory", probes: &[("numa", &NODES)] }];
+static OF_NODES: Catalogue = &[&Group { name: "memory", shares_worker: false, probes: &[("numa", &NODES)] }];
 
 /// CPUs 0 and 2 on node 0, 1 and 3 on node 2, and a node 4 of memory alone.
 fn three_nodes() -> HostFacts {
@@ -396,8 +396,11 @@ static TWO_PARTIES: Probe = Probe {
     ..crate::fixture::PLAIN
 };
 
-static COPIES: Catalogue =
-    &[&Group { name: "many", probes: &[("copied", &COPIED), ("later", &LATER), ("parties", &TWO_PARTIES)] }];
+static COPIES: Catalogue = &[&Group {
+    name: "many",
+    shares_worker: false,
+    probes: &[("copied", &COPIED), ("later", &LATER), ("parties", &TWO_PARTIES)],
+}];
 
 #[test]
 fn copies_double_up_to_all_cpus_from_their_profile_on() {

@@ -10,6 +10,7 @@ pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, plateaus};
 
 pub use crate::allotment::{Allotment, Filling};
+pub use crate::arena::Buffer;
 pub use crate::case::Case;
 pub use crate::clock::{Clock, Ticks, read_counter, smallest_step};
 pub use crate::cpu::Cpu;
@@ -21,6 +22,6 @@ pub use crate::serving::{Service, Serving};
 pub use crate::stop::{Checked, Result, Stop};
 pub use crate::sys;
 pub use crate::sys::call::Call;
-pub use crate::sys::memory::{Buffer, Node, Pages};
+pub use crate::sys::memory::{Node, Pages};
 pub use crate::threads;
 pub use crate::time_budget::{largest_buffer, may_fill_bytes};

@@ -308,6 +308,9 @@ pub struct Probe {
 pub struct Group {
     /// The folder's name, the first half of an id.
     pub name: &'static str,
+    /// Whether its cases leave the process as they found it, so that one worker may measure several in a pass, with memory that
+    /// they share.
+    pub shares_worker: bool,
     /// File name and probe, in the order of a report.
     pub probes: &'static [(&'static str, &'static Probe)],
 }
@@ -337,6 +340,8 @@ pub struct Entry {
     pub group: &'static str,
     /// The file's name.
     pub name: &'static str,
+    /// Whether the group's cases share workers.
+    pub shares_worker: bool,
     /// The probe.
     pub probe: &'static Probe,
 }
@@ -411,9 +416,9 @@ impl Axis {
 
 /// Every probe of the catalogue, in its order.
 pub fn entries(catalogue: Catalogue) -> impl Iterator<Item = Entry> {
-    catalogue
-        .iter()
-        .flat_map(|&group| group.probes.iter().map(|&(name, probe)| Entry { group: group.name, name, probe }))
+    catalogue.iter().flat_map(|&Group { name: group, shares_worker, probes }| {
+        probes.iter().map(move |&(name, probe)| Entry { group, name, shares_worker: *shares_worker, probe })
+    })
 }
 
 /// The probe called `id`.

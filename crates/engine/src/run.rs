@@ -1,26 +1,25 @@
-//! A run: passes over the plan in seeded order, a fresh worker a round, inside a hard wall limit.
+//! A run: passes over the plan in seeded order, fresh workers in each, inside a hard wall limit.
 
 mod costs;
 mod progress;
+mod units;
+mod work;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Environment, Event, HostFacts, Job, JobCase, Outcome, RunTime};
+use hostmark_model::{Choice, Environment, Event, HostFacts, Job, JobCase, Outcome, RunTime};
 use hostmark_stats::interval::LEAST_ROUNDS;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64Mcg;
 
 use crate::contention::{Blocks, Judged, Meters};
-use crate::far::{self, FarEnds, Missing, OpenService, Waiting, Wanted};
+use crate::far::OpenService;
 use crate::journal::{Journal, PastRound, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
-use crate::record::{CaseRounds, Record, Round, RoundResult, round_seed};
-use crate::session::{self, End, Heard};
+use crate::record::{CaseRounds, Record, Round, RoundResult};
+use crate::session::{End, Session};
 use crate::time_budget::{TimeBudget, Verdict};
 use crate::wall::Wall;
 use progress::Progress;
@@ -69,6 +68,8 @@ struct Runner<'a> {
     observer: &'a mut dyn Observer,
     journal: Option<&'a mut Journal>,
     states: Vec<Progress>,
+    /// Of each probe, which ways its rounds have chosen.
+    choices: HashMap<String, Vec<Choice>>,
     interrupted: bool,
     journal_lost: Option<io::Error>,
     /// Of each case, the default of its probe, or itself when that is not in the plan.
@@ -101,6 +102,7 @@ pub fn run<'a>(
         observer,
         journal,
         states,
+        choices: HashMap::new(),
         interrupted,
         journal_lost,
         defaults,
@@ -116,27 +118,30 @@ pub fn run<'a>(
 impl Runner<'_> {
     fn measure(&mut self) {
         let plan = self.setting.plan;
-        let rounds = TimeBudget::rounds(plan);
+        let rounds = plan.cases.iter().map(|case| plan.rounds_of(case)).max().unwrap_or(0);
         self.warm_cpus();
         for pass in 0..rounds {
-            let mut sequence = self.shuffled(self.pending(), u64::from(pass));
+            let has_round = |&index: &usize| pass < plan.rounds_of(&plan.cases[index]);
+            let mut units = self.units(self.pending().into_iter().filter(has_round).collect(), pass);
             if pass == 0 {
                 // Whatever the machine does, every default has a value, and then what tells most; and a probe's other cases know
                 // what a round of its default costs.
-                sequence.sort_by_key(|&index| plan.cases[index].worth);
+                units.sort_by_key(|unit| plan.cases[unit[0]].worth);
             }
-            if self.interrupted || !self.pass(pass, &sequence, (rounds - pass - 1) as usize) {
+            if self.interrupted || !self.pass(pass, &units) {
                 return;
             }
         }
         // Time left over: one more round for the widest intervals, decided once; what was decided before comes first.
-        let mut sequence = self.begun_anyway();
-        let more = self.shuffled(self.widest_that_fit(), u64::from(rounds));
-        sequence.extend(more.into_iter().filter(|index| !sequence.contains(index)).collect::<Vec<usize>>());
-        for &index in &sequence {
+        let begun = self.begun_anyway();
+        let mut more = self.units(self.widest_that_fit(), rounds);
+        more.iter_mut().for_each(|unit| unit.retain(|index| !begun.contains(index)));
+        let mut units: Vec<Vec<usize>> = begun.into_iter().map(|index| vec![index]).collect();
+        units.extend(more);
+        for &index in units.iter().flatten() {
             self.states[index].dropped = false;
         }
-        self.pass(rounds, &sequence, 0);
+        self.pass(rounds, &units);
     }
 
     fn pending(&self) -> Vec<usize> {
@@ -145,12 +150,6 @@ impl Runner<'_> {
 
     fn is_pending(&self, index: usize) -> bool {
         !self.states[index].ended && !self.states[index].dropped
-    }
-
-    fn shuffled(&self, mut cases: Vec<usize>, pass: u64) -> Vec<usize> {
-        let seed = self.setting.plan.request.seed ^ pass.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        cases.shuffle(&mut Pcg64Mcg::seed_from_u64(seed));
-        cases
     }
 
     /// Waits until the clock of every CPU that the plan uses is steady, so that the first rounds are like the last; on
@@ -166,11 +165,12 @@ impl Runner<'_> {
                 return;
             }
             let job = self.job(Vec::new(), vec![cpu], 0, Duration::ZERO);
-            if let Ok(mut link) = (self.open)(&job) {
+            if let Ok(link) = (self.open)(&job) {
                 let (patience, limit) = (TimeBudget::WARM_UP_LIMIT, TimeBudget::hard_limit(plan));
+                let mut session = Session::new(link, self.wall, patience, limit);
                 // Whether it settled is measured again in every round.
-                let heard = session::collect_events(link.as_mut(), 1, self.wall, patience, limit);
-                link.end();
+                let heard = session.round();
+                session.end();
                 if heard.end == End::Interrupted {
                     self.interrupted = true;
                     return;
@@ -179,9 +179,15 @@ impl Runner<'_> {
         }
     }
 
-    /// One pass; `later`: passes after this one. False when the run is over.
-    fn pass(&mut self, pass: u32, sequence: &[usize], later: usize) -> bool {
-        for (position, &index) in sequence.iter().enumerate() {
+    /// One pass. False when the run is over.
+    fn pass(&mut self, pass: u32, units: &[Vec<usize>]) -> bool {
+        let sequence: Vec<usize> = units.iter().flatten().copied().collect();
+        // Of each case, how many of its unit are still to come, itself among them.
+        let left: Vec<usize> = units.iter().flat_map(|unit| (1..=unit.len()).rev()).collect();
+        let mut position = 0;
+        while position < sequence.len() {
+            let index = sequence[position];
+            position += 1;
             if !self.is_pending(index) {
                 continue;
             }
@@ -194,35 +200,36 @@ impl Runner<'_> {
                 }
                 // What comes later in the journal shows that there was no time for this one.
                 Some(_) => {
-                    self.drop_unless_enough(index, later);
+                    self.drop_unless_enough(index, pass);
                     continue;
                 }
                 None => {}
             }
-            let remaining: Vec<usize> =
-                sequence[position..].iter().copied().filter(|&index| self.is_pending(index)).collect();
-            let (next, rounds, overhead) = self.costs(index, &remaining, later);
+            let to_come = &sequence[position - 1..];
+            let remaining: Vec<usize> = to_come.iter().copied().filter(|&index| self.is_pending(index)).collect();
+            let (next, rounds, overhead) = self.costs(index, &remaining, pass);
             let budget = TimeBudget::new(self.setting.plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
                 Verdict::Sample(grant) => grant,
                 Verdict::Drop => {
-                    self.drop_unless_enough(index, later);
+                    self.drop_unless_enough(index, pass);
                     continue;
                 }
                 Verdict::Over => return false,
             };
+            let (unit, grant) = self.together(&to_come[..left[position - 1]], &remaining, pass, &budget, grant);
             self.observer.round(&id, self.done, self.done + rounds, budget.expected());
-            if !self.round(index, &id, pass, grant) {
-                return false;
+            match self.work(&unit, pass, grant) {
+                Some(measured) => position += measured - 1,
+                None => return false,
             }
-            self.done += 1;
         }
         true
     }
 
     /// Without a round of this pass, a case that cannot have as many as an interval needs leaves its time to the others.
-    fn drop_unless_enough(&mut self, index: usize, later: usize) {
-        self.states[index].dropped = self.states[index].rounds.len() + later < LEAST_ROUNDS;
+    fn drop_unless_enough(&mut self, index: usize, pass: u32) {
+        self.states[index].dropped = self.states[index].rounds.len() + self.later(index, pass) < LEAST_ROUNDS;
     }
 
     /// The cases of the past rounds that are left when all planned passes are over, in their order.
@@ -234,9 +241,7 @@ impl Runner<'_> {
     /// Takes over the next of the past rounds, which is one of this case.
     fn take_over(&mut self, index: usize) {
         if let Some(past) = self.past.pop_front() {
-            self.count(&past.round, &past.took);
-            self.states[index].add(past.round, &past.took);
-            self.done += 1;
+            self.add(index, past.round, &past.took);
         }
     }
 
@@ -250,11 +255,13 @@ impl Runner<'_> {
             cases,
             round,
             budget_ns: grant.as_nanos() as u64,
+            caches_bytes: cpus.first().map_or(Vec::new(), |&cpu| caches_bytes(host, cpu)),
             l1d_bytes: first_level.map_or(0, |cache| cache.size_bytes),
             llc_bytes: cache.map_or(0, |cache| cache.size_bytes),
             llc_sum_bytes: host.last_level_caches_bytes(&cpus),
             line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
             memory_bytes: TimeBudget::memory_bytes(host),
+            nodes: host.nodes.len(),
             folder: format!("round-{}", self.done),
             setup_ns: TimeBudget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
@@ -263,40 +270,20 @@ impl Runner<'_> {
         }
     }
 
-    /// One round of one case. False when the run is over.
-    fn round(&mut self, index: usize, id: &str, pass: u32, grant: Duration) -> bool {
-        let began = self.wall.elapsed();
-        let cpus = self.setting.plan.cases[index].cpus.clone();
-        let Progress { iterations, chosen, .. } = &self.states[index];
-        let seed = round_seed(self.setting.plan.request.seed, id, pass);
-        let own = JobCase { id: id.to_owned(), seed, iterations: *iterations, chosen: chosen.clone(), far: Vec::new() };
-        let job = self.job(vec![own], cpus.clone(), pass, grant);
-        self.blocks.begin(began);
-        let Heard { mut rounds, end } = self.measure_case(index, job, grant);
-        let Some(events) = rounds.pop().filter(|_| end == End::Complete) else {
-            // What a stopped round had said so far is no round.
-            self.interrupted |= end == End::Interrupted;
-            return false;
-        };
-        let until = self.wall.elapsed();
-        let judged = self.blocks.end(until, index, self.states[index].rounds.len(), &cpus);
-        let round = RoundResult { round: pass, cpus, events, others: None };
-        let mut took = Took { until, spent: until - began, granted: grant };
-        if self.journal_lost.is_none()
-            && let Some(journal) = self.journal.as_deref_mut()
-            && let Err(error) = journal.append(id, &round, &took)
-        {
-            self.journal_lost = Some(error);
+    /// Takes a round into account: what it learned, and where its time went.
+    fn add(&mut self, index: usize, round: RoundResult, took: &Took) {
+        if let Some((choice, _)) = round.chosen() {
+            let of_probe = self.choices.entry(self.setting.plan.cases[index].id.probe.clone()).or_default();
+            // The first stays: all of one scope go the same way.
+            if !of_probe.iter().any(|known| known.scope == choice.scope) {
+                of_probe.push(choice);
+            }
         }
-        // The journal costs time too.
-        took.spent = self.wall.elapsed() - began;
-        self.count(&round, &took);
-        self.states[index].add(round, &took);
-        self.judge(judged);
-        true
+        self.count(&round, took);
+        self.states[index].add(round, took);
+        self.done += 1;
     }
 
-    /// Where the time of a round went.
     fn count(&mut self, round: &RoundResult, took: &Took) {
         let time = match round.events.last() {
             Some(Event::Done { noise }) => noise.time.as_ref(),
@@ -310,60 +297,6 @@ impl Runner<'_> {
         for (case, place, others) in judged {
             self.states[case].rounds[place].others = Some(others);
         }
-    }
-
-    /// Starts the far ends that a case of the job needs.
-    fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<FarEnds>, Missing> {
-        let Some(service) = case.entry.probe.service() else { return Ok(None) };
-        let plan = self.setting.plan;
-        let wanted = Wanted {
-            service: service.name,
-            params: &case.id.params,
-            cpus: far::cpus_of(&case.entry, &case.id, &job.cpus),
-            at: &far::LOOPBACK,
-            memory_bytes: job.memory_bytes,
-            setup_ns: job.setup_ns,
-            scratch: &job.environment.scratch,
-            folder: &job.folder,
-        };
-        let (patience, limit) = (TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
-        FarEnds::start(self.setting.open_service, &wanted, Waiting { wall: self.wall, patience, limit }).map(Some)
-    }
-
-    /// Has a round of one case measured: starts its far ends, opens a link to a fresh worker, hears it out, and ends them all.
-    fn measure_case(&mut self, index: usize, mut job: Job, grant: Duration) -> Heard {
-        let without = |end| Heard { rounds: Vec::new(), end };
-        let far = match self.far_ends(&self.setting.plan.cases[index], &job) {
-            Ok(far) => far,
-            Err(Missing::Round(stop)) => return Heard { rounds: vec![vec![stop.into()]], end: End::Complete },
-            Err(Missing::OutOfTime) => return without(End::OutOfTime),
-            Err(Missing::Interrupted) => return without(End::Interrupted),
-        };
-        let ends = far.as_ref().map_or(&[][..], FarEnds::ends);
-        job.cases.iter_mut().for_each(|case| case.far = ends.to_vec());
-        let mut heard = self.hold_session(&job, grant);
-        if let (Some(far), End::Complete, Some(events)) = (far, heard.end, heard.rounds.last_mut()) {
-            far.finish(events);
-        }
-        heard
-    }
-
-    /// Opens a link to a fresh worker, hears it out, and ends it.
-    fn hold_session(&mut self, job: &Job, grant: Duration) -> Heard {
-        let plan = self.setting.plan;
-        let cases = job.cases.len();
-        let mut link = match (self.open)(job) {
-            Ok(link) => link,
-            Err(error) => {
-                let reason = format!("no worker could be started: {error}");
-                return Heard { rounds: vec![vec![Event::Failed { reason }]; cases], end: End::Complete };
-            }
-        };
-        // It tells of all cases when all are done.
-        let patience = cases as u32 * (grant + TimeBudget::patience(plan));
-        let heard = session::collect_events(link.as_mut(), cases, self.wall, patience, TimeBudget::hard_limit(plan));
-        link.end();
-        heard
     }
 
     /// A case and its rounds so far.
@@ -396,6 +329,12 @@ impl Runner<'_> {
         let time = self.time.of(self.wall.elapsed().as_secs_f64());
         Results { record, time, interrupted: self.interrupted, journal_lost: self.journal_lost }
     }
+}
+
+/// Sizes of the data caches of a CPU, as far as they are told, bytes.
+fn caches_bytes(host: &HostFacts, cpu: usize) -> Vec<u64> {
+    let told = (1..=5).filter_map(|level| host.cache(cpu, level)).map(|cache| cache.size_bytes);
+    told.filter(|&bytes| bytes > 0).collect()
 }
 
 /// Of each case, the default of its probe, or itself when that is not in the plan.

@@ -4,7 +4,7 @@ use hostmark_launch::Received;
 use hostmark_model::{FlagKind, PROTOCOL, Profile};
 
 use super::*;
-use crate::fixture::{CATALOGUE, MANY, ODD, host, planned};
+use crate::fixture::{CATALOGUE, MANY, ODD, SHARED, host, planned};
 use crate::journal::Origin;
 use crate::mock::{STARVED, Script, Seen, done, fine, hello, line, perform, samples, usual};
 
@@ -16,7 +16,7 @@ mod resume;
 const ALL_OF_A: usize = 10;
 
 /// The quick profile's rounds; intervals of steady cases are narrow enough, and need no more.
-const QUICK_ROUNDS: u32 = 3;
+const QUICK_ROUNDS: u32 = 7;
 
 fn measure(filters: &[&str], script: impl FnMut(&Job) -> Script) -> Seen {
     perform(&planned(CATALOGUE, filters, Profile::Quick), &host(), None, script)
@@ -104,7 +104,8 @@ fn what_a_round_learned_is_handed_on() {
         script
     });
     let handed: Vec<Option<u64>> = seen.jobs[1..].iter().map(|job| job.cases[0].iterations).collect();
-    assert_eq!(handed, [None, Some(100), Some(200)]);
+    let learned = (1..QUICK_ROUNDS as u64).map(|round| Some(round * 100));
+    assert_eq!(handed, std::iter::once(None).chain(learned).collect::<Vec<_>>());
 }
 
 #[test]
@@ -335,7 +336,7 @@ fn progress_counts_rounds_up_to_their_number() {
         assert_eq!((*done, case.as_str()), (position, seen.rounds()[position].0));
         assert!(done < all && *left <= Duration::from_secs(57));
     }
-    assert_eq!(seen.progress[0].2, 3 * ALL_OF_A);
+    assert_eq!(seen.progress[0].2, QUICK_ROUNDS as usize * ALL_OF_A);
     assert_eq!(seen.progress.last().map(|last| last.1 + 1), seen.progress.last().map(|last| last.2));
 }
 
@@ -388,4 +389,89 @@ fn a_worker_that_waits_for_a_cpu_is_waited_for_and_then_skipped() {
             assert!(reason.starts_with("in 16 s it had too little of a CPU"), "{reason}");
         }
     }
+}
+
+/// The rounds of a job's cases, each in the time granted, told one after the other.
+fn each(job: &Job) -> Script {
+    let mut script = usual(job);
+    for _ in 1..job.cases.len() {
+        script.extend(usual(job).into_iter().skip(1));
+    }
+    script
+}
+
+/// The cases of the jobs of a pass.
+fn units(seen: &Seen, pass: u32) -> Vec<Vec<String>> {
+    let ids = |job: &Job| job.cases.iter().map(|case| case.id.clone()).collect::<Vec<String>>();
+    seen.jobs.iter().filter(|job| !job.cases.is_empty() && job.round == pass).map(ids).collect()
+}
+
+#[test]
+fn one_worker_measures_what_shares_one_and_no_more_than_a_part_of_the_run() {
+    let plan = planned(SHARED, &[], Profile::Quick);
+    let seen = perform(&plan, &host(), None, each);
+    for pass in 0..QUICK_ROUNDS {
+        let units = units(&seen, pass);
+        let mut all: Vec<String> = units.concat();
+        all.sort_unstable();
+        let mut cases: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
+        cases.sort_unstable();
+        assert_eq!(all, cases, "each has its round in each pass");
+        // Three seconds of rounds of a tenth each.
+        assert!(units.iter().any(|unit| unit.len() > 10) && units.iter().all(|unit| unit.len() <= 32), "{units:?}");
+    }
+    assert_ne!(units(&seen, 1), units(&seen, 2), "in another sequence each time");
+    // The first pass begins with the defaults.
+    assert!(units(&seen, 0)[0].iter().all(|case| case.ends_with("@n=1")), "{:?}", units(&seen, 0)[0]);
+    let rounds = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds);
+    assert!(rounds.clone().all(|rounds| rounds >= 5), "{:?}", rounds.collect::<Vec<u32>>());
+    assert_eq!(seen.ended, seen.jobs.len());
+}
+
+#[test]
+fn a_worker_that_dies_costs_the_case_under_way_alone() {
+    let plan = planned(SHARED, &["many.a"], Profile::Quick);
+    // It ends in the middle of one case, and after another.
+    let seen = perform(&plan, &host(), None, |job| {
+        let mut script = vec![hello()];
+        for (place, case) in job.cases.iter().enumerate() {
+            if case.id == "many.a@n=4" {
+                script.push(line(&samples(&[1.0])));
+                return script;
+            }
+            script.extend(usual(job).into_iter().skip(1));
+            if case.id == "many.a@n=7" && place + 1 < job.cases.len() {
+                return script;
+            }
+        }
+        if job.cases.is_empty() { usual(job) } else { script }
+    });
+    let failed: Vec<&str> =
+        seen.outcomes.cases.iter().filter(|case| !is_measured(&case.outcome)).map(|case| case.id.as_str()).collect();
+    assert_eq!(failed, ["many.a@n=4"]);
+    assert_eq!(reason(seen.outcome("many.a@n=4")), "the worker ended with status 0");
+    for case in seen.outcomes.cases.iter().filter(|case| is_measured(&case.outcome)) {
+        assert_eq!(case.measured().unwrap().estimate.rounds, QUICK_ROUNDS, "{}", case.id);
+    }
+}
+
+#[test]
+fn after_a_failure_the_next_case_has_a_fresh_worker() {
+    let seen = perform(&planned(SHARED, &["many.a"], Profile::Quick), &host(), None, |job| {
+        let mut script = vec![hello()];
+        for case in &job.cases {
+            match &*case.id {
+                "many.a@n=4" => script.push(line(&Event::Failed { reason: "it broke".into() })),
+                _ => script.extend(usual(job).into_iter().skip(1)),
+            }
+        }
+        if job.cases.is_empty() { usual(job) } else { script }
+    });
+    assert_eq!(reason(seen.outcome("many.a@n=4")), "it broke");
+    let met_it = |unit: &Vec<String>| unit.iter().position(|case| case == "many.a@n=4");
+    let first = units(&seen, 0).into_iter().find(|unit| met_it(unit).is_some()).unwrap();
+    let after = &first[met_it(&first).unwrap() + 1..];
+    // What was to follow it in the same worker is the whole of another's job.
+    assert!(after.is_empty() || units(&seen, 0).iter().any(|unit| unit == after), "{first:?}");
+    assert!(seen.outcomes.cases.iter().filter(|case| is_measured(&case.outcome)).count() == ALL_OF_A - 1);
 }

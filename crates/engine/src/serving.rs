@@ -9,10 +9,11 @@ use hostmark_host::Root;
 use hostmark_model::{Event, FarUsage, Nonce, ServiceJob};
 
 use crate::allotment::MemoryBudget;
+use crate::arena::Buffer;
 use crate::setup::{self, Deadline};
 use crate::stop::{Result, Stop};
 use crate::sys::call::Call;
-use crate::sys::memory::{Buffer, Pages};
+use crate::sys::memory::Pages;
 use crate::sys::scratch::{self, Folder};
 use crate::sys::usage::{Account, end_with_input};
 

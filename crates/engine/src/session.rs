@@ -16,76 +16,95 @@ const MOST_LINES: usize = 10_000;
 pub(crate) enum End {
     /// With the round's last event: done, skipped, or failed.
     Complete,
+    /// The worker ended after the round before, and said nothing of this one.
+    Gone,
     /// The run's time is over.
     OutOfTime,
     /// The person asked to stop.
     Interrupted,
 }
 
-/// What was heard of a worker.
-#[derive(Debug)]
+/// What was heard of a round.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Heard {
-    /// The events of each case of its job, as far as these came to their end; the greeting is among the first's.
-    pub rounds: Vec<Vec<Event>>,
+    /// Its events as far as they came; the greeting is among those of a worker's first.
+    pub events: Vec<Event>,
     /// How it ended.
     pub end: End,
 }
 
-/// Hears a worker out that has a job of so many cases, or one warm-up; it has hung when nothing was heard of it for `patience`
-/// although it had the CPU, and the run is over at `limit`. Of a worker that went wrong, all cases that it had not done fail.
-pub(crate) fn collect_events(
-    link: &mut dyn WorkerLink,
-    cases: usize,
-    wall: &dyn Wall,
-    patience: Duration,
-    limit: Duration,
-) -> Heard {
-    let (mut patience, mut fills) = (Patience::new(wall, patience, limit), 0);
-    let (mut rounds, mut events, mut has_greeted) = (Vec::new(), Vec::new(), false);
-    let last = loop {
-        match patience.line(link) {
-            Waited::Line(line) => match event(&line, !has_greeted) {
-                // It is on its way, and this is no part of what it measured.
-                Ok(Event::Filled { .. }) if fills < MOST_LINES => fills += 1,
-                Ok(event) => {
-                    has_greeted = true;
-                    let is_last = event.is_last();
-                    events.push(event);
-                    if is_last {
-                        rounds.push(std::mem::take(&mut events));
-                        if rounds.len() >= cases {
-                            return Heard { rounds, end: End::Complete };
+/// What a worker says that has a job of some cases, each told when it is done, or of one warm-up.
+pub(crate) struct Session<'a> {
+    link: Box<dyn WorkerLink>,
+    patience: Patience<'a>,
+    has_greeted: bool,
+    is_over: bool,
+}
+
+impl Session<'_> {
+    /// The worker has hung when nothing was heard of it for `patience` although it had the CPU, and the run is over at `limit`.
+    pub(crate) fn new(link: Box<dyn WorkerLink>, wall: &dyn Wall, patience: Duration, limit: Duration) -> Session<'_> {
+        Session { link, patience: Patience::new(wall, patience, limit), has_greeted: false, is_over: false }
+    }
+
+    /// Hears out its next round; that of a worker that goes wrong fails.
+    pub(crate) fn round(&mut self) -> Heard {
+        let (mut events, mut fills) = (Vec::new(), 0);
+        let reason = loop {
+            match self.patience.line(self.link.as_mut()) {
+                Waited::Line(line) => match event(&line, !self.has_greeted) {
+                    // That it is still setting up is no part of what it measured.
+                    Ok(Event::Filled { .. }) if fills < MOST_LINES => fills += 1,
+                    Ok(event) => {
+                        self.has_greeted = true;
+                        let is_last = event.is_last();
+                        events.push(event);
+                        if is_last {
+                            return Heard { events, end: End::Complete };
+                        }
+                        if events.len() >= MOST_LINES {
+                            break Event::Failed {
+                                reason: format!("the worker wrote {MOST_LINES} lines and was not done"),
+                            };
                         }
                     }
-                    if events.len() >= MOST_LINES {
-                        let reason = format!("the worker wrote {MOST_LINES} lines and was not done");
-                        break Event::Failed { reason };
-                    }
+                    Err(reason) => break Event::Failed { reason },
+                },
+                Waited::Ended(_) if self.has_greeted && events.is_empty() => return self.cut_short(events, End::Gone),
+                Waited::Ended(how) => break Event::Failed { reason: format!("the worker {how}") },
+                Waited::Hung(silent) => {
+                    break Event::Failed { reason: format!("no answer within {:.0} s", silent.as_secs_f64()) };
                 }
-                Err(reason) => break Event::Failed { reason },
-            },
-            Waited::Ended(how) => break Event::Failed { reason: format!("the worker {how}") },
-            Waited::Hung(silent) => {
-                break Event::Failed { reason: format!("no answer within {:.0} s", silent.as_secs_f64()) };
+                Waited::Starved(silent) => {
+                    let reason = format!(
+                        "in {:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time \
+                         priority, a CPU quota or a slow disk",
+                        silent.as_secs_f64()
+                    );
+                    break Event::Skipped { reason };
+                }
+                Waited::OutOfTime => return self.cut_short(events, End::OutOfTime),
+                Waited::Interrupted => return self.cut_short(events, End::Interrupted),
             }
-            Waited::Starved(silent) => {
-                let reason = format!(
-                    "in {:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time \
-                     priority, a CPU quota or a slow disk",
-                    silent.as_secs_f64()
-                );
-                break Event::Skipped { reason };
-            }
-            Waited::OutOfTime => return Heard { rounds, end: End::OutOfTime },
-            Waited::Interrupted => return Heard { rounds, end: End::Interrupted },
-        }
-    };
-    while rounds.len() < cases {
-        let mut events = std::mem::take(&mut events);
-        events.push(last.clone());
-        rounds.push(events);
+        };
+        events.push(reason);
+        self.cut_short(events, End::Complete)
     }
-    Heard { rounds, end: End::Complete }
+
+    fn cut_short(&mut self, events: Vec<Event>, end: End) -> Heard {
+        self.is_over = true;
+        Heard { events, end }
+    }
+
+    /// Whether nothing more is to be heard of this worker: what is left of its job needs another.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Ends the worker.
+    pub(crate) fn end(mut self) {
+        self.link.end();
+    }
 }
 
 /// The event of a line; the first one is a greeting in our protocol.
@@ -134,9 +153,13 @@ mod tests {
         }
     }
 
-    fn heard(cases: usize, events: &[Event]) -> Heard {
+    fn session(events: &[Event]) -> Session<'static> {
         let lines = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-        collect_events(&mut Written(lines), cases, &NoTime, Duration::from_secs(1), Duration::from_secs(9))
+        Session::new(Box::new(Written(lines)), &NoTime, Duration::from_secs(1), Duration::from_secs(9))
+    }
+
+    fn complete(events: &[Event]) -> Heard {
+        Heard { events: events.to_vec(), end: End::Complete }
     }
 
     const HELLO: Event = Event::Hello { protocol: PROTOCOL, pid: 1 };
@@ -150,19 +173,32 @@ mod tests {
         let done = Event::Done { noise: RoundNoise::default() };
         let skipped = Event::Skipped { reason: "no device".into() };
         let events = [HELLO, note("one"), done.clone(), skipped.clone(), note("three"), done.clone()];
-        let all = heard(3, &events);
-        assert_eq!(all.end, End::Complete);
-        assert_eq!(all.rounds, [vec![HELLO, note("one"), done.clone()], vec![skipped], vec![note("three"), done]]);
-        // Nothing is waited for after the last case.
-        assert_eq!(heard(1, &events).rounds, all.rounds[..1]);
+        let mut session = session(&events);
+        let told: Vec<Heard> = (0..3).map(|_| session.round()).collect();
+        assert_eq!(told, [complete(&events[..3]), complete(&events[3..4]), complete(&events[4..])]);
+        assert!(!session.is_over());
     }
 
     #[test]
-    fn a_worker_that_ends_early_fails_the_cases_that_it_had_not_done() {
+    fn a_worker_that_ends_between_two_rounds_fails_neither() {
         let done = Event::Done { noise: RoundNoise::default() };
-        let failed = || Event::Failed { reason: "the worker ended with status 1".into() };
-        let told = heard(3, &[HELLO, done.clone(), note("half")]);
-        assert_eq!(told.end, End::Complete);
-        assert_eq!(told.rounds, [vec![HELLO, done], vec![note("half"), failed()], vec![failed()]]);
+        let mut gone = session(&[HELLO, done.clone()]);
+        assert_eq!(gone.round(), complete(&[HELLO, done]));
+        assert_eq!(gone.round(), Heard { events: Vec::new(), end: End::Gone });
+        assert!(gone.is_over());
+        // One that never greeted has failed its first.
+        let Heard { events, end } = session(&[]).round();
+        assert!(end == End::Complete && matches!(events[..], [Event::Failed { .. }]), "{events:?}");
+    }
+
+    #[test]
+    fn a_worker_that_ends_early_fails_the_case_under_way_and_has_told_of_those_before() {
+        let done = Event::Done { noise: RoundNoise::default() };
+        let failed = Event::Failed { reason: "the worker ended with status 1".into() };
+        let mut session = session(&[HELLO, done.clone(), note("half")]);
+        assert_eq!(session.round(), complete(&[HELLO, done]));
+        assert!(!session.is_over());
+        assert_eq!(session.round(), complete(&[note("half"), failed]));
+        assert!(session.is_over());
     }
 }

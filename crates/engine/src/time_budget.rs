@@ -13,6 +13,8 @@ const FOR_MEASURING: f64 = 0.95;
 const HARD_STOP: f64 = 0.97;
 /// Share of the limit in which the run's warm-up of its CPUs has to be done: 3 s of the quick profile.
 const WARM_UP_SHARE: u32 = 20;
+/// Share of the limit that the rounds of one worker may take: 3 s of the quick profile.
+const UNIT_SHARE: u32 = 20;
 /// A set-up may always take this part of the patience: a second in the quick profile.
 const LEAST_SET_UP_SHARE: u32 = 5;
 /// A round that is not done this long after its time for samples has hung; in short runs, a share of the limit.
@@ -100,6 +102,12 @@ impl TimeBudget {
     /// When measuring is stopped hard, from the start of the command.
     pub fn hard_limit(plan: &Plan) -> Duration {
         plan.profile_limits().limit.mul_f64(HARD_STOP)
+    }
+
+    /// What the rounds of one worker may take together: who else used its CPUs is judged for all of them at once, and what was
+    /// decided for the last was decided before the first.
+    pub fn of_unit(plan: &Plan) -> Duration {
+        profile_limits(plan.request.profile).limit / UNIT_SHARE
     }
 
     /// How long the run's warm-up may take.

@@ -4,8 +4,9 @@ use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_host::{NoiseSnapshot, Root};
-use hostmark_model::{AxisKind, CaseId, Event, Job, JobCase, PROTOCOL, RoundNoise, RoundTime};
+use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, PROTOCOL, Params, RoundNoise, RoundTime};
 
+use crate::arena;
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::copies::{self, Copies};
@@ -59,10 +60,12 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
 /// Does the job, and writes what came of it.
 fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::Result<()> {
     greet(output)?;
-    answer_for_children();
-    let events = answer(catalogue, job);
-    last_words::answer_self();
-    tell(&events, output)
+    for_each_case(catalogue, &job, |events| {
+        last_words::answer_self();
+        tell(&events, output)?;
+        answer_for_children();
+        Ok(())
+    })
 }
 
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
@@ -95,23 +98,64 @@ fn lines(events: &[Event]) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other.
+/// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other. What came of all.
 pub fn answer(catalogue: Catalogue, job: Job) -> Vec<Event> {
+    let mut all = Vec::new();
+    let told: std::io::Result<()> = for_each_case(catalogue, &job, |events| {
+        all.extend(events);
+        Ok(())
+    });
+    debug_assert!(told.is_ok());
+    all
+}
+
+/// Does the job's cases one after the other, and has what came of each told when it is done: whoever waits loses no more than
+/// the case under way.
+fn for_each_case(
+    catalogue: Catalogue,
+    job: &Job,
+    mut done: impl FnMut(Vec<Event>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    answer_for_children();
     let protocol = job.environment.protocol;
     if protocol != PROTOCOL {
         let reason = format!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
-        return vec![Event::Failed { reason }];
+        return done(vec![Event::Failed { reason }]);
     }
-    let sound = job::check(&job);
+    let sound = job::check(job);
     if job.cases.is_empty() {
-        return guarded(|| sound.and_then(|()| warm_cpu(&job)));
+        return done(guarded(|| sound.and_then(|()| warm_cpu(job))));
     }
-    let of_case = |own: &JobCase| {
+    if job.cases.len() > 1 {
+        arena::keep();
+    }
+    let mut choices: Vec<(CaseId, Choice)> = Vec::new();
+    for own in &job.cases {
         // The case before may have come to its samples.
         setup::go_on();
-        guarded(|| sound.clone().and_then(|()| round(catalogue, &job, own)))
-    };
-    job.cases.iter().flat_map(of_case).collect()
+        let mut own = own.clone();
+        let id: Result<CaseId> = own.id.parse().map_err(Stop::failed);
+        if let Ok(id) = &id {
+            own.choices.extend(choices.iter().filter(|(of, _)| of.probe == id.probe).map(|(_, choice)| choice.clone()));
+        }
+        let events = guarded(|| {
+            sound.clone()?;
+            round(catalogue, job, &own, id.clone()?)
+        });
+        if let (Ok(id), Some(choice)) = (id, events.iter().find_map(choice_of)) {
+            choices.push((id, choice));
+        }
+        done(events)?;
+    }
+    Ok(())
+}
+
+/// What a round chose for those after it.
+fn choice_of(event: &Event) -> Option<Choice> {
+    match event {
+        Event::Chosen { scope, way, .. } => Some(Choice { scope: scope.clone(), way: way.clone() }),
+        _ => None,
+    }
 }
 
 /// The events of a round, or what became of it instead.
@@ -161,38 +205,55 @@ fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
     }
 }
 
+/// What the case has in common with those of its probe that differ from it in sizes alone: its other parameters.
+fn alike(entry: &Entry, id: &CaseId) -> String {
+    let is_size = |name: &str| {
+        entry.probe.axes.iter().any(|axis| axis.name == name && matches!(axis.kind, AxisKind::Size | AxisKind::Count))
+    };
+    let others = id.params.0.iter().filter(|(name, _)| !is_size(name)).cloned().collect();
+    CaseId { probe: id.probe.clone(), params: Params(others) }.to_string()
+}
+
+/// The CPUs of a case of the job.
+fn cpus_of<'a>(job: &'a Job, own: &'a JobCase) -> &'a [usize] {
+    if own.cpus.is_empty() { &job.cpus } else { &own.cpus }
+}
+
 /// The worker's part of the case, with the replicas that do the same meanwhile. They start before this one is bound to its CPU,
 /// so that they need not share it until they are bound to theirs.
-fn part_of(entry: &Entry, copies: usize, job: &Job, own: &JobCase) -> Result<WorkersPart> {
-    let alone = Job { cases: vec![own.clone()], ..job.clone() };
+fn part_of(entry: &Entry, id: &CaseId, copies: usize, job: &Job, own: &JobCase) -> Result<WorkersPart> {
+    let cpus = cpus_of(job, own).to_vec();
+    // Which CPU lies beside a case's is told for those that have all of the job's.
+    let other_cpu = job.other_cpu.filter(|_| own.cpus.is_empty());
+    let alone = Job { cases: vec![own.clone()], cpus, other_cpu, ..job.clone() };
+    let alike = alike(entry, id);
     if job.replica || copies == 1 {
         let copies = if job.replica { Copies::Replica } else { Copies::Alone };
-        return Ok(WorkersPart { job: alone, own: own.clone(), copies });
+        return Ok(WorkersPart { job: alone, own: own.clone(), alike, copies });
     }
     // The two parties of a copy are both on its CPU: the plan has no other placement of copies.
     let parties = if entry.probe.axis_of(AxisKind::Placement).is_some() { 2 } else { 1 };
     let mut jobs = copies::jobs(&alone, copies, parties)?;
     let copies = Copies::start(&jobs[1..], copies::this_program)?;
-    Ok(WorkersPart { job: jobs.swap_remove(0), own: own.clone(), copies })
+    Ok(WorkersPart { job: jobs.swap_remove(0), own: own.clone(), alike, copies })
 }
 
 /// A round of one case of the job.
-fn round(catalogue: Catalogue, job: &Job, own: &JobCase) -> Result<Vec<Event>> {
+fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<Vec<Event>> {
     let begun_ns = monotonic_ns();
-    let id: CaseId = own.id.parse().map_err(Stop::failed)?;
     let entry =
         find(catalogue, &id.probe).ok_or_else(|| Stop::failed(format!("the worker knows no probe '{}'", id.probe)))?;
     let Some(measure) = entry.probe.measure.in_worker() else {
         return Err(Stop::failed("a derived probe has no rounds"));
     };
-    job::check_case(&entry, &id, &job.cpus)?;
+    let cpus = cpus_of(job, own).to_vec();
+    job::check_case(&entry, &id, &cpus)?;
     job::check_far_ends(&entry, &id, job, own)?;
     if let Some(reason) = entry.probe.needs.iter().find_map(|need| need.not_given(&job.environment.inputs)) {
         return Err(Stop::Skipped(reason));
     }
-    let cpus = job.cpus.clone();
     let copies = copies(&entry, &id)?;
-    let part = part_of(&entry, copies, job, own)?;
+    let part = part_of(&entry, &id, copies, job, own)?;
     bind(own_cpus(&entry, &id, &part.job.cpus))?;
     let clock = Clock::calibrated(&job.environment.clock);
     let precision = Precision::of(&clock);
@@ -285,7 +346,7 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     let mut events: Vec<Event> =
         std::mem::take(&mut case.yielded.notes).into_iter().map(|(key, value)| Event::Note { key, value }).collect();
     let chosen = case.yielded.chosen.take();
-    events.extend(chosen.map(|(way, trials_ns)| Event::Chosen { way, trials_ns }));
+    events.extend(chosen.map(|(Choice { scope, way }, trials_ns)| Event::Chosen { scope, way, trials_ns }));
     events.push(Event::Samples {
         ns: samples.ns,
         iterations: samples.iterations,

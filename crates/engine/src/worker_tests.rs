@@ -30,6 +30,7 @@ static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], mea
 
 static CATALOGUE: Catalogue = &[&Group {
     name: "try",
+    shares_worker: false,
     probes: &[
         ("fine", &FINE),
         ("rate", &RATE),

@@ -105,8 +105,12 @@ pub enum Event {
         /// Its values in this round, any number.
         values: Vec<f64>,
     },
-    /// Of several ways to do what the case measures, this round chose the fastest by trials; its other rounds go the same.
+    /// Of several ways to do what the case measures, this round chose the fastest by trials; all later rounds of the same
+    /// scope go the same.
     Chosen {
+        /// What it holds for: the case's other parameters, and which cache holds what it goes over.
+        #[serde(default)]
+        scope: String,
         /// Its name.
         way: String,
         /// How long the trials took, ns: later rounds have none.

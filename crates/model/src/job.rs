@@ -42,7 +42,7 @@ pub struct Environment {
     pub inputs: Inputs,
 }
 
-/// One round of some cases on the same CPUs, measured one after the other in one process.
+/// One round of some cases that begin on the same CPU, measured one after the other in one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// That of the run.
@@ -58,6 +58,8 @@ pub struct Job {
     /// The CPU of the run that lies nearest to the first of these and is none of them: for a thread of the kernel that works
     /// for a case. Null where the run has no other.
     pub other_cpu: Option<usize>,
+    /// Sizes of the data caches of the first of its CPUs, as far as they are told, the first level's first, bytes.
+    pub caches_bytes: Vec<u64>,
     /// Size of the first-level data cache, bytes (0 when unknown).
     pub l1d_bytes: u64,
     /// Size of the last-level cache, bytes (0 when unknown).
@@ -68,6 +70,8 @@ pub struct Job {
     pub line_bytes: u64,
     /// Memory that a case may fill, bytes.
     pub memory_bytes: u64,
+    /// Memory nodes of the host.
+    pub nodes: usize,
     /// How long the set-up of a case may take, ns; 0: as long as it takes.
     pub setup_ns: u64,
     /// Name of the round's own directory in those of the environment; it is removed afterwards.
@@ -82,15 +86,28 @@ pub struct Job {
 pub struct JobCase {
     /// Its id.
     pub id: String,
+    /// The CPUs that it may use, the first for the measuring thread; empty for all of the job's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<usize>,
     /// Seed of everything random in its round.
     pub seed: u64,
     /// Iterations of a sample that an earlier round found, so that this one need not search.
     pub iterations: Option<u64>,
-    /// Of several ways to do what the case measures, the one that an earlier round of it chose. Null where none did.
-    pub chosen: Option<String>,
+    /// Of several ways to do what the case measures, what earlier rounds of its probe's cases chose, each for what it holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// The far ends that were started for it, as many as it needs: one for each copy, or for each of several threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<FarEnd>,
+}
+
+/// Of several ways to do what a probe measures, the one that was the fastest by trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What it holds for: the case's other parameters, and which cache holds what it goes over.
+    pub scope: String,
+    /// Its name.
+    pub way: String,
 }
 
 impl Environment {
@@ -112,7 +129,14 @@ impl Job {
     /// A job of one case on these CPUs that says of everything else what is true of no host in particular: a common cache,
     /// little time and memory, a bare environment. For tests, which have no run; an empty id asks for a warm-up.
     pub fn bare(case: &str, cpus: Vec<usize>) -> Job {
-        let only = JobCase { id: case.to_owned(), seed: 1, iterations: None, chosen: None, far: Vec::new() };
+        let only = JobCase {
+            id: case.to_owned(),
+            cpus: Vec::new(),
+            seed: 1,
+            iterations: None,
+            choices: Vec::new(),
+            far: Vec::new(),
+        };
         Job {
             environment: Environment::bare(),
             cases: if case.is_empty() { Vec::new() } else { vec![only] },
@@ -120,11 +144,13 @@ impl Job {
             budget_ns: 40_000_000,
             cpus,
             other_cpu: None,
+            caches_bytes: vec![32 << 10, 32 << 20],
             l1d_bytes: 32 << 10,
             llc_bytes: 32 << 20,
             llc_sum_bytes: 32 << 20,
             line_bytes: 64,
             memory_bytes: 1 << 20,
+            nodes: 1,
             setup_ns: 0,
             folder: "round-0".into(),
             replica: false,

@@ -32,7 +32,7 @@ pub use host::{
     NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
 };
 pub use inputs::Inputs;
-pub use job::{CalibratedClock, Environment, Job, JobCase, PROTOCOL};
+pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use noise::{Noise, Others, Throttling};
 pub use outcome::{
     Also, CaseRecord, Estimate, Flag, FlagKind, IntervalMethod, Measured, Outcome, RoundRecord, default_case_of,

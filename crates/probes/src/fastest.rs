@@ -14,6 +14,8 @@ pub(crate) const BEST: &str = "best";
 /// cache, each trial the next one, so that what is beyond the caches stays beyond them. Less than a cache would be wrong: what
 /// plain stores leave in it goes to memory at the cost of those that follow, by which non-temporal stores looked slower than they are.
 const MOST_CACHES: u64 = 3;
+/// Every part is a multiple of this.
+const PART_BYTES: u64 = 4096;
 /// The last cache where the host tells of none.
 const USUAL_CACHE_BYTES: u64 = 32 << 20;
 
@@ -70,15 +72,16 @@ impl<K: Kernel> Candidates<K> {
         self.0[way]
     }
 
-    /// The one that the case uses in all of its rounds; noted. `run` goes over a part of `bytes` of memory.
+    /// The one that the case uses in all of its rounds; noted. `run` goes over a part of `bytes`, of each of the arrays that
+    /// take `all_bytes` of memory.
     pub(crate) fn chosen(
         &self,
         case: &mut Case,
-        bytes: u64,
+        (bytes, all_bytes): (u64, u64),
         mut run: impl FnMut(&'static K, Range<usize>, u64),
     ) -> Result<&'static K> {
-        let mut stretches = Stretches::of(bytes, case.llc_bytes());
-        let way = case.choose(&self.names(), |way, times| run(self.at(way), stretches.next(), times))?;
+        let mut stretches = Stretches::of(bytes, all_bytes, case.llc_bytes());
+        let way = case.choose(bytes, &self.names(), |way, times| run(self.at(way), stretches.next(), times))?;
         case.note("kernel", self.at(way).name());
         Ok(self.at(way))
     }
@@ -90,15 +93,15 @@ impl<K: Kernel> Candidates<K> {
         case: &mut Case,
         cpus: &[Cpu],
         allotment: &Allotment,
-        bytes: u64,
+        (bytes, all_bytes): (u64, u64),
         run: impl Fn(&K, &mut Buffer, Range<usize>, u64) -> std::result::Result<(), Refused> + Sync,
     ) -> Result<&'static K> {
         let all = 0..usize::try_from(bytes).map_err(Stop::skipped)?;
         let llc_bytes = case.llc_bytes();
-        let way = case.choose_in_lockstep(cpus, &self.names(), |_| {
+        let way = case.choose_in_lockstep(cpus, bytes, &self.names(), |_| {
             let mut buffer = allotment.map()?;
             run(self.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
-            let (mut stretches, run) = (Stretches::of(bytes, llc_bytes), &run);
+            let (mut stretches, run) = (Stretches::of(bytes, all_bytes, llc_bytes), &run);
             Ok(move |way, times| {
                 let _ = run(self.at(way), &mut buffer, stretches.next(), times);
             })
@@ -121,9 +124,12 @@ pub(crate) struct Stretches {
 }
 
 impl Stretches {
-    /// The parts of so many bytes on a host with such a last cache (0 when unknown).
-    pub(crate) fn of(bytes: u64, llc_bytes: u64) -> Stretches {
-        let cache = if llc_bytes > 0 { llc_bytes } else { USUAL_CACHE_BYTES };
+    /// The parts of each of some arrays of so many bytes, which take `all_bytes` together, on a host with such a last cache (0
+    /// when unknown).
+    pub(crate) fn of(bytes: u64, all_bytes: u64, llc_bytes: u64) -> Stretches {
+        let arrays = (all_bytes / bytes.max(1)).max(1);
+        // A kernel takes what begins and ends at lines alone: one that refused would take no time, and look the fastest.
+        let cache = ((if llc_bytes > 0 { llc_bytes } else { USUAL_CACHE_BYTES }) / arrays).next_multiple_of(PART_BYTES);
         Stretches { bytes, each: if bytes <= MOST_CACHES * cache { bytes } else { cache }, at: 0 }
     }
 
@@ -153,7 +159,7 @@ pub(crate) fn passes<K: Kernel>(
         let mut buffer = case.buffer(buffer_bytes, pages, None)?;
         run(candidates.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
         // The kernels are available, and take what the first took.
-        let kernel = candidates.chosen(case, bytes, |kernel, part, times| {
+        let kernel = candidates.chosen(case, (bytes, buffer_bytes), |kernel, part, times| {
             let _ = run(kernel, &mut buffer, part, times);
         })?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
@@ -163,7 +169,7 @@ pub(crate) fn passes<K: Kernel>(
         return Ok(kernel);
     }
     let allotment = case.allot(cpus.len() as u64, buffer_bytes, pages, None)?;
-    let kernel = candidates.chosen_in_lockstep(case, &cpus, &allotment, bytes, &run)?;
+    let kernel = candidates.chosen_in_lockstep(case, &cpus, &allotment, (bytes, buffer_bytes), &run)?;
     case.free_running(&cpus, bytes, |_| {
         let mut buffer = allotment.map()?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
@@ -196,11 +202,16 @@ mod tests {
     #[test]
     fn stretches_of_large_memory_follow_one_another_and_small_memory_is_one() {
         let mib = |from: usize, to: usize| from << 20..to << 20;
-        let mut whole = Stretches::of(64 << 20, 32 << 20);
+        let mut whole = Stretches::of(64 << 20, 64 << 20, 32 << 20);
         assert_eq!((whole.next(), whole.next()), (mib(0, 64), mib(0, 64)));
-        let mut large = Stretches::of((9 << 20) + 512, 2 << 20);
+        let mut large = Stretches::of((9 << 20) + 512, (9 << 20) + 512, 2 << 20);
         let places: Vec<Range<usize>> = (0..5).map(|_| large.next()).collect();
         assert_eq!(places, [mib(0, 2), mib(2, 4), mib(4, 6), mib(6, 8), mib(0, 2)]);
-        assert_eq!(Stretches::of(1 << 30, 0).next(), mib(0, 32));
+        assert_eq!(Stretches::of(1 << 30, 1 << 30, 0).next(), mib(0, 32));
+        // Of two arrays a stretch of each is half a cache.
+        assert_eq!(Stretches::of(64 << 20, (128 << 20) + 4096, 32 << 20).next(), mib(0, 16));
+        let mut thirds = Stretches::of(64 << 20, (192 << 20) + 4096, 32 << 20);
+        let ends = (0..9).map(|_| thirds.next()).flat_map(|part| [part.start, part.end]);
+        assert!(ends.into_iter().all(|end| end.is_multiple_of(PART_BYTES as usize)));
     }
 }

@@ -53,12 +53,16 @@ const fn file_name(module: &'static str) -> &'static str {
     }
 }
 
-/// A folder's group: its name, and its probes by their files' names.
+/// A folder's group: its name, whether one worker measures several of its cases in a pass, and its probes by their files' names.
 macro_rules! group {
     ($name:literal: $($probe:ident)*) => {
+        crate::group!($name, shares_worker false: $($probe)*);
+    };
+    ($name:literal, shares_worker $shares_worker:literal: $($probe:ident)*) => {
         /// The group of this folder.
         pub static GROUP: hostmark_engine::probe::Group = hostmark_engine::probe::Group {
             name: $name,
+            shares_worker: $shares_worker,
             probes: &[$((crate::file_name(stringify!($probe)), &$probe::PROBE)),*],
         };
     };

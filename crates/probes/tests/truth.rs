@@ -12,7 +12,7 @@ use hostmark_engine::clock;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::worker;
-use hostmark_model::{Event, Job, Taint};
+use hostmark_model::{Choice, Event, Job, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
 use hostmark_probes::workloads::clocks::Source;
@@ -51,7 +51,8 @@ static MULTIPLY: Probe = known(|case| {
     })
 });
 static WAIT: Probe = known(|case| case.time(wait));
-static KNOWN: Group = Group { name: "known", probes: &[("multiply", &MULTIPLY), ("wait", &WAIT)] };
+static KNOWN: Group =
+    Group { name: "known", shares_worker: false, probes: &[("multiply", &MULTIPLY), ("wait", &WAIT)] };
 static KNOWN_CATALOGUE: Catalogue = &[&KNOWN];
 
 /// A known delay: the kernel's clock moves by it before this returns, and by one reading's cost at most more.
@@ -125,7 +126,7 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
     };
     let way = |events: &[Event]| {
         events.iter().find_map(|event| match event {
-            Event::Chosen { way, trials_ns } => Some((way.clone(), *trials_ns)),
+            Event::Chosen { scope, way, trials_ns } => Some((scope.clone(), way.clone(), *trials_ns)),
             _ => None,
         })
     };
@@ -136,26 +137,26 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
         "memory.stream2@kernel=copy,size=65536,page=base",
         "memory.stream@kernel=copy,store=best,threads=2,page=base,elements=1000000",
     ] {
-        let go = |chosen: Option<&str>| {
+        let go = |chosen: Option<Choice>| {
             let job = job_of(case);
             let threads = if case.contains("threads=2") { 2 } else { 1 };
             let job = job.with(|job| {
                 job.cpus = vec![job.cpus[0]; threads];
-                job.cases[0].chosen = chosen.map(str::to_owned);
+                job.cases[0].choices.extend(chosen);
             });
             std::thread::spawn(move || worker::answer(of_probes, job)).join().expect("a worker that ends")
         };
         let first = go(None);
-        let (chosen, trials_ns) = way(&first).unwrap_or_else(|| panic!("{case}: {:?}", first.last()));
+        let (scope, chosen, trials_ns) = way(&first).unwrap_or_else(|| panic!("{case}: {:?}", first.last()));
         assert_eq!(note(&first, "kernel").as_ref(), Some(&chosen), "{case}");
         assert!(trials_ns > 0.0 && matches!(first.last(), Some(Event::Done { .. })), "{case}: {:?}", first.last());
         // Any that the CPU has, also one that no trial would choose.
         let other = if case.starts_with("memory.stream") { "libc" } else { "scalar" };
         for told in [chosen.as_str(), other] {
-            let later = go(Some(told));
+            let later = go(Some(Choice { scope: scope.clone(), way: told.into() }));
             assert_eq!((note(&later, "kernel").as_deref(), way(&later)), (Some(told), None), "{case}");
         }
-        assert!(matches!(go(Some("none")).last(), Some(Event::Failed { .. })), "{case}");
+        assert!(matches!(go(Some(Choice { scope, way: "none".into() })).last(), Some(Event::Failed { .. })), "{case}");
     }
 }
 

@@ -54,6 +54,12 @@ pub struct Buffer {
     mapped: usize,
     offset: usize,
     length: usize,
+    /// How long it can become.
+    capacity: usize,
+    /// How long it has been.
+    longest: usize,
+    /// So many bytes from its start have been filled.
+    filled: usize,
 }
 
 /// What the kernel may take for a buffer of so many bytes: whole pages of the kind that is asked for, and a base page on
@@ -95,13 +101,21 @@ impl Buffer {
     /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: it is zero until the caller, who is the
     /// first to touch it, fills all of it.
     pub fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
+        Buffer::reserve_within(bytes, bytes, pages, node)
+    }
+
+    /// The same, and it can become as long as `capacity`, of which nothing is touched before.
+    pub fn reserve_within(bytes: usize, capacity: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let align = pages.bytes();
         let page = rustix::param::page_size();
-        let whole = bytes.max(1).next_multiple_of(align);
+        let whole = capacity.max(bytes).max(1).next_multiple_of(align);
         // One page on either side is present as well. What a program touches seldom ends where its memory ends, and there
         // it pays: `rep stosb` looks one page ahead, and a page that is not there costs it 230 cycles a call on Cascade Lake.
         let mapped = whole + 2 * page + if pages == Pages::Pmd { align - page } else { 0 };
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // What can become longer is not counted as if it were.
+        let uncounted = if capacity > bytes { libc::MAP_NORESERVE } else { 0 };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | uncounted;
         // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
         if address == libc::MAP_FAILED {
@@ -110,7 +124,7 @@ impl Buffer {
         let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         // SAFETY: the second page lies inside the mapping, which has three at least.
         let offset = page + unsafe { mapping.as_ptr().add(page) }.align_offset(align);
-        let mut buffer = Buffer { mapping, mapped, offset, length: bytes };
+        let mut buffer = Buffer { mapping, mapped, offset, length: bytes, capacity: whole, longest: bytes, filled: 0 };
         // Also the pages on either side, which would be huge ones where the system gives those to all.
         // SAFETY: the range is this new mapping, of which nobody has a reference.
         let _ = unsafe { libc::madvise(address, mapped, libc::MADV_NOHUGEPAGE) };
@@ -120,8 +134,26 @@ impl Buffer {
         if let Some(node) = node {
             buffer.bind(whole, node)?;
         }
-        buffer.touch_neighbours(whole);
+        buffer.touch_neighbours(bytes.max(1).next_multiple_of(align));
         Ok(buffer)
+    }
+
+    /// How long it can become, bytes.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many bytes from its start have been filled since it was mapped, whatever they hold now.
+    pub fn filled_bytes(&self) -> usize {
+        self.filled
+    }
+
+    /// Makes it so long, of pages of this kind, within what it can become: it holds what it held, as far as it was filled.
+    pub fn resize(&mut self, bytes: usize, pages: Pages) {
+        assert!(bytes <= self.capacity, "a buffer of {} bytes cannot have {bytes}", self.capacity);
+        self.length = bytes;
+        self.longest = self.longest.max(bytes);
+        self.touch_neighbours(bytes.max(1).next_multiple_of(pages.bytes()));
     }
 
     /// Locks a part of it into memory until it is dropped, so that it is neither swapped nor moved to other memory by
@@ -160,7 +192,7 @@ impl Buffer {
 
     /// Makes the pages before and after the buffer present.
     fn touch_neighbours(&mut self, whole: usize) {
-        // SAFETY: `map` has left a page before the start and one after the end, inside the mapping.
+        // SAFETY: there is a page before the start and one after what it can become, inside the mapping.
         unsafe {
             self.start().sub(1).write_volatile(1);
             self.start().add(whole).write_volatile(1);
@@ -175,6 +207,9 @@ impl Buffer {
             word = word.wrapping_add(0x9e37_79b9_7f4a_7c15) | 1;
         }
         chunks.into_remainder().fill(0x5a);
+        if from <= self.filled {
+            self.filled = self.filled.max(to);
+        }
         Pattern(word)
     }
 
@@ -196,7 +231,7 @@ impl Buffer {
     pub fn huge_fraction(&self) -> Option<f64> {
         let smaps = BufReader::new(fs::File::open("/proc/self/smaps").ok()?);
         let first = self.start() as usize;
-        let last = first + self.length.max(1);
+        let last = first + self.longest.max(1);
         let (mut inside, mut huge_kib) = (false, None);
         for line in smaps.lines() {
             let line = line.ok()?;
@@ -207,7 +242,7 @@ impl Buffer {
                 huge_kib = Some(huge_kib.unwrap_or(0) + kib);
             }
         }
-        Some((huge_kib? as f64 * 1024.0 / self.length.max(1) as f64).min(1.0))
+        Some((huge_kib? as f64 * 1024.0 / self.longest.max(1) as f64).min(1.0))
     }
 
     /// In words, the pages that back the buffer, which asked for `pages`.

@@ -34,7 +34,7 @@ pub fn show(plan: &Plan, format: &str, lang: Lang) -> Result<Exit> {
 fn counts(plan: &Plan, eta: &Eta) -> Vec<(&'static str, String, Count)> {
     let count = |id: &String| {
         let of_probe = plan.cases.iter().filter(|case| case.id.probe == *id);
-        let mut count = Count { expected: eta.of_cases(of_probe), ..Count::default() };
+        let mut count = Count { expected: eta.of_cases(plan, of_probe), ..Count::default() };
         for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
             *if case.skip.is_some() { &mut count.skipped } else { &mut count.measured } += 1;
         }
@@ -77,8 +77,8 @@ fn value(plan: &Plan) -> serde_json::Value {
         let id = case.id.to_string();
         match &case.skip {
             Some(reason) => json!({ "id": id, "skipped": reason }),
-            None => json!({ "id": id, "cpus": case.cpus, "rounds": eta.rounds,
-                            "expected_s": seconds(eta.of_cases([case])) }),
+            None => json!({ "id": id, "cpus": case.cpus, "rounds": plan.rounds_of(case),
+                            "expected_s": seconds(eta.of_cases(plan, [case])) }),
         }
     };
     json!({
@@ -143,7 +143,7 @@ fn table(plan: &Plan, lang: Lang) -> String {
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
                     Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),
-                    None => seconds(eta.of_cases([case])),
+                    None => seconds(eta.of_cases(plan, [case])),
                 };
                 text += &format!("    {}   {what}\n", case.id);
             }

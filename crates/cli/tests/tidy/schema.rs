@@ -57,7 +57,7 @@ pub fn examples() -> Value {
         Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
         Event::Histogram(histogram()),
         Event::Also { name: "loss".into(), values: vec![1.0] },
-        Event::Chosen { way: "nt".into(), trials_ns: 1.0 },
+        Event::Chosen { scope: "memory.read within 16384 bytes".into(), way: "nt".into(), trials_ns: 1.0 },
         Event::Listening { address: ([127, 0, 0, 1], 1).into() },
         Event::Served(FarUsage::default()),
         Event::Done { noise: RoundNoise { time: Some(RoundTime::default()), ..RoundNoise::default() } },

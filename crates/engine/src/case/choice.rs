@@ -1,5 +1,7 @@
 //! The verbs by which a case finds out which of several ways is the fastest here, once for all of its rounds.
 
+use hostmark_model::Choice;
+
 use super::{Case, Cpu};
 use crate::choice;
 use crate::copies::Copies;
@@ -8,11 +10,12 @@ use crate::setup;
 use crate::stop::{Result, Stop};
 
 impl Case {
-    /// Which of these ways the case goes, by its name: what an earlier round of the case chose; where this is the first, the
+    /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it
+    /// in sizes alone and goes over memory which the same half of the same cache holds; where there is none, the
     /// fastest of them by trials in turn, the first named where none is clearly faster. `trial` does a stretch of work by a
-    /// way, so many times: that a trial lasts long enough, before it is timed and while it is.
-    pub fn choose(&mut self, ways: &[&str], mut trial: impl FnMut(usize, u64)) -> Result<usize> {
-        if let Some(way) = self.chosen_before(ways)? {
+    /// way, so many times: that a trial lasts long enough, before it is timed and while it is. `bytes`: what the case goes over.
+    pub fn choose(&mut self, bytes: u64, ways: &[&str], mut trial: impl FnMut(usize, u64)) -> Result<usize> {
+        if let Some(way) = self.chosen_before(bytes, ways)? {
             return Ok(way);
         }
         let (clock, seed) = (self.clock.clone(), self.own.seed);
@@ -26,26 +29,27 @@ impl Case {
                 Ok(clock.ns(clock.end().since(start)))
             })
         })?;
-        self.keep_choice(ways[way], clock.ns(clock.end().since(begun)));
+        self.keep_choice(bytes, ways[way], clock.ns(clock.end().since(begun)));
         Ok(way)
     }
 
-    /// The same for threads that work at once, one a CPU: a trial is a stretch of all, from barrier to barrier. What `make`
+    /// The same for threads that work at once, one a CPU, each on so many bytes: a trial is a stretch of all, from barrier to barrier. What `make`
     /// makes does a stretch by a way, so many times, each time it is called.
     pub fn choose_in_lockstep<T: FnMut(usize, u64)>(
         &mut self,
         cpus: &[Cpu],
+        bytes: u64,
         ways: &[&str],
         make: impl Fn(usize) -> Result<T> + Sync,
     ) -> Result<usize> {
-        if let Some(way) = self.chosen_before(ways)? {
+        if let Some(way) = self.chosen_before(bytes, ways)? {
             return Ok(way);
         }
         let begun = self.clock.start();
         let seed = self.own.seed;
         let way =
             lockstep::choose(&self.clock, &self.interference, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
-        self.keep_choice(ways[way], self.clock.ns(self.clock.end().since(begun)));
+        self.keep_choice(bytes, ways[way], self.clock.ns(self.clock.end().since(begun)));
         // Memory may be filled anew for what is measured.
         setup::go_on();
         Ok(way)
@@ -62,12 +66,12 @@ impl Case {
         make: impl Fn(usize) -> Result<P> + Sync,
     ) -> Result<usize> {
         self.be_alone()?;
-        let known = self.chosen_before(ways)?;
+        let known = self.chosen_before(u64::MAX, ways)?;
         let budget_ns = self.job.budget_ns as f64;
         let trials = lockstep::Trials { ways: ways.len(), seed: self.own.seed, known };
         let measured = lockstep::measure(&self.clock, &self.interference, budget_ns, cpus, trials, make)?;
         if known.is_none() {
-            self.keep_choice(ways[measured.way], measured.trials_ns);
+            self.keep_choice(u64::MAX, ways[measured.way], measured.trials_ns);
         }
         self.keep(measured.samples, amount)?;
         Ok(measured.way)
@@ -75,23 +79,35 @@ impl Case {
 
     /// The way that needs no trials: the only one, that of an earlier round, or the first where copies, which have no word
     /// with each other, do the same at once.
-    fn chosen_before(&self, ways: &[&str]) -> Result<Option<usize>> {
+    fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
         if ways.is_empty() {
             return Err(Stop::failed("there is no way to choose from"));
         }
-        if let Some(chosen) = &self.own.chosen {
-            let found = ways.iter().position(|way| way == chosen);
-            return match found {
-                Some(way) => Ok(Some(way)),
-                None => Err(Stop::failed(format!("an earlier round chose '{chosen}', which this one does not have"))),
-            };
-        }
         let is_settled = ways.len() == 1 || !matches!(self.copies, Copies::Alone);
-        Ok(is_settled.then_some(0))
+        if is_settled {
+            return Ok(Some(0));
+        }
+        let scope = self.scope(bytes);
+        let Some(Choice { way, .. }) = self.own.choices.iter().find(|choice| choice.scope == scope) else {
+            return Ok(None);
+        };
+        let found = ways.iter().position(|known| known == way);
+        let absent = || Stop::failed(format!("an earlier round chose '{way}', which this one does not have"));
+        found.map(Some).ok_or_else(absent)
     }
 
-    fn keep_choice(&mut self, way: &str, trials_ns: f64) {
-        self.yielded.chosen = Some((way.to_owned(), trials_ns));
+    /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half or whole of
+    /// a cache that holds them.
+    fn scope(&self, bytes: u64) -> String {
+        let parts = self.job.caches_bytes.iter().flat_map(|&cache| [cache / 2, cache]);
+        match parts.filter(|&part| part >= bytes).min() {
+            Some(part) => format!("{} within {part} bytes", self.alike),
+            None => format!("{} beyond the caches", self.alike),
+        }
+    }
+
+    fn keep_choice(&mut self, bytes: u64, way: &str, trials_ns: f64) {
+        self.yielded.chosen = Some((Choice { scope: self.scope(bytes), way: way.to_owned() }, trials_ns));
     }
 }
 

@@ -7,10 +7,11 @@ use hostmark_model::{FarEnd, Inputs};
 
 use super::{Case, Cpu};
 use crate::allotment::{Allotment, Filling};
+use crate::arena::Buffer;
 use crate::clock::{Clock, Ticks};
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
-use crate::sys::memory::{Buffer, Node, Pages};
+use crate::sys::memory::{Node, Pages};
 
 impl Case {
     /// The value of an axis at this point.
@@ -71,17 +72,30 @@ impl Case {
     /// The same for `count` buffers of `bytes` each, which the case's threads map: with whole pages of the kind asked for,
     /// and the free memory of the node where they are bound to one.
     pub fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
+        // The only node needs no binding, and what was filled without is there already.
+        let node = node.filter(|_| self.job.nodes != 1);
         self.memory.allot(count, bytes, pages, node)
     }
 
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
     pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
         let buffer = self.allot(1, bytes, pages, node)?.map()?;
+        Ok(self.noted(buffer, pages, node))
+    }
+
+    /// The same for who writes all of it: it is touched by this thread, and holds anything.
+    pub fn touched(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
+        let buffer = self.allot(1, bytes, pages, node)?.touch()?;
+        Ok(self.noted(buffer, pages, node))
+    }
+
+    /// Notes what was obtained.
+    fn noted(&mut self, buffer: Buffer, pages: Pages, node: Option<Node>) -> Buffer {
         if node.is_some() {
             self.note("node", obtained(&buffer.nodes()));
         }
         self.note("pages", buffer.obtained(pages));
-        Ok(buffer)
+        buffer
     }
 
     /// When the round's time for samples is over, for probes that observe.

@@ -16,8 +16,8 @@ const A_COPY: Duration = Duration::from_millis(1);
 const FILLED_PER_S: f64 = 2e9;
 /// So many threads of a node fill it as fast as more.
 const FILLING_THREADS_OF_A_NODE: usize = 16;
-/// A chain over memory: it is filled, linked in random order and walked once.
-const CHAINED_PER_S: f64 = 0.5e9;
+/// A chain over memory: it is filled, linked in random order and loaded once.
+const CHAINED_PER_S: f64 = 1e9;
 
 /// What a round of the case is forecast to take besides its samples.
 pub(super) fn of_round(host: &HostFacts, case: &PlannedCase) -> Duration {

@@ -4,22 +4,44 @@ use std::time::Duration;
 
 use hostmark_model::Profile;
 
-use super::Plan;
+use super::{Plan, PlannedCase};
+
+/// A set-up of so long, by forecast, is no cheap one.
+const LONG_SET_UP: Duration = Duration::from_millis(25);
+
+impl PlannedCase {
+    /// Whether what it fills takes long, by forecast: it has no more rounds than it needs, and is measured beside its like, with
+    /// which it shares what is filled.
+    pub fn has_long_set_up(&self) -> bool {
+        self.set_up >= LONG_SET_UP
+    }
+}
 
 impl Plan {
+    /// Rounds of a case: fixed before the first.
+    pub fn rounds_of(&self, case: &PlannedCase) -> u32 {
+        let limits = self.profile_limits();
+        if case.has_long_set_up() { limits.rounds } else { limits.cheap_rounds }
+    }
+
     /// What this plan is allowed: what its profile allows, and for a command no end.
     pub fn profile_limits(&self) -> ProfileLimits {
         let limits = profile_limits(self.request.profile);
-        if self.request.inputs.command.is_empty() { limits } else { of_a_command(limits) }
+        if self.request.inputs.command.is_empty() { limits } else { of_a_command(self.request.profile, limits) }
     }
 }
 
 /// How long the rounds of a command may take in all: a week stands for no limit, as no wait can be endless.
 const OF_A_COMMAND: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The limits of a command: the profile's rounds, each of one execution however long it takes, and never one more.
-fn of_a_command(profile: ProfileLimits) -> ProfileLimits {
-    ProfileLimits { limit: OF_A_COMMAND, narrow: f64::INFINITY, ..profile }
+/// The limits of a command: each round is one execution however long it takes, and there is never one more.
+fn of_a_command(profile: Profile, limits: ProfileLimits) -> ProfileLimits {
+    let rounds = match profile {
+        Profile::Quick => 3,
+        Profile::Standard => 5,
+        Profile::Thorough => 10,
+    };
+    ProfileLimits { rounds, cheap_rounds: rounds, limit: OF_A_COMMAND, narrow: f64::INFINITY, ..limits }
 }
 
 /// What a profile allows.
@@ -27,6 +49,8 @@ fn of_a_command(profile: ProfileLimits) -> ProfileLimits {
 pub struct ProfileLimits {
     /// Rounds a case: fixed, never decided by looking at the result.
     pub rounds: u32,
+    /// Rounds of a case whose set-up is cheap.
+    pub cheap_rounds: u32,
     /// The hard wall limit of the run.
     pub limit: Duration,
     /// Time for samples of one case, over all its rounds.
@@ -38,14 +62,15 @@ pub struct ProfileLimits {
 /// The limits of a profile.
 pub const fn profile_limits(profile: Profile) -> ProfileLimits {
     match profile {
-        Profile::Quick => allow(3, 60, 500, 0.02),
-        Profile::Standard => allow(5, 300, 3_000, 0.01),
-        Profile::Thorough => allow(10, 1_800, 20_000, 0.005),
+        Profile::Quick => allow(5, 7, 60, 500, 0.02),
+        Profile::Standard => allow(5, 7, 300, 3_000, 0.01),
+        Profile::Thorough => allow(10, 10, 1_800, 20_000, 0.005),
     }
 }
 
-const fn allow(rounds: u32, limit_s: u64, case_ms: u64, narrow: f64) -> ProfileLimits {
-    ProfileLimits { rounds, limit: Duration::from_secs(limit_s), case: Duration::from_millis(case_ms), narrow }
+const fn allow(rounds: u32, cheap_rounds: u32, limit_s: u64, case_ms: u64, narrow: f64) -> ProfileLimits {
+    let (limit, case) = (Duration::from_secs(limit_s), Duration::from_millis(case_ms));
+    ProfileLimits { rounds, cheap_rounds, limit, case, narrow }
 }
 
 #[cfg(test)]
@@ -55,12 +80,20 @@ mod tests {
     use crate::time_budget::TimeBudget;
 
     #[test]
-    fn a_command_has_the_profiles_rounds_and_neither_its_limit_nor_one_round_more() {
+    fn what_is_cheap_to_set_up_has_more_rounds() {
+        let mut plan = planned(CATALOGUE, &["net"], Profile::Quick);
+        plan.cases[0].set_up = Duration::from_millis(24);
+        plan.cases[1].set_up = Duration::from_millis(25);
+        assert_eq!((plan.rounds_of(&plan.cases[0]), plan.rounds_of(&plan.cases[1])), (7, 5));
+    }
+
+    #[test]
+    fn a_command_has_its_own_rounds_and_neither_its_limit_nor_one_round_more() {
         let mut plan = planned(CATALOGUE, &["net"], Profile::Quick);
         let (limit, patience) = (TimeBudget::hard_limit(&plan), TimeBudget::patience(&plan));
         assert!(limit < Duration::from_secs(60) && patience <= Duration::from_secs(20));
         plan.request.inputs.command = vec!["make".into()];
-        assert_eq!(TimeBudget::rounds(&plan), 3);
+        assert_eq!((TimeBudget::rounds(&plan), plan.rounds_of(&plan.cases[0])), (3, 3));
         assert!(TimeBudget::hard_limit(&plan) > Duration::from_secs(6 * 24 * 3600));
         assert_eq!(TimeBudget::patience(&plan), OF_A_COMMAND);
         // No interval is so wide that time left over would be spent on it.

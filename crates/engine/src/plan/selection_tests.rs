@@ -26,8 +26,8 @@ const fn computed(from: &'static [Source]) -> Probe {
 }
 
 static WORK: Catalogue = &[
-    &Group { name: "sum", probes: &[("scaling", &SCALING), ("curve", &CURVE), ("all", &ALL)] },
-    &Group { name: "work", probes: &[("swept", &SWEPT), ("plain", &PLAIN), ("other", &SWEPT)] },
+    &Group { name: "sum", shares_worker: false, probes: &[("scaling", &SCALING), ("curve", &CURVE), ("all", &ALL)] },
+    &Group { name: "work", shares_worker: false, probes: &[("swept", &SWEPT), ("plain", &PLAIN), ("other", &SWEPT)] },
 ];
 
 fn of(filters: &[&str]) -> Plan {

@@ -22,7 +22,7 @@ static TYPED: Probe = Probe {
 };
 
 /// A probe whose values may be typed in several ways.
-static SIZES: Catalogue = &[&Group { name: "typed", probes: &[("sizes", &TYPED)] }];
+static SIZES: Catalogue = &[&Group { name: "typed", shares_worker: false, probes: &[("sizes", &TYPED)] }];
 
 #[test]
 fn a_value_is_the_same_however_it_is_typed() {

@@ -9,9 +9,9 @@ use super::Runner;
 use crate::time_budget::{Next, TimeBudget};
 
 impl Runner<'_> {
-    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in each of the `later` ones:
+    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in the later ones:
     /// those of the case `index`, how many they are in all, and what all take besides samples.
-    pub(super) fn costs(&self, index: usize, remaining: &[usize], later: usize) -> (Next, usize, Duration) {
+    pub(super) fn costs(&self, index: usize, remaining: &[usize], pass: u32) -> (Next, usize, Duration) {
         let known: Vec<Duration> =
             self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
         let usual = match known.len() {
@@ -34,9 +34,7 @@ impl Runner<'_> {
         };
         let mut to_come = vec![0; self.states.len()];
         remaining.iter().for_each(|&of| to_come[of] += 1);
-        if later > 0 {
-            self.pending().into_iter().for_each(|of| to_come[of] += later);
-        }
+        self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, pass));
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
         for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
             let overhead = overhead(of);
@@ -53,12 +51,18 @@ impl Runner<'_> {
         }
         let next = Next {
             is_default: self.setting.plan.cases[index].is_default,
-            rounds: due(index, later + 1).max(1),
+            rounds: due(index, self.later(index, pass) + 1).max(1),
             overhead: overhead(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),
             others,
         };
         (next, all_rounds, all_overhead)
+    }
+
+    /// Rounds of a case in the passes after this one.
+    pub(super) fn later(&self, index: usize, pass: u32) -> usize {
+        let plan = self.setting.plan;
+        plan.rounds_of(&plan.cases[index]).saturating_sub(pass.saturating_add(1)) as usize
     }
 
     /// The cases with the widest intervals for which there is still time; those without an interval are the widest.
@@ -73,7 +77,7 @@ impl Runner<'_> {
         let mut left = TimeBudget::time_for_more(plan, self.wall.elapsed());
         let mut chosen = Vec::new();
         for (_, index) in widths {
-            let cost = self.costs(index, &[index], 0).0.overhead + TimeBudget::most_a_round(plan);
+            let cost = self.costs(index, &[index], u32::MAX).0.overhead + TimeBudget::most_a_round(plan);
             if cost > left {
                 break;
             }
@@ -85,7 +89,8 @@ impl Runner<'_> {
 
     /// The relative width of a case's interval; without one where rounds are missing, infinite.
     fn width(&self, index: usize) -> Option<f64> {
-        if self.states[index].rounds.len() < TimeBudget::rounds(self.setting.plan) as usize {
+        let plan = self.setting.plan;
+        if self.states[index].rounds.len() < plan.rounds_of(&plan.cases[index]) as usize {
             return Some(f64::INFINITY);
         }
         match self.outcome(index) {

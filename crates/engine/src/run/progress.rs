@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::Event;
+use hostmark_model::{Choice, Event};
 
 use crate::journal::Took;
 use crate::record::RoundResult;
@@ -16,8 +16,6 @@ pub(super) struct Progress {
     pub(super) last: Option<Cost>,
     /// Iterations of a sample that its rounds found.
     pub(super) iterations: Option<u64>,
-    /// The way that a round has chosen for all.
-    pub(super) chosen: Option<String>,
     /// No more rounds: it was skipped or failed.
     pub(super) ended: bool,
     /// There is no time for as many rounds as an interval needs, so the others have its time.
@@ -29,8 +27,7 @@ impl Progress {
     pub(super) fn add(&mut self, round: RoundResult, took: &Took) {
         self.ended |= round.is_end();
         self.iterations = round.learned().or(self.iterations);
-        let (chosen, trials) = round.chosen().unzip();
-        self.chosen = self.chosen.take().or(chosen);
+        let trials = round.chosen().map(|(_, trials)| trials);
         self.rounds.push(round);
         // No later round has trials.
         let spent = took.spent.saturating_sub(trials.unwrap_or_default());
@@ -54,9 +51,12 @@ impl RoundResult {
     }
 
     /// The way that it chose for all rounds, and how long that took.
-    fn chosen(&self) -> Option<(String, Duration)> {
+    pub(super) fn chosen(&self) -> Option<(Choice, Duration)> {
         self.events.iter().find_map(|event| match event {
-            Event::Chosen { way, trials_ns } => Some((way.clone(), Duration::from_nanos(*trials_ns as u64))),
+            Event::Chosen { scope, way, trials_ns } => {
+                let choice = Choice { scope: scope.clone(), way: way.clone() };
+                Some((choice, Duration::from_nanos(*trials_ns as u64)))
+            }
             _ => None,
         })
     }

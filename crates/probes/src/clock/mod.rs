@@ -5,7 +5,7 @@ mod read;
 mod resolution;
 mod sleep;
 
-crate::group!("clock": read resolution r#loop sleep);
+crate::group!("clock", shares_worker true: read resolution r#loop sleep);
 
 use hostmark_engine::prelude::{Axis, Case, Points, Result, Stop};
 

@@ -13,7 +13,7 @@ mod scaling;
 mod sieve;
 mod throughput;
 
-crate::group!("cpu": frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve scaling);
+crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve scaling);
 
 use hostmark_engine::prelude::*;
 

@@ -75,7 +75,7 @@ fn loading(case: &mut Case, memory: &[u8]) -> Result<&'static ReadKernel> {
     let usual = bandwidth::best_read(if is_cached { bandwidth::Reach::Caches } else { bandwidth::Reach::Memory });
     let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
     let whole = memory.len() / bandwidth::CHUNK_BYTES * bandwidth::CHUNK_BYTES;
-    kernels.chosen(case, whole as u64, |kernel, part, times| {
+    kernels.chosen(case, (whole as u64, whole as u64), |kernel, part, times| {
         // Refused is only what is no whole number of chunks.
         let _ = kernel.run(&memory[part], times);
     })

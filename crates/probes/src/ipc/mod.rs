@@ -15,7 +15,7 @@ mod unix_connect;
 mod unix_dgram;
 mod unix_stream;
 
-crate::group!("ipc":
+crate::group!("ipc", shares_worker true:
     pipe fifo unix_stream unix_dgram socketpair eventfd message_queue futex sysv_semaphore file_lock unix_connect
     pipe_bandwidth unix_bandwidth shared_memory_bandwidth);
 

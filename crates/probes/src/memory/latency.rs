@@ -19,10 +19,10 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Every line of a buffer holds the address of another; one instruction, mov r,[r], follows the chain, so that \
                  no load can start before the last one has ended. Patterns: random is one cycle over all lines in \
-                 random order (Sattolo's shuffle); in_page stays inside a window of 64 pages until it has \
+                 random order; in_page stays inside a window of 64 pages until it has \
                  visited one line of each 128 bytes (lines are prefetched in pairs), which keeps address translation cheap; a number is a stride in bytes, forward, as lmbench does.",
             zh: "缓冲区的每个缓存行里存着另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开始。模式：\
-                 random 是以随机顺序走遍所有行的一个环（Sattolo 洗牌）；in_page 在 64 页的窗口内每 128 字节访问一行（缓存行成对预取），\
+                 random 是以随机顺序走遍所有行的一个环；in_page 在 64 页的窗口内每 128 字节访问一行（缓存行成对预取），\
                  走完再换窗口，使地址转换保持便宜；数字表示以字节计的向前步长，与 lmbench 相同。",
         },
         why: Text {

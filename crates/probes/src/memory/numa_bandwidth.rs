@@ -79,7 +79,7 @@ fn measure(case: &mut Case) -> Result<()> {
     // One buffer is made for its notes: the pages and the node that the kernel gives here.
     drop(case.buffer(2 << 20, Pages::Pmd, Some(memory))?);
     let kernels = Candidates::of(BEST, bandwidth::reads().iter(), bandwidth::best_read(Reach::Memory))?;
-    let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, each, |kernel, buffer, part, n| {
+    let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, (each, each), |kernel, buffer, part, n| {
         kernel.run(&buffer.bytes()[part], n).map(drop)
     })?;
     case.note("threads", cpus.len());

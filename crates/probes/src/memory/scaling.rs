@@ -88,7 +88,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let allotment = case.allot(cpus.len() as u64, size, Pages::Pmd, None)?;
     let usual = bandwidth::best_read(super::reach(case, size));
     let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
-    let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, size, |kernel, buffer, part, n| {
+    let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, (size, size), |kernel, buffer, part, n| {
         kernel.run(&buffer.bytes()[part], n).map(drop)
     })?;
     case.free_running(&cpus, size, |_| {

@@ -98,7 +98,7 @@ fn measure(case: &mut Case) -> Result<()> {
     }
     // A refusal would be one of the first run already.
     usual.run(a, b, &[], 3.0, 1).map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
-    let kernel = kernels.chosen(case, size / 8 * 8, |kernel, part, n| {
+    let kernel = kernels.chosen(case, (size / 8 * 8, ((second + elements) * 8) as u64), |kernel, part, n| {
         let part = part.start / 8..part.end / 8;
         let _ = kernel.run(&mut a[part.clone()], &b[part], &[], 3.0, n);
     })?;

@@ -7,4 +7,4 @@ mod noise;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched": context_switch ucontext wakeup messaging ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup messaging ipi noise);

@@ -13,7 +13,7 @@ mod select;
 mod stat;
 mod write_null;
 
-crate::group!("syscall": null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex);
+crate::group!("syscall", shares_worker true: null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex);
 
 use std::path::PathBuf;
 

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 pub use fastest::fastest_ns;
 
 use super::Refused;
-use super::random::{Random, one_cycle};
+use super::random::Random;
 
 /// Loads that one turn of the hot loop holds: the loop's own cost hides under their latency.
 const UNROLL: u64 = 64;
@@ -31,19 +31,40 @@ pub const WINDOW_PAGES: usize = 64;
 
 /// A chain just built. Nobody can walk it before the pass over its memory has been made: what building left in the caches, and
 /// memory that is given only when it is first read, would be in the first samples.
-pub struct Built<'a>(Chain<'a>);
+pub struct Built<'a> {
+    memory: &'a mut [u8],
+    node_bytes: usize,
+    nodes: u64,
+    /// The nodes by number in the order of a walk; empty where each is followed by its neighbour.
+    sequence: Vec<u32>,
+}
 
 impl<'a> Built<'a> {
-    /// Every line of the memory has been loaded; walks the whole chain, or where the caches of `cache_bytes` hold half of it or less
-    /// so much of it that they hold nothing else: from then on a walk of any length meets what every later one meets.
-    /// `line_bytes`: what a node takes in a cache.
+    /// Every line of the memory has been loaded; loads the whole chain in its order, or where the caches of `cache_bytes` hold
+    /// half of it or less so much of it that they hold nothing else: from then on a walk of any length meets what every later one
+    /// meets. `line_bytes`: what a node takes in a cache.
     pub fn settled(self, cache_bytes: u64, line_bytes: u64) -> Chain<'a> {
-        let Built(mut chain) = self;
         let cached = if cache_bytes > 0 { cache_bytes } else { USUAL_CACHE_BYTES };
-        chain.walk(chain.nodes().min(PASS_CACHES * cached / line_bytes.max(1)));
+        let pass = self.nodes.min(PASS_CACHES * cached / line_bytes.max(1));
+        // A walk waits for each load. Where its order is known, loads that overlap leave the same in the caches in a tenth of the
+        // time; the last of it is walked, so that the order itself is not left there either.
+        let walked = if self.sequence.is_empty() { pass } else { pass / WALKED };
+        let mut ahead = 0_u8;
+        for &node in self.sequence.iter().take((pass - walked) as usize) {
+            ahead ^= self.memory[node as usize * self.node_bytes];
+        }
+        black_box(ahead);
+        let at = if walked == self.nodes { 0 } else { (pass - walked) as usize };
+        let start = self.sequence.get(at).map_or(0, |&node| node as usize * self.node_bytes);
+        drop(self.sequence);
+        let mut chain = Chain::starting_at(self.memory, start, self.nodes);
+        chain.walk(walked);
         chain
     }
 }
+
+/// One in so many of a pass' loads is walked: a cache line holds at least half as many numbers of the order.
+const WALKED: u64 = 32;
 
 /// A walk of this many times the caches' lines leaves nothing else in them.
 const PASS_CACHES: u64 = 2;
@@ -65,13 +86,22 @@ impl<'a> Chain<'a> {
     /// Every byte is written, in ascending order: the link, then non-zero filler that differs from word to word.
     pub fn random(memory: &'a mut [u8], line_bytes: usize, seed: u64) -> Result<Built<'a>, Refused> {
         let nodes = count_nodes(memory, line_bytes, line_bytes)?;
-        let mut order = vec![0; nodes as usize];
-        one_cycle(&mut order, &mut Random::new(seed));
+        let mut sequence: Vec<u32> = (0..nodes as u32).collect();
+        Random::new(seed).shuffle(&mut sequence);
+        Ok(Self::linked(memory, line_bytes, sequence))
+    }
+
+    /// Writes every line, in ascending order: the link to the next of the sequence, then filler.
+    fn linked(memory: &'a mut [u8], line_bytes: usize, sequence: Vec<u32>) -> Built<'a> {
+        let mut successors = vec![0; sequence.len()];
+        for (&node, &next) in sequence.iter().zip(sequence.iter().cycle().skip(1)) {
+            successors[node as usize] = next;
+        }
         let base = memory.as_ptr().addr();
-        for ((index, line), next) in (0..).zip(memory.chunks_exact_mut(line_bytes)).zip(order) {
+        for ((index, line), &next) in (0..).zip(memory.chunks_exact_mut(line_bytes)).zip(&successors) {
             write_line(line, base + next as usize * line_bytes, index);
         }
-        Ok(Self::read_once(memory, base, nodes))
+        Self::read_once(memory, line_bytes, sequence)
     }
 
     /// Builds one cycle that visits all lines of a window of `window_pages` pages in random order before it enters the
@@ -85,33 +115,22 @@ impl<'a> Chain<'a> {
         window_pages: usize,
         seed: u64,
     ) -> Result<Built<'a>, Refused> {
-        let nodes = count_nodes(memory, line_bytes, page_bytes)?;
+        count_nodes(memory, line_bytes, page_bytes)?;
         let window_bytes = page_bytes.saturating_mul(window_pages).min(memory.len().next_multiple_of(page_bytes));
         if window_pages == 0 || !page_bytes.is_multiple_of(line_bytes) {
             return Err(Refused::Step { bytes: window_bytes });
         }
-        let mut random = Random::new(seed);
-        let mut next_window = vec![0; memory.len().div_ceil(window_bytes)];
-        one_cycle(&mut next_window, &mut random);
-        let entries: Vec<u32> =
-            memory.chunks(window_bytes).map(|window| random.below((window.len() / line_bytes) as u32)).collect();
-
-        let base = memory.as_ptr().addr();
-        let address = |window: usize, line: u32| base + window * window_bytes + line as usize * line_bytes;
-        let mut order = vec![0; window_bytes / line_bytes];
-        let mut index = 0;
-        for (window, lines) in memory.chunks_mut(window_bytes).enumerate() {
-            let order = &mut order[..lines.len() / line_bytes];
-            one_cycle(order, &mut random);
-            // The line whose successor would be the window's entry closes the window: it leads to the next one.
-            let after = next_window[window] as usize;
-            let leave = address(after, entries[after]);
-            for (line, &next) in lines.chunks_exact_mut(line_bytes).zip(order.iter()) {
-                write_line(line, if next == entries[window] { leave } else { address(window, next) }, index);
-                index += 1;
-            }
+        let (mut random, lines) = (Random::new(seed), (memory.len() / line_bytes) as u32);
+        let lines_of_window = (window_bytes / line_bytes) as u32;
+        let mut windows: Vec<u32> = (0..lines.div_ceil(lines_of_window)).collect();
+        random.shuffle(&mut windows);
+        let mut sequence = Vec::with_capacity(lines as usize);
+        for window in windows {
+            let (first, begun) = (window * lines_of_window, sequence.len());
+            sequence.extend(first..lines.min(first.saturating_add(lines_of_window)));
+            random.shuffle(&mut sequence[begun..]);
         }
-        Ok(Self::read_once(memory, address(0, entries[0]), nodes))
+        Ok(Self::linked(memory, line_bytes, sequence))
     }
 
     /// Builds a chain that goes forward by `stride_bytes` and from the last node back to the first.
@@ -126,7 +145,7 @@ impl<'a> Chain<'a> {
             let next = if next == nodes as usize { 0 } else { next };
             node[..LINK_BYTES].copy_from_slice(&(base + next * stride_bytes).to_ne_bytes());
         }
-        Ok(Self::read_once(memory, base, nodes))
+        Ok(Self::read_once(memory, stride_bytes, Vec::new()))
     }
 
     /// Builds a chain through the nodes at these `offsets` of `memory`, in their order, and back to the first.
@@ -146,20 +165,22 @@ impl<'a> Chain<'a> {
         for (&offset, &next) in offsets.iter().zip(offsets[1..].iter().chain([&first])) {
             memory[offset..offset + LINK_BYTES].copy_from_slice(&(base + next).to_ne_bytes());
         }
-        Ok(Self { node: base + first, ..Self::starting_at(memory, base, offsets.len() as u64) })
+        Ok(Self::starting_at(memory, first, offsets.len() as u64))
     }
 
-    /// The same after a load of every line, so that all of the memory has been given and translated.
-    fn read_once(memory: &'a mut [u8], node: usize, nodes: u64) -> Built<'a> {
+    /// A chain after a load of every line, so that all of the memory has been given and translated.
+    fn read_once(memory: &'a mut [u8], node_bytes: usize, sequence: Vec<u32>) -> Built<'a> {
         for line in memory.chunks(SMALLEST_LINE_BYTES) {
             black_box(line[0]);
         }
-        Built(Self::starting_at(memory, node, nodes))
+        let nodes = (memory.len() / node_bytes) as u64;
+        Built { memory, node_bytes, nodes, sequence }
     }
 
-    fn starting_at(memory: &'a mut [u8], node: usize, nodes: u64) -> Self {
+    fn starting_at(memory: &'a mut [u8], start: usize, nodes: u64) -> Self {
         // Exposed after the last write: from here on only the walk's instructions reach the memory.
-        Self { base: memory.as_mut_ptr().expose_provenance(), node, nodes, memory: PhantomData }
+        let base = memory.as_mut_ptr().expose_provenance();
+        Self { base, node: base + start, nodes, memory: PhantomData }
     }
 
     /// Follows `n` links, from where the last walk stopped: one dependent load each.

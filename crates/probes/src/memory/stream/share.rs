@@ -41,7 +41,7 @@ pub(super) struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// Maps three arrays of `elements` each, of the memory allotted, and fills them by the calling thread. The last cache has
+    /// Three arrays of `elements` each, of the memory allotted, touched and filled by the calling thread. The last cache has
     /// `llc_bytes`.
     pub(super) fn new(
         elements: usize,
@@ -49,15 +49,14 @@ impl<'a> Share<'a> {
         memory: &Allotment,
         llc_bytes: u64,
     ) -> Result<Share<'a>> {
-        let (buffer, mut filling) = memory.reserve()?;
-        let stretches = Stretches::of((elements * size_of::<f64>()) as u64, llc_bytes);
+        let buffer = memory.touch()?;
+        let stretches = Stretches::of((elements * size_of::<f64>()) as u64, bytes(elements), llc_bytes);
         let mut share = Share { buffer, elements, kernels, kernel: kernels.at(0), stretches, refused: None };
         let roles = share.roles();
         for (array, role) in share.arrays().into_iter().zip(roles) {
             let values: Vec<f64> = (0..PERIOD).map(|index| before(role, index)).collect();
             for chunk in array.chunks_mut(PERIOD) {
                 chunk.copy_from_slice(&values[..chunk.len()]);
-                filling.advance(size_of_val(chunk) as u64)?;
             }
         }
         Ok(share)

@@ -1,0 +1,131 @@
+//! Memory that a worker keeps from one case of its job to the next: one mapping for a whole curve, touched once.
+//!
+//! It belongs to one worker, and so to one pass: the next pass has other pages, and what their places make of a value is
+//! in its interval.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, PoisonError};
+
+use crate::sys::affinity;
+use crate::sys::memory::{self, Node, Pages};
+
+/// What is kept can become so long, bytes, so that a curve's next point need not have a mapping of its own. No more than is
+/// filled is ever taken.
+const CAPACITY_BYTES: usize = 512 << 20;
+
+/// What is kept; none where nothing is to be.
+static KEPT: Mutex<Option<Vec<Kept>>> = Mutex::new(None);
+
+/// A mapping that nobody uses now.
+#[derive(Debug)]
+struct Kept {
+    buffer: memory::Buffer,
+    place: Place,
+}
+
+/// What tells where the pages of a mapping lie: whoever touches them first has them on the nearest node.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    pages: Pages,
+    node: Option<Node>,
+    cpu: usize,
+}
+
+impl Place {
+    /// That of memory which the calling thread touches; none where it may run on several CPUs.
+    fn here(pages: Pages, node: Option<Node>) -> Option<Place> {
+        let cpus = affinity::allowed().ok()?;
+        let [cpu] = cpus[..] else { return None };
+        Some(Place { pages, node, cpu })
+    }
+}
+
+/// Memory of a case: unmapped when it is dropped, or kept for the next case of the job.
+#[derive(Debug)]
+pub struct Buffer {
+    /// There until it is dropped.
+    buffer: Option<memory::Buffer>,
+    /// Where it is kept afterwards.
+    place: Option<Place>,
+}
+
+/// From now on this process keeps the memory of its cases.
+pub(crate) fn keep() {
+    *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+}
+
+/// Gives back all that is kept and not in use. How many bytes that was.
+pub(crate) fn release() -> u64 {
+    with_kept(|kept| kept.drain(..).map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
+}
+
+/// How much is kept and not in use, bytes.
+pub(crate) fn kept_bytes() -> u64 {
+    with_kept(|kept| kept.iter().map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
+}
+
+/// None where nothing is kept.
+fn with_kept<T>(of: impl FnOnce(&mut Vec<Kept>) -> T) -> Option<T> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(of)
+}
+
+impl Buffer {
+    /// Memory of this process' own for one case, untouched.
+    pub(crate) fn fresh(bytes: usize, pages: Pages, node: Option<Node>) -> std::io::Result<Buffer> {
+        Ok(Buffer { buffer: Some(memory::Buffer::reserve(bytes, pages, node)?), place: None })
+    }
+
+    /// The same where nothing is kept; else what an earlier case has left that had its memory touched by a thread on the same
+    /// CPU, the longest first, or what the next one will find. It holds anything.
+    pub(crate) fn kept(bytes: usize, pages: Pages, node: Option<Node>) -> std::io::Result<Buffer> {
+        let Some(place) = Place::here(pages, node) else { return Buffer::fresh(bytes, pages, node) };
+        let found = with_kept(|kept| {
+            let fits = |one: &&Kept| one.place == place && one.buffer.capacity() >= bytes;
+            let longest = kept.iter().filter(fits).map(|one| one.buffer.filled_bytes()).max()?;
+            let at = kept.iter().position(|one| fits(&one) && one.buffer.filled_bytes() == longest)?;
+            Some(kept.swap_remove(at).buffer)
+        });
+        let buffer = match found {
+            None => return Buffer::fresh(bytes, pages, node),
+            Some(Some(mut buffer)) => {
+                buffer.resize(bytes, pages);
+                buffer
+            }
+            // Where so much cannot even be promised, as much as is asked for.
+            Some(None) => memory::Buffer::reserve_within(bytes, CAPACITY_BYTES, pages, node)
+                .or_else(|_| memory::Buffer::reserve(bytes, pages, node))?,
+        };
+        Ok(Buffer { buffer: Some(buffer), place: Some(place) })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let (Some(buffer), Some(place)) = (self.buffer.take(), self.place.take()) {
+            // Where nothing is kept any more, it is unmapped.
+            with_kept(|kept| kept.push(Kept { buffer, place }));
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = memory::Buffer;
+
+    #[inline]
+    fn deref(&self) -> &memory::Buffer {
+        let Some(buffer) = &self.buffer else { unreachable!("it is there until it is dropped") };
+        buffer
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut memory::Buffer {
+        let Some(buffer) = &mut self.buffer else { unreachable!("it is there until it is dropped") };
+        buffer
+    }
+}
+
+#[cfg(test)]
+#[path = "arena_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! The work of one worker: the rounds of a unit, started, heard out, journaled and taken into account.
+
+use std::time::Duration;
+
+use hostmark_model::{Event, Job, JobCase};
+
+use super::Runner;
+use crate::far::{self, FarEnds, Missing, Waiting, Wanted};
+use crate::journal::Took;
+use crate::plan::PlannedCase;
+use crate::record::{RoundResult, round_seed};
+use crate::session::{End, Heard, Session};
+use crate::time_budget::TimeBudget;
+
+impl Runner<'_> {
+    /// A round of each case of a unit by one worker, or of as many as it does. How many these are, one at least; none when the
+    /// run is over.
+    pub(super) fn work(&mut self, unit: &[usize], pass: u32, grant: Duration) -> Option<usize> {
+        let plan = self.setting.plan;
+        let began = self.wall.elapsed();
+        let all = unit.iter().map(|&index| &plan.cases[index].cpus);
+        let cpus = all.max_by_key(|cpus| cpus.len()).cloned().unwrap_or_default();
+        let own = unit.iter().map(|&index| self.job_case(index, pass, &cpus)).collect();
+        let mut job = self.job(own, cpus.clone(), pass, grant);
+        self.blocks.begin(began);
+        let mut rounds = Vec::new();
+        let is_over = match self.far_ends(&plan.cases[unit[0]], &job) {
+            Err(Missing::OutOfTime) => true,
+            Err(Missing::Interrupted) => {
+                self.interrupted = true;
+                true
+            }
+            Err(Missing::Round(stop)) => {
+                rounds.push(self.keep(unit[0], vec![stop.into()], began, (pass, grant)));
+                false
+            }
+            Ok(far) => {
+                let ends = far.as_ref().map_or(&[][..], FarEnds::ends);
+                job.cases.iter_mut().for_each(|case| case.far = ends.to_vec());
+                self.hear_out(unit, &job, far, began, &mut rounds)
+            }
+        };
+        let measured = rounds.len();
+        let until = self.wall.elapsed();
+        let judged = self.blocks.end(until, rounds, &cpus);
+        self.judge(judged);
+        self.sync();
+        (!is_over).then_some(measured)
+    }
+
+    /// A case, for the job of its next round.
+    fn job_case(&self, index: usize, pass: u32, cpus: &[usize]) -> JobCase {
+        let PlannedCase { id, cpus: own, .. } = &self.setting.plan.cases[index];
+        let name = id.to_string();
+        JobCase {
+            seed: round_seed(self.setting.plan.request.seed, &name, pass),
+            id: name,
+            cpus: if own == cpus { Vec::new() } else { own.clone() },
+            iterations: self.states[index].iterations,
+            choices: self.choices.get(&id.probe).cloned().unwrap_or_default(),
+            far: Vec::new(),
+        }
+    }
+
+    /// Opens a link to a fresh worker, hears out as many rounds as it does, and ends it and the far ends. True when the run is over.
+    fn hear_out(
+        &mut self,
+        unit: &[usize],
+        job: &Job,
+        far: Option<FarEnds>,
+        began: Duration,
+        rounds: &mut Vec<(usize, usize)>,
+    ) -> bool {
+        let plan = self.setting.plan;
+        let (mut began, grant) = (began, Duration::from_nanos(job.budget_ns));
+        let link = match (self.open)(job) {
+            Ok(link) => link,
+            Err(error) => {
+                let reason = format!("no worker could be started: {error}");
+                rounds.push(self.keep(unit[0], vec![Event::Failed { reason }], began, (job.round, grant)));
+                return false;
+            }
+        };
+        let (patience, limit) = (grant + TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
+        let (mut session, mut far) = (Some(Session::new(link, self.wall, patience, limit)), far);
+        for (place, &index) in unit.iter().enumerate() {
+            let Some(hearing) = &mut session else { break };
+            let Heard { mut events, end } = hearing.round();
+            // What a failure may have left behind is met by no other case.
+            let has_failed = matches!(events.last(), Some(Event::Failed { .. }));
+            if hearing.is_over() || has_failed || place + 1 == unit.len() {
+                session.take().into_iter().for_each(Session::end);
+                if let (Some(far), End::Complete) = (far.take(), end) {
+                    far.finish(&mut events);
+                }
+            }
+            match end {
+                End::Complete => rounds.push(self.keep(index, events, began, (job.round, grant))),
+                // Another worker does what this one has not begun.
+                End::Gone => return false,
+                // What a stopped round had said so far is no round.
+                End::OutOfTime | End::Interrupted => {
+                    self.interrupted |= end == End::Interrupted;
+                    return true;
+                }
+            }
+            began = self.wall.elapsed();
+        }
+        false
+    }
+
+    /// Journals a round that has just ended, and takes it into account; gives its case and its place among the case's rounds.
+    fn keep(
+        &mut self,
+        index: usize,
+        events: Vec<Event>,
+        began: Duration,
+        (pass, granted): (u32, Duration),
+    ) -> (usize, usize) {
+        let PlannedCase { id, cpus, .. } = &self.setting.plan.cases[index];
+        let until = self.wall.elapsed();
+        let round = RoundResult { round: pass, cpus: cpus.clone(), events, others: None };
+        let mut took = Took { until, spent: until - began, granted };
+        if self.journal_lost.is_none()
+            && let Some(journal) = self.journal.as_deref_mut()
+            && let Err(error) = journal.append(&id.to_string(), &round, &took)
+        {
+            self.journal_lost = Some(error);
+        }
+        // The journal costs time too.
+        took.spent = self.wall.elapsed() - began;
+        let place = self.states[index].rounds.len();
+        self.add(index, round, &took);
+        (index, place)
+    }
+
+    /// Puts the rounds of a worker onto the journal's device, when nothing is timed.
+    fn sync(&mut self) {
+        if self.journal_lost.is_none()
+            && let Some(journal) = self.journal.as_deref_mut()
+            && let Err(error) = journal.sync()
+        {
+            self.journal_lost = Some(error);
+        }
+    }
+
+    /// Starts the far ends that a case of the job needs.
+    fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<FarEnds>, Missing> {
+        let Some(service) = case.entry.probe.service() else { return Ok(None) };
+        let plan = self.setting.plan;
+        let wanted = Wanted {
+            service: service.name,
+            params: &case.id.params,
+            cpus: far::cpus_of(&case.entry, &case.id, &job.cpus),
+            at: &far::LOOPBACK,
+            memory_bytes: job.memory_bytes,
+            setup_ns: job.setup_ns,
+            scratch: &job.environment.scratch,
+            folder: &job.folder,
+        };
+        let (patience, limit) = (TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
+        FarEnds::start(self.setting.open_service, &wanted, Waiting { wall: self.wall, patience, limit }).map(Some)
+    }
+}
