@@ -13,11 +13,13 @@ use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase};
 use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::copies::{self, Copies};
+use crate::counter_blocks::CounterBlocks;
 use crate::cpu::Cpu;
 use crate::free_running;
 use crate::latencies::{self, LatencySampler};
 use crate::quantity::Quantity;
-use crate::sample::{Interference, Sampler, Samples};
+use crate::sample::{Interference, Samples};
+use crate::sampler::Sampler;
 use crate::setup::{self, Deadline};
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::last_words;
@@ -319,13 +321,15 @@ impl Case {
         // The first is thrown away, as every round's first sample is.
         next(&self.clock)?;
         let begin = self.clock.start();
+        let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
         loop {
-            let before = self.interference.read();
             let (ticks, operations) = next(&self.clock)?;
             let ns = self.clock.ns(ticks);
-            samples.push(ns, operations, ns, before, self.interference.read());
+            samples.push(ns, operations, ns);
+            blocks.add(&mut samples);
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if spent_ns >= self.job.budget_ns as f64 || samples.ns.len() >= 100_000 {
+                blocks.end(&mut samples);
                 return self.keep(samples, amount);
             }
         }
@@ -342,10 +346,11 @@ impl Case {
         self.be_alone()?;
         self.start_barrier()?;
         let mut samples = Samples::of_times(1);
-        let before = self.interference.read();
+        let blocks = CounterBlocks::begin(&self.clock, &self.interference);
         let (ticks, operations) = next(&self.clock)?;
         let ns = self.clock.ns(ticks);
-        samples.push(ns, operations, ns, before, self.interference.read());
+        samples.push(ns, operations, ns);
+        blocks.end(&mut samples);
         self.keep(samples, 0)
     }
 
@@ -383,17 +388,19 @@ impl Case {
         if self.start_barrier()? {
             return copies::for_ever(&self.clock, &mut |_| next().map(drop));
         }
-        let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
+        let mut samples = Samples::of_values(1);
         // The first is thrown away, as every round's first sample is.
         next()?;
         let begin = self.clock.start();
+        let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
         loop {
-            let before = self.interference.read();
             let start = self.clock.start();
             let value = next()?;
             let now = self.clock.start();
-            samples.push(value, 1, self.clock.ns(now.since(start)), before, self.interference.read());
+            samples.push(value, 1, self.clock.ns(now.since(start)));
+            blocks.add(&mut samples);
             if self.clock.ns(now.since(begin)) >= self.job.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
+                blocks.end(&mut samples);
                 return self.keep(samples, 0);
             }
         }
@@ -405,19 +412,21 @@ impl Case {
         if self.start_barrier()? {
             return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
-        let mut samples = Samples { learned: 1, is_time: false, ..Samples::default() };
+        let mut samples = Samples::of_values(1);
         let begin = self.clock.start();
+        let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
         loop {
-            let before = self.interference.read();
             let start = self.clock.start();
             let value = next(&self.clock)?;
             let now = self.clock.start();
             let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.job.budget_ns as f64);
             if let Some(value) = value {
-                samples.push(value, 1, self.clock.ns(now.since(start)), before, self.interference.read());
+                samples.push(value, 1, self.clock.ns(now.since(start)));
+                blocks.add(&mut samples);
             }
             let is_over = spent_ns >= budget_ns || samples.ns.len() >= MOST_COUNTED;
             if is_over && !samples.ns.is_empty() {
+                blocks.end(&mut samples);
                 return self.keep(samples, 0);
             }
             if spent_ns >= (MOST_SEARCHED * budget_ns).max(LEAST_SEARCHED_NS) {

@@ -8,7 +8,7 @@ use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, 
 use hostmark_model::{Event, Job};
 
 use crate::clock::Clock;
-use crate::sample::MOST_ITERATIONS;
+use crate::sampler::MOST_ITERATIONS;
 use crate::setup;
 use crate::stop::{Result, Stop};
 use crate::sys::call::{Call, spawned};

@@ -1,6 +1,8 @@
 //! Samples of what is left of an operation when a known part of it is taken away, both timed in turn.
 
-use crate::sample::{MOST_SOUGHT, Sampler, Samples};
+use crate::counter_blocks::CounterBlocks;
+use crate::sample::Samples;
+use crate::sampler::{MOST_SOUGHT, Sampler};
 use crate::stop::Result;
 
 /// Samples of a difference, and both sides of each, ns an iteration.
@@ -29,28 +31,30 @@ impl Sampler<'_> {
         let mut of_part = self.find_confirmed(None, part)?;
         let mut taken = Differences::none(of_whole);
         let (begin, mut sought) = (self.clock.start(), 1);
+        let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         loop {
-            let before = self.interference.read();
             let whole_ns = self.timed(of_whole, whole)?;
             let part_ns = self.timed(of_part, part)?;
-            let after = self.interference.read();
             if (self.is_far_too_short(whole_ns) || self.is_far_too_short(part_ns)) && sought < MOST_SOUGHT {
                 of_whole = self.find_confirmed(Some(of_whole), whole)?;
                 of_part = self.find_confirmed(Some(of_part), part)?;
                 taken = Differences::none(of_whole);
+                blocks.begin_anew();
                 sought += 1;
                 continue;
             }
             let (whole_each_ns, part_each_ns) = (whole_ns / of_whole as f64, part_ns / of_part as f64);
             let left_ns = (whole_each_ns - part_each_ns) * of_whole as f64;
-            taken.samples.push(left_ns, of_whole, whole_ns + part_ns, before, after);
+            taken.samples.push(left_ns, of_whole, whole_ns + part_ns);
             taken.whole_ns.push(whole_each_ns);
             taken.part_ns.push(part_each_ns);
             if let Some(core) = self.core.as_deref_mut() {
-                core.look(self.clock);
+                core.look_again(self.clock);
             }
+            blocks.add(&mut taken.samples);
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if self.is_enough(spent_ns, whole_ns + part_ns, taken.whole_ns.len()) {
+                blocks.end(&mut taken.samples);
                 return Ok(taken);
             }
         }

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hostmark_model::{CalibratedClock, Taint};
 
 use crate::clock::{self, Clock, Ticks};
+use crate::counter_blocks::Growth;
 use crate::cpu::Cpu;
-use crate::sample::{MOST_ITERATIONS, Samples};
+use crate::sample::Samples;
+use crate::sampler::MOST_ITERATIONS;
 use crate::setup;
 use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
@@ -62,7 +64,7 @@ impl CommonClock {
 struct Log {
     /// (ns since the common start, amount done until then); the first entry is its start with 0.
     chunks: Vec<(f64, f64)>,
-    /// (ns since the common start, ns it had been kept waiting until then), about one a slice.
+    /// (ns since the common start, ns it had been kept waiting until then), one a block of slices.
     waits: Vec<(f64, f64)>,
     involuntary_switches: u64,
     faults: u64,
@@ -148,15 +150,23 @@ fn log_until<R: Checked>(
     chunks.push((now_ns, done));
     let mut waits = vec![(start_ns, 0.0)];
     let waited = |counters: &ThreadCounters| counters.read().run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
-    let mut next_look_ns = start_ns + budget_ns / SLICES as f64;
+    let (slice_ns, mut growth, mut slices) = (budget_ns / SLICES as f64, Growth::new(), 0);
+    let mut next_look_ns = start_ns + slice_ns;
     while now_ns - start_ns < budget_ns && chunks.len() < chunks.capacity() {
         body(chunk).check()?;
         done += chunk as f64 * amount as f64;
         now_ns = clock.ns(clock.now().since(epoch));
         chunks.push((now_ns, done));
         if now_ns >= next_look_ns {
-            waits.push((now_ns, waited(&counters)));
-            next_look_ns = now_ns + budget_ns / SLICES as f64;
+            let (from_ns, until_then) = waits.last().copied().unwrap_or_default();
+            slices += 1;
+            if growth.is_full(slices, now_ns - from_ns) {
+                let waited_ns = waited(&counters);
+                growth.ended(waited_ns - until_then > MOST_WAITED * (now_ns - from_ns));
+                waits.push((now_ns, waited_ns));
+                slices = 0;
+            }
+            next_look_ns = now_ns + slice_ns;
         }
     }
     waits.push((now_ns, waited(&counters)));

@@ -5,7 +5,7 @@ use hostmark_model::{CalibratedClock, CaseId, Job, JobCase};
 use crate::far;
 use crate::plan::checked_value;
 use crate::probe::Entry;
-use crate::sample::MOST_ITERATIONS;
+use crate::sampler::MOST_ITERATIONS;
 use crate::stop::{Result, Stop};
 use crate::sys::affinity::MOST_CPUS;
 

@@ -5,11 +5,13 @@ use hostmark_model::Histogram;
 use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
-use crate::sample::{Body, Interference, Samples, fits};
+use crate::counter_blocks::CounterBlocks;
+use crate::sample::{Interference, Samples};
+use crate::sampler::{Body, fits};
 use crate::stop::{Result, Stop};
 use crate::whole::Whole;
 
-/// Batches that a round's time is cut into: the kernel's counters are read around a batch, never between operations.
+/// Batches that a round's time is cut into: the kernel's counters are read around batches, never between operations.
 const BATCHES: f64 = 80.0;
 /// Digits that a histogram tells apart: values of one count differ by a thousandth at most.
 const DIGITS: u8 = 3;
@@ -46,8 +48,8 @@ impl LatencySampler<'_> {
         let mut times: Vec<f64> = vec![0.0; usize::try_from(batch).unwrap_or(usize::MAX)];
         let begin = self.clock.start();
         let (mut is_over, mut sum_ns, mut whole) = (false, 0.0, Whole::default());
+        let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         while !is_over {
-            let before = self.interference.read();
             let from = self.clock.start();
             let (mut done, mut until) = (0, from);
             while done < times.len() && !is_over {
@@ -60,12 +62,13 @@ impl LatencySampler<'_> {
                 is_over = self.clock.ns(until.since(begin)) >= self.budget_ns;
             }
             whole = Whole { operations: whole.operations + done as u64, ns: self.clock.ns(until.since(begin)) };
-            let after = self.interference.read();
             let is_whole = done as f64 >= WHOLE_ENOUGH * times.len() as f64;
             if let Some(ns) = median_in_place(&mut times[..done]).filter(|_| is_whole || samples.ns.is_empty()) {
-                samples.push(ns, 1, self.clock.ns(until.since(from)), before, after);
+                samples.push(ns, 1, self.clock.ns(until.since(from)));
+                blocks.add(&mut samples);
             }
         }
+        blocks.end(&mut samples);
         samples.whole = whole;
         // The loop above is over after an operation at least.
         Ok(Latencies { samples, histogram: counted(&recorder), mean_ns: sum_ns / whole.operations as f64 })

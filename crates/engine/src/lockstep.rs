@@ -7,6 +7,7 @@ use hostmark_model::Taint;
 
 use crate::choice;
 use crate::clock::Clock;
+use crate::counter_blocks::CounterBlocks;
 use crate::cpu::Cpu;
 use crate::sample::{DELAY_SHARE, Interference, Samples};
 use crate::setup;
@@ -339,16 +340,18 @@ fn lead(
     };
     let first_ns = timed(before + 1)?;
     let least = if first_ns * LEAST_SAMPLES as f64 > 2.0 * budget_ns { 1 } else { LEAST_SAMPLES };
+    let mut blocks = CounterBlocks::begin(clock, interference);
     for number in before + 2.. {
-        let seen_before = interference.read();
         let ns = timed(number)?;
-        samples.push(ns, 1, ns, seen_before, interference.read());
+        samples.push(ns, 1, ns);
+        blocks.add(&mut samples);
         let spent_ns = clock.ns(clock.start().since(begin));
         let taken = samples.ns.len();
         if (spent_ns >= budget_ns && taken >= least) || taken >= MOST_SAMPLES {
             break;
         }
     }
+    blocks.end(&mut samples);
     Ok(samples)
 }
 

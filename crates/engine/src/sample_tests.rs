@@ -1,169 +1,17 @@
-//! The sampler on a fake clock: exact.
+//! Which samples are marked, and which marks are forgiven.
 
 use super::*;
-use crate::clock::FakeClock;
-
-fn sampler<'a>(clock: &'a Clock, interference: &'a Interference, budget_ns: f64) -> Sampler<'a> {
-    Sampler { clock, precision: Precision::of(clock), core: None, interference, budget_ns }
-}
-
-/// Samples of an operation of `op_ns` after `fixed_ns` a call.
-fn take(op_ns: u64, fixed_ns: u64, cost_ns: u64, hint: Option<u64>) -> Samples {
-    let fake = FakeClock::new(cost_ns);
-    let clock = Clock::Fake(fake.clone());
-    let mut body = |n: u64| {
-        fake.advance(fixed_ns + n * op_ns);
-        Ok(())
-    };
-    sampler(&clock, &Interference::Blind, 40e6).take(hint, &mut body).unwrap()
-}
 
 #[test]
-fn two_lengths_give_the_operation_exactly_whatever_a_call_costs() {
-    for fixed_ns in [0, 40, 5_000] {
-        let samples = take(3, fixed_ns, 20, None);
-        assert!(samples.ns.len() >= 30, "{}", samples.ns.len());
-        for (ns, &iterations) in samples.ns.iter().zip(&samples.iterations) {
-            assert_eq!(ns / iterations as f64, 3.0);
-        }
-    }
-}
-
-#[test]
-fn both_lengths_are_whole_turns() {
-    let learned = take(3, 0, 20, None).learned;
-    assert_eq!((learned % TURN, short_length(learned) % TURN), (0, 0));
-}
-
-#[test]
-fn a_sample_is_long_against_the_clock() {
-    let samples = take(1, 0, 1_000, None);
-    let coarse_ns = 1000.0 * 2_000.0;
-    assert!(samples.ns[0] + coarse_ns / 16.0 >= 0.5 * coarse_ns, "{}", samples.ns[0]);
-}
-
-#[test]
-fn an_operation_longer_than_a_sample_is_timed_alone() {
-    let samples = take(300_000_000, 0, 0, None);
-    assert_eq!((samples.learned, samples.iterations[0], samples.ns[0]), (1, 1, 300_000_000.0));
-    assert_eq!(samples.ns.len(), 1);
-}
-
-#[test]
-fn the_cost_of_a_first_time_does_not_make_the_samples_short() {
-    for hint in [None, Some(1)] {
-        // Of 1000 ns each, after two that took over ten samples' time, as where a child had still to be given its pages.
-        for slow in [1, 2, 3] {
-            let fake = FakeClock::new(20);
-            let clock = Clock::Fake(fake.clone());
-            let mut calls = 0;
-            let mut body = |n: u64| {
-                calls += 1;
-                fake.advance(n * 1000 + if calls <= slow { 5_000_000 } else { 0 });
-                Ok(())
-            };
-            let samples = sampler(&clock, &Interference::Blind, 40e6).take(hint, &mut body).unwrap();
-            assert!(
-                samples.learned > 100 && samples.iterations.iter().all(|&n| n > 100),
-                "{hint:?} {slow} {samples:?}"
-            );
-            assert!(samples.ns.iter().zip(&samples.iterations).all(|(ns, &n)| ns / n as f64 == 1000.0));
-        }
-    }
-}
-
-#[test]
-fn every_sample_is_held_to_its_length_and_not_the_first_ones_alone() {
-    for slow in [4, 30, 100] {
-        let fake = FakeClock::new(20);
-        let clock = Clock::Fake(fake.clone());
-        let mut calls = 0;
-        // 60 µs each at first, as a load of memory that is given while it is measured, then 100 ns.
-        let mut body = |n: u64| {
-            calls += 1;
-            fake.advance(n * if calls <= slow { 60_000 } else { 100 });
-            Ok(())
-        };
-        let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
-        let shortest_ns = samples.spent_ns.iter().copied().fold(f64::INFINITY, f64::min);
-        assert!(shortest_ns >= FAR_TOO_SHORT * SHORTEST_SAMPLE_NS, "{slow}: {shortest_ns}");
-        assert!(samples.ns.iter().zip(&samples.iterations).all(|(ns, &n)| ns / n as f64 == 100.0), "{slow}");
-    }
-}
-
-#[test]
-fn both_sides_of_every_difference_are_held_to_their_length() {
-    let fake = FakeClock::new(0);
-    let clock = Clock::Fake(fake.clone());
-    let slow = |op_ns: u64| {
-        let (fake, mut calls) = (fake.clone(), 0);
-        move |n: u64| {
-            calls += 1;
-            fake.advance(n * op_ns * if calls <= 20 { 600 } else { 1 });
-            Ok(())
-        }
-    };
-    let (mut whole, mut part) = (slow(300), slow(100));
-    let taken = sampler(&clock, &Interference::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
-    assert!(taken.whole_ns.iter().all(|&ns| ns == 300.0) && taken.part_ns.iter().all(|&ns| ns == 100.0));
-    assert!(taken.samples.iterations.iter().all(|&n| n > 100) && taken.samples.learned > 100);
-}
-
-#[test]
-fn the_length_of_both_sides_of_a_difference_is_sought_anew() {
-    let fake = FakeClock::new(0);
-    let clock = Clock::Fake(fake.clone());
-    let slow = |op_ns: u64| {
-        let (fake, mut calls) = (fake.clone(), 0);
-        move |n: u64| {
-            calls += 1;
-            fake.advance(n * op_ns + if calls == 1 { 5_000_000 } else { 0 });
-            Ok(())
-        }
-    };
-    let (mut whole, mut part) = (slow(3000), slow(1000));
-    let taken = sampler(&clock, &Interference::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
-    assert!(taken.samples.learned > 30 && taken.samples.iterations.iter().all(|&n| n > 30));
-    assert!(taken.whole_ns.iter().all(|&ns| ns == 3000.0) && taken.part_ns.iter().all(|&ns| ns == 1000.0));
-}
-
-#[test]
-fn what_an_earlier_round_learned_is_used_when_it_still_fits() {
-    let learned = take(3, 0, 20, None).learned;
-    assert_eq!(take(3, 0, 20, Some(learned)).learned, learned);
-    assert_eq!(take(3, 0, 20, Some(7)).learned, learned);
-}
-
-#[test]
-fn the_budget_is_kept() {
-    for op_ns in [1, 50, 10_000, 3_000_000] {
-        let samples = take(op_ns, 0, 20, None);
-        let spent_ns: f64 = samples.ns.iter().sum();
-        assert!(spent_ns < 48e6, "{op_ns}: {spent_ns}");
-    }
-}
-
-#[test]
-fn an_operation_that_fails_ends_the_round() {
-    let clock = Clock::Fake(FakeClock::new(1));
-    let mut calls = 0;
-    let mut body = |_| {
-        calls += 1;
-        if calls == 3 { Err(Stop::failed("no")) } else { Ok(()) }
-    };
-    assert_eq!(sampler(&clock, &Interference::Blind, 1e6).take(None, &mut body), Err(Stop::failed("no")));
-}
-
-#[test]
-fn a_sample_is_marked_for_what_happened_in_it() {
-    let before = Reading { cpu: 1, ..Reading::default() };
+fn samples_are_marked_for_what_happened_in_their_block() {
+    let before = Reading::default();
     let marks = |after: Reading| {
         let mut samples = Samples::default();
-        samples.push(1e6, 10, 1e6, before, after);
+        samples.push(1e6, 10, 1e6);
+        samples.mark(0, 1e6, &before, &after);
         samples.taints[0].0
     };
     assert_eq!(marks(before), 0);
-    assert_eq!(marks(Reading { cpu: 0, ..before }), Taint::MIGRATED);
     assert_eq!(marks(Reading { run_delay_ns: 9_999, ..before }), 0);
     assert_eq!(marks(Reading { run_delay_ns: 10_001, ..before }), Taint::DELAYED);
     let switched = Reading { involuntary_switches: 1, faults: 2, ..before };
@@ -175,7 +23,9 @@ fn a_sample_is_marked_for_what_happened_in_it() {
 fn a_blocking_operation_is_marked_only_for_unusual_delay() {
     let mut samples = Samples::default();
     for delay in [50_000, 51_000, 49_000, 50_000, 400_000] {
-        samples.push(1e6, 10, 1e6, Reading::default(), Reading { run_delay_ns: delay, ..Reading::default() });
+        samples.push(1e6, 10, 1e6);
+        let delayed = Reading { run_delay_ns: delay, ..Reading::default() };
+        samples.mark(samples.ns.len() - 1, 1e6, &Reading::default(), &delayed);
     }
     assert!(samples.taints.iter().all(|taint| taint.is_tainted()));
     samples.forgive_usual_delay();
@@ -191,30 +41,10 @@ fn a_share_of_delay_that_scatters_is_forgiven_whatever_the_samples_last() {
         let spent_ns = f64::from(ms) * 1e6;
         let delayed = Reading { run_delay_ns: (share * spent_ns) as u64, ..Reading::default() };
         // What is kept need not be the time spent: the median of a batch, the time of one operation.
-        samples.push(1e3, 1, spent_ns, Reading::default(), delayed);
+        samples.push(1e3, 1, spent_ns);
+        samples.mark(samples.ns.len() - 1, spent_ns, &Reading::default(), &delayed);
     }
     samples.forgive_usual_delay();
     let tainted: Vec<bool> = samples.taints.iter().map(|taint| taint.is_tainted()).collect();
     assert_eq!(tainted, [false, false, false, false, false, false, true]);
-}
-
-#[test]
-fn an_operation_that_takes_no_time_fails_rather_than_hangs() {
-    let clock = Clock::Fake(FakeClock::new(20));
-    let taken = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut |_| Ok(()));
-    assert_eq!(taken, Err(Stop::failed("the operation takes no time, however often it is done")));
-}
-
-#[test]
-fn a_body_whose_time_jumps_with_its_length_is_given_a_length_after_all() {
-    let fake = FakeClock::new(0);
-    let clock = Clock::Fake(fake.clone());
-    let mut turns = 0;
-    let mut body = |n: u64| {
-        turns += 1;
-        fake.advance(if n < 1000 { n } else { 10_000_000 });
-        Ok(())
-    };
-    let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
-    assert!(!samples.ns.is_empty() && turns < 5_000, "{turns}");
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hostmark_host::{NoiseSnapshot, Root};
+use hostmark_host::{Root, RoundCounters};
 use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, PROTOCOL, Params, RoundNoise, RoundTime};
 
 use crate::arena;
@@ -257,8 +257,7 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
     bind(own_cpus(&entry, &id, &part.job.cpus))?;
     let clock = Clock::calibrated(&job.environment.clock);
     let precision = Precision::of(&clock);
-    let root = Root::here();
-    let noise_before = NoiseSnapshot::read(&root);
+    let counters = RoundCounters::begin(&Root::here(), &cpus);
     let cold_ns = monotonic_ns();
     let warm = warm_up(&clock, 0.0, ROUND_WARM_UP_NS);
     let core = CoreClock::new(&clock);
@@ -267,14 +266,14 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
     let mut case = Case::new(id, part, clock, precision, Some(core), interference);
     case.share_memory(copies as u64);
     let measured = measure(&mut case);
-    let noise_after = NoiseSnapshot::read(&root);
+    let losses = counters.end();
     case.clean();
     measured?;
     let phases = Phases { begun_ns, cold_ns, warm_ns, over_ns: monotonic_ns() };
     let surroundings = RoundNoise {
         settled: warm.settled,
-        steal_ns: noise_before.steal_ns_until(&noise_after, &cpus).map(|ns| ns as f64),
-        throttled: noise_before.throttled_until(&noise_after),
+        steal_ns: losses.steal_ns.map(|ns| ns as f64),
+        throttled: losses.throttled,
         time: Some(phases.time(&case.yielded)),
         ..RoundNoise::default()
     };

@@ -6,6 +6,7 @@ use hostmark_model::HostFacts;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::root::Root;
+use crate::round_counters::has_row;
 
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 const TICK_NS: u64 = 10_000_000;
@@ -46,7 +47,8 @@ pub struct Used {
 impl CpuTimes {
     /// The counters now. None where the kernel does not tell.
     pub fn read(root: &Root) -> Option<CpuTimes> {
-        let stat = root.raw("/proc/stat")?;
+        // Behind the rows of CPUs come those of interrupts, by the thousand.
+        let stat = root.raw_until("/proc/stat", |so_far| has_row(so_far, usize::MAX))?;
         let now = clock_gettime(ClockId::Monotonic);
         CpuTimes::of(&stat, now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
     }

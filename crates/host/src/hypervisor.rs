@@ -3,6 +3,21 @@
 use crate::cpuinfo::CpuInfo;
 use crate::root::Root;
 
+/// Whether the processor itself says that it is no guest's: then nobody can steal its time. An Arm core does not say it.
+pub(crate) fn is_ruled_out(root: &Root) -> bool {
+    root.is_this_machine() && says_virtual() == Some(false)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn says_virtual() -> Option<bool> {
+    Some(raw_cpuid::native_cpuid::cpuid_count(1, 0).ecx & (1 << 31) != 0)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn says_virtual() -> Option<bool> {
+    None
+}
+
 /// Something virtual, by the processor's word, that does not say its name.
 const UNNAMED: &str = "unknown";
 
@@ -40,8 +55,7 @@ const MICROSOFT: &[u8; 12] = b"Microsoft Hv";
 #[cfg(target_arch = "x86_64")]
 fn from_cpuid(root: &Root) -> Option<&'static str> {
     use raw_cpuid::native_cpuid::cpuid_count;
-    let says_virtual = || cpuid_count(1, 0).ecx & (1 << 31) != 0;
-    if !root.is_this_machine() || !says_virtual() {
+    if !root.is_this_machine() || says_virtual() != Some(true) {
         return None;
     }
     let signature = |leaf: u32| {

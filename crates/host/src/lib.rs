@@ -26,6 +26,7 @@ mod noise;
 mod placement;
 mod processes;
 mod root;
+mod round_counters;
 mod spare;
 mod storage;
 mod throttling;
@@ -37,6 +38,7 @@ pub use noise::{NoiseSnapshot, busiest_other};
 pub use placement::{Order, Placement, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread};
 pub use processes::BusyProcess;
 pub use root::Root;
+pub use round_counters::{RoundCounters, RoundLosses};
 pub use spare::{Holder, Spare, SpareMemory};
 
 /// Everything that the files under `root` tell of the machine.

@@ -2,13 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hostmark_model::Throttling;
-
 use crate::cpu_list::holds;
 use crate::cpus;
 use crate::processes::{self, BusyProcess, Process};
 use crate::root::Root;
-use crate::throttling;
 
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 const TICK_NS: u64 = 10_000_000;
@@ -33,8 +30,6 @@ pub struct NoiseSnapshot {
     pub load: Option<[f64; 3]>,
     /// Tasks that run or wait for a CPU now, this one included.
     pub running: Option<u64>,
-    /// What CPU quotas have done so far to the control groups of this process.
-    pub throttled: Option<Throttling>,
     /// The CPUs that this process may use.
     allowed: Option<Vec<usize>>,
     processes: Vec<Process>,
@@ -43,20 +38,19 @@ pub struct NoiseSnapshot {
 }
 
 impl NoiseSnapshot {
-    /// The counters alone: six small files, and one for each control group that has a quota to count.
+    /// The counters alone: five files, of which one has a row for each CPU.
     pub fn read(root: &Root) -> NoiseSnapshot {
         let stat = root.raw("/proc/stat").unwrap_or_default();
         let counter =
             |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
         NoiseSnapshot {
             uptime_ns: root.text("/proc/uptime").as_deref().and_then(uptime_ns),
-            steal_ns: stat.lines().filter_map(|line| ticks_of_cpu(line, &[STEAL])).collect(),
+            steal_ns: stat.lines().filter_map(|line| steal_of_cpu(line, |_| true)).collect(),
             busy_ns: stat.lines().filter_map(|line| ticks_of_cpu(line, &[USER, NICE, SYSTEM])).collect(),
             own_ns: root.raw("/proc/self/stat").as_deref().and_then(own_ns),
             context_switches: counter("ctxt"),
             load: root.text("/proc/loadavg").as_deref().and_then(crate::activity::load),
             running: counter("procs_running"),
-            throttled: throttling::read(root),
             allowed: cpus::allowed(root),
             processes: Vec::new(),
             is_complete: false,
@@ -84,14 +78,6 @@ impl NoiseSnapshot {
         // Some hypervisors let the counter step back across a migration.
         let steal = |cpu: &usize| Some(after.steal_ns.get(cpu)?.saturating_sub(*self.steal_ns.get(cpu)?));
         cpus.iter().map(steal).sum()
-    }
-
-    /// What CPU quotas did from this snapshot to `after`. None when it is not counted in both.
-    pub fn throttled_until(&self, after: &NoiseSnapshot) -> Option<Throttling> {
-        let (before, after) = (self.throttled?, after.throttled?);
-        // A process that was moved into another group meanwhile has other counters.
-        let periods = after.periods.saturating_sub(before.periods);
-        Some(Throttling { periods, ns: (after.ns - before.ns).max(0.0) })
     }
 
     /// The share of the time of `cpus` that was stolen from this snapshot to `after`: 0.013 is 1.3 %. None under 100 ms.
@@ -183,6 +169,12 @@ const USER: usize = 0;
 const NICE: usize = 1;
 const SYSTEM: usize = 2;
 const STEAL: usize = 7;
+
+/// What was stolen since boot of the CPU that the line tells of, where it is wanted.
+pub(crate) fn steal_of_cpu(line: &str, is_wanted: impl Fn(usize) -> bool) -> Option<(usize, u64)> {
+    let (number, _) = line.strip_prefix("cpu")?.split_once(' ')?;
+    number.parse().ok().filter(|&cpu| is_wanted(cpu)).and_then(|_| ticks_of_cpu(line, &[STEAL]))
+}
 
 /// The sum of these columns of a CPU's line.
 fn ticks_of_cpu(line: &str, columns: &[usize]) -> Option<(usize, u64)> {

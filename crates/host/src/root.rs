@@ -64,6 +64,11 @@ impl Root {
         Some(into_text(self.bytes_until(path, |_| false)?))
     }
 
+    /// The start of the file, untrimmed, up to where `enough` is satisfied; it is asked after every page.
+    pub(crate) fn raw_until(&self, path: &str, enough: impl Fn(&[u8]) -> bool) -> Option<String> {
+        Some(into_text(self.bytes_until(path, enough)?))
+    }
+
     /// The file without surrounding white space; None when absent, unreadable or empty.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let raw = self.raw(path)?;

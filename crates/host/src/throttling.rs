@@ -2,15 +2,14 @@
 
 use hostmark_model::Throttling;
 
-use crate::cgroups::{Groups, Version};
+use crate::cgroups::Version;
 use crate::root::Root;
 
-/// Since the groups were made: that of this process and those that it lies in, each of which may have a quota, summed. None
-/// where no group's quota is counted.
-pub(crate) fn read(root: &Root) -> Option<Throttling> {
+/// Since these groups were made, summed: each may have a quota. None where no group's is counted.
+pub(crate) fn of_groups(root: &Root, groups: &[(Version, String)]) -> Option<Throttling> {
     let of_group =
-        |(version, directory): (Version, String)| counted(version, &root.raw(&format!("{directory}/cpu.stat"))?);
-    Groups::read(root).chain("cpu").filter_map(of_group).reduce(|sum, of_group| Throttling {
+        |(version, directory): &(Version, String)| counted(*version, &root.raw(&format!("{directory}/cpu.stat"))?);
+    groups.iter().filter_map(of_group).reduce(|sum, of_group| Throttling {
         periods: sum.periods.saturating_add(of_group.periods),
         ns: sum.ns + of_group.ns,
     })

@@ -11,7 +11,7 @@ pub struct Taint(pub u8);
 impl Taint {
     /// The thread moved to another CPU.
     pub const MIGRATED: u8 = 1;
-    /// The thread waited for a CPU for over 1 % of the sample.
+    /// The thread waited for a CPU for over 1 % of the block of samples that the counters were read around.
     pub const DELAYED: u8 = 2;
     /// The thread was switched out against its will.
     pub const SWITCHED: u8 = 4;

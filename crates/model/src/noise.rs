@@ -26,7 +26,7 @@ pub struct Others {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Noise {
-    /// Samples that were marked: migrated, or kept waiting for over 1 % of their time.
+    /// Samples that were marked: migrated, or of a block of samples that was kept waiting for over 1 % of its time.
     pub tainted: u64,
     /// Marked samples that were left out of the estimate.
     pub left_out: u64,
@@ -36,7 +36,7 @@ pub struct Noise {
     pub steal_ns: Option<f64>,
     /// Involuntary context switches.
     pub involuntary_switches: u64,
-    /// Page faults inside samples.
+    /// Page faults inside blocks of samples.
     pub faults: u64,
     /// Rounds whose warm-up did not settle.
     pub unsettled_rounds: u32,

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 
 use rustix::fd::OwnedFd;
+use rustix::thread::sched_getcpu;
 
 use super::call::named;
 
@@ -42,10 +43,15 @@ impl ThreadCounters {
         ThreadCounters { schedstat, last: Cell::default() }
     }
 
-    /// Reads them: two or three microseconds.
+    /// The CPU that the thread runs on.
+    pub fn cpu(&self) -> usize {
+        sched_getcpu()
+    }
+
+    /// Reads them: one to three microseconds.
     pub fn read(&self) -> Reading {
         let delay = self.schedstat.as_ref().and_then(run_delay_ns);
-        let cpu = rustix::thread::sched_getcpu();
+        let cpu = self.cpu();
         self.last.set(self.last.get().then(thread_usage().ok(), delay, cpu));
         self.last.get()
     }

@@ -1,6 +1,6 @@
 //! The core's own clock, by a chain of dependent adds; and the warm-up that waits until it is steady.
 
-use super::{Clock, arch};
+use super::{Clock, Ticks, arch};
 
 /// Turns of the chain in a first slice: about 15 µs at 3 GHz.
 const FIRST_TURNS: u64 = 700;
@@ -8,6 +8,8 @@ const FIRST_TURNS: u64 = 700;
 const SLICE_NS: f64 = 50_000.0;
 /// A slice beside a sample, ns.
 const BESIDE_NS: f64 = 8_000.0;
+/// From one slice beside samples to the next, at least, ns: slices then take under a hundredth of the time.
+const APART_NS: f64 = 1_000_000.0;
 /// Slices whose minimum is one point of the warm-up.
 const SLICES_A_POINT: usize = 4;
 /// Successive minima that agree within this fraction are steady.
@@ -18,6 +20,8 @@ const STEADY: f64 = 0.005;
 pub struct CoreClock {
     turns: u64,
     seen_hz: Vec<f64>,
+    /// When the last slice beside samples ended.
+    looked: Option<Ticks>,
 }
 
 impl CoreClock {
@@ -25,7 +29,7 @@ impl CoreClock {
     pub fn new(clock: &Clock) -> CoreClock {
         let fastest_ns = (0..3).map(|_| slice_ns(clock, FIRST_TURNS)).fold(f64::INFINITY, f64::min).max(1.0);
         let turns = (FIRST_TURNS as f64 * BESIDE_NS / fastest_ns) as u64;
-        CoreClock { turns: turns.clamp(16, 1 << 20), seen_hz: Vec::new() }
+        CoreClock { turns: turns.clamp(16, 1 << 20), seen_hz: Vec::new(), looked: None }
     }
 
     /// Times one slice beside a sample and returns the core's frequency, hertz.
@@ -33,6 +37,14 @@ impl CoreClock {
         let hz = (self.turns * arch::ADDS_A_TURN) as f64 * 1e9 / slice_ns(clock, self.turns).max(1.0);
         self.seen_hz.push(hz);
         hz
+    }
+
+    /// Times one slice beside samples, unless the last was just before.
+    pub fn look_again(&mut self, clock: &Clock) {
+        if self.looked.is_none_or(|last| clock.ns(clock.start().since(last)) >= APART_NS) {
+            self.look(clock);
+            self.looked = Some(clock.end());
+        }
     }
 
     /// The median frequency of all looks, hertz.

@@ -1,6 +1,6 @@
 //! Steal, switches, load and the busiest process.
 
-use hostmark_host::{NoiseSnapshot, busiest_other};
+use hostmark_host::{NoiseSnapshot, RoundCounters, RoundLosses, busiest_other};
 use hostmark_model::Throttling;
 
 use crate::tree::Tree;
@@ -44,6 +44,35 @@ fn both(first: impl FnOnce(&Tree), second: impl FnOnce(&Tree)) -> [NoiseSnapshot
     [before, NoiseSnapshot::read_with_processes(&tree.root())]
 }
 
+/// What a round on these CPUs lost between two states of the machine.
+fn lost(cpus: &[usize], first: impl FnOnce(&Tree), second: impl FnOnce(&Tree)) -> RoundLosses {
+    let tree = Tree::new();
+    first(&tree);
+    let counters = RoundCounters::begin(&tree.root(), cpus);
+    second(&tree);
+    counters.end()
+}
+
+#[test]
+fn a_round_lost_what_was_stolen_of_its_own_cpus() {
+    // On 1024 of them, CPU 7 is offline; 30 ms go from each, and 50 ms from CPU 1000.
+    let stat = |later: u64| {
+        let steal = |cpu: u64| cpu + later * if cpu == 1000 { 5 } else { 3 };
+        let row = |cpu: u64| format!("cpu{cpu} 1 2 3 4 5 6 7 {} 0 0\n", steal(cpu));
+        let rows: String = (0..1024).filter(|&cpu| cpu != 7).map(row).collect();
+        move |tree: &Tree| {
+            tree.file("/proc/stat", format!("cpu  9 9 9 9 9 9 9 9 0 0\n{rows}intr 5 0\nctxt 9\n"));
+        }
+    };
+    let stolen = |cpus: &[usize]| lost(cpus, stat(0), stat(1)).steal_ns;
+    assert_eq!(stolen(&[0]), Some(30_000_000));
+    assert_eq!(stolen(&[1000, 3]), Some(80_000_000));
+    assert_eq!((stolen(&[1023]), stolen(&[7]), stolen(&[3000]), stolen(&[])), (Some(30_000_000), None, None, Some(0)));
+    // The counter may step back.
+    assert_eq!(lost(&[5], stat(1), stat(0)).steal_ns, Some(0));
+    assert_eq!(lost(&[5], |_| (), stat(0)), RoundLosses { steal_ns: None, throttled: None });
+}
+
 #[test]
 fn counters_are_read_per_cpu_and_compared() {
     let [before, after] = both(|_| (), |_| ());
@@ -84,29 +113,32 @@ fn others_have_used_what_neither_we_nor_idle_did() {
 #[test]
 fn what_quotas_did_is_read_from_the_group_and_those_around_it() {
     let group = "/sys/fs/cgroup/user.slice";
-    let [before, after] = both(
-        |tree| {
-            tree.file("/proc/self/cgroup", "0::/user.slice/app.scope\n")
-                .file("/proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n")
-                .file("/sys/fs/cgroup/cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n")
-                .file(&format!("{group}/cpu.stat"), "usage_usec 9\nnr_periods 8\nnr_throttled 3\nthrottled_usec 500\n")
-                .file(&format!("{group}/app.scope/cpu.stat"), "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n");
-        },
-        |tree| {
-            tree.file(&format!("{group}/cpu.stat"), "nr_periods 9\nnr_throttled 4\nthrottled_usec 40500\n")
-                .file(&format!("{group}/app.scope/cpu.stat"), "nr_periods 1\nnr_throttled 1\nthrottled_usec 7\n");
-        },
-    );
-    assert_eq!(before.throttled_until(&after), Some(Throttling { periods: 2, ns: 40_007_000.0 }));
-    // Whoever is moved into another group meets smaller counters.
-    assert_eq!(after.throttled_until(&before), Some(Throttling { periods: 0, ns: 0.0 }));
+    let groups = |tree: &Tree| {
+        tree.file("/proc/self/cgroup", "0::/user.slice/app.scope\n")
+            .file("/proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n")
+            .file("/sys/fs/cgroup/cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n")
+            .file(&format!("{group}/cpu.stat"), "usage_usec 9\nnr_periods 8\nnr_throttled 3\nthrottled_usec 500\n")
+            .file(&format!("{group}/app.scope/cpu.stat"), "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n");
+    };
+    let later = |tree: &Tree| {
+        tree.file(&format!("{group}/cpu.stat"), "nr_periods 9\nnr_throttled 4\nthrottled_usec 40500\n")
+            .file(&format!("{group}/app.scope/cpu.stat"), "nr_periods 1\nnr_throttled 1\nthrottled_usec 7\n");
+    };
+    assert_eq!(lost(&[0], groups, later).throttled, Some(Throttling { periods: 2, ns: 40_007_000.0 }));
+    // A group that is made anew has smaller counters.
+    let back = |tree: &Tree| {
+        groups(tree);
+        later(tree);
+    };
+    assert_eq!(lost(&[0], back, groups).throttled, Some(Throttling { periods: 0, ns: 0.0 }));
 }
 
 #[test]
 fn the_first_version_counts_quotas_in_nanoseconds_and_other_controllers_none() {
     let mounts = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
                   33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
-    let [before, after] = both(
+    let losses = lost(
+        &[0],
         |tree| {
             tree.file("/proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a\n")
                 .file("/proc/self/mountinfo", mounts)
@@ -117,9 +149,8 @@ fn the_first_version_counts_quotas_in_nanoseconds_and_other_controllers_none() {
             tree.file("/sys/fs/cgroup/cpu,cpuacct/a/cpu.stat", "nr_periods 2\nnr_throttled 2\nthrottled_time 75\n");
         },
     );
-    assert_eq!(before.throttled_until(&after), Some(Throttling { periods: 1, ns: 25.0 }));
-    let [before, after] = both(|_| (), |_| ());
-    assert_eq!(before.throttled_until(&after), None);
+    assert_eq!(losses.throttled, Some(Throttling { periods: 1, ns: 25.0 }));
+    assert_eq!(lost(&[0], |_| (), |_| ()).throttled, None);
 }
 
 #[test]

@@ -1,0 +1,210 @@
+//! How a round's samples are taken: how many iterations, and two lengths.
+
+use crate::clock::{Clock, CoreClock, Precision};
+use crate::counter_blocks::CounterBlocks;
+use crate::sample::{Interference, MOST_SAMPLES, Samples};
+use crate::stop::{Result, Stop};
+
+/// Samples that a round's budget is cut into.
+const SAMPLES_A_ROUND: f64 = 160.0;
+/// A sample lasts between these, ns: exact, yet an interruption spoils one sample and not the case.
+const SHORTEST_SAMPLE_NS: f64 = 200_000.0;
+const LONGEST_SAMPLE_NS: f64 = 5_000_000.0;
+/// The long length is this many times the short one: the difference loses a fifteenth of the time, and gains little noise.
+/// (At 1:2 the slope would be three times as wide as the plain quotient in the same time; docs/decisions/0001.)
+const LENGTH_RATIO: u64 = 16;
+/// From this many iterations on a sample is the difference of two lengths; below, one operation is long enough by itself.
+const SLOPE_FROM: u64 = 2 * LENGTH_RATIO;
+/// Lengths are whole turns of the unrolled bodies from here on.
+const TURN: u64 = 64;
+/// Samples of a round at least, where one is not longer than the budget.
+const LEAST_SAMPLES: usize = 3;
+/// Bodies timed at most while the number of iterations is sought: one whose time jumps with its length never fits.
+const MOST_TURNS: usize = 64;
+/// How short a sample may be as a share of the length that was sought: what was timed to find that length was else the cost of
+/// a first time, as of pages that a child had still to be given, however long that lasts.
+const FAR_TOO_SHORT: f64 = 0.25;
+/// How often a length is sought anew: one whose time jumps never fits.
+pub(crate) const MOST_SOUGHT: usize = 16;
+/// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
+pub(crate) const MOST_ITERATIONS: u64 = 1 << 40;
+
+/// What does as many iterations as it is told.
+pub type Body<'a> = dyn FnMut(u64) -> Result<()> + 'a;
+
+/// Takes a round's samples of a body that does as many iterations as it is told.
+pub struct Sampler<'a> {
+    /// The clock.
+    pub clock: &'a Clock,
+    /// Its precision.
+    pub precision: Precision,
+    /// The core's frequency beside the samples; none on a fake clock.
+    pub core: Option<&'a mut CoreClock>,
+    /// Sees what interferes with the thread.
+    pub interference: &'a Interference,
+    /// Time for samples, ns.
+    pub budget_ns: f64,
+}
+
+impl Sampler<'_> {
+    fn target_ns(&self) -> f64 {
+        let share_ns = (self.budget_ns / SAMPLES_A_ROUND).clamp(SHORTEST_SAMPLE_NS, LONGEST_SAMPLE_NS);
+        share_ns.max(self.precision.shortest_sample_ns())
+    }
+
+    /// Takes samples until the budget is spent. `hint`: iterations that an earlier round found.
+    pub fn take(&mut self, hint: Option<u64>, body: &mut Body<'_>) -> Result<Samples> {
+        self.take_and(hint, body, &mut |_, _| Ok(()))
+    }
+
+    /// The same; after each sample `then` has its turn, with the body and the sample's number of iterations.
+    pub fn take_and(
+        &mut self,
+        hint: Option<u64>,
+        body: &mut Body<'_>,
+        then: &mut dyn FnMut(&mut Body<'_>, u64) -> Result<()>,
+    ) -> Result<Samples> {
+        let (mut iterations, mut sample_ns) = self.find_iterations(hint, body)?;
+        let mut samples = Samples::of_times(iterations);
+        let (begin, mut sought) = (self.clock.start(), 1);
+        let mut blocks = CounterBlocks::begin(self.clock, self.interference);
+        while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
+            self.one(iterations, body, &mut samples)?;
+            let last_ns = samples.spent_ns.last().copied().unwrap_or(0.0);
+            if self.is_far_too_short(last_ns) && sought < MOST_SOUGHT {
+                (iterations, sample_ns) = self.lengthened(2 * iterations, body)?;
+                samples = Samples::of_times(iterations);
+                blocks.begin_anew();
+                sought += 1;
+                continue;
+            }
+            if let Some(core) = self.core.as_deref_mut() {
+                core.look_again(self.clock);
+            }
+            then(body, iterations)?;
+            blocks.add(&mut samples);
+        }
+        blocks.end(&mut samples);
+        Ok(samples)
+    }
+
+    /// Whether a round of `taken` samples of `sample_ns` each is over after `spent_ns`.
+    pub(crate) fn is_enough(&self, spent_ns: f64, sample_ns: f64, taken: usize) -> bool {
+        let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
+        taken >= MOST_SAMPLES || (spent_ns >= self.budget_ns && taken >= least)
+    }
+
+    /// Whether a sample tells that its length was found by the cost of a first time. Those before it were of that cost too.
+    pub(crate) fn is_far_too_short(&self, ns: f64) -> bool {
+        ns < FAR_TOO_SHORT * self.target_ns()
+    }
+
+    /// One sample: the short length, then the long one, and the difference of the two.
+    fn one(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>, samples: &mut Samples) -> Result<()> {
+        if iterations >= SLOPE_FROM {
+            let short = short_length(iterations);
+            let short_ns = self.timed(short, body)?;
+            let long_ns = self.timed(iterations, body)?;
+            samples.push(long_ns - short_ns, iterations - short, long_ns + short_ns);
+            samples.whole.add(2 * short, 0.0);
+        } else {
+            let ns = self.timed(iterations, body)?;
+            samples.push(ns, iterations, ns);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn timed(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<f64> {
+        let mut result = Ok(());
+        let ns = self.clock.time(|| result = body(iterations));
+        result.map(|()| ns)
+    }
+
+    /// How many iterations make a sample of the target's length, and how long it is. Its last turn is the round's first
+    /// sample, which is thrown away: it pays for cold caches and predictors.
+    pub(crate) fn find_iterations(
+        &self,
+        hint: Option<u64>,
+        body: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<(u64, f64)> {
+        let target_ns = self.target_ns();
+        if let Some(hint) = hint.filter(|&hint| hint > 0)
+            && fits(hint, &mut |iterations| self.timed(iterations, body))?
+        {
+            let ns = self.timed(hint, body)?;
+            if (hint == 1 && ns >= target_ns) || (0.5 * target_ns..2.0 * target_ns).contains(&ns) {
+                return Ok((hint, ns));
+            }
+        }
+        self.lengthened(1, body)
+    }
+
+    /// How many iterations make a sample, by two looks: the first may have met the cost of a first time.
+    pub(crate) fn find_confirmed(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
+        let (mut iterations, _) = self.find_iterations(hint, body)?;
+        for _ in 0..MOST_SOUGHT {
+            let ns = self.timed(iterations, body)?;
+            if !self.is_far_too_short(ns) {
+                break;
+            }
+            (iterations, _) = self.lengthened(2 * iterations, body)?;
+        }
+        Ok(iterations)
+    }
+
+    /// How many iterations make a sample, and how long it is, with `least` iterations in the first turn.
+    fn lengthened(&self, least: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, f64)> {
+        let (target_ns, mut iterations) = (self.target_ns(), least);
+        for _ in 0..MOST_TURNS {
+            let ns = self.timed(iterations, body)?;
+            if ns < 0.5 * target_ns {
+                if iterations >= MOST_ITERATIONS {
+                    return Err(Stop::failed("the operation takes no time, however often it is done"));
+                }
+                // Never in one leap: a first short length is mostly start-up cost.
+                let factor = (target_ns / ns.max(1.0)).clamp(2.0, 16.0);
+                iterations = whole_turns((iterations as f64 * factor) as u64);
+                continue;
+            }
+            let fitting = whole_turns(((iterations as f64 * target_ns / ns) as u64).max(1));
+            if fitting >= iterations {
+                return Ok((fitting, ns * fitting as f64 / iterations as f64));
+            }
+            // Longer than the target: perhaps an interruption; a second look decides.
+            let again_ns = self.timed(fitting, body)?;
+            if fitting == 1 || again_ns >= 0.5 * target_ns {
+                return Ok((fitting, again_ns));
+            }
+            iterations = fitting;
+        }
+        Ok((iterations, self.timed(iterations, body)?))
+    }
+}
+
+/// Whether so many iterations last no longer than a few samples. An earlier round found them, but of an order that does not
+/// fit the case they may last for years: a small part of them tells, then one of 64 times as many.
+pub(crate) fn fits(iterations: u64, timed: &mut dyn FnMut(u64) -> Result<f64>) -> Result<bool> {
+    for shift in [36, 30, 24, 18, 12, 6] {
+        let part = iterations >> shift;
+        if part > 0 && timed(part)? > LONGEST_SAMPLE_NS {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The short length for a long one.
+fn short_length(iterations: u64) -> u64 {
+    iterations / LENGTH_RATIO
+}
+
+/// Rounds up so that both lengths are whole turns of an unrolled body, where they are long enough.
+fn whole_turns(iterations: u64) -> u64 {
+    let turn = LENGTH_RATIO * TURN;
+    if iterations < turn { iterations } else { iterations.next_multiple_of(turn) }
+}
+
+#[cfg(test)]
+#[path = "sampler_tests.rs"]
+mod tests;
