@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hostmark_engine::plan::{Cell, Plan, Request, TIME_BUDGET, Worth, plan};
+use hostmark_engine::probe::entries;
 use hostmark_engine::{Eta, KernelMeters, Observer, Setting, Wall, run};
 use hostmark_launch::{Received, ServiceLink, WorkerLink};
 use hostmark_model::{
@@ -151,6 +152,91 @@ fn no_machine_loses_a_default_or_a_cell_of_lmbenchs_tables() {
             assert!(of_tables.len() > defaults + 20, "{}", of_tables.len());
         }
     }
+}
+
+/// Eight fast cores of two threads, and sixteen slow ones.
+fn hybrid() -> HostFacts {
+    let mut host = machine("hybrid", [1, 24, 1, 1, 24], 36 << 10, 64).facts();
+    host.cpus.iter_mut().for_each(|cpu| cpu.max_hz = Some(if cpu.id < 8 { 5.7e9 } else { 4.4e9 }));
+    host
+}
+
+#[test]
+fn each_kind_of_core_has_its_rows_and_only_where_there_are_several() {
+    let is_of_core = |probe: &str| {
+        entries(CATALOGUE).any(|entry| entry.id() == probe && entry.axes().iter().any(|axis| axis.name == "core"))
+    };
+    assert!(
+        ["cpu.latency", "cpu.throughput", "memory.latency", "memory.read", "memory.copy"]
+            .iter()
+            .all(|&probe| is_of_core(probe))
+    );
+    assert!(
+        ["cpu.core_to_core", "memory.stream", "memory.numa_latency", "syscall.null"]
+            .iter()
+            .all(|&probe| !is_of_core(probe))
+    );
+    for profile in [Profile::Quick, Profile::Standard] {
+        let plan = fitted(&hybrid(), profile);
+        for probe in plan.probes().iter().filter(|probe| is_of_core(&probe.id)) {
+            assert_eq!(
+                probe.axes.last().map(|axis| (&*axis.name, &*axis.default)),
+                Some(("core", "performance")),
+                "{}",
+                probe.id
+            );
+            let on = |core: &str, is_on: fn(usize) -> bool| {
+                let of_probe = plan.cases.iter().filter(|case| case.id.probe == probe.id && case.skip.is_none());
+                let of_core = of_probe.filter(|case| case.id.params.get("core") == Some(core));
+                let cpus: Vec<usize> = of_core.map(|case| case.cpus[0]).collect();
+                assert!(cpus.iter().all(|&cpu| is_on(cpu)), "{} {core} {cpus:?}", probe.id);
+                cpus.len()
+            };
+            let (fast, slow) = (on("performance", |cpu| cpu < 8), on("efficiency", |cpu| cpu >= 8));
+            assert!(fast >= 1 && slow >= 1, "{} {profile:?}: {fast} {slow}", probe.id);
+        }
+        // From the standard profile on, with all sizes: where a level ends is another place.
+        let sizes = plan
+            .cases
+            .iter()
+            .filter(|case| case.id.probe == "memory.latency" && case.id.params.get("core") == Some("efficiency"));
+        assert!(sizes.count() >= if profile == Profile::Quick { 1 } else { 20 });
+    }
+    for machine in MACHINES {
+        let plan = fitted(&machine.facts(), Profile::Quick);
+        assert!(plan.cases.iter().all(|case| case.id.params.get("core").is_none()), "{}", machine.name);
+        assert!(plan.probes().iter().all(|probe| probe.axes.iter().all(|axis| axis.name != "core")));
+    }
+}
+
+#[test]
+fn a_kind_of_core_that_is_asked_for_and_not_there_is_skipped_with_the_reason() {
+    let asked = |host: &HostFacts, filter: &str| {
+        let inputs = Inputs::default();
+        let request =
+            Request { filters: vec![filter.into()], profile: Profile::Quick, seed: 1, set: Vec::new(), inputs };
+        let plan = plan(CATALOGUE, host, request).unwrap();
+        plan.cases.iter().map(|case| (case.id.to_string(), case.skip.clone())).collect::<Vec<_>>()
+    };
+    let guest = MACHINES[1].facts();
+    let skipped = asked(&guest, "cpu.frequency@core=efficiency");
+    assert_eq!(skipped.len(), 1);
+    assert_eq!(skipped[0].1.as_deref(), Some("the usable cores are all of one kind"));
+    // All that it has are its fastest.
+    assert!(
+        asked(&guest, "cpu.frequency@core=performance")
+            .iter()
+            .all(|(id, skip)| !id.contains("core=") && skip.is_none())
+    );
+    assert!(
+        asked(&hybrid(), "cpu.frequency@core=efficiency")
+            .iter()
+            .all(|(id, skip)| id.contains("core=efficiency") && skip.is_none())
+    );
+    assert_eq!(
+        asked(&hybrid(), "cpu.frequency@core=low_power")[0].1.as_deref(),
+        Some("the usable cores are of 2 kinds")
+    );
 }
 
 #[test]

@@ -10,10 +10,10 @@ mod worth;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use hostmark_host::{self as host_facts, Order, Placement};
+use hostmark_host::{self as host_facts, CoreKind, Order, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{Axis, Catalogue, Cross, Entry, Measure, Need, ORDER, Points, entries};
+use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, Measure, Need, ORDER, Points, entries};
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 pub use profile_limits::{ProfileLimits, profile_limits};
@@ -94,6 +94,9 @@ impl Plan {
             let mut info = entry.info();
             info.brought_by = self.brought_by(&info.id).to_vec();
             let base = self.bases.get(&info.id);
+            if base.is_some_and(|base| base.get(CORE.name).is_some()) {
+                info.axes.push(CORE.info());
+            }
             for axis in &mut info.axes {
                 if let Some(value) = base.and_then(|base| base.get(&axis.name)) {
                     axis.default = value.to_owned();
@@ -133,8 +136,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             plan.derived.push(entry);
             continue;
         }
-        let (axes, set, profile) = (entry.probe.axes, sets.of(&entry, host)?, plan.request.profile);
-        let swept = |profile| star(&Swept { axes, set: set.clone(), host, profile }, &entry);
+        let (axes, set, profile) = (entry.axes_on(host), sets.of(&entry, host)?, plan.request.profile);
+        let swept = |profile| star(&Swept { axes: &axes, set: set.clone(), host, profile }, &entry);
         let star = swept(profile);
         let shorter: Vec<(Profile, HashSet<Params>)> = [Profile::Quick, Profile::Standard]
             .into_iter()
@@ -154,7 +157,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         plan.bases.insert(entry.id(), star[0].clone());
         plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
     }
-    sets.check(&plan.selected)?;
+    sets.check(&plan.selected, host)?;
     Ok(plan)
 }
 
@@ -206,7 +209,7 @@ fn node_pair(text: &str) -> Option<[usize; 2]> {
 
 /// The axes of a probe, with what was set in the place of their own points.
 struct Swept<'a> {
-    axes: &'static [Axis],
+    axes: &'a [Axis],
     set: Vec<(&'static str, Vec<String>)>,
     host: &'a HostFacts,
     profile: Profile,
@@ -248,9 +251,14 @@ fn star(swept: &Swept, entry: &Entry) -> Vec<Params> {
     // Who sets all axes of a product by hand asks for the product, in any profile.
     let is_set = |name: &&str| swept.set.iter().any(|(set, _)| set == name);
     let is_wanted = |cross: &&Cross| swept.profile >= cross.from || cross.axes.iter().all(is_set);
-    for cross in entry.probe.cross.iter().filter(is_wanted) {
+    // What a kind of core is like shows along the probe's first axis: the levels of its caches, its operations.
+    let first = swept.axes.first().filter(|_| swept.axes.iter().any(|axis| axis.name == CORE.name));
+    let of_cores = first.map(|first| [first.name, CORE.name]);
+    let of_cores = of_cores.as_ref().filter(|axes| swept.profile >= Profile::Standard || axes.iter().all(is_set));
+    let products = entry.probe.cross.iter().filter(is_wanted).map(|cross| cross.axes);
+    for axes in products.chain(of_cores.map(|axes| &axes[..])) {
         let mut product = vec![base.clone()];
-        for axis in swept.axes.iter().filter(|axis| cross.axes.contains(&axis.name)) {
+        for axis in swept.axes.iter().filter(|axis| axes.contains(&axis.name)) {
             let points = swept.points(axis);
             product = product
                 .iter()
@@ -287,7 +295,18 @@ fn placed(
     let threads = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok());
     let order = case.id.params.get(ORDER).and_then(|order| order.parse().ok()).unwrap_or(Order::Compact);
     let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);
-    if copies > 1 {
+    let core = case.id.params.get(CORE.name).filter(|&core| core != CORE.default).map(str::to_owned);
+    if let Some(core) = core {
+        let kinds = host_facts::core_kinds(host);
+        let of_kind = kinds.iter().find(|(kind, _)| kind.name() == core).and_then(|(_, cpus)| cpus.first());
+        match of_kind {
+            _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
+                case.skip = case.skip.or(Some("several CPUs are of all kinds of core".into()));
+            }
+            Some(&cpu) if kinds.len() > 1 => case.cpus = vec![cpu],
+            _ => case.skip = case.skip.or(Some(no_kind(&kinds))),
+        }
+    } else if copies > 1 {
         let is_apart = threads.is_some_and(|threads| threads > 1)
             || value_of(AxisKind::Placement).is_some_and(|placement| placement != Placement::SameCpu.name());
         match copies <= have {
@@ -339,6 +358,14 @@ fn placed(
     case
 }
 
+/// Why a host has no core of a kind.
+fn no_kind(kinds: &[(CoreKind, Vec<usize>)]) -> String {
+    match kinds {
+        [_] | [] => "the usable cores are all of one kind".to_owned(),
+        several => format!("the usable cores are of {} kinds", several.len()),
+    }
+}
+
 /// Two different CPUs, as `0-1`.
 fn cpu_pair(value: &str) -> Option<[usize; 2]> {
     let (one, other) = value.split_once('-')?;
@@ -365,9 +392,10 @@ fn has_zero(axis: &Axis) -> bool {
 
 /// A typed value as it stands in a case id, when the axis can have it.
 pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<String, PlanError> {
-    let axes = entry.probe.axes;
+    let axes = entry.axes();
     let Some(found) = axes.iter().find(|known| known.name == axis) else {
-        let known = axes.iter().map(|axis| axis.name.to_owned()).collect();
+        // That of the kinds of core is there on few hosts.
+        let known = entry.probe.axes.iter().map(|axis| axis.name.to_owned()).collect();
         return Err(PlanError::UnknownAxis { probe: entry.id(), axis: axis.into(), known });
     };
     let no_value =

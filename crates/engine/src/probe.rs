@@ -62,6 +62,8 @@ pub(crate) const AUTO: &str = "auto";
 pub(crate) const FREE: &str = "free";
 /// The axis of how several threads lie over the CPUs.
 pub(crate) const ORDER: &str = "order";
+/// The axis of the kinds of core, which no probe declares: see [`Entry::axes`].
+pub(crate) const CORE: Axis = Axis::kinds();
 /// The word for as many threads as there are usable CPUs.
 pub(crate) const ALL: &str = "all";
 fn usable_cpus(host: &HostFacts) -> u64 {
@@ -352,6 +354,26 @@ impl Entry {
         format!("{}.{}", self.group, self.name)
     }
 
+    /// Its axes, and that of the kinds of core where it has one: what one CPU does in the groups cpu and memory stands for the core
+    /// that it is done on. On a host whose cores are all alike no case has that axis.
+    pub fn axes(&self) -> Vec<Axis> {
+        let is_of_one_cpu = self.probe.axes.iter().all(|axis| match axis.kind {
+            AxisKind::Threads | AxisKind::Copies => axis.default == "1",
+            AxisKind::Placement | AxisKind::Nodes => false,
+            AxisKind::Size | AxisKind::Count | AxisKind::Choice => true,
+        });
+        let is_of_core = ["cpu", "memory"].contains(&self.group) && matches!(self.probe.measure, Measure::Run(_));
+        let core = (is_of_core && is_of_one_cpu).then_some(CORE);
+        self.probe.axes.iter().copied().chain(core).collect()
+    }
+
+    /// The axes that cases of this host have.
+    pub(crate) fn axes_on(&self, host: &HostFacts) -> Vec<Axis> {
+        let mut axes = self.axes();
+        axes.retain(|axis| axis.name != CORE.name || hostmark_host::core_kinds(host).len() > 1);
+        axes
+    }
+
     /// The point at which every axis has its default.
     pub fn default_params(&self) -> Params {
         Params(self.probe.axes.iter().map(|axis| (axis.name.to_owned(), axis.default.to_owned())).collect())
@@ -409,7 +431,7 @@ impl Quantity {
 }
 
 impl Axis {
-    fn info(&self) -> AxisInfo {
+    pub(crate) fn info(&self) -> AxisInfo {
         AxisInfo { name: self.name.into(), kind: self.kind, default: self.default.into() }
     }
 }

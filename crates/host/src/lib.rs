@@ -35,7 +35,9 @@ mod virtualization;
 pub use cpu_list::parse_cpu_list;
 pub use cpu_times::{CpuTimes, Used, note_busy};
 pub use noise::{NoiseSnapshot, busiest_other};
-pub use placement::{Order, Placement, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread};
+pub use placement::{
+    CoreKind, Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,
+};
 pub use processes::BusyProcess;
 pub use root::Root;
 pub use round_counters::{RoundCounters, RoundLosses};

@@ -3,6 +3,7 @@
 //! CPU 0 takes most interrupts of many machines, and slow cores would stand for a machine that they are not; both come
 //! last wherever there is a choice.
 
+mod kinds;
 mod node_pairs;
 mod threads;
 
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 use hostmark_model::{CpuFact, HostFacts};
 
+pub use kinds::{CoreKind, core_kinds};
 pub use node_pairs::node_pairs;
 pub use threads::{Order, domains, in_order, spread};
 

@@ -52,7 +52,8 @@ impl Filter {
     /// The cases of the star that have the filter's values; where there is none, the default point with those values.
     pub fn points(&self, entry: &Entry, star: &[Params], host: &HostFacts) -> Vec<Params> {
         let settled = |(axis, value): &(String, String)| {
-            let known = entry.probe.axes.iter().find(|known| known.name == axis);
+            let axes = entry.axes();
+            let known = axes.iter().find(|known| known.name == axis);
             (axis.clone(), known.map_or_else(|| value.clone(), |known| known.on(host, value)))
         };
         let pairs: Vec<(String, String)> = self.pairs.iter().map(settled).collect();
@@ -61,7 +62,16 @@ impl Filter {
         if !of_star.is_empty() {
             return of_star;
         }
-        vec![pairs.iter().fold(star[0].clone(), |params, (axis, value)| params.with(axis, value))]
+        // An axis that the cases of this host do not have, as that of cores which are all alike: the case says so.
+        let mut point = star[0].clone();
+        for (axis, value) in &pairs {
+            match point.get(axis) {
+                Some(_) => point = point.with(axis, value),
+                None if entry.axes().iter().any(|known| known.name == axis && known.default == value) => {}
+                None => point.0.push((axis.clone(), value.clone())),
+            }
+        }
+        vec![point]
     }
 }
 

@@ -97,18 +97,18 @@ impl Sets {
             }
             Some(Ok((axis.name, values)))
         };
-        entry.probe.axes.iter().filter_map(of_axis).collect()
+        entry.axes_on(host).iter().filter_map(of_axis).collect()
     }
 
     /// What is set and changes nothing was meant otherwise.
-    pub(super) fn check(&self, selected: &[Entry]) -> Result<(), PlanError> {
+    pub(super) fn check(&self, selected: &[Entry], host: &HostFacts) -> Result<(), PlanError> {
         for set in &self.0 {
             let meant: Vec<&Entry> = selected.iter().filter(|entry| set.is_for(entry)).collect();
             if meant.is_empty() {
                 return Err(PlanError::SetUnselected { set: set.typed.clone() });
             }
             let mut known: Vec<String> = Vec::new();
-            for axis in meant.iter().flat_map(|entry| entry.probe.axes) {
+            for axis in meant.iter().flat_map(|entry| entry.axes_on(host)) {
                 if !known.iter().any(|known| known == axis.name) {
                     known.push(axis.name.to_owned());
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_host::{Order, Placement};
+use hostmark_host::{CoreKind, Order, Placement};
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
 use super::{Axis, FREE, Points};
@@ -50,7 +50,20 @@ pub(super) fn orders(host: &HostFacts, profile: Profile) -> Vec<String> {
     orders.filter(|order| is_another(order)).map(|order| order.name().to_owned()).collect()
 }
 
+/// The kinds of core that a host has; of a host without CPUs all that there are, as names to choose from.
+fn kinds(host: &HostFacts, _: Profile) -> Vec<String> {
+    match host.cpus.is_empty() {
+        true => CoreKind::ALL.map(|kind| kind.name().to_owned()).to_vec(),
+        false => hostmark_host::core_kinds(host).iter().map(|(kind, _)| kind.name().to_owned()).collect(),
+    }
+}
+
 impl Axis {
+    /// The axis of the kinds of core: the fastest is the default.
+    pub(super) const fn kinds() -> Axis {
+        Axis::choice("core", CoreKind::Performance.name(), Points::NamesOfHost(kinds))
+    }
+
     /// Whether `a-b`, two CPUs, is a value of it.
     pub(crate) fn takes_pairs(&self) -> bool {
         self.kind == AxisKind::Placement && matches!(self.points, Points::NamesOfHost(_))

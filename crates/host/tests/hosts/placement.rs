@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_host::{Order, Placement, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread};
+use hostmark_host::{
+    Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,
+};
 use hostmark_model::{HostFacts, Profile};
 
 use crate::machines;
@@ -54,6 +56,35 @@ fn slow_cores_come_last() {
     assert_eq!(pair(&host, Placement::SmtSibling), Ok([2, 3]));
     assert_eq!(pair(&host, Placement::SameCache), Ok([2, 1]));
     assert_eq!(spread(&host, 8), [1, 2, 4, 5, 6, 7, 3, 0]);
+}
+
+#[test]
+fn the_kinds_of_core_are_told_by_their_speed() {
+    let names = |host: &HostFacts| -> Vec<(&str, Vec<usize>)> {
+        core_kinds(host).into_iter().map(|(kind, cpus)| (kind.name(), cpus)).collect()
+    };
+    let host = machines::hybrid().facts();
+    assert_eq!(names(&host), [("performance", vec![2, 1, 3, 0]), ("efficiency", vec![4, 5, 6, 7])]);
+    // Little, big and prime cores; the slowest of more than three are one kind.
+    let tree = machines::chiplets();
+    for (cpu, capacity) in [280, 280, 280, 280, 760, 760, 1024, 200].into_iter().enumerate() {
+        tree.cpu_file(cpu, "cpu_capacity", &format!("{capacity}\n"));
+    }
+    let kinds = names(&tree.facts());
+    assert_eq!(kinds[0], ("performance", vec![6]));
+    assert_eq!((kinds[1].0, kinds[1].1.len(), kinds[2].0, kinds[2].1.len()), ("efficiency", 2, "low_power", 5));
+    // Favoured cores are of no kind of their own, and where nothing is told all are alike.
+    for (cpu, mhz) in [5200, 5200, 5100, 5000, 4900, 4900, 4900, 4900].into_iter().enumerate() {
+        tree.remove(&format!("/sys/devices/system/cpu/cpu{cpu}/cpu_capacity"));
+        tree.cpu_file(cpu, "cpufreq/cpuinfo_max_freq", &format!("{mhz}000\n"));
+    }
+    assert_eq!(names(&tree.facts()).len(), 1);
+    assert_eq!(names(&machines::chiplets().facts()).len(), 1);
+    assert_eq!(names(&HostFacts::default()), []);
+    // Kept to slow cores, a run has one kind.
+    let mut host = host;
+    host.cpus.iter_mut().for_each(|cpu| cpu.allowed = cpu.id > 3);
+    assert_eq!(names(&host), [("performance", vec![4, 5, 6, 7])]);
 }
 
 #[test]
