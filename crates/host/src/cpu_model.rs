@@ -1,10 +1,11 @@
 //! The processor's model and abilities, as x86 and aarch64 tell them.
 
-use hostmark_model::{CpuFact, CpuFacts};
+use hostmark_model::{CoreKindFact, CpuFact, CpuFacts, HostFacts};
 
 use crate::arm;
 use crate::cpu_list::parse_cpu_list;
 use crate::cpuinfo::{CpuInfo, Stanza};
+use crate::placement::{CoreKind, core_kinds};
 use crate::root::Root;
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
@@ -41,7 +42,31 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
             .text("/proc/cmdline")
             .and_then(|line| parse_cpu_list(line.split_whitespace().find_map(|word| word.strip_prefix("rcu_nocbs="))?)),
         smt_active: smt_active(root, cpus),
+        kinds: Vec::new(),
     }
+}
+
+/// The kinds of core of a host that is read so far, and what holds the clock of each: its fastest CPU is asked.
+pub(crate) fn kinds(root: &Root, host: &HostFacts) -> Vec<CoreKindFact> {
+    let kinds = core_kinds(host);
+    let fact = |(kind, cpus): &(CoreKind, Vec<usize>)| {
+        let speed = |cpu: usize| host.cpus.iter().find(|known| known.id == cpu).and_then(|known| known.max_hz);
+        let fastest = cpus
+            .iter()
+            .copied()
+            .max_by(|one, other| speed(*one).unwrap_or(0.0).total_cmp(&speed(*other).unwrap_or(0.0)));
+        let file = |name: &str| fastest.and_then(|cpu| root.text(&format!("{CPU_DIR}/cpu{cpu}/cpufreq/{name}")));
+        let mut cpus = cpus.clone();
+        cpus.sort_unstable();
+        CoreKindFact {
+            name: kind.name().to_owned(),
+            cpus,
+            max_hz: fastest.and_then(speed),
+            limit_hz: file("scaling_max_freq").and_then(|khz| Some(khz.parse::<f64>().ok()? * 1e3)),
+            governor: file("scaling_governor"),
+        }
+    };
+    if kinds.len() > 1 { kinds.iter().map(fact).collect() } else { Vec::new() }
 }
 
 /// A kernel without a tickless CPU writes nothing or `(null)`.

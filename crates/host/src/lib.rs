@@ -55,7 +55,7 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     let nodes = nodes::read(root);
     nodes::assign(&nodes, &mut cpus);
     let caches = caches::read(root, &cpuinfo, &cpus);
-    HostFacts {
+    let mut host = HostFacts {
         hostname: root.text("/proc/sys/kernel/hostname").unwrap_or_default(),
         boot_id: root.text("/proc/sys/kernel/random/boot_id"),
         cpu: cpu_model::read(root, &cpuinfo, &cpus),
@@ -70,7 +70,9 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
         network: network::read(root),
         activity: activity::read(root),
         cpus,
-    }
+    };
+    host.cpu.kinds = cpu_model::kinds(root, &host);
+    host
 }
 
 /// Everything that this machine tells of itself.

@@ -113,6 +113,26 @@ pub struct CpuFacts {
     pub tickless: Option<Vec<usize>>,
     /// CPUs whose RCU callbacks run elsewhere (rcu_nocbs), as the kernel's command line names them.
     pub callback_free: Option<Vec<usize>>,
+    /// The kinds of core, from fast to slow; empty where all usable cores are alike.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<CoreKindFact>,
+}
+
+/// The usable cores of one kind, on a processor that has several.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct CoreKindFact {
+    /// `performance`, `efficiency` or `low_power`, as the values of the axis `core`.
+    pub name: String,
+    /// Its usable CPUs.
+    pub cpus: Vec<usize>,
+    /// Highest frequency that the driver names for its fastest CPU, hertz.
+    pub max_hz: Option<f64>,
+    /// The frequency up to which the governor may go on that CPU now, hertz.
+    pub limit_hz: Option<f64>,
+    /// Frequency governor of that CPU.
+    pub governor: Option<String>,
 }
 
 /// One logical CPU.

@@ -27,9 +27,9 @@ pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
 pub use histogram::Histogram;
 pub use host::{
-    Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CpuFact, CpuFacts, DirectoryFact, Disturbed, FirmwareFacts,
-    HostFacts, HostFinding, HostReport, HostWeight, HugePages, KernelFacts, LimitFacts, MemoryFacts, MemoryModule,
-    NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
+    Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CoreKindFact, CpuFact, CpuFacts, DirectoryFact, Disturbed,
+    FirmwareFacts, HostFacts, HostFinding, HostReport, HostWeight, HugePages, KernelFacts, LimitFacts, MemoryFacts,
+    MemoryModule, NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
 };
 pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};

@@ -1,6 +1,6 @@
 //! Rules on a host fire where they should, and nowhere else.
 
-use hostmark_model::{BusyTask, DirectoryFact, Disturbed, HostFacts, HostWeight, Purpose};
+use hostmark_model::{BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, Purpose};
 use hostmark_report::findings::host::{HOST_RULES, host_findings, host_report};
 
 use crate::machines;
@@ -62,7 +62,7 @@ fn a_read_only_system_keeps_no_runs() {
 
 #[test]
 fn each_fact_calls_its_own_rule() {
-    let cases: [(&str, Change); 17] = [
+    let cases: [(&str, Change); 18] = [
         ("cpu_quota", |host| host.limits.cpu_quota = Some(1.5)),
         ("single_cpu", |host| host.cpus[1].allowed = false),
         ("smt_siblings", |host| {
@@ -70,6 +70,10 @@ fn each_fact_calls_its_own_rule() {
             host.cpus[0].siblings = vec![0, 1];
         }),
         ("governor", |host| host.cpu.governor = Some("schedutil".into())),
+        ("governor", |host| {
+            let kind = |governor: &str| CoreKindFact { governor: Some(governor.into()), ..Default::default() };
+            host.cpu.kinds = vec![kind("performance"), kind("powersave")];
+        }),
         ("turbo", |host| host.cpu.turbo = Some(true)),
         ("little_memory", |host| host.memory.available_bytes = 200 << 20),
         ("swap_in_use", |host| host.memory.swap_used_bytes = 1 << 30),

@@ -65,6 +65,17 @@ fn the_kinds_of_core_are_told_by_their_speed() {
     };
     let host = machines::hybrid().facts();
     assert_eq!(names(&host), [("performance", vec![2, 1, 3, 0]), ("efficiency", vec![4, 5, 6, 7])]);
+    let tree = machines::hybrid();
+    for cpu in 0..8 {
+        tree.cpu_file(cpu, "cpufreq/scaling_governor", if cpu < 4 { "performance\n" } else { "powersave\n" });
+        tree.cpu_file(cpu, "cpufreq/scaling_max_freq", if cpu < 4 { "5100000\n" } else { "2000000\n" });
+    }
+    let kinds = tree.facts().cpu.kinds;
+    let clocks = |at: usize| (kinds[at].max_hz, kinds[at].limit_hz, kinds[at].governor.as_deref());
+    assert_eq!(clocks(0), (Some(5.1e9), Some(5.1e9), Some("performance")));
+    assert_eq!(clocks(1), (Some(3.9e9), Some(2e9), Some("powersave")));
+    assert_eq!((kinds.len(), &*kinds[1].name, kinds[1].cpus.clone()), (2, "efficiency", vec![4, 5, 6, 7]));
+    assert_eq!(machines::chiplets().facts().cpu.kinds, []);
     // Little, big and prime cores; the slowest of more than three are one kind.
     let tree = machines::chiplets();
     for (cpu, capacity) in [280, 280, 280, 280, 760, 760, 1024, 200].into_iter().enumerate() {

@@ -108,12 +108,24 @@ fn processor(host: &HostFacts, facts: &mut Facts) {
     facts.add("host.cpus.max_hz", "frequency limit", "频率上限", fastest);
     facts.shown("host.cpu.smt_active", "SMT", "SMT", cpu.smt_active.map(on_off));
     facts.add("host.cpu.governor", "governor", "调频策略", cpu.governor.clone());
+    facts.add("host.cpu.kinds", "kinds of core", "核心种类", kinds(host));
     facts.add("host.cpu.frequency_driver", "frequency driver", "调频驱动", cpu.frequency_driver.clone());
     facts.shown("host.cpu.turbo", "turbo", "睿频", cpu.turbo.map(on_off));
     facts.cpus("host.cpu.isolated", "isolated CPUs", "隔离的 CPU", &cpu.isolated);
     facts.cpus("host.cpu.tickless", "tickless CPUs", "无时钟滴答的 CPU", &cpu.tickless);
     facts.cpus("host.cpu.callback_free", "CPUs without RCU callbacks", "不执行 RCU 回调的 CPU", &cpu.callback_free);
     facts.add("host.caches", "caches", "缓存", caches(host));
+}
+
+/// The kinds of core with their clocks: `performance × 16 ≤ 5700 MHz, powersave; …`.
+fn kinds(host: &HostFacts) -> Option<String> {
+    let of_kind = |kind: &hostmark_model::CoreKindFact| {
+        let most = kind.limit_hz.or(kind.max_hz).map(|hz| format!(" ≤ {:.0} MHz", hz / 1e6)).unwrap_or_default();
+        let governor = kind.governor.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+        format!("{} × {}{most}{governor}", kind.name, kind.cpus.len())
+    };
+    let all: Vec<String> = host.cpu.kinds.iter().map(of_kind).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// The kinds of caches: `L1d 32 KiB 8-way × 2, L1i …`.

@@ -12,7 +12,10 @@ pub(super) static GOVERNOR: HostRule = HostRule {
     weight: HostWeight::Disturbs,
     cure: Text { en: "cpupower frequency-set -g performance", zh: "执行 cpupower frequency-set -g performance" },
     see: |host, _| {
-        let governor = host.cpu.governor.as_deref().filter(|name| FOLLOWING.contains(name))?;
+        // Of several kinds of core each has its own.
+        let of_kinds = host.cpu.kinds.iter().filter_map(|kind| kind.governor.as_deref());
+        let governor =
+            host.cpu.governor.as_deref().into_iter().chain(of_kinds).find(|name| FOLLOWING.contains(name))?;
         text(
             format!("governor {governor}: the clock follows the load and lags behind it"),
             format!("调频策略为 {governor}：频率随负载变化，短用例在升频之前就已结束"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_model::{CacheKind, DirectoryFact, HostReport, HugePages, NetworkInterface, Purpose, Unit};
+use hostmark_model::{CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, NetworkInterface, Purpose, Unit};
 
 use super::{Block, id_list};
 use crate::format::{number, value};
@@ -46,6 +46,8 @@ pub(super) fn cpu(report: &HostReport, block: &mut Block) {
         clock.push(block.say("not visible from here", "从本机不可见").to_owned());
     }
     block.row("frequency", "频率", &clock);
+    let kinds: Vec<String> = cpu.kinds.iter().map(|kind| of_kind(kind, block)).collect();
+    block.row("core kinds", "核心种类", &kinds);
     let kept = [("isolcpus", &cpu.isolated), ("nohz_full", &cpu.tickless), ("rcu_nocbs", &cpu.callback_free)];
     let kept = kept.iter().filter_map(|(name, ids)| {
         ids.as_ref().filter(|ids| !ids.is_empty()).map(|ids| format!("{name} {}", id_list(ids)))
@@ -60,6 +62,26 @@ pub(super) fn cpu(report: &HostReport, block: &mut Block) {
         format!("{} {version}{date}", block.say("firmware", "固件"))
     }));
     block.row("machine", "机器", &firmware);
+}
+
+/// `performance 0-15: up to 5.70 GHz, governor performance`, with the limit where one is set below that.
+fn of_kind(kind: &CoreKindFact, block: &Block) -> String {
+    let hz = |hz: f64| value(hz, Unit::Hertz, block.lang);
+    let limit = kind.limit_hz.filter(|&limit| kind.max_hz.is_none_or(|most| limit < most));
+    let parts = [
+        kind.max_hz.map(|most| format!("{} {}", block.say("up to", "最高"), hz(most))),
+        limit.map(|limit| format!("{} {}", block.say("limited to", "限制在"), hz(limit))),
+        kind.governor.as_ref().map(|name| format!("{} {name}", block.say("governor", "调频策略"))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let name = match kind.name.as_str() {
+        "performance" => block.say("performance", "性能核"),
+        "efficiency" => block.say("efficiency", "能效核"),
+        "low_power" => block.say("low power", "低功耗核"),
+        other => other,
+    };
+    let cpus = format!("{name} {}", id_list(&kind.cpus));
+    if parts.is_empty() { cpus } else { [cpus, parts.join(block.say(", ", "，"))].join(block.say(": ", "：")) }
 }
 
 /// `L2 1 MiB × 2`: each kind of cache once, with its number.
