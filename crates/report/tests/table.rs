@@ -94,6 +94,51 @@ fn long_sweeps_in_english_at_100_columns() {
     assert!(latency.lines().any(|line| line.contains("832K") && line.ends_with(" 31")), "{latency}");
 }
 
+/// A machine of two packages with two nodes each, of which the last has no CPU and was not measured from afar.
+fn four_nodes() -> Run {
+    let mut run = synthetic::plausible();
+    run.cases.clear();
+    let distance = |one: usize, other: usize| match (one == other, one / 2 == other / 2) {
+        (true, _) => 10,
+        (_, true) => 12,
+        _ => 32,
+    };
+    run.host.nodes = (0..4)
+        .map(|id| hostmark_model::NodeFact {
+            id,
+            memory_bytes: 8 << 30,
+            distances: (0..4).map(|other| distance(id, other)).collect(),
+            ..Default::default()
+        })
+        .collect();
+    for (cpus, memory) in (0..3).flat_map(|cpus| (0..4).map(move |memory| (cpus, memory))) {
+        let far = f64::from(distance(cpus, memory));
+        run.cases
+            .push(synthetic::value(&format!("memory.numa_latency@nodes={cpus}-{memory},size=67108864"), 7.0 * far));
+        let bandwidth = format!("memory.numa_bandwidth@nodes={cpus}-{memory},size=67108864");
+        let outcome = match (cpus, memory) {
+            (2, 3) => Outcome::Skipped { reason: "time budget".into() },
+            _ => synthetic::value(&bandwidth, 4e11 / far).outcome,
+        };
+        run.cases.push(synthetic::case(&bandwidth, outcome));
+    }
+    run
+}
+
+#[test]
+fn nodes_stand_in_grids_beside_the_kernels_distances() {
+    golden("nodes-100-en.txt", &table(&four_nodes(), &options(100, Lang::En)));
+    golden("nodes-80-zh.txt", &table(&four_nodes(), &options(80, Lang::Zh)));
+    fits(&four_nodes());
+    // One pair is no grid, and a kernel that tells no distances has none shown.
+    let mut run = four_nodes();
+    run.host.nodes.iter_mut().for_each(|node| node.distances.clear());
+    assert!(!table(&run, &options(100, Lang::En)).contains("distances"));
+    run.cases.retain(|case| case.id.contains("nodes=0-0"));
+    let text = table(&run, &options(100, Lang::En));
+    assert!(!text.contains("BETWEEN NODES") && text.contains("70"), "{text}");
+}
+
 /// The cells behind a stride, by size: the lines, and the level where it begins.
 fn lines_behind(run: &Run, stride: &str, size: &str) -> String {
     let text = table(run, &options(400, Lang::En));
