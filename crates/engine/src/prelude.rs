@@ -7,7 +7,7 @@ pub use hostmark_model::{
 
 pub use hostmark_host::{domains, of_caches, single};
 pub use hostmark_stats::capacity::{self, Bracket};
-pub use hostmark_stats::change::{Plateau, plateaus};
+pub use hostmark_stats::change::{Plateau, Reading, plateaus, plateaus_of};
 
 pub use crate::allotment::{Allotment, Filling};
 pub use crate::arena::Buffer;

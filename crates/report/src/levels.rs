@@ -50,12 +50,27 @@ impl Level {
 
     /// What was proven about its size, bytes; none where nothing was.
     pub fn bracket(self, run: &Run) -> Option<Bracket> {
-        if !proves_sizes(run) {
-            return None;
+        bracket_of(run, self.case(run)?)
+    }
+
+    /// Whether it was found.
+    pub fn is_found(self, run: &Run) -> bool {
+        self.case(run).is_some_and(|case| case.measured().is_some())
+    }
+
+    /// Whether the cache may hold less, and whether it may hold more, than the host reports of it; `is_last` of those reported.
+    fn may_differ(self, run: &Run, is_last: bool) -> (bool, bool) {
+        let Some(reported) = self.reported(run).map(|cache| cache.size_bytes as f64) else { return (true, true) };
+        if self.is_found(run) {
+            let bracket = self.bracket(run).unwrap_or_default();
+            return (bracket.is_under(reported), bracket.is_over(reported));
         }
-        let bytes = |name| self.also(run, name).map(|estimate| estimate.median);
-        let bracket = Bracket { fits: bytes("size"), leaves: bytes("leaves") };
-        (bracket != Bracket::default()).then_some(bracket)
+        match LEVELS.iter().any(|level| level.is_found(run)) {
+            // It was looked for, and is not to be seen.
+            true => (true, LEVELS.last().is_none_or(|memory| !memory.is_found(run))),
+            // Of the last cache a guest may have any part; the others are its CPU's own.
+            false => (is_last && is_guest(run), is_last && is_guest(run)),
+        }
     }
 
     /// A further quantity that was measured of this level: `read`, `line`, `ways`, `tlb` …
@@ -69,6 +84,29 @@ impl Level {
         let reported = self.reported(run).map(|cache| cache.size_bytes as f64);
         self.bracket(run).unwrap_or_default().size(reported)
     }
+}
+
+/// What was proven about the size of the level of a case, bytes; none where nothing was.
+pub fn bracket_of(run: &Run, case: &CaseRecord) -> Option<Bracket> {
+    let also = &case.measured().filter(|_| proves_sizes(run))?.also;
+    let bytes = |name| also.get(name).map(|also| also.estimate.median).filter(|bytes| *bytes > 0.0);
+    let bracket = Bracket { fits: bytes("size"), leaves: bytes("leaves") };
+    (bracket != Bracket::default()).then_some(bracket)
+}
+
+/// What a plateau is called that nothing tells the name of.
+pub const UNNAMED: Text = Text { en: "unnamed", zh: "未命名" };
+
+/// The plateaus of the curve that have no name, fastest first.
+pub fn unnamed(run: &Run) -> impl Iterator<Item = &CaseRecord> {
+    run.cases.iter().filter(|case| {
+        case.probe == HIERARCHY && case.measured().is_some() && case.params.get("level").is_some_and(is_unnamed)
+    })
+}
+
+/// Whether a value of the axis `level` is that of a plateau without a name.
+pub fn is_unnamed(key: &str) -> bool {
+    key.starts_with("plateau")
 }
 
 /// Whether the run's sizes are points that prove them, and no interpolation.
@@ -91,16 +129,69 @@ pub fn bracket_text(bracket: &Bracket) -> Option<Text<String>> {
     })
 }
 
-/// The size of the last cache before memory, bytes; see [`Level::size`].
+/// The size of the last cache before memory, bytes; see [`Level::size`]. Where memory was found, a cache that was not holds
+/// nothing of what lies there; a plateau without a name may be a cache.
 pub fn last_cache_size(run: &Run) -> Option<f64> {
-    LEVELS.iter().rev().filter(|level| level.cache.is_some()).find_map(|level| level.size(run))
+    let is_memory_found = LEVELS.iter().any(|level| level.cache.is_none() && level.is_found(run));
+    let caches = LEVELS.iter().filter(|level| level.cache.is_some() && (!is_memory_found || level.is_found(run)));
+    let nameless = unnamed(run).filter_map(|case| bracket_of(run, case)?.size(None));
+    caches.filter_map(|level| level.size(run)).chain(nameless).reduce(f64::max)
 }
 
-/// The level that a buffer of `bytes` lies in by what the host reports; none where it reports no cache.
-pub fn level_of_size(run: &Run, bytes: f64) -> Option<&'static Level> {
-    let known: Vec<_> = LEVELS.iter().filter_map(|l| Some((l, l.reported(run)?.size_bytes as f64))).collect();
-    let holds = known.iter().find(|(_, size)| bytes <= *size).map(|(level, _)| *level);
-    holds.or(if known.is_empty() { None } else { LEVELS.last() })
+/// Where a buffer lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In this level.
+    In(&'static Level),
+    /// Between two levels, in a plateau without a name, or in what only a hypervisor tells of.
+    Uncertain,
+}
+
+impl Place {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::In(level) => level.name,
+            Place::Uncertain => "–",
+        }
+    }
+}
+
+/// Where a buffer of `bytes` lies, by the levels that were found, and where none was looked for by what the host reports; none
+/// where it reports no cache either.
+pub fn place_of_size(run: &Run, bytes: f64) -> Option<Place> {
+    let is_searched = LEVELS.iter().any(|level| level.is_found(run));
+    let reported: Vec<(&Level, f64)> =
+        LEVELS.iter().filter_map(|l| Some((l, l.reported(run)?.size_bytes as f64))).collect();
+    if !is_searched {
+        let (last, _) = reported.last()?;
+        let holds = reported.iter().find(|(_, size)| bytes <= *size).map(|(level, _)| *level);
+        let is_sure = |level: &&Level| !is_guest(run) || (level.cache.is_some() && level.key != last.key);
+        return Some(holds.or(LEVELS.last()).filter(is_sure).map_or(Place::Uncertain, Place::In));
+    }
+    for level in LEVELS.iter().filter(|level| level.cache.is_some() && level.is_found(run)) {
+        let bracket = level.bracket(run).unwrap_or_default();
+        let told = level.reported(run).map(|cache| cache.size_bytes as f64);
+        let told = told.filter(|told| !bracket.is_over(*told) && !bracket.is_under(*told));
+        // Where the host is not contradicted, its size is the border; else only what is proven is known.
+        let (fits, leaves) = match (told, bracket.fits, bracket.leaves) {
+            (Some(told), ..) => (told, told),
+            (None, fits, leaves) => (fits.or(leaves).unwrap_or(0.0), leaves.unwrap_or(f64::INFINITY)),
+        };
+        match bytes {
+            _ if bytes <= fits => return Some(Place::In(level)),
+            _ if bytes < leaves => return Some(Place::Uncertain),
+            _ => {}
+        }
+    }
+    let nameless = unnamed(run).map(|case| bracket_of(run, case).and_then(|bracket| bracket.leaves));
+    let is_past = nameless.fold(true, |is_past, leaves| is_past && leaves.is_some_and(|leaves| bytes >= leaves));
+    let memory = LEVELS.last().filter(|level| is_past && level.is_found(run));
+    Some(memory.map_or(Place::Uncertain, Place::In))
+}
+
+fn is_guest(run: &Run) -> bool {
+    run.host.virtualization.hypervisor.is_some()
 }
 
 /// A cache line where the host does not tell.
@@ -113,15 +204,18 @@ pub fn lines_of(run: &Run, bytes: u64, stride: u64) -> u64 {
 }
 
 /// The level that holds the lines of such a walk, by its sets and ways: a stride of many lines leaves most sets empty. None
-/// where the host does not tell them of a cache on the way there.
+/// where the host does not tell them of a cache on the way there, or where a cache is not what the host tells.
 pub fn level_of_lines(run: &Run, bytes: u64, stride: u64) -> Option<&'static Level> {
     let known: Vec<_> = LEVELS.iter().filter_map(|level| Some((level, level.reported(run)?))).collect();
-    for (level, cache) in &known {
+    let mut may_lie_before = false;
+    for (position, (level, cache)) in known.iter().enumerate() {
+        let (may_hold_less, may_hold_more) = level.may_differ(run, position + 1 == known.len());
         if holds(cache, bytes, stride)? {
-            return Some(level);
+            return Some(*level).filter(|_| !may_hold_less && !may_lie_before);
         }
+        may_lie_before |= may_hold_more;
     }
-    if known.is_empty() { None } else { LEVELS.last() }
+    if known.is_empty() { None } else { LEVELS.last().filter(|_| !may_lie_before) }
 }
 
 /// Whether a cache holds every line of the walk. Of a cache whose ways are not told nothing is known; a stride that is no

@@ -58,6 +58,8 @@ fn the_table_in_chinese_at_80_columns() {
 fn long_sweeps() -> Run {
     let mut run = synthetic::plausible();
     run.cases.clear();
+    // The hardware itself tells its caches: without a search for levels a guest's last one has no name.
+    run.host.virtualization.hypervisor = None;
     let kib =
         [4, 8, 16, 32, 48, 64, 128, 192, 256, 512, 1024, 2048, 2560, 3072, 4096, 8192, 16384, 32768, 65536, 131_072];
     for (probe, factor) in [("read", 1.0), ("write", 0.5), ("copy", 0.4)] {
@@ -160,6 +162,55 @@ fn a_stride_says_its_lines_and_a_level_only_where_they_leave_it() {
     assert_eq!(levels(&run, "8K"), ["4", "6", "8", "L2 24", "L3 512", "DRAM 8192"]);
     run.host.caches.iter_mut().for_each(|cache| cache.ways = None);
     assert_eq!(levels(&run, "8K"), ["4", "6", "8", "24", "512", "8192"]);
+}
+
+/// A run of a guest that measured these levels: (level, ns, fits, leaves), and bandwidth at sizes of all of them.
+fn levels_of_a_guest(told_mib: u64, levels: &[(&str, f64, f64, f64)]) -> Run {
+    let mut run = synthetic::plausible();
+    run.cases.clear();
+    run.host.caches.iter_mut().filter(|cache| cache.level == 3).for_each(|cache| cache.size_bytes = told_mib << 20);
+    for kib in [4_u64, 16, 256, 1024, 4096, 16384, 65536, 131_072] {
+        run.cases
+            .push(synthetic::value(&format!("memory.read@size={},kernel=best,threads=1,page=pmd", kib << 10), 1e10));
+    }
+    for (level, ns, fits, leaves) in levels {
+        let mut measured = synthetic::measured(*ns, 0.01);
+        for (name, mib) in [("size", *fits), ("leaves", *leaves)] {
+            let estimate = synthetic::estimate(mib * f64::from(1 << 20), 0.0);
+            measured.also.extend((mib > 0.0).then(|| (name.to_owned(), hostmark_model::Also { estimate })));
+        }
+        let id = format!("memory.hierarchy@level={level}");
+        run.cases.push(synthetic::case(&id, Outcome::Measured(Box::new(measured))));
+    }
+    run
+}
+
+/// The names above the sizes of the block of bandwidths.
+fn groups(run: &Run) -> Vec<String> {
+    let text = table(run, &options(160, Lang::En));
+    let block = &text[text.find("BANDWIDTH BY SIZE").expect("a heading")..];
+    block.lines().nth(1).unwrap().split_whitespace().filter(|word| *word != "│").map(str::to_owned).collect()
+}
+
+#[test]
+fn memory_inside_a_told_cache_is_called_memory_and_what_nothing_tells_has_no_name() {
+    let caches = [("l1d", 1.6, 1.0 / 32.0, 1.0 / 16.0), ("l2", 5.0, 1.0, 2.0)];
+    // Of 260 MiB that are told 4 answer; where 16 MiB lie nobody knows, 64 are memory.
+    let slice = levels_of_a_guest(260, &[caches[0], caches[1], ("l3", 24.0, 4.0, 24.0), ("dram", 134.0, 0.0, 0.0)]);
+    assert_eq!(groups(&slice), ["L1d", "L2", "L3", "–", "DRAM"]);
+    // No L3 is to be seen, and the rest is as slow as memory alone.
+    let lost = levels_of_a_guest(260, &[caches[0], caches[1], ("dram", 134.0, 0.0, 0.0)]);
+    assert_eq!(groups(&lost), ["L1d", "L2", "DRAM"]);
+    // What may be either is neither.
+    let unknown = levels_of_a_guest(260, &[caches[0], caches[1], ("plateau3", 85.0, 128.0, 0.0)]);
+    assert_eq!(groups(&unknown), ["L1d", "L2", "–"]);
+    for (run, is_named) in [(&slice, true), (&lost, true), (&unknown, false)] {
+        let (english, chinese) = (table(run, &options(120, Lang::En)), table(run, &options(120, Lang::Zh)));
+        assert_eq!((english.contains("unnamed"), chinese.contains("未命名")), (!is_named, !is_named), "{english}");
+        assert_eq!(english.contains("DRAM,"), is_named);
+    }
+    // Without a search the sizes that a hypervisor tells name its guest's own caches alone.
+    assert_eq!(groups(&levels_of_a_guest(260, &[])), ["L1d", "L2", "–"]);
 }
 
 #[test]

@@ -34,8 +34,15 @@ const LEAST_WIDTH_OCTAVES: f64 = 0.5;
 const NARROW: f64 = 1.5;
 /// A step between levels exceeds the noise of one point by this factor, besides [`LEAST_STEP`].
 const STEP_OVER_NOISE: f64 = 3.0;
+/// It exceeds by this factor what the rounds of both levels leave open: a difference beyond its 95 % interval.
+const STEP_OVER_ERROR: f64 = 2.0;
+/// The error of a median of equally good points, over that of their mean.
+const MEDIAN_ERROR: f64 = 1.25;
 /// Slopes that a plateau may have, in log latency per octave of size: TLB reach and neighbours raise it slowly.
 const SLOPES: [f64; 3] = [0.0, 0.05, 0.1];
+/// What rises by more than this per octave (Theil and Sen's median of slopes), and in all by half a step that is out of the noise,
+/// is a ramp, and no plateau however long it is.
+const STEEPEST: f64 = 0.2;
 /// The noise is taken to be this at least (5 %), as quiet points are not that equal within one level.
 const LEAST_NOISE: f64 = 0.05;
 /// Scales the median distance from a running median of five to a standard deviation, for normal noise.
@@ -46,6 +53,17 @@ const NOISE_REACH: usize = 6;
 const FITS: f64 = 0.1;
 /// More points than this are thinned by medians of neighbours: the search takes cubic time.
 const MOST_POINTS: usize = 200;
+
+/// A point of a curve with how well its rounds know it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// Size of the working set, in any unit.
+    pub size: f64,
+    /// Latency there, in any unit.
+    pub latency: f64,
+    /// Standard error of the logarithm of the latency, from the rounds; 0 where nothing is known of it.
+    pub error: f64,
+}
 
 /// One level of the curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,6 +85,7 @@ struct Point {
     size: f64,
     octave: f64,
     log_latency: f64,
+    error: f64,
 }
 
 /// A plateau as the indexes of its first and last point.
@@ -76,7 +95,16 @@ struct Span {
     last: usize,
 }
 
-/// Finds the levels of a curve of `(size, latency)` points, fastest first.
+/// Finds the levels of a curve of `(size, latency)` points of which nothing else is known; see [`plateaus_of`].
+pub fn plateaus(points: &[(f64, f64)]) -> Vec<Plateau> {
+    let readings: Vec<Reading> = points.iter().map(|&(size, latency)| Reading { size, latency, error: 0.0 }).collect();
+    plateaus_of(&readings)
+}
+
+/// Finds the levels of a curve, fastest first.
+///
+/// How far a point may lie from its plateau is judged by the scatter of its neighbours and by its own rounds, whichever is more;
+/// and two levels are two only where they differ by more than the rounds of their points leave open.
 ///
 /// Units are free (the answers have them). Points that are not positive and finite are dropped, points of one size
 /// become their median; order does not matter, ascending is usual. No point gives no plateau.
@@ -88,10 +116,14 @@ struct Span {
 /// `f` misses, the step may be steeper than the sweep. The more misses, the less the crossing counts, and the more
 /// the size that gives `f` under random replacement (`f = 1 − exp(−f · size / capacity)`), no less than the size
 /// that fits: a step from nothing to everything gives the size that fits.
-pub fn plateaus(points: &[(f64, f64)]) -> Vec<Plateau> {
+pub fn plateaus_of(points: &[Reading]) -> Vec<Plateau> {
     let points = prepare(points);
     let noise = noise(&points);
-    let spans = join(&points, &noise, search(&points, &noise));
+    // A point whose rounds disagree says less than one whose rounds agree.
+    let free: Vec<f64> = noise.iter().zip(&points).map(|(noise, point)| noise.max(point.error)).collect();
+    let mut spans = join(&points, &noise, search(&points, &free));
+    // Levels between others are held together by both; what stands at the end must be flat by itself.
+    spans.pop_if(|last| last.first > 0 && !is_flat(&points, &noise, *last));
     let levels: Vec<f64> = spans.iter().map(|&span| level(&points, span)).collect();
     let describe = |index: usize| {
         let span = spans[index];
@@ -116,19 +148,26 @@ pub fn plateaus(points: &[(f64, f64)]) -> Vec<Plateau> {
 }
 
 /// Drops what is no point, sorts by size, and merges points of one size (or, of very many, neighbours).
-fn prepare(points: &[(f64, f64)]) -> Vec<Point> {
+fn prepare(points: &[Reading]) -> Vec<Point> {
     let usable = |value: f64| value > 0.0 && value.is_finite();
-    let mut sorted: Vec<(f64, f64)> =
-        points.iter().copied().filter(|&(size, latency)| usable(size) && usable(latency)).collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let merge = |group: &[(f64, f64)]| {
-        let sizes: Vec<f64> = group.iter().map(|point| point.0).collect();
-        let latencies: Vec<f64> = group.iter().map(|point| point.1).collect();
-        Some((descriptive::median(&sizes)?, descriptive::median(&latencies)?))
+    let is_point = |point: &Reading| usable(point.size) && usable(point.latency);
+    let mut sorted: Vec<Reading> = points.iter().copied().filter(is_point).collect();
+    sorted.sort_by(|a, b| a.size.total_cmp(&b.size));
+    let merge = |group: &[Reading]| {
+        let middle = |of: fn(&Reading) -> f64| descriptive::median(&group.iter().map(of).collect::<Vec<f64>>());
+        let error = middle(|point| point.error).filter(|error| *error > 0.0).unwrap_or(0.0);
+        Some(Reading { size: middle(|point| point.size)?, latency: middle(|point| point.latency)?, error })
     };
-    let merged: Vec<(f64, f64)> = sorted.chunk_by(|a, b| a.0 == b.0).filter_map(merge).collect();
+    let merged: Vec<Reading> = sorted.chunk_by(|a, b| a.size == b.size).filter_map(merge).collect();
     let thinned = merged.chunks(merged.len().div_ceil(MOST_POINTS).max(1)).filter_map(merge);
-    thinned.map(|(size, latency)| Point { size, octave: size.log2(), log_latency: latency.ln() }).collect()
+    thinned
+        .map(|point| Point {
+            size: point.size,
+            octave: point.size.log2(),
+            log_latency: point.latency.ln(),
+            error: point.error,
+        })
+        .collect()
 }
 
 /// The noise at each point, as a standard deviation of log latency: the median distance from a running median,
@@ -211,11 +250,33 @@ fn level(points: &[Point], span: Span) -> f64 {
     descriptive::median(&values).unwrap_or(0.0)
 }
 
-/// Joins neighbours that do not rise by [`LEAST_STEP`] and out of the noise, with what lies between them.
+/// Whether the points of a plateau do not rise all the way: a slope of many points costs as little as a plateau of outliers.
+fn is_flat(points: &[Point], noise: &[f64], span: Span) -> bool {
+    let around = descriptive::median(&noise[span.first..=span.last]).unwrap_or(0.0);
+    let least_rise = (LEAST_STEP.ln() / 2.0).max(STEP_OVER_NOISE * around);
+    let points = &points[span.first..=span.last];
+    let slope = |one: &Point, other: &Point| (other.log_latency - one.log_latency) / (other.octave - one.octave);
+    let later = |index: usize| &points[index + 1..];
+    let slopes: Vec<f64> = (0..points.len())
+        .flat_map(|index| later(index).iter().map(move |other| slope(&points[index], other)))
+        .collect();
+    let width = points[points.len() - 1].octave - points[0].octave;
+    descriptive::median(&slopes).is_none_or(|slope| slope <= STEEPEST || slope * width <= least_rise)
+}
+
+/// How well the rounds know a level: the error of a median of its points.
+fn error(points: &[Point], span: Span) -> f64 {
+    let errors: Vec<f64> = points[span.first..=span.last].iter().map(|point| point.error).collect();
+    MEDIAN_ERROR * descriptive::median(&errors).unwrap_or(0.0) / (errors.len() as f64).sqrt()
+}
+
+/// Joins neighbours that do not rise by [`LEAST_STEP`], out of the noise and out of what the rounds leave open, with what lies
+/// between them.
 fn join(points: &[Point], noise: &[f64], spans: Vec<Span>) -> Vec<Span> {
     let least_step = |below: Span, above: Span| {
         let around = descriptive::median(&noise[below.last..=above.first]).unwrap_or(0.0);
-        LEAST_STEP.ln().max(STEP_OVER_NOISE * around)
+        let open = error(points, below).hypot(error(points, above));
+        LEAST_STEP.ln().max(STEP_OVER_NOISE * around).max(STEP_OVER_ERROR * open)
     };
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
     for mut span in spans {

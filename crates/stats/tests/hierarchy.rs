@@ -1,6 +1,6 @@
 //! Finds the known levels on a measured curve and on simulated machines, and no level that is not there.
 
-use hostmark_stats::change::{Plateau, plateaus};
+use hostmark_stats::change::{Plateau, Reading, plateaus, plateaus_of};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
@@ -234,4 +234,34 @@ fn degenerate_curves_give_what_they_hold() {
     let many: Vec<(f64, f64)> = (1..=2000).map(|size| (f64::from(size), if size <= 500 { 1.0 } else { 4.0 })).collect();
     let found = plateaus(&many);
     assert!(matches(&found, &[(1.0, 500.0)], 4.0, 0.03), "{found:#?}");
+}
+
+/// The points of a curve, each known to the rounds by this standard error of its logarithm.
+fn known(points: &[(f64, f64)], error: impl Fn(usize) -> f64) -> Vec<Reading> {
+    points.iter().enumerate().map(|(index, &(size, latency))| Reading { size, latency, error: error(index) }).collect()
+}
+
+#[test]
+fn a_step_is_a_level_only_where_the_rounds_tell_it_from_the_one_before() {
+    // A step of twice the latency, six points on either side.
+    let curve: Vec<(f64, f64)> =
+        (0..12).map(|step| ((step as f64).exp2(), if step < 6 { 10.0 } else { 20.0 })).collect();
+    assert_eq!(plateaus_of(&known(&curve, |_| 0.0)).len(), 2);
+    assert_eq!(plateaus_of(&known(&curve, |_| 0.1)).len(), 2);
+    // ln 2 is 0.69: where the rounds leave as much open there is one level.
+    assert_eq!(plateaus_of(&known(&curve, |_| 0.7)).len(), 1);
+    // Rounds of which nothing is known stand back behind the scatter of the points.
+    assert_eq!(plateaus_of(&known(&curve, |_| f64::NAN)), plateaus(&curve));
+}
+
+#[test]
+fn points_whose_rounds_disagree_make_no_level_of_their_own() {
+    // Three points at twice their neighbours' latency: a level, unless their rounds say that they may as well lie on it.
+    let curve: Vec<(f64, f64)> =
+        (0..16).map(|step| ((step as f64 / 2.0).exp2(), if (9..13).contains(&step) { 1.9 } else { 1.0 })).collect();
+    let certain = plateaus_of(&known(&curve, |_| 0.01));
+    let disturbed = plateaus_of(&known(&curve, |index| if (9..13).contains(&index) { 0.6 } else { 0.01 }));
+    assert_eq!(disturbed.len(), 1, "{disturbed:?}");
+    assert_eq!(disturbed[0].last_size, curve[15].0);
+    assert!(certain.len() > 1 || certain[0].last_size < curve[15].0, "{certain:?}");
 }

@@ -5,15 +5,16 @@ use hostmark_engine::prelude::*;
 mod beside;
 mod levels;
 mod measured;
+mod naming;
 
 use beside::beside;
-use levels::{LATENCY, levels};
+use levels::{LATENCY, absent, levels};
 use measured::measured;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory hierarchy", zh: "存储层次" },
-    revision: 2,
+    revision: 3,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[
@@ -31,14 +32,15 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "Nothing of its own is executed. The curve of memory.latency over size (random pattern, huge pages, the best \
-                 round of each size) is cut into plateaus: each is a level. Its size is told as two points of the curve: the \
+                 round of each size) is cut into plateaus: each is a level, named by its order and by what the host reports; in a \
+                 guest that is a claim, and a plateau that nothing names is shown without a name. Its size is told as two points of the curve: the \
                  largest whose whole interval is under 1.6 times the level's latency, and the smallest beyond it whose whole \
                  interval is above that and above the geometric mean of this level and the next. Its latency is that of the size in \
                  the middle of its plateau, since the last part of a level already pays for conflicts and translation; DRAM's is that \
                  of the largest size. Beside it stand bandwidths (memory.read, write and copy at the largest size up to half of \
                  the level), line and ways beside L1d, and the reach of the first TLB beside L1d, of the second beside L2.",
             zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线（随机模式、大页、每个大小取最好的一轮）切成若干平台：\
-                 每个平台是一级。容量以曲线上的两个点给出：整个置信区间低于该级延迟 1.6 倍的最大测点，\
+                 每个平台是一级，按次序和主机标称的缓存命名；虚拟机里的标称只是说法，无法确定的平台不命名。容量以曲线上的两个点给出：整个置信区间低于该级延迟 1.6 倍的最大测点，\
                  以及在它之上、整个区间高于该值且高于本级与下一级几何平均的最小测点。\
                  某级的延迟取其平台中间大小的延迟，因为接近边界处已含冲突与地址转换的代价；DRAM 取最大的大小。\
                  旁边列出带宽（memory.read、write、copy 在不超过该级一半的最大大小处），L1d 旁列出缓存行与路数，一级 TLB 的覆盖页数列在 \
@@ -52,9 +54,10 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "The reported sizes of L1d and L2 should lie between the two points. A level marked ≈ is not confirmed \
-                 by the reported topology. The value is the median; where it is over 10 % above the best round, the \
+                 by the reported topology. An unnamed plateau at the end may be a large cache or DRAM: measure larger sizes \
+                 (--set memory.latency:size=) to tell. The value is the median; where it is over 10 % above the best round, the \
                  machine was shared while it ran.",
-            zh: "L1d 与 L2 的报告容量应落在两点之间。标有 ≈ 的级别没有得到报告拓扑的证实。数值取中位数；若比最好的一轮高出 10 % 以上，说明测量时机器被共享。",
+            zh: "L1d 与 L2 的报告容量应落在两点之间。标有 ≈ 的级别没有得到报告拓扑的证实。末尾未命名的平台可能是大缓存，也可能是 DRAM：测更大的大小（--set memory.latency:size=）即可分辨。数值取中位数；若比最好的一轮高出 10 % 以上，说明测量时机器被共享。",
         },
         typical: Text {
             en: "Intel's optimisation manual has 4 to 6 core cycles for L1d and 14 for L2 of Skylake servers and \
@@ -85,11 +88,7 @@ pub static PROBE: Probe = Probe {
         zh: "cache 用编译器生成的加载以固定步长走过逐渐变大的数组，给出 2 的幂的容量及其延迟；有邻居时只能乱猜。这里从一条大页、随机链的曲线中切出平台。汇总表中的 L1 与 \
              L2 是 lat_mem_rd 在 1 KiB 与 128 KiB、步长 128 字节处的值，不管缓存实际多大。",
     }),
-    axes: &[Axis::choice(
-        "level",
-        "l1d",
-        Points::Listed { quick: &["l1d", "l2", "l3", "dram"], standard: &[], thorough: &[] },
-    )],
+    axes: &[Axis::choice("level", "l1d", Points::Listed { quick: LEVELS, standard: &[], thorough: &[] })],
     cross: &[],
     limit: Limit::None,
     blocking: false,
@@ -112,33 +111,29 @@ pub static PROBE: Probe = Probe {
 
 fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     let found = levels(cases, host);
-    ["l1d", "l2", "l3", "dram"]
-        .into_iter()
-        .map(|name| {
-            let outcome = match found.iter().find(|level| level.name == name) {
-                Some(level) => Outcome::Measured(Box::new(measured(level, beside(level, &found, cases)))),
-                None => Outcome::Skipped { reason: absent(name, found.len(), cases) },
-            };
-            let params = Params(vec![("level".into(), name.into())]);
-            CaseRecord {
-                id: format!("memory.hierarchy@level={name}"),
-                probe: "memory.hierarchy".into(),
-                params,
-                outcome,
-            }
+    let record = |key: String, outcome: Outcome| CaseRecord {
+        id: format!("memory.hierarchy@level={key}"),
+        probe: "memory.hierarchy".into(),
+        params: Params(vec![("level".into(), key)]),
+        outcome,
+    };
+    let mut records: Vec<CaseRecord> = found
+        .iter()
+        .map(|level| {
+            record(level.name.key(), Outcome::Measured(Box::new(measured(level, beside(level, &found, cases)))))
         })
-        .collect()
+        .collect();
+    for (place, key) in LEVELS.iter().enumerate() {
+        if records.iter().all(|record| record.params.get("level") != Some(*key)) {
+            let skipped = Outcome::Skipped { reason: absent(key, &found, cases) };
+            records.insert(place.min(records.len()), record((*key).into(), skipped));
+        }
+    }
+    records
 }
 
-fn absent(name: &str, found: usize, cases: &[CaseRecord]) -> String {
-    if cases.iter().filter(|case| case.probe == LATENCY).all(|case| case.measured().is_none()) {
-        return "memory.latency was not measured".into();
-    }
-    match name {
-        "dram" => "no buffer was large enough to be sure of missing the last-level cache".into(),
-        _ => format!("the latency curve shows {found} levels, and none of them is {name}"),
-    }
-}
+/// The levels that have a name, on every machine in this order.
+const LEVELS: &[&str] = &["l1d", "l2", "l3", "dram"];
 
 #[cfg(test)]
 #[path = "hierarchy_tests.rs"]

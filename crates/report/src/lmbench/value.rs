@@ -4,7 +4,7 @@ use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, Pa
 
 use super::{Column, Point, Source};
 use crate::format::{agreement, number, value};
-use crate::levels::{HIERARCHY, LEVELS, bracket_text};
+use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 
 /// What tells how several copies fare beside one.
 pub(super) const SCALING: &str = "cpu.scaling";
@@ -278,6 +278,12 @@ fn caches(run: &Run) -> Cell {
                 part += &format!(" {}", value(measured.estimate.median, Unit::Nanoseconds, lang));
             }
             parts.push(part);
+        }
+        for case in unnamed(run) {
+            let size = bracket_of(run, case).and_then(|bracket| bracket_text(&bracket));
+            let (Some(size), Some(measured)) = (size, case.measured()) else { continue };
+            let latency = value(measured.estimate.median, Unit::Nanoseconds, lang);
+            parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));
         }
         parts.join(if lang == Lang::Zh { "，" } else { ", " })
     };

@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use super::levels::Level;
+use super::naming::Name;
 
 /// Bandwidths.
 pub const READ: Quantity = bandwidth("read", Text { en: "read", zh: "读取" });
@@ -57,8 +58,8 @@ pub fn beside(level: &Level, found: &[Level], cases: &[CaseRecord]) -> Vec<(&'st
         cases.iter().find(is_it)?.measured()
     };
     let rank = match level.name {
-        "l1d" => "1",
-        "l2" => "2",
+        Name::Cache("l1d") => "1",
+        Name::Cache("l2") => "2",
         _ => return all,
     };
     if rank == "1" {
@@ -81,7 +82,8 @@ fn within<'a>(
     (probe, buffers): (&str, f64),
 ) -> Option<&'a Estimate> {
     let before = found.iter().take_while(|other| other.name != level.name).filter_map(Level::size);
-    let (least, most) = (before.fold(0.0, f64::max), level.size().map_or(f64::INFINITY, |size| size / 2.0));
+    let most = if level.name == Name::Memory { f64::INFINITY } else { level.size()? / 2.0 };
+    let least = before.fold(0.0, f64::max);
     let is_plain = |case: &CaseRecord| {
         let usual = [("kernel", "best"), ("page", "pmd"), ("threads", "1")];
         case.probe == probe && usual.iter().all(|(axis, value)| case.params.get(axis) == Some(value))

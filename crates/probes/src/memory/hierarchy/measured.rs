@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use super::levels::Level;
+use super::naming::Name;
 
 /// The largest size that is proven to fit.
 pub const FITS: Quantity = Quantity {
@@ -43,13 +44,14 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
         } else if level.bracket.is_under(reported as f64) {
             flag(FlagKind::Unconfirmed, detail(leaves.unwrap_or(0.0) / 1024.0, "do not fit"));
         }
-    } else if level.name != "dram" {
+    } else if level.name != Name::Memory {
         flag(FlagKind::Unconfirmed, "the host reports no such cache".into());
     }
     for (name, size) in [(FITS.name, fits), (LEAVES.name, leaves)] {
         measured.also.extend(size.map(|size| (name.to_owned(), exactly(size))));
     }
     measured.notes.insert("at".into(), level.at.clone());
+    measured.notes.extend(level.evidence.map(|evidence| ("memory_because".into(), evidence.into())));
     measured
 }
 

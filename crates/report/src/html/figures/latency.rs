@@ -9,7 +9,7 @@ use crate::html::chart::scale::Kind;
 use crate::html::chart::{Border, Line};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::gather::Runs;
-use crate::levels::{HIERARCHY, LEVELS, Level, bracket_text};
+use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
 
 const LATENCY: &str = "memory.latency";
 const MEASURED: Text = Text { en: "measured", zh: "实测" };
@@ -83,6 +83,12 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
         if let Some(at) = reported.filter(|_| measured != reported) {
             all.push(Border { at, name: None, reading });
         }
+    }
+    for case in unnamed(run) {
+        let Some(bracket) = bracket_of(run, case).filter(|bracket| bracket.leaves.is_some()) else { continue };
+        let (Some(at), Some(told)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
+        let reading = each(|lang| format!("{}: {} {}", UNNAMED.get(lang), MEASURED.say(lang), told.get(lang)));
+        all.push(Border { at, name: Some(each(|_| "–".to_owned())), reading });
     }
     all.sort_by(|one, other| one.at.total_cmp(&other.at));
     let last = LEVELS.last().filter(|level| level.case(run).and_then(|case| case.measured()).is_some());

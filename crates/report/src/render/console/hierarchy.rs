@@ -12,7 +12,7 @@ use super::remarks::{reason_rows, remarks};
 use super::view::{Shown, View};
 use super::words;
 use crate::format::{number, plus_minus, value};
-use crate::levels::{HIERARCHY, LEVELS, Level, last_cache_size, proves_sizes};
+use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size, proves_sizes};
 
 const COPY: &str = "memory.copy";
 
@@ -77,7 +77,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
 fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measured: &'a Measured) -> Line<'a> {
     let key = case.params.get("level").unwrap_or(&case.id);
     let level = Level::of(key);
-    let bracket = level.and_then(|level| level.bracket(view.run));
+    let bracket = bracket_of(view.run, case);
     let reported = level.and_then(|level| level.reported(view.run)).map(|cache| cache.size_bytes as f64);
     let mut notes = Vec::new();
     let contradicts = |told: &f64| bracket.is_some_and(|bracket| bracket.is_over(*told) || bracket.is_under(*told));
@@ -104,6 +104,7 @@ fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measur
             default_page.map_or(level.name.to_owned(), |page| memory_label(view, page))
         }
         Some(level) => level.name.to_owned(),
+        None if is_unnamed(key) => view.say(UNNAMED).to_owned(),
         None => key.to_owned(),
     };
     let bandwidths = BANDWIDTHS.map(|(probe, _)| level.and_then(|level| within(view, probe, level)));
@@ -194,13 +195,9 @@ fn bounds(run: &Run, level: &Level) -> Option<(f64, f64)> {
     let least = before.filter_map(|other| other.size(run)).fold(0.0, f64::max);
     match level.cache {
         Some(_) => Some((least, level.size(run)? / 2.0)),
-        // Without a cache to compare with, no size is known to lie in memory. A cache that is reported and was not found holds
-        // nothing of a buffer that is found to lie in memory.
+        // Without a cache to compare with, no size is known to lie in memory.
         None => {
-            let found = LEVELS.iter().filter(|other| other.case(run).and_then(CaseRecord::measured).is_some());
-            let sizes = found.filter(|other| other.cache.is_some()).filter_map(|other| other.size(run));
-            let is_found = level.case(run).and_then(CaseRecord::measured).is_some();
-            let least = if is_found { sizes.fold(0.0, f64::max) } else { least };
+            let least = if level.is_found(run) { last_cache_size(run).unwrap_or(0.0) } else { least };
             (least > 0.0).then_some((least, f64::INFINITY))
         }
     }

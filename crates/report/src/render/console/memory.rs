@@ -8,7 +8,7 @@ use super::remarks::reason_rows;
 use super::sweep::{Point, Series, Sweep, cells, lines_along, points, short_size};
 use super::view::{Shown, View};
 use super::words;
-use crate::levels::{level_of_lines, level_of_size, lines_of};
+use crate::levels::{Place, level_of_lines, lines_of, place_of_size};
 
 /// The probes of bandwidth, with the words for what they do.
 pub(super) const BANDWIDTHS: [(&str, Text); 3] =
@@ -70,7 +70,7 @@ fn block<'a>(
     at.sort_by_key(|point| point.value.parse::<u64>().unwrap_or(u64::MAX));
     for point in &mut at {
         let bytes = point.value.parse::<u64>().ok();
-        point.group = bytes.and_then(|bytes| level_of_size(view.run, bytes as f64)).map(|level| level.name);
+        point.group = bytes.and_then(|bytes| place_of_size(view.run, bytes as f64)).map(Place::name);
     }
     let series = lines.into_iter().map(|(stride, label, line)| Series {
         label,

@@ -1,0 +1,161 @@
+//! What the plateaus of a latency curve are called, by what the host tells and by what no cache and no memory can do.
+
+use hostmark_engine::prelude::*;
+
+/// The caches that have a name of their own, by level.
+const NAMES: [&str; 3] = ["l1d", "l2", "l3"];
+/// Memory counts as reached when the curve goes this far beyond the largest cache that the host tells of.
+const BEYOND_CACHES: f64 = 2.0;
+/// No last-level cache of today's servers takes as long to answer, ns: a plateau above is memory, however large the cache that
+/// the host tells of.
+const SLOWER_THAN_CACHES_NS: f64 = 100.0;
+/// No memory of a server or desktop answers as soon, ns: a plateau below is a cache, however small those that the host tells of.
+const FASTER_THAN_MEMORY_NS: f64 = 40.0;
+/// Where the host tells of no cache at all, so many plateaus are three caches and memory: no processor has more.
+const MOST_PLATEAUS: usize = NAMES.len() + 1;
+/// A told size and a plateau's end may differ by this factor and be of one cache; see [`Bracket`].
+const TOLERANCE: f64 = 1.5;
+
+/// What a plateau is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// l1d, l2 or l3: a cache that the host tells of, and the first level of all, which needs no telling.
+    Cache(&'static str),
+    /// The memory.
+    Memory,
+    /// The plateau of this number, the fastest being 1: nothing tells what it is.
+    Unnamed(usize),
+}
+
+impl Name {
+    /// Its value on the axis `level`.
+    pub fn key(self) -> String {
+        match self {
+            Name::Cache(name) => name.into(),
+            Name::Memory => "dram".into(),
+            Name::Unnamed(number) => format!("plateau{number}"),
+        }
+    }
+}
+
+/// The data caches that the host tells of, as the CPU that measures sees them.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// First level first; bytes, where they are told.
+    pub caches: Vec<(u8, Option<f64>)>,
+    /// A hypervisor tells it, which may tell what it likes; else the hardware itself.
+    pub is_claim: bool,
+}
+
+impl Told {
+    /// As `host` tells it.
+    pub fn of(host: &HostFacts) -> Told {
+        let told = |cpu, level| host.cache(cpu, level).map(|cache| (level, Some(cache.size_bytes as f64)));
+        let sized = |(level, bytes): (u8, Option<f64>)| (level, bytes.filter(|bytes| *bytes > 0.0));
+        let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| told(cpu, level)));
+        Told { caches: caches.map(sized).collect(), is_claim: host.virtualization.hypervisor.is_some() }
+    }
+
+    /// The size of the cache of this name.
+    pub fn bytes(&self, name: &str) -> Option<f64> {
+        self.caches.iter().find(|(level, _)| called(*level) == Some(name))?.1
+    }
+
+    fn largest(&self) -> Option<f64> {
+        self.caches.iter().filter_map(|(_, bytes)| *bytes).reduce(f64::max)
+    }
+}
+
+fn called(level: u8) -> Option<&'static str> {
+    NAMES.get(usize::from(level).checked_sub(1)?).copied()
+}
+
+/// What the plateau at the end of the curve is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Last {
+    /// Memory, and how that is known.
+    Memory(&'static str),
+    /// A cache.
+    Cache,
+    /// One of the two.
+    Unknown,
+}
+
+/// Whether the last plateau is memory; `largest` is the last size of the curve.
+pub fn last(plateaus: &[Plateau], told: &Told, largest: f64) -> Last {
+    let Some(last) = plateaus.last() else { return Last::Unknown };
+    if last.capacity.is_some() {
+        // Something slower follows, even if the curve ends before it is flat.
+        return Last::Cache;
+    }
+    let caches = told.caches.len();
+    let is_beyond = told.largest().is_some_and(|told| largest >= BEYOND_CACHES * told);
+    if last.latency >= SLOWER_THAN_CACHES_NS {
+        return Last::Memory("no cache is as slow");
+    }
+    if last.latency < FASTER_THAN_MEMORY_NS {
+        return Last::Cache;
+    }
+    if plateaus.len() > caches && caches > 0 {
+        return Last::Memory("one plateau more than caches are told");
+    }
+    if caches == 0 && plateaus.len() >= MOST_PLATEAUS {
+        return Last::Memory("no processor has so many levels of cache");
+    }
+    if is_beyond && !told.is_claim {
+        return Last::Memory("the curve goes beyond twice the caches");
+    }
+    let is_inside = told.largest().is_some_and(|told| last.last_size <= told);
+    if is_inside && !told.is_claim { Last::Cache } else { Last::Unknown }
+}
+
+/// A name for each plateau.
+pub fn names(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<Name> {
+    let mut names: Vec<Name> = (1..=plateaus.len()).map(Name::Unnamed).collect();
+    let last = last(plateaus, told, largest);
+    let caches = if last == Last::Cache { names.len() } else { names.len().saturating_sub(1) };
+    for (index, level) in caches_of(&plateaus[..caches], told, largest) {
+        names[index] = called(level).map_or(names[index], Name::Cache);
+    }
+    if let (Last::Memory(_), Some(name)) = (last, names.last_mut()) {
+        *name = Name::Memory;
+    }
+    // A curve begins with the level that answers first, which needs nobody's word.
+    if caches > 0 && names.len() > 1 {
+        names[0] = Name::Cache(NAMES[0]);
+    }
+    names
+}
+
+/// Which plateau is which level of the told caches: all by their order where there are as many; else each takes the plateau that
+/// ends nearest to its size, in order.
+fn caches_of(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<(usize, u8)> {
+    let levels = &told.caches;
+    if levels.len() == plateaus.len() {
+        return levels.iter().enumerate().map(|(index, (level, _))| (index, *level)).collect();
+    }
+    let end = |index: usize| plateaus[index].capacity;
+    let distance = |index: usize, bytes: f64| (end(index).unwrap_or(largest) / bytes).ln().abs();
+    // A plateau that goes on to the end of the curve is that of no smaller cache.
+    let may_be = |index: usize, bytes: f64| end(index).is_some() || largest <= TOLERANCE * bytes;
+    let mut found = Vec::new();
+    let mut from = 0;
+    for (position, (level, bytes)) in levels.iter().enumerate() {
+        let Some(bytes) = *bytes else { continue };
+        let after = levels[position + 1..].iter().filter(|(_, bytes)| bytes.is_some()).count();
+        let until = plateaus.len().saturating_sub(after).max(from + 1).min(plateaus.len());
+        let nearest = (from..until).min_by(|one, other| distance(*one, bytes).total_cmp(&distance(*other, bytes)));
+        // A plateau that ends nearer to the next level's size is that one's.
+        let next = levels[position + 1..].iter().find_map(|(_, bytes)| *bytes);
+        let is_own = |index: &usize| next.is_none_or(|next| distance(*index, bytes) <= distance(*index, next));
+        if let Some(index) = nearest.filter(is_own).filter(|index| may_be(*index, bytes)) {
+            found.push((index, *level));
+            from = index + 1;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "naming_tests.rs"]
+mod tests;

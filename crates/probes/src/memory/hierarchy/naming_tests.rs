@@ -1,0 +1,143 @@
+//! What plateaus are called on machines that tell the truth, too much, too little and nothing.
+
+use super::*;
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
+
+/// A curve of these levels (bytes, ns) with `memory_ns` behind them, eight points an octave from 4 KiB, found as plateaus.
+/// After a level's end the misses grow with the part that does not fit.
+fn curve(caches: &[(f64, f64)], memory_ns: f64, largest: f64) -> Vec<Plateau> {
+    let latency = |size: f64| {
+        let (mut reached, mut sum) = (1.0, 0.0);
+        for &(capacity, ns) in caches {
+            let hits = (capacity / size).min(1.0).powi(3);
+            sum += reached * hits * ns;
+            reached *= 1.0 - hits;
+        }
+        sum + reached * memory_ns
+    };
+    let sizes = (0..).map(|step| 4.0 * KIB * 2_f64.powf(f64::from(step) / 4.0)).take_while(|size| *size <= largest);
+    plateaus(&sizes.map(|size| (size, latency(size))).collect::<Vec<_>>())
+}
+
+fn told(caches: &[f64], is_claim: bool) -> Told {
+    Told {
+        caches: (1..).zip(caches).map(|(level, &bytes)| (level, (bytes > 0.0).then_some(bytes))).collect(),
+        is_claim,
+    }
+}
+
+#[track_caller]
+fn assert_names(plateaus: &[Plateau], told: &Told, largest: f64, expected: &[&str]) {
+    let found: Vec<String> = names(plateaus, told, largest).into_iter().map(Name::key).collect();
+    assert_eq!(found, expected, "{told:?} {plateaus:?}");
+}
+
+const CACHES: [(f64, f64); 3] = [(48.0 * KIB, 1.6), (2.0 * MIB, 5.0), (24.0 * MIB, 24.0)];
+const SIZES: [f64; 3] = [48.0 * KIB, 2.0 * MIB, 24.0 * MIB];
+
+#[test]
+fn three_caches_and_memory_have_their_names_on_hardware_and_in_guests() {
+    for (largest, is_claim) in [(256.0 * MIB, false), (256.0 * MIB, true), (128.0 * MIB, true)] {
+        assert_names(&curve(&CACHES, 90.0, largest), &told(&SIZES, is_claim), largest, &["l1d", "l2", "l3", "dram"]);
+    }
+}
+
+#[test]
+fn a_slice_of_a_told_cache_is_that_cache_and_what_follows_it_is_memory() {
+    // Far below 100 ns, and the curve ends inside the told size: one plateau more than caches is what tells.
+    for told_mib in [260.0, 320.0, 504.0] {
+        let told = told(&[48.0 * KIB, 2.0 * MIB, told_mib * MIB], true);
+        for memory_ns in [75.0, 90.0, 134.0] {
+            let plateaus = curve(&CACHES, memory_ns, 128.0 * MIB);
+            assert_names(&plateaus, &told, 128.0 * MIB, &["l1d", "l2", "l3", "dram"]);
+        }
+    }
+}
+
+#[test]
+fn a_told_cache_that_neighbours_use_up_does_not_lend_its_name_to_memory() {
+    let told = told(&[48.0 * KIB, 2.0 * MIB, 260.0 * MIB], true);
+    // As slow as no cache is: memory.
+    assert_names(&curve(&CACHES[..2], 134.0, 64.0 * MIB), &told, 64.0 * MIB, &["l1d", "l2", "dram"]);
+    // It may be either: a plateau without a name, even where the curve goes beyond what is told.
+    for largest in [64.0 * MIB, 1024.0 * MIB] {
+        assert_names(&curve(&CACHES[..2], 85.0, largest), &told, largest, &["l1d", "l2", "plateau3"]);
+    }
+    // The hardware itself tells the truth: beyond twice its caches is memory, and inside them none.
+    let sure = Told { is_claim: false, ..told };
+    assert_names(&curve(&CACHES[..2], 85.0, 1024.0 * MIB), &sure, 1024.0 * MIB, &["l1d", "l2", "dram"]);
+    assert_names(&curve(&CACHES[..2], 50.0, 64.0 * MIB), &sure, 64.0 * MIB, &["l1d", "l2", "l3"]);
+}
+
+#[test]
+fn a_cache_that_is_told_too_small_is_not_memory() {
+    // Hypervisors invent 16 MiB where the hardware has hundreds.
+    let told = told(&[32.0 * KIB, 4.0 * MIB, 16.0 * MIB], true);
+    let caches = [CACHES[0], CACHES[1], (400.0 * MIB, 25.0)];
+    assert_names(&curve(&caches, 95.0, 128.0 * MIB), &told, 128.0 * MIB, &["l1d", "l2", "l3"]);
+    // Nor where none is told for it, so that there is a plateau more than caches.
+    let fewer = Told { caches: told.caches[..2].to_vec(), ..told };
+    assert_names(&curve(&caches, 95.0, 128.0 * MIB), &fewer, 128.0 * MIB, &["l1d", "l2", "plateau3"]);
+}
+
+#[test]
+fn a_plateau_that_nobody_tells_of_has_no_name() {
+    // A system cache behind two told levels, and memory behind it.
+    let told = told(&[64.0 * KIB, 1.0 * MIB], true);
+    let caches = [(64.0 * KIB, 1.3), (1.0 * MIB, 4.0), (16.0 * MIB, 25.0)];
+    let plateaus = curve(&caches, 95.0, 256.0 * MIB);
+    assert_names(&plateaus, &told, 256.0 * MIB, &["l1d", "l2", "plateau3", "dram"]);
+    // Two told levels and two found ones: the names go by order, and memory is one more.
+    let plateaus = curve(&caches[..2], 95.0, 256.0 * MIB);
+    assert_names(&plateaus, &told, 256.0 * MIB, &["l1d", "l2", "dram"]);
+}
+
+#[test]
+fn levels_that_are_told_without_a_size_are_named_by_their_order() {
+    let unsized_ = told(&[0.0, 0.0, 0.0], true);
+    assert_names(&curve(&CACHES, 90.0, 256.0 * MIB), &unsized_, 256.0 * MIB, &["l1d", "l2", "l3", "dram"]);
+    // One of them is not on the curve, and nothing tells which: the first alone is certain.
+    let plateaus = curve(&CACHES[..2], 134.0, 256.0 * MIB);
+    assert_names(&plateaus, &unsized_, 256.0 * MIB, &["l1d", "plateau2", "dram"]);
+}
+
+#[test]
+fn where_nothing_is_told_the_first_level_and_what_only_memory_can_be_are_named() {
+    let nothing = Told::default();
+    let largest = 256.0 * MIB;
+    assert_names(&curve(&CACHES, 90.0, largest), &nothing, largest, &["l1d", "plateau2", "plateau3", "dram"]);
+    assert_names(&curve(&CACHES[..2], 120.0, largest), &nothing, largest, &["l1d", "plateau2", "dram"]);
+    assert_names(&curve(&CACHES[..2], 70.0, largest), &nothing, largest, &["l1d", "plateau2", "plateau3"]);
+}
+
+#[test]
+fn a_slope_at_the_end_is_no_memory() {
+    // Ten times more than the last cache in two octaves, and still rising: translation, or a level that is not reached.
+    let sizes = (0..56).map(|step| 4.0 * KIB * 2_f64.powf(f64::from(step) / 4.0));
+    let latency = |size: f64| match size {
+        _ if size <= 48.0 * KIB => 1.6,
+        _ if size <= 2.0 * MIB => 5.0,
+        _ if size <= 8.0 * MIB => 24.0,
+        _ => 24.0 * (size / (8.0 * MIB)).powf(0.6),
+    };
+    let curve: Vec<(f64, f64)> = sizes.map(|size| (size, latency(size))).collect();
+    let (found, largest) = (plateaus(&curve), curve[curve.len() - 1].0);
+    assert!(found.last().unwrap().capacity.is_some(), "{found:?}");
+    for caches in [&SIZES[..], &SIZES[..2], &[]] {
+        let names = names(&found, &told(caches, true), largest);
+        assert!(!names.contains(&Name::Memory), "{caches:?}: {names:?}");
+    }
+    assert_names(&found, &told(&SIZES, true), largest, &["l1d", "l2", "l3"]);
+}
+
+#[test]
+fn one_point_and_none_prove_nothing_that_their_time_does_not() {
+    let one = |ns: f64| plateaus(&[(64.0 * MIB, ns)]);
+    for is_claim in [true, false] {
+        assert_names(&one(85.0), &told(&[48.0 * KIB, 2.0 * MIB, 260.0 * MIB], true), 64.0 * MIB, &["plateau1"]);
+        assert_names(&one(134.0), &told(&SIZES, is_claim), 64.0 * MIB, &["dram"]);
+        assert_names(&[], &told(&SIZES, is_claim), 0.0, &[]);
+    }
+}
