@@ -5,6 +5,7 @@ mod bilingual;
 pub mod compare;
 pub mod consistency;
 mod curve;
+mod cut_pages;
 mod duration;
 pub mod escape;
 pub mod export;

@@ -2,7 +2,8 @@
 
 mod synthetic;
 
-use hostmark_model::{AxisKind, CaseRecord, Finding, Outcome, Run, Unit};
+use hostmark_model::{Also, AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, Run, Unit};
+use hostmark_report::RenderOptions;
 use hostmark_report::findings::findings;
 use synthetic::{estimate, measured, value};
 
@@ -157,4 +158,54 @@ fn a_pipe_without_a_bend_or_without_proof_has_no_finding() {
     for run in [unsure, unknown, fits].into_iter().chain(others) {
         assert_eq!(found(&run, CAPACITY), []);
     }
+}
+
+fn of(record: &mut CaseRecord) -> &mut Measured {
+    let Outcome::Measured(measured) = &mut record.outcome else { panic!("{} has no value", record.id) };
+    measured
+}
+
+#[test]
+fn huge_pages_that_a_hypervisor_cuts_up_are_told_with_every_figure_of_memory() {
+    const ID: &str = "memory.huge_pages_cut";
+    let cut = |bytes: f64, agreement: f64, hypervisor: Option<&str>| {
+        let mut page = value("memory.effective_page", bytes);
+        of(&mut page).estimate.agreement = Some(agreement);
+        for (name, ns) in [("huge", 10.0), ("base", 12.0)] {
+            of(&mut page).also.insert(name.into(), Also { estimate: estimate(ns, 0.01) });
+        }
+        let mut l2 = value("memory.hierarchy@level=l2", 5.0);
+        of(&mut l2).also.insert("size".into(), Also { estimate: estimate(f64::from(1 << 20), 0.0) });
+        let cases = vec![page, l2, value("memory.hierarchy@level=dram", 100.0)];
+        let mut run = Run { host: synthetic::plausible().host, cases, ..synthetic::empty() };
+        for (probe, axes) in [
+            ("memory.latency", "pattern=random,page=pmd"),
+            ("memory.latency", "pattern=random,page=base"),
+            ("memory.read", "page=pmd"),
+        ] {
+            let sizes = [65_536, 1 << 26, 1 << 27];
+            run.cases.extend(sizes.map(|size| value(&format!("{probe}@size={size},{axes}"), 100.0)));
+        }
+        run.host.virtualization.hypervisor = hypervisor.map(Into::into);
+        run.host.memory.pmd_page_bytes = Some(2 << 20);
+        run
+    };
+    let shown = cut(4096.0, 1.0, Some("kvm"));
+    let [finding] = &found(&shown, ID)[..] else { panic!("{:?}", findings(&shown)) };
+    assert!((finding.cost - 0.1).abs() < 1e-9);
+    assert!(finding.text.en.contains("4 KiB") && finding.text.zh.contains("4 KiB"), "{finding:?}");
+    assert_eq!(finding.cases, ["memory.effective_page", "memory.hierarchy@level=dram"]);
+    for (run, is_told) in [(&shown, true), (&cut(2_097_152.0, 1.0, Some("kvm")), false)] {
+        for (lang, note) in [(Lang::En, "page walks are in it"), (Lang::Zh, "数值含页表遍历")] {
+            let options = RenderOptions { width: 160, lang, verbose: false, color: false };
+            let text = hostmark_report::render::console::table(run, &options);
+            assert_eq!(text.contains(note), is_told, "{text}");
+            let page = hostmark_report::html::page(std::slice::from_ref(run), &options);
+            assert_eq!(page.contains(note), is_told);
+        }
+    }
+    // Hardware cuts nothing up, whole pages are no matter, and rounds that disagree prove nothing.
+    assert!(found(&cut(4096.0, 1.0, None), ID).is_empty());
+    assert!(found(&cut(2_097_152.0, 1.0, Some("kvm")), ID).is_empty());
+    assert!(found(&cut(4096.0, 0.6, Some("kvm")), ID).is_empty());
 }

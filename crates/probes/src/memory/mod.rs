@@ -2,6 +2,7 @@
 
 mod associativity;
 mod copy;
+mod effective_page;
 mod fill;
 mod hierarchy;
 mod integrity;
@@ -19,7 +20,7 @@ mod stream2;
 mod tlb;
 mod write;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access line associativity tlb numa_latency numa_bandwidth integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access line associativity tlb effective_page numa_latency numa_bandwidth integrity);
 
 use hostmark_engine::prelude::*;
 

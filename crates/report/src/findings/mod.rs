@@ -5,6 +5,7 @@ mod cache_structure;
 mod clock_read;
 mod contention;
 mod copies;
+mod cut_pages;
 mod disk_cache;
 mod evidence;
 mod first_touch;
@@ -59,6 +60,7 @@ pub static RULES: &[&Rule] = &[
     &steal::RULE,
     &contention::RULE,
     &huge_pages::RULE,
+    &cut_pages::RULE,
     &neighbours::RULE,
     &governor::RULE,
     &mitigations::RULE,

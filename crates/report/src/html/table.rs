@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::bilingual::{COMMA, Words, each, fixed, joined, same};
 use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
+use crate::cut_pages::cut_pages;
 use crate::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, value};
 use crate::render::console::words;
 use crate::short_arrays::short_arrays;
@@ -118,7 +119,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             cells: measured.map(|measured| cells(probe, measured, also(measured))),
             instead: instead.as_ref().map(|(text, _)| text.clone()),
             failed: instead.is_some_and(|(_, failed)| failed),
-            remarks: measured.map(|measured| remarks(runs, run, measured, &notes)).unwrap_or_default(),
+            remarks: record.map(|record| remarks(runs, run, record, &notes)).unwrap_or_default(),
         }
     };
     let mut fixed_parts: Vec<Words> = first.map(|case| probe.all_named(case.params, &common)).into_iter().collect();
@@ -214,7 +215,8 @@ fn common_notes<'a>(probe: &Probe<'a>) -> Vec<(&'a String, &'a String)> {
 }
 
 /// Flags, and what the probe says of how it measured.
-fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &String)]) -> Vec<Remark> {
+fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &String)]) -> Vec<Remark> {
+    let Some(measured) = case.measured() else { return Vec::new() };
     let mut all = Vec::new();
     for flag in &measured.flags {
         // What most cases have is said once, at the top.
@@ -228,8 +230,8 @@ fn remarks(runs: &Runs, run: usize, measured: &Measured, common: &[(&String, &St
         });
         all.push(Remark { text, warns: true });
     }
-    if let Some(short) = short_arrays(measured) {
-        all.push(Remark { text: each(|lang| short.get(lang).to_owned()), warns: true });
+    for said in [short_arrays(measured), cut_pages(&runs.all[run], case)].into_iter().flatten() {
+        all.push(Remark { text: each(|lang| said.get(lang).to_owned()), warns: true });
     }
     let own = measured.notes.iter().filter(|note| !common.contains(note));
     let notes: Vec<String> = own.map(|(key, note)| format!("{key}={note}")).collect();

@@ -7,6 +7,7 @@ use super::grid::Row;
 use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
+use crate::cut_pages::cut_pages;
 use crate::format::{DISTURBED_SHARE, in_scale, percent, scale_for, value};
 use crate::short_arrays::short_arrays;
 
@@ -67,6 +68,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
         }
     }
     texts.extend(short_arrays(measured).map(|short| short.get(view.lang).to_owned()));
+    texts.extend(cut_pages(view.run, case).map(|cut| cut.get(view.lang).to_owned()));
     let noise = &measured.noise;
     let samples = measured.taken().max(1);
     let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyTainted);

@@ -9,6 +9,7 @@ use super::grid::WIDEST_HEADER;
 use super::page::{Mark, Page, Piece, Style, cut, gap};
 use super::view::View;
 use super::words;
+use crate::cut_pages::cut_pages;
 use crate::escape::visible;
 use crate::format::{Scale, in_scale, percent_number, scale_for, value};
 use crate::labels::ProbeLabels;
@@ -348,6 +349,10 @@ impl<'a> Sweep<'a> {
         for (short, names) in shorts {
             let text = format!("{short}{}{}", view.say(words::COLON), names.join(view.say(words::COMMA)));
             page.paragraph("    ! ", &text, Style::Warning);
+        }
+        let mut cells = self.series.iter().flat_map(|series| &series.cells).flatten();
+        if let Some(cut) = cells.find_map(|case| cut_pages(view.run, case)) {
+            page.paragraph("    ! ", &format!("DRAM{}{}", view.say(words::COLON), cut.get(view.lang)), Style::Warning);
         }
         for (kind, names, detail) in kinds {
             let mut text = format!(
