@@ -209,10 +209,11 @@ fn what_others_used_is_a_finding_where_cases_are_marked_and_costs_their_share_of
 #[test]
 fn memory_that_a_hypervisor_took_back_is_told_by_its_first_touch() {
     const ID: &str = "memory.first_touch";
+    let of_kind = |kind: &str, first: f64, again: f64| {
+        also(value(&format!("paging.fault@kind={kind}"), first, NARROW), "again", again, NARROW)
+    };
     let touched = |first: f64, again: f64, hypervisor: Option<&str>| {
-        let mut case = value("paging.fault@kind=first", first, NARROW);
-        of(&mut case).also.insert("again".into(), Also { estimate: estimate(again, NARROW) });
-        let mut run = run(vec![case]);
+        let mut run = run(vec![of_kind("first", first, again)]);
         run.host.virtualization.hypervisor = hypervisor.map(Into::into);
         run
     };
@@ -223,6 +224,14 @@ fn memory_that_a_hypervisor_took_back_is_told_by_its_first_touch() {
     silent_when_unsure(&shown, ID);
     none(&touched(1_200.0, 625.0, Some("KVM")), ID);
     none(&touched(10_000.0, 625.0, None), ID);
+    // Pages that were free for a while tell where the first touch does not, or tell more.
+    for first in [650.0, 1_300.0] {
+        let mut shown = touched(first, 625.0, Some("KVM"));
+        shown.cases.push(of_kind("returned", 6_400_000.0, 100_000.0));
+        let finding = one(&shown, ID);
+        near(finding.cost, 1.0 - 1.0 / 64.0);
+        assert!(finding.text.en.contains("64.0 times") && finding.text.en.contains("328 MB/s against"), "{finding:?}");
+    }
 }
 
 #[test]

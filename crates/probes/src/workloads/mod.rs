@@ -6,6 +6,7 @@ use hostmark_engine::prelude::sys::{
     waits,
 };
 
+pub mod balloon;
 pub mod busy;
 pub mod clocks;
 pub mod command;

@@ -26,30 +26,49 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
+    // Both say the same; the dearer one says how bad it gets.
+    let both = [conclusion(run, "first"), conclusion(run, "returned")].into_iter().flatten();
+    both.max_by(|one, other| one.cost.total_cmp(&other.cost)).into_iter().collect()
 }
 
-fn conclusion(run: &Run) -> Option<Conclusion> {
+fn conclusion(run: &Run, kind: &str) -> Option<Conclusion> {
     // Without a hypervisor nobody else gives memory or takes it.
     run.host.virtualization.hypervisor.as_ref()?;
-    let case = case_at(run, FAULT, &[("kind", "first")])?;
+    let case = case_at(run, FAULT, &[("kind", kind)])?;
     let (first, again) = (Proven::of_case(case)?, Proven::also(case, "again")?);
     if first.median < WORTH_SAYING * again.median || first.low <= again.high {
         return None;
     }
-    let page = Some(run.host.memory.page_bytes).filter(|bytes| *bytes > 0).unwrap_or(USUAL_PAGE_BYTES);
+    let memory = &run.host.memory;
+    let page = match kind {
+        "returned" => memory.pmd_page_bytes?,
+        _ => Some(memory.page_bytes).filter(|bytes| *bytes > 0).unwrap_or(USUAL_PAGE_BYTES),
+    };
     let rate = |ns: f64| value(page as f64 * 1e9 / ns, Unit::BytesPerSecond, Lang::En);
     let (times, cost) = (number(first.median / again.median), lost(first.median, again.median));
     let [slow, fast] = [first.median, again.median].map(rate);
     let share = percent(cost);
-    let text = Text {
-        en: format!(
-            "The first touch of memory costs {times} times as much as the next one: {slow} against {fast}. The hypervisor takes \
-             freed pages back and gives them anew: a program that starts, or grows, loses {share} of that time."
-        ),
-        zh: format!(
-            "内存首次触碰的代价是再次触碰的 {times} 倍：{slow} 对 {fast}。虚拟机监控程序会收回空闲页，用时再重新提供：程序启动或增长时，这段时间的 {share} 因此损失。"
-        ),
+    let text = match kind {
+        "returned" => Text {
+            en: format!(
+                "Memory that was free for 5 s costs {times} times as much to touch as memory that was just freed: {slow} against \
+                 {fast}. The hypervisor takes free pages back and gives them anew: a program that grows after a pause loses \
+                 {share} of that time."
+            ),
+            zh: format!(
+                "空闲 5 秒后的内存，触碰代价是刚释放内存的 {times} 倍：{slow} 对 {fast}。虚拟机监控程序会收回空闲页，用时再重新提供：\
+                 程序停顿后再增长时，这段时间的 {share} 因此损失。"
+            ),
+        },
+        _ => Text {
+            en: format!(
+                "The first touch of memory costs {times} times as much as the next one: {slow} against {fast}. The hypervisor \
+                 takes freed pages back and gives them anew: a program that starts, or grows, loses {share} of that time."
+            ),
+            zh: format!(
+                "内存首次触碰的代价是再次触碰的 {times} 倍：{slow} 对 {fast}。虚拟机监控程序会收回空闲页，用时再重新提供：程序启动或增长时，这段时间的 {share} 因此损失。"
+            ),
+        },
     };
     Some(Conclusion { text, cases: vec![case.id.clone()], cost })
 }
