@@ -184,8 +184,8 @@ pub fn place_of_size(run: &Run, bytes: f64) -> Option<Place> {
             _ => {}
         }
     }
-    let nameless = unnamed(run).map(|case| bracket_of(run, case).and_then(|bracket| bracket.leaves));
-    let is_past = nameless.fold(true, |is_past, leaves| is_past && leaves.is_some_and(|leaves| bytes >= leaves));
+    let mut nameless = unnamed(run).map(|case| bracket_of(run, case).and_then(|bracket| bracket.leaves));
+    let is_past = nameless.all(|leaves| leaves.is_some_and(|leaves| bytes >= leaves));
     let memory = LEVELS.last().filter(|level| is_past && level.is_found(run));
     Some(memory.map_or(Place::Uncertain, Place::In))
 }
