@@ -308,6 +308,57 @@ fn memory_beyond_the_last_cache_is_measured_on_every_machine_and_in_every_profil
     }
 }
 
+/// The size that is largest in the plan of a probe's cases, of one thread where it is a bandwidth.
+fn largest_size(plan: &Plan, probe: &str) -> Option<u64> {
+    let is_bandwidth = ["memory.read", "memory.write", "memory.copy"].contains(&probe);
+    let of_probe = plan.cases.iter().filter(|case| case.id.probe == probe && case.skip.is_none());
+    let alone = of_probe.filter(|case| !is_bandwidth || case.id.params.get("threads") == Some("1"));
+    alone.filter_map(|case| case.id.params.get("size")?.parse().ok()).max()
+}
+
+#[test]
+fn every_figure_of_memory_leaves_a_large_cache_that_is_told() {
+    for name in ["guest of 2", "guest of 2 told of 260 MiB", "guest of 2 told of 504 MiB", "desktop", "64 CPUs"] {
+        let machine = MACHINES.iter().find(|machine| machine.name == name).unwrap();
+        let (host, cache) = (machine.facts(), machine.l3_kib << 10);
+        for profile in PROFILES {
+            let plan = fitted(&host, profile);
+            // Of a cache of 504 MiB quick has the time for the curve and for what all CPUs do.
+            let of_one_thread: &[&str] = match (profile, machine.l3_kib >> 10) {
+                (Profile::Quick, 504) => &[],
+                (Profile::Quick, _) => &["memory.read", "memory.write"],
+                _ => &["memory.read", "memory.write", "memory.copy"],
+            };
+            let of_all = ["memory.scaling", "memory.loaded_latency", "memory.numa_latency"];
+            for probe in of_all.iter().chain(of_one_thread) {
+                let largest = largest_size(&plan, probe);
+                assert!(largest >= Some(2 * cache), "{name} {profile:?} {probe}: {largest:?}");
+            }
+        }
+    }
+    // Ids follow from the host alone: another profile and another time have the same.
+    let host = MACHINES.iter().find(|machine| machine.name == "guest of 2 told of 260 MiB").unwrap().facts();
+    let sizes = PROFILES.map(|profile| {
+        let plan = fitted(&host, profile);
+        let default = plan.cases.iter().find(|case| case.id.probe == "memory.scaling" && case.is_default);
+        default.unwrap().id.to_string()
+    });
+    assert!(sizes.iter().all(|id| *id == sizes[0] && id.contains("size=603979776")), "{sizes:?}");
+}
+
+#[test]
+fn threads_of_a_large_machine_read_what_can_be_filled() {
+    for name in ["768 CPUs, NPS4", "320 MiB caches"] {
+        let host = MACHINES.iter().find(|machine| machine.name == name).unwrap().facts();
+        let plan = fitted(&host, Profile::Quick);
+        let sizes = plan.cases.iter().filter(|case| case.id.probe == "memory.scaling" && case.is_default);
+        assert!(
+            sizes.clone().count() == 1 && sizes.clone().all(|case| case.id.params.get("size") == Some("67108864")),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn threads_are_scattered_and_laid_compactly_where_that_differs() {
     let cases = |name: &str| -> Vec<(usize, String, Vec<usize>)> {

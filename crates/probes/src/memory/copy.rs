@@ -60,7 +60,7 @@ pub static PROBE: Probe = Probe {
              因此最多损失 20 %；这里目的地址按 4 KiB 取模领先半个 KiB。",
     }),
     axes: &[
-        super::SIZE.fills(Fill::EachThread(2)),
+        super::SIZE_BEYOND_LATER.fills(Fill::EachThread(2)),
         Axis::choice(
             "kernel",
             "best",

@@ -94,7 +94,7 @@ const THOROUGH_KIB: [u64; 22] = [
     7168,
 ];
 
-/// Two points an octave, from the standard profile on four, so that a level's end lies between two close points.
+/// Two points an octave (one beyond 64 MiB, where the largest has to leave a very large cache), from the standard profile on four, so that a level's end lies between two close points.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let an_octave = if profile == Profile::Quick { 2 } else { 4 };
     let largest = super::largest(host, profile);
@@ -105,14 +105,10 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     };
     let between = if profile == Profile::Thorough { &THOROUGH_KIB[..] } else { &[] };
     let between = between.iter().map(|kib| kib * 1024).filter(|&size| size <= largest);
-    (0..).map(point).take_while(|&size| size <= largest).chain(between).chain(beyond(host)).collect()
-}
-
-/// Where the last cache is told so large that no size of the quick profile leaves it for certain, one that does: memory has a
-/// point in any profile.
-fn beyond(host: &HostFacts) -> Option<u64> {
-    let twice = (2 * host.largest_last_level_cache_bytes()).next_multiple_of(64 << 20);
-    (twice > super::largest(host, Profile::Quick) && twice <= host.fillable_bytes() / 4).then_some(twice)
+    let far = super::beyond(host, super::largest(host, Profile::Quick));
+    let is_kept =
+        |size: &u64| profile > Profile::Quick || far.is_none() || *size <= super::USUAL_BYTES || size.is_power_of_two();
+    (0..).map(point).take_while(|&size| size <= largest).filter(is_kept).chain(between).chain(far).collect()
 }
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -28,13 +28,13 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "One CPU follows a random chain of dependent loads through `size` bytes (auto: 4 times its \
-                 last-level cache, 64 to 512 MiB), while all other CPUs go over memory of their own, `traffic` bytes \
-                 together (auto: 4 times all last-level caches, 16 MiB a CPU at least), 1 KiB at a time with `delay` dependent one-cycle additions in between; \
+                 last-level cache, 64 to 512 MiB, but at least twice the cache), while all other CPUs go over memory of their own, `traffic` bytes \
+                 together (auto: 4 times all last-level caches, up to 512 MiB or twice the caches; 16 MiB a CPU at least), 1 KiB at a time with `delay` dependent one-cycle additions in between; \
                  idle has none. mix: read; read_write, plain stores, for each of which the bus reads a line and writes one back; \
                  write, stores past the caches. The further quantity `injected` is what the others moved meanwhile, counted as \
                  the bus carries it; the chain's own loads are not in it. The method is that of Intel's Memory Latency Checker.",
-            zh: "一个 CPU 沿随机的相关加载链走过 `size` 字节的内存（auto：其末级缓存的 4 倍，64 到 512 MiB），同时其他所有 CPU \
-                 各自处理自己的内存，合计 `traffic` 字节（auto：全部末级缓存的 4 倍，每个 CPU 至少 16 MiB），每次 1 KiB，其间做 `delay` \
+            zh: "一个 CPU 沿随机的相关加载链走过 `size` 字节的内存（auto：其末级缓存的 4 倍，64 到 512 MiB，但不小于该缓存的 2 倍），同时其他所有 CPU \
+                 各自处理自己的内存，合计 `traffic` 字节（auto：全部末级缓存的 4 倍，至多 512 MiB 或其 2 倍；每个 CPU 至少 16 MiB），每次 1 KiB，其间做 `delay` \
                  次相关的单周期加法；idle 表示无负载。mix：read；read_write 为普通存储，总线为每次存储读入一行并写回一行；write 为绕过缓存的\
                  存储。附加量 `injected` 是其他 CPU 同时搬运的流量，按总线计；不含链自身的加载。方法与 Intel Memory Latency Checker 相同。",
         },
@@ -99,18 +99,22 @@ pub static PROBE: Probe = Probe {
 /// The chain's memory: far beyond the last-level cache, within what a run may take.
 const TIMES_CACHE: u64 = 4;
 const CHAIN_BYTES: (u64, u64) = (64 << 20, 512 << 20);
+/// However large the caches are, they hold no more than half of the chain, and of the others' memory.
+const LEAST_TIMES_CACHE: u64 = 2;
 /// The others' memory together is as many times all caches, on average no less than this a thread.
 const LEAST_TRAFFIC_BYTES: u64 = 16 << 20;
 
 fn size(host: &HostFacts) -> u64 {
     let caches = host.largest_last_level_cache_bytes();
-    (TIMES_CACHE * caches).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).next_multiple_of(2 << 20)
+    (TIMES_CACHE * caches).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).max(LEAST_TIMES_CACHE * caches).next_multiple_of(2 << 20)
 }
 
 fn traffic(host: &HostFacts) -> u64 {
     let cpus = host.usable_cpus();
     let others = cpus.len().saturating_sub(1).max(1) as u64;
-    (TIMES_CACHE * host.last_level_caches_bytes(&cpus)).max(LEAST_TRAFFIC_BYTES * others).next_multiple_of(1 << 20)
+    let caches = host.last_level_caches_bytes(&cpus);
+    let far = (TIMES_CACHE * caches).min(CHAIN_BYTES.1.max(LEAST_TIMES_CACHE * caches));
+    far.max(LEAST_TRAFFIC_BYTES * others).next_multiple_of(1 << 20)
 }
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -36,6 +36,8 @@ const PMD_FIRST: Axis =
 const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
 /// Axis size of a bandwidth.
 const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes)).fills(Fill::EachThread(1));
+/// The same of what fills more, or tells less: far beyond a large cache from the standard profile on.
+const SIZE_BEYOND_LATER: Axis = Axis { points: Points::OfHost(sizes_beyond_later), ..SIZE };
 
 /// Axis kernel of what stores: plain by width and order, past the caches, by one instruction, and the C library's.
 const STORE_KERNEL: Axis = Axis::choice(
@@ -73,7 +75,32 @@ fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     // Of another kind of core the CPU that measures never sees the caches, and data lies in none for instructions.
     let own = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| host.cache(cpu, level)));
     let of_caches = own.flat_map::<Vec<u64>, _>(of_cache);
-    listed.chain(of_caches).map(|kib| kib * 1024).filter(|size| (1..=largest).contains(size)).collect()
+    let sizes = listed.chain(of_caches).map(|kib| kib * 1024).filter(|size| (1..=largest).contains(size));
+    sizes.chain(beyond(host, USUAL_BYTES)).collect()
+}
+
+/// The same, but in the quick profile without the size that only leaves a large cache.
+fn sizes_beyond_later(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let mut sizes = bandwidth_sizes(host, profile);
+    let later = beyond(host, USUAL_BYTES).filter(|_| profile == Profile::Quick);
+    sizes.retain(|size| Some(*size) != later);
+    sizes
+}
+
+/// What is larger than most caches.
+const USUAL_BYTES: u64 = 64 << 20;
+
+/// Where the last cache is told so large that buffers of `most` bytes do not leave it for certain, a size that does: memory has a
+/// point in any profile. It follows from the caches and from whether memory holds it, and from no time.
+fn beyond(host: &HostFacts, most: u64) -> Option<u64> {
+    let twice = twice_the_last_cache(host);
+    let is_enough = most >= 2 * host.largest_last_level_cache_bytes();
+    (!is_enough && twice + twice / 8 <= may_fill_bytes(host)).then_some(twice)
+}
+
+/// A size that the last cache holds at most half of.
+fn twice_the_last_cache(host: &HostFacts) -> u64 {
+    (2 * host.largest_last_level_cache_bytes()).next_multiple_of(64 << 20)
 }
 
 /// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.

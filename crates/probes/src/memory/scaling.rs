@@ -14,12 +14,13 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::BYTES_PER_CYCLE],
     explain: Explain {
         what: Text {
-            en: "Each thread reads a buffer of `size` bytes over and over, on a CPU of its own and filled by itself, with the \
+            en: "Each thread reads a buffer of `size` bytes (auto: twice the last cache, at least 64 MiB; 64 MiB where all threads \
+                 would fill over 16 GiB, or half of memory) over and over, on a CPU of its own and filled by itself, with the \
                  fastest of memory.read's kernels, by trials of all at once in the case's first round. order: compact takes a \
                  core each, and fills a cache, a node and a package before the next; scatter takes a core each as far apart \
                  as there are packages, nodes and caches; siblings takes all threads of a core before the next. What all \
                  read in their common time counts.",
-            zh: "每个线程在自己的 CPU 上反复读取由自己填充的 `size` 字节缓冲区，使用 memory.read 中最快的内核（第一轮由全部线程同时试测选出）。order：compact \
+            zh: "每个线程在自己的 CPU 上反复读取由自己填充的 `size` 字节缓冲区（auto：末级缓存的 2 倍，至少 64 MiB；若全部线程合计超过 16 GiB 或内存的一半，则为 64 MiB），使用 memory.read 中最快的内核（第一轮由全部线程同时试测选出）。order：compact \
                  每核一个线程，依次占满一个缓存、一个节点、一个插槽；scatter 每核一个线程，尽量分散到各插槽、节点和缓存；siblings 先占满一个核心的全部线程再到下一个。\
                  只统计所有线程共同时间内读取的量。",
         },
@@ -53,7 +54,7 @@ pub static PROBE: Probe = Probe {
     axes: &[
         Axis::all_threads("threads", Points::NamesOfHost(threads)),
         Axis::order(),
-        Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::EachThread(1)),
+        Axis { points: Points::NamesOfHost(sizes), ..Axis::settled_size("size", size) }.fills(Fill::EachThread(1)),
     ],
     cross: &[
         Cross { from: Profile::Standard, axes: &["threads", "order"] },
@@ -76,11 +77,23 @@ fn threads(host: &HostFacts, profile: Profile) -> Vec<String> {
     counts.map(|count| count.to_string()).chain(["all".into()]).collect()
 }
 
+/// What all threads fill at most.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// As large as one thread leaves its last cache with, so that the sweep stays in memory from its first point on; 64 MiB where that
+/// is enough, and where so much for every thread is more than memory holds or than is filled in reasonable time.
+fn size(host: &HostFacts) -> u64 {
+    let (twice, threads) = (super::twice_the_last_cache(host), host.usable_cpus().len() as u64);
+    let is_enough = super::USUAL_BYTES >= 2 * host.largest_last_level_cache_bytes();
+    let most = MOST_BYTES.min(may_fill_bytes(host));
+    if is_enough || twice.saturating_mul(threads) > most { super::USUAL_BYTES } else { twice }
+}
+
 /// In the thorough profile also half of the last cache.
-fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<String> {
     let last = single(host).and_then(|cpu| host.last_level_cache(cpu)).filter(|_| profile == Profile::Thorough);
     let half = last.map(|cache| cache.size_bytes / 2 / (2 << 20) * (2 << 20)).filter(|&half| half > 0);
-    half.into_iter().chain([64 << 20]).collect()
+    half.map(|half| half.to_string()).into_iter().chain(["auto".into()]).collect()
 }
 
 fn measure(case: &mut Case) -> Result<()> {
