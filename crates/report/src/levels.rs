@@ -148,6 +148,11 @@ pub enum Place {
 }
 
 impl Place {
+    /// Whether that is memory.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Place::In(level) if level.cache.is_none())
+    }
+
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {

@@ -198,6 +198,19 @@ fn memory_inside_a_told_cache_is_called_memory_and_what_nothing_tells_has_no_nam
     // Of 260 MiB that are told 4 answer; where 16 MiB lie nobody knows, 64 are memory.
     let slice = levels_of_a_guest(260, &[caches[0], caches[1], ("l3", 24.0, 4.0, 24.0), ("dram", 134.0, 0.0, 0.0)]);
     assert_eq!(groups(&slice), ["L1d", "L2", "L3", "–", "DRAM"]);
+    // What still goes at a cache's rate is not memory, wherever random loads leave the cache.
+    let mut fast = slice.clone();
+    let is_64_mib = |id: &str| id.starts_with("memory.read@size=67108864,");
+    for case in fast.cases.iter_mut().filter(|case| is_64_mib(&case.id)) {
+        *case = synthetic::value(&case.id, 3e10);
+    }
+    assert_eq!(groups(&fast), ["L1d", "L2", "L3", "–", "DRAM"]);
+    let under = |run: &Run| {
+        let text = table(run, &options(160, Lang::En));
+        let block = text[text.find("BANDWIDTH BY SIZE").unwrap()..].lines().nth(2).unwrap().to_owned();
+        block.split('│').next_back().unwrap().trim().to_owned()
+    };
+    assert_eq!((under(&slice), under(&fast)), ("64M  128M".into(), "128M".into()));
     // No L3 is to be seen, and the rest is as slow as memory alone.
     let lost = levels_of_a_guest(260, &[caches[0], caches[1], ("dram", 134.0, 0.0, 0.0)]);
     assert_eq!(groups(&lost), ["L1d", "L2", "DRAM"]);

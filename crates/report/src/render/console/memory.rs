@@ -1,6 +1,7 @@
 //! The blocks BANDWIDTH BY SIZE and LATENCY BY SIZE AND PATTERN.
 
 use hostmark_model::{CaseRecord, Run, Text, Unit};
+use hostmark_stats::change::LEAST_STEP;
 
 use super::grid::Grid;
 use super::page::Page;
@@ -70,7 +71,10 @@ fn block<'a>(
     at.sort_by_key(|point| point.value.parse::<u64>().unwrap_or(u64::MAX));
     for point in &mut at {
         let bytes = point.value.parse::<u64>().ok();
-        point.group = bytes.and_then(|bytes| place_of_size(view.run, bytes as f64)).map(Place::name);
+        let place = bytes.and_then(|bytes| place_of_size(view.run, bytes as f64));
+        let is_faster = place.is_some_and(Place::is_memory)
+            && lines.iter().any(|(.., line)| is_faster_than_memory(line, &point.value, unit));
+        point.group = place.map(|place| if is_faster { Place::Uncertain } else { place }).map(Place::name);
     }
     let series = lines.into_iter().map(|(stride, label, line)| Series {
         label,
@@ -92,6 +96,18 @@ fn block<'a>(
     reason_rows(view, &members).into_iter().for_each(|row| grid.row(row));
     grid.write(page);
     shown.extend(members.iter().map(|case| case.id.as_str()));
+}
+
+/// Whether a line is faster at this size than at its largest by more than levels differ: a cache still holds part of what the curve
+/// of random loads has in memory.
+fn is_faster_than_memory(line: &[&CaseRecord], size: &str, unit: Unit) -> bool {
+    let at = |case: &&&CaseRecord| case.params.get("size")?.parse::<u64>().ok();
+    let median = |case: &&CaseRecord| Some(case.measured()?.estimate.median);
+    let here = line.iter().find(|case| case.params.get("size") == Some(size)).and_then(median);
+    let largest = line.iter().filter(|case| case.measured().is_some()).max_by_key(at).and_then(median);
+    let Some((here, largest)) = here.zip(largest) else { return false };
+    let faster = if unit == Unit::Nanoseconds { largest / here } else { here / largest };
+    faster > LEAST_STEP
 }
 
 /// The lines that a stride touches at each size, with the level that holds them where it begins; none where every line of the
