@@ -6,16 +6,17 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use hostmark_engine::plan::{Cell, Plan, Request, TIME_BUDGET, Worth, plan};
+use hostmark_engine::plan::{Cell, Plan, PlannedCase, Request, TIME_BUDGET, Worth, plan, plan_table};
 use hostmark_engine::probe::entries;
 use hostmark_engine::{Eta, KernelMeters, Observer, Setting, Wall, run};
 use hostmark_launch::{Received, ServiceLink, WorkerLink};
 use hostmark_model::{
-    CacheFact, CacheKind, CpuFact, Environment, Event, HostFacts, Inputs, Job, MemoryFacts, NodeFact, PROTOCOL,
-    Profile, RoundNoise, ServiceJob,
+    CacheFact, CacheKind, CaseId, CpuFact, EACH_POINT, Environment, Event, HostFacts, Inputs, Job, MemoryFacts,
+    NodeFact, PROTOCOL, Profile, RoundNoise, ServiceJob,
 };
 use hostmark_probes::CATALOGUE;
 use hostmark_report::lmbench;
+use hostmark_report::tables::{TABLES, Table};
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
 
@@ -128,6 +129,71 @@ fn fitted(host: &HostFacts, profile: Profile) -> Plan {
     let mut plan = plan(CATALOGUE, host, request).unwrap();
     plan.fit(host, &cells());
     plan
+}
+
+/// The plan of a table that is asked for by name, as the command line makes it.
+fn of_table(table: &Table, host: &HostFacts, profile: Profile) -> Plan {
+    let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
+    let mut plan = plan_table(CATALOGUE, host, request, &table.cells()).unwrap();
+    plan.fit(host, &cells());
+    plan
+}
+
+/// The cells of a table that a plan does not measure, with the reason.
+fn lost(table: &Table, plan: &Plan) -> Vec<String> {
+    let has = |case: &PlannedCase, cell: &CaseId| {
+        let mut pairs = cell.params.0.iter().filter(|(_, value)| value != EACH_POINT);
+        case.id.probe == cell.probe && pairs.all(|(axis, value)| case.id.params.get(axis) == Some(value))
+    };
+    let lack = |cell: &CaseId| {
+        if plan.derived.iter().any(|entry| entry.id() == cell.probe) {
+            return None;
+        }
+        let mut of_cell = plan.cases.iter().filter(|case| has(case, cell)).peekable();
+        let nothing = of_cell.peek().is_none().then(|| format!("{cell} is not planned"));
+        nothing.or_else(|| of_cell.find_map(|case| Some(format!("{}: {}", case.id, case.skip.as_ref()?))))
+    };
+    table.cells().iter().filter_map(lack).collect()
+}
+
+#[test]
+fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
+    for machine in MACHINES {
+        let host = machine.facts();
+        for table in TABLES {
+            for profile in [Profile::Quick, Profile::Standard] {
+                let plan = of_table(table, &host, profile);
+                assert_eq!(lost(table, &plan), Vec::<String>::new(), "{} {} {profile:?}", table.name, machine.name);
+                let skipped: Vec<_> =
+                    plan.cases.iter().filter(|case| case.skip.is_some()).map(|case| &case.id).collect();
+                assert!(skipped.is_empty() || table.name == "lmbench", "{} {}: {skipped:?}", table.name, machine.name);
+                assert!(Eta::of(&plan).fits(), "{} {} {profile:?}", table.name, machine.name);
+                // What is measured for no cell was not asked for.
+                let sources = plan.derived.len();
+                let probes: BTreeSet<String> = plan.cases.iter().map(|case| case.id.probe.clone()).collect();
+                let asked: BTreeSet<String> = table.cells().into_iter().map(|cell| cell.probe).collect();
+                assert!(sources > 0 || probes == asked, "{} {}: {probes:?}", table.name, machine.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_keeps_the_quick_limit_on_every_machine_and_has_all_rounds_where_it_is_as_fast_as_forecast() {
+    for machine in MACHINES {
+        let host = machine.facts();
+        for table in TABLES {
+            let plan = of_table(table, &host, Profile::Quick);
+            for slower in [1.0, 4.0] {
+                let (elapsed, rounds) = simulated(&plan, &host, |_| slower);
+                assert!(elapsed < Duration::from_secs(60), "{} {} {slower}: {elapsed:?}", table.name, machine.name);
+                let has_few =
+                    plan.cases.iter().zip(&rounds).filter(|(case, rounds)| case.skip.is_none() && **rounds < 3);
+                let has_few: Vec<String> = has_few.map(|(case, _)| case.id.to_string()).collect();
+                assert!(slower > 1.0 || has_few.is_empty(), "{} {}: {has_few:?}", table.name, machine.name);
+            }
+        }
+    }
 }
 
 /// What a quick run has, and what it leaves out for time.

@@ -126,6 +126,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
             profile: Profile::Standard,
             seed: 0,
             filters: Vec::new(),
+            table: None,
             rounds: ROUNDS,
             limit_s: 300.0,
             clock: ClockFacts { source: "test".into(), hz: 1e9, reason: None, drift: None },

@@ -127,6 +127,7 @@ fn begun(plan: &Plan) -> Run {
             profile: plan.request.profile,
             seed: plan.request.seed,
             filters: Vec::new(),
+            table: None,
             rounds: plan.profile_limits().rounds,
             limit_s: 60.0,
             clock: ClockFacts { source: empty(), hz: 1e9, reason: None, drift: None },

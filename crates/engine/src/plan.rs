@@ -5,6 +5,7 @@ mod profile_limits;
 mod refused;
 mod selection;
 mod set;
+mod table;
 mod worth;
 
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ pub use profile_limits::{ProfileLimits, profile_limits};
 pub use refused::PlanError;
 use selection::Selection;
 use set::Sets;
+pub use table::plan_table;
 pub use worth::{Cell, TIME_BUDGET, Worth};
 
 /// What the person asked for.

@@ -74,6 +74,9 @@ impl fmt::Display for CaseId {
     }
 }
 
+/// In the place of a value, where a table asks for a case at each point of an axis. No case id has it.
+pub const EACH_POINT: &str = "*";
+
 /// Why a text is no case id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaseIdError {

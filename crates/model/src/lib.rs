@@ -21,7 +21,7 @@ mod text;
 mod time;
 mod unit;
 
-pub use case::{CaseId, CaseIdError, Params, is_axis_value, size_text};
+pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
 pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};

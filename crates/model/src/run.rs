@@ -61,6 +61,9 @@ pub struct Settings {
     pub seed: u64,
     /// The filters as typed; empty means everything.
     pub filters: Vec<String>,
+    /// The table whose cells were asked for, where one was named in the place of filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
     /// Rounds a case was to have.
     pub rounds: u32,
     /// The hard wall limit, seconds.

@@ -20,6 +20,7 @@ mod overhead;
 pub mod render;
 mod short_arrays;
 mod stream_times;
+pub mod tables;
 
 pub use findings::findings;
 pub use render::RenderOptions;

@@ -335,7 +335,9 @@ fn no_cell_is_blank_zero_or_minus_one_whatever_a_run_lacks() {
             let rule = table.lines().find(|line| line.starts_with("---")).unwrap();
             let starts: Vec<usize> = rule.match_indices(" -").map(|(at, _)| at + 1).collect();
             assert_eq!(starts.len(), title.columns.len() + 1, "{table}");
-            for row in table.lines().skip_while(|line| !line.starts_with("---")).skip(1).take(runs.len()) {
+            let rows = table.lines().skip_while(|line| !line.starts_with("---")).skip(1);
+            // How sure the values of a row are stands below it.
+            for row in rows.filter(|row| !row.starts_with(' ')).take(runs.len()) {
                 for cell in row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()) {
                     assert!(!matches!(cell, "0" | "0.00" | "-1" | "-" | "−1"), "{row}");
                     count += 1;
@@ -443,4 +445,16 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn below_the_values_stands_how_sure_they_are_where_a_run_tells() {
+    let runs = [full(), read(FILE).unwrap()];
+    let shown = tables(&runs, Lang::En);
+    let processes = shown.split("\n\n").nth(1).unwrap();
+    let rows: Vec<&str> = processes.lines().skip_while(|line| !line.starts_with("---")).skip(1).collect();
+    // Every case of this run has the same spread.
+    assert!(rows[1].trim_start().starts_with("95 %") && rows[1].matches("±0.4 %").count() >= 8, "{processes}");
+    // lmbench prints one value: its row has none below.
+    assert!(rows[2].starts_with("old-host") && rows.get(3).is_none_or(|row| !row.starts_with(' ')), "{processes}");
 }

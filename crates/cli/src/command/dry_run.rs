@@ -20,10 +20,10 @@ struct Count {
 }
 
 /// Prints the plan.
-pub fn show(plan: &Plan, format: &str, lang: Lang) -> Result<Exit> {
+pub fn show(plan: &Plan, of_table: Option<&str>, format: &str, lang: Lang) -> Result<Exit> {
     let text = match format {
-        "table" => table(plan, lang),
-        "json" => output::json(&serde_json::to_string_pretty(&value(plan))?),
+        "table" => table(plan, of_table, lang),
+        "json" => output::json(&serde_json::to_string_pretty(&value(plan, of_table))?),
         _ => bail!("a plan cannot be shown as {format}; give --format table or json"),
     };
     output::print(&text);
@@ -58,7 +58,7 @@ fn groups(counts: &[(&'static str, String, Count)]) -> Vec<(&'static str, Count)
     groups
 }
 
-fn value(plan: &Plan) -> serde_json::Value {
+fn value(plan: &Plan, of_table: Option<&str>) -> serde_json::Value {
     let eta = Eta::of(plan);
     let counts = counts(plan, &eta);
     let seconds = |time: Duration| time.as_secs_f64();
@@ -85,6 +85,7 @@ fn value(plan: &Plan) -> serde_json::Value {
         "profile": plan.request.profile,
         "seed": plan.request.seed,
         "filters": plan.request.filters,
+        "table": of_table,
         "set": settings_set(&plan.request),
         "limit_s": seconds(plan.profile_limits().limit),
         "rounds": eta.rounds,
@@ -97,7 +98,7 @@ fn value(plan: &Plan) -> serde_json::Value {
     })
 }
 
-fn table(plan: &Plan, lang: Lang) -> String {
+fn table(plan: &Plan, of_table: Option<&str>, lang: Lang) -> String {
     const TITLE: Text =
         Text { en: "Nothing is measured; this would be:", zh: "不做任何测量；若运行，则为：" };
     const TIGHT: Text = Text {
@@ -114,6 +115,9 @@ fn table(plan: &Plan, lang: Lang) -> String {
         format!("{name:<28} {:>5} {cases} {:>5} {skips} {time:>9}\n", count.measured, count.skipped)
     };
     let mut text = format!("{}\n", TITLE.get(lang));
+    if let Some(name) = of_table {
+        text += &format!("{} {name}\n", word("table", "表"));
+    }
     text += &format!(
         "{} {} × {} {}{} / {} s   {} {:#x}\n",
         eta.cases,

@@ -20,6 +20,7 @@ pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod service;
+mod tables;
 pub mod worker;
 
 use std::io;

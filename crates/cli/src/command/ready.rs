@@ -8,7 +8,9 @@ use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_engine::{Journal, PastRound};
 use hostmark_model::{HostFacts, Inputs, Run};
 use hostmark_probes::CATALOGUE;
+use hostmark_report::tables::Table;
 
+use super::tables;
 use crate::store::Place;
 
 /// What a run needs before its first round.
@@ -45,8 +47,12 @@ const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::Cell {
 }
 
 /// The plan of a request within its profile's time; the cells of lmbench's and STREAM's tables come right behind the defaults.
-pub fn fitted(host: &HostFacts, request: Request) -> Result<Plan> {
-    let mut plan = plan::plan(CATALOGUE, host, request)?;
+/// Of a table that is named its cells alone.
+pub fn fitted(host: &HostFacts, request: Request, table: Option<&Table>) -> Result<Plan> {
+    let mut plan = match table {
+        None => plan::plan(CATALOGUE, host, request)?,
+        Some(table) => plan::plan_table(CATALOGUE, host, request, &table.cells())?,
+    };
     let cells = hostmark_report::lmbench::cells().map(|point| plan::Cell { probe: point.probe, at: point.at });
     plan.fit(host, &cells.chain(STREAM).collect::<Vec<_>>());
     Ok(plan)
@@ -61,5 +67,6 @@ pub fn planned_before(run: &Run) -> Result<Plan> {
         set: Inputs::axes(&run.settings.set).map(|(key, value)| format!("{key}={value}")).collect(),
         inputs: run.settings.inputs.clone(),
     };
-    fitted(&run.host, request)
+    let table = run.settings.table.as_deref().map(tables::named).transpose()?;
+    fitted(&run.host, request, table)
 }

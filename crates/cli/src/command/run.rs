@@ -24,7 +24,7 @@ use super::janitor::Janitor;
 use super::processes::Processes;
 use super::quiet::{self, Look};
 use super::ready::{self, Ready};
-use super::{dry_run, lost, remedy, report, resume, unsaved, unwritten};
+use super::{dry_run, lost, remedy, report, resume, tables, unsaved, unwritten};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -65,9 +65,13 @@ pub struct RunArguments {
     /// Where the run goes; by default it is kept with the others and called last
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How to show it
-    #[arg(long, default_value = "table", value_parser = report::formats())]
-    format: String,
+    /// Measure the cells of this table and nothing else, and show them in its form: memory-bandwidth, size-stride, pipe,
+    /// stream or lmbench
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"])]
+    table: Option<String>,
+    /// How to show it; by default as the table that --table names, else as table
+    #[arg(long, value_parser = report::formats())]
+    format: Option<String>,
     /// Seed of all random sequences, decimal or 0x…; by default a new one, which is recorded
     #[arg(long, value_name = "N", value_parser = seed)]
     seed: Option<u64>,
@@ -81,7 +85,7 @@ pub struct RunArguments {
     dry_run: bool,
     /// Go on with a run that was cut short: its name or its journal, by default the newest one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "scratch", "command", "dry_run"])]
+          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "scratch", "command", "table", "dry_run"])]
     resume: Option<String>,
     /// Show every interval, sample count and note
     #[arg(long, short)]
@@ -103,7 +107,8 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     let mut host = hostmark_host::read_with_scratch(&root, arguments.inputs.scratch.as_deref());
     if arguments.dry_run {
         let plan = planned(arguments, host, uuid::Uuid::now_v7())?.0;
-        return dry_run::show(&plan, &arguments.format, lang);
+        let format = arguments.format.as_deref().unwrap_or("table");
+        return dry_run::show(&plan, arguments.table.as_deref(), format, lang);
     }
     let stop = StopRequest::catch().map_err(|error| {
         lost(format!(
@@ -173,8 +178,10 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         // Left behind it would only be a copy.
         let _ = journal.remove();
     }
-    output::print(&report::render(std::slice::from_ref(&run), &arguments.format, lang, arguments.verbose)?);
-    if arguments.format == "table"
+    let asked = arguments.format.as_deref();
+    let format = asked.or(run.settings.table.as_deref()).unwrap_or("table");
+    output::print(&report::render(std::slice::from_ref(&run), format, lang, arguments.verbose)?);
+    if asked.is_none_or(|format| format == "table")
         && let (Some(place), Some(Ok(()))) = (&place, &saved)
     {
         output::print(&closing(place, is_last(place), lang));
@@ -202,7 +209,11 @@ fn planned(arguments: &RunArguments, mut host: HostFacts, id: uuid::Uuid) -> Res
         set: arguments.set.clone(),
         inputs: arguments.inputs.given(),
     };
-    let plan = ready::fitted(&host, request)?;
+    let table = arguments.table.as_deref().map(tables::named).transpose()?;
+    if let Some(table) = table {
+        tables::check_set(table, &request.set)?;
+    }
+    let plan = ready::fitted(&host, request, table)?;
     Ok((plan, host))
 }
 
@@ -217,6 +228,7 @@ fn fresh(arguments: &RunArguments, host: HostFacts) -> Result<(Ready, Calibratio
     };
     let calibration = hostmark_engine::clock::choose(&host);
     let mut run = begin(&plan, host.clone(), &calibration, started, id, place.as_ref());
+    run.settings.table.clone_from(&arguments.table);
     run.disturbances.extend(quiet::chosen(&host, plan.cpu));
     let journal = match &place {
         Some(place) => open_journal(place, arguments.out.is_some(), &run, &plan)?,
@@ -299,6 +311,7 @@ fn begin(
             profile: request.profile,
             seed: request.seed,
             filters: request.filters.clone(),
+            table: None,
             rounds: limits.rounds,
             limit_s: if request.inputs.command.is_empty() { limits.limit.as_secs_f64() } else { 0.0 },
             clock: calibration.facts(),

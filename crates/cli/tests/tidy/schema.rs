@@ -134,6 +134,7 @@ fn run() -> Run {
             profile: Profile::Quick,
             seed: 1,
             filters: Vec::new(),
+            table: None,
             rounds: 3,
             limit_s: 60.0,
             clock,

@@ -29,20 +29,28 @@ pub static PROBE: Probe = Probe {
             zh: "扫描、校验、分析和推理都在流式读取内存；这是单个核心从每一级存储中所能取得的上限。",
         },
         reading: Text {
-            en: "In the caches it is bytes a cycle that counts, in memory how many misses a core holds at once: \
+            en: "In L1d, bytes a core cycle = loads a cycle × bytes a load. Most cores start two loads a cycle, some \
+                 recent ones three. A load fills one register: 8 bytes scalar, 16 with SSE2 or NEON, 32 with AVX2, 64 with AVX-512. So two \
+                 ports of 16 bytes give 32 at most, of 64 bytes 128. 26 bytes of such 32 are 1.6 loads a cycle: the loop's own \
+                 instructions, conflicts between banks and the ends of the block take the rest. A load takes what it asks for, not \
+                 a line; lines move between levels. Divide by the clock that the core has, not by the nominal one: the cycles here are \
+                 measured beside the samples. In memory it counts how many misses a core holds at once: \
                  outstanding lines × 64 bytes / latency. Several threads get more until the channels are full. Each \
                  step down stands where a level ends.",
-            zh: "在缓存里看每周期字节数；在内存里看一个核心能同时挂起多少次缺失：未完成行数 × 64 字节 ÷ 延迟。多线程能得到更多，直到通道占满。每个下降的台阶即某一级的边界。",
+            zh: "在 L1d 中，每核心周期字节数 = 每周期加载次数 × 每次加载的字节数。多数核心每周期可发起两次加载，一些较新的可发起三次。一次加载填满一个寄存器：标量 8 字节，\
+                 SSE2 或 NEON 16 字节，AVX2 32 字节，AVX-512 64 字节。因此两个 16 字节的端口至多每周期 32 字节，两个 64 字节的端口至多 128。若 32 字节中\
+                 得到 26，即每周期 1.6 次加载：其余耗于循环自身的指令、存储体冲突和数据块的首尾。加载只取所要的字节，不是整行；整行只在各级之间搬运。应除以核心的实\
+                 际频率，而不是标称频率：这里的周期是在样本旁实测的。在内存中看一个核心能同时挂起多少次缺失：未完成行数 × 64 字节 ÷ 延迟。多线程能得到更多，直到通道占满。每个下降的台阶即某一级的边界。",
         },
         typical: Text {
             en: "By design two vectors a cycle in L1d: 64 bytes with AVX2, 128 with AVX-512 (Intel's optimisation \
                  manual). Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 345 GB/s in L1d \
                  (127 bytes a cycle), 110 to 133 in L2, 22 to 25 in L3, 11 to 13 in DRAM. A Core i5-2520M of 2011, \
-                 summing in C: 74, 51 and 31, and 17 GB/s. One core of a server reaches 8 to 30 in DRAM; all of a \
+                 summing in C: 78, 54 and 33, and 18 GB/s (printed in MB of 2^20 bytes). One core of a server reaches 8 to 30 in DRAM; all of a \
                  2-socket Cascade Lake 226 (published run of Memory Latency Checker).",
             zh: "按设计 L1d 每周期两个向量：AVX2 为 64 字节，AVX-512 为 128（Intel 优化手册）。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade \
                  Lake，Linux 6.18）上实测：L1d 345 GB/s（127 字节/周期），L2 110 到 133，L3 22 到 25，DRAM 11 到 13。2011 年的 Core \
-                 i5-2520M 用 C 求和：74、51 与 31、17 GB/s。服务器单核在 DRAM 中为 8 到 30；双路 Cascade Lake 全部核心为 226（Memory \
+                 i5-2520M 用 C 求和：78、54 与 33、18 GB/s（原文的 MB 为 2^20 字节）。服务器单核在 DRAM 中为 8 到 30；双路 Cascade Lake 全部核心为 226（Memory \
                  Latency Checker 的公开结果）。",
         },
         causes: Text {

@@ -249,6 +249,7 @@ fn settings(run: &Run, facts: &mut Facts) {
     facts.shown("settings.cpu", "CPU of single-threaded cases", "单线程用例所在 CPU", Some(settings.cpu));
     let filters = if settings.filters.is_empty() { "all".to_owned() } else { settings.filters.join(" ") };
     facts.words("settings.filters", "filters", "筛选", Some(filters));
+    facts.words("settings.table", "table", "表", Some(settings.table.clone().unwrap_or_else(|| "none".to_owned())));
     let set: Vec<String> = settings.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let set = if set.is_empty() { "none".to_owned() } else { set.join(" ") };
     facts.words("settings.set", "options set", "设置的选项", Some(set));

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
-use crate::lmbench::{Cell, Remark, TABLES, Table, cell};
+use crate::lmbench::{Cell, Remark, TABLES, Table, cell, interval};
 use crate::render::wrap;
 
 /// For eyes that know lmbench, and to set runs and imported result files beside each other.
@@ -58,12 +58,13 @@ fn write(table: &Table, runs: &[Row], options: &RenderOptions) -> String {
     let heads: Vec<Vec<&str>> = heads.map(|head| head_of(head, lang)).collect();
     let rows: Vec<Vec<String>> = runs
         .iter()
-        .map(|row| {
+        .flat_map(|row| {
             let cells = table.columns.iter().zip(&heads[TEXTS..]).map(|(column, head)| {
                 let name = head.join(" ").replace("/ ", "/");
                 notes.shown(&row.host, &name, cell(row.run, column), lang)
             });
-            [row.host.clone(), row.system.clone()].into_iter().chain(cells).collect()
+            let values = [row.host.clone(), row.system.clone()].into_iter().chain(cells).collect();
+            std::iter::once(values).chain(intervals(table, row))
         })
         .collect();
     let height = heads.iter().map(Vec::len).max().unwrap_or(0);
@@ -100,6 +101,15 @@ fn write(table: &Table, runs: &[Row], options: &RenderOptions) -> String {
     line(&|index| "-".repeat(widths[index]));
     rows.iter().for_each(|row| line(&|index| row[index].clone()));
     text + &notes.lines(options)
+}
+
+/// The row below a run's values: how sure each is; none where no value of the run has an interval.
+fn intervals(table: &Table, row: &Row) -> Option<Vec<String>> {
+    let cells: Vec<Option<String>> = table.columns.iter().map(|column| interval(row.run, column)).collect();
+    cells.iter().any(Option::is_some).then(|| {
+        let shown = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+        [String::new(), "95 %".to_owned()].into_iter().chain(shown).collect()
+    })
 }
 
 fn head_of(head: Text, lang: Lang) -> Vec<&'static str> {

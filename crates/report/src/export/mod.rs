@@ -11,6 +11,7 @@ mod markdown;
 mod openbenchmarking;
 mod overhead;
 mod prometheus;
+mod sizes;
 mod stream;
 mod table;
 
@@ -70,6 +71,9 @@ pub static FORMATS: &[Format] = &[
     markdown::FORMAT,
     prometheus::FORMAT,
     openbenchmarking::FORMAT,
+    sizes::MEMORY_BANDWIDTH,
+    sizes::SIZE_STRIDE,
+    sizes::PIPE,
     stream::FORMAT,
     lmbench::FORMAT,
     lmbench_result::FORMAT,

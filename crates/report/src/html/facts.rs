@@ -169,6 +169,7 @@ fn settings(runs: &Runs) -> Block {
     row("profile", "档位", &|run| if measured(run) { fixed(words::profile(run.settings.profile)) } else { same("") });
     row("cases × rounds", "用例 × 轮", &|run| same(format!("{} × {}", run.cases.len(), run.settings.rounds)));
     row("only", "筛选", &|run| same(run.settings.filters.join(" ")));
+    row("table", "表", &|run| same(run.settings.table.clone().unwrap_or_default()));
     row("settings", "设置", &|run| {
         let set: Vec<String> = run.settings.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
         same(set.join(" "))

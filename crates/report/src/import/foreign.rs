@@ -196,6 +196,7 @@ pub(super) fn no_settings(set: BTreeMap<String, String>) -> Settings {
         profile: Profile::Quick,
         seed: 0,
         filters: Vec::new(),
+        table: None,
         rounds: 1,
         limit_s: 0.0,
         clock: ClockFacts { source: String::new(), hz: 0.0, reason: None, drift: None },

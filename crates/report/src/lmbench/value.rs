@@ -3,7 +3,7 @@
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, Params, Run, Text, Unit};
 
 use super::{Column, Point, Source};
-use crate::format::{agreement, number, value};
+use crate::format::{agreement, number, percent, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 
 /// What tells how several copies fare beside one.
@@ -66,6 +66,19 @@ pub(crate) fn cell(run: &Run, column: &Column) -> Cell {
         Source::Machine => machine(run),
         Source::Caches => caches(run),
     }
+}
+
+/// How sure the column's value is, as ±; of a mean of two the wider of both. None where there is no interval.
+pub(crate) fn interval(run: &Run, column: &Column) -> Option<String> {
+    let half = |point: &Point| {
+        let measured = measured(run, *point).ok()?;
+        match point.quantity {
+            "" => measured.estimate.relative_half_width(),
+            quantity => measured.also.get(quantity)?.estimate.relative_half_width(),
+        }
+    };
+    let widest = source(run, column).points().iter().filter_map(half).reduce(f64::max)?;
+    Some(format!("±{}", percent(widest)))
 }
 
 /// The number of copies of which each is within 5 % of one alone, of the probe that needs nothing but its CPU.
@@ -155,7 +168,7 @@ fn median(measured: &Measured, point: Point) -> f64 {
 }
 
 /// What a reader must know before the number is believed.
-fn remark(measured: &Measured) -> Option<Text<String>> {
+pub(crate) fn remark(measured: &Measured) -> Option<Text<String>> {
     let split = || {
         let estimate =
             Some(&measured.estimate).filter(|estimate| estimate.agreement.is_some_and(|share| share < 1.0))?;
@@ -202,7 +215,7 @@ fn skipped(reason: &str) -> Text<String> {
 }
 
 /// Whether the point is that of a far end: which filter would measure it depends on the program that made the run.
-fn is_far(point: Point) -> bool {
+pub(crate) fn is_far(point: Point) -> bool {
     point.at.contains(&super::tables::PEER)
 }
 
@@ -232,12 +245,18 @@ fn find(run: &Run, point: Point) -> Option<&CaseRecord> {
         // A case with a value is preferred to a larger one without.
         return cases().filter(has_all).max_by_key(|case| (case.measured().is_some(), size(case)));
     }
-    let info = run.probes.iter().find(|probe| probe.id == point.probe)?;
+    case_at(run, point.probe, point.at)
+}
+
+/// The case of a probe that has these values, and on every other axis stands at its probe's default.
+pub(crate) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
+    let cases = || run.cases.iter().filter(|case| case.probe == probe);
+    let info = run.probes.iter().find(|info| info.id == probe)?;
     let is_wanted = |params: &Params| {
         // A point that the probe's axes do not have is none of its cases.
-        point.at.iter().all(|(axis, value)| params.get(axis) == Some(value))
+        at.iter().all(|(axis, value)| params.get(axis) == Some(*value))
             && info.axes.iter().all(|axis| {
-                point.at.iter().any(|(name, _)| *name == axis.name)
+                at.iter().any(|(name, _)| *name == axis.name)
                     || params.get(&axis.name) == Some(axis.default.as_str())
                     // Of a probe whose default depends on the host, the first case is the default.
                     || axis.default.is_empty()

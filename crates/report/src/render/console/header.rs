@@ -182,6 +182,12 @@ fn settings(view: &View) -> Vec<Piece> {
         Lang::En => format!("clock {clock} {rate}"),
         Lang::Zh => format!("时钟 {clock} {rate}"),
     });
+    if let Some(table) = &settings.table {
+        facts.push(match view.lang {
+            Lang::En => format!("only table {table}"),
+            Lang::Zh => format!("仅表 {table}"),
+        });
+    }
     if !settings.filters.is_empty() {
         facts.push(match view.lang {
             Lang::En => format!("only {}", settings.filters.join(" ")),

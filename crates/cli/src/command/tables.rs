@@ -1,0 +1,34 @@
+//! `--table NAME`: the table that is meant, and what may be set beside it.
+
+use anyhow::{Result, bail};
+use hostmark_report::tables::{self, Table};
+
+/// The table of this name.
+pub fn named(name: &str) -> Result<&'static Table> {
+    match tables::table_named(name) {
+        Some(table) => Ok(table),
+        None => bail!("no table is called '{name}'; choose {}", names()),
+    }
+}
+
+fn names() -> String {
+    let names: Vec<&str> = tables::TABLES.iter().map(|table| table.name).collect();
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}", others.join(", "))
+}
+
+/// Refuses points in the place of those that make the table.
+pub fn check_set(table: &Table, set: &[String]) -> Result<()> {
+    let cells = table.cells();
+    let is_of_table = |typed: &&String| {
+        let place = typed.split('=').next().unwrap_or_default();
+        let (probe, axis) = place.split_once(':').map_or((None, place), |(probe, axis)| (Some(probe), axis));
+        let is_meant = |id: &str| probe.is_none_or(|probe| probe == id || id.split('.').next() == Some(probe));
+        let fixed = |value: &str| value != hostmark_model::EACH_POINT;
+        cells.iter().any(|cell| is_meant(&cell.probe) && cell.params.get(axis).is_some_and(fixed))
+    };
+    match set.iter().find(is_of_table) {
+        Some(typed) => bail!("--table {} has points of its own there; leave out --set {typed}", table.name),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,115 @@
+//! `run --table`: what is planned, what is refused, and a table that was cut short and is shown again from its file.
+
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+mod support;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use alone::alone;
+use hostmark_report::tables::TABLES;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{Home, ended, files, said};
+
+fn refused(arguments: &[&str]) -> String {
+    let (code, output, errors) = ended(&mut Home::new().hostmark(arguments));
+    assert_eq!((code, output.as_str()), (2, ""), "{errors}");
+    errors
+}
+
+#[test]
+fn an_unknown_table_is_refused_with_the_names_of_all() {
+    let errors = refused(&["run", "--table", "pipes"]);
+    assert_eq!(
+        errors.trim_end(),
+        "hostmark: no table is called 'pipes'; choose memory-bandwidth, size-stride, pipe, stream or lmbench"
+    );
+}
+
+#[test]
+fn what_would_not_be_the_table_is_refused() {
+    let errors = refused(&["run", "--table", "pipe", "--set", "message=4K", "--dry-run"]);
+    assert!(errors.contains("--table pipe") && errors.contains("leave out --set message=4K"), "{errors}");
+    let errors = refused(&["run", "--table", "size-stride", "--set", "memory.latency:size=4K", "--dry-run"]);
+    assert!(errors.contains("leave out --set"), "{errors}");
+    assert!(refused(&["run", "--table", "pipe", "memory"]).contains("cannot be used with"));
+    assert!(refused(&["run", "--table", "pipe", "--command", "true"]).contains("cannot be used with"));
+}
+
+#[test]
+fn help_names_every_table() {
+    let (_, help, _) = ended(&mut Home::new().hostmark(&["run", "--help"]));
+    let of_option = help.split("--table").nth(1).unwrap().split("--format").next().unwrap();
+    for table in TABLES {
+        assert!(of_option.contains(table.name), "{}: {of_option}", table.name);
+    }
+}
+
+#[test]
+fn a_dry_run_has_the_cells_of_the_table_and_no_others() {
+    for (table, probes) in [
+        ("memory-bandwidth", &["memory.read", "memory.write", "memory.copy"][..]),
+        ("size-stride", &["memory.latency"]),
+        ("pipe", &["ipc.pipe_bandwidth"]),
+        ("stream", &["memory.stream"]),
+    ] {
+        let home = Home::new();
+        let plan = |set: &[&str]| -> Value {
+            let mut command = home.hostmark(&["run", "--table", table, "--dry-run", "--format", "json"]);
+            let (code, json, errors) = ended(command.args(set));
+            assert_eq!((code, errors.as_str()), (0, ""));
+            serde_json::from_str(&json).unwrap()
+        };
+        let ids = |plan: &Value| -> Vec<String> {
+            let cases = plan["cases"].as_array().unwrap().iter();
+            cases.map(|case| case["id"].as_str().unwrap().to_owned()).collect()
+        };
+        let usual = plan(&[]);
+        assert_eq!((usual["table"].as_str(), usual["filters"].as_array().map(Vec::len)), (Some(table), Some(0)));
+        assert!(ids(&usual).iter().all(|id| probes.contains(&id.split('@').next().unwrap())), "{:?}", ids(&usual));
+        if table != "pipe" {
+            // Each cell is one case, whatever the profile; of a pipe longer ones have more placements.
+            let cells = TABLES.iter().find(|known| known.name == table).unwrap().cells().len();
+            assert_eq!(ids(&usual).len(), cells, "{table}");
+            assert_eq!(ids(&plan(&["--profile", "thorough"])).len(), cells, "{table}");
+            let base = ids(&plan(&["--set", "page=base"]));
+            assert!(base.len() == cells && base.iter().all(|id| id.contains("page=base")), "{base:?}");
+        }
+    }
+}
+
+#[test]
+fn a_table_that_was_cut_short_says_why_each_cell_is_blank_and_is_shown_again_from_its_file() {
+    let _alone = alone();
+    let home = Home::new();
+    let mut command = home.hostmark(&["run", "--table", "pipe"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let rounds = || {
+        let left = files(home.data.path());
+        let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
+        journal.and_then(|journal| std::fs::read_to_string(journal).ok()).map_or(0, |text| text.lines().count())
+    };
+    let started = Instant::now();
+    while rounds() < 4 && started.elapsed() < Duration::from_secs(20) && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let begun = rounds() >= 4;
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::TERM).unwrap();
+    let (code, table, errors) = said(&child.wait_with_output().unwrap());
+    assert!(begun && code == 143, "{code}: {errors}");
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("bandwidth of pipe:")).collect();
+    let (with, without): (Vec<&str>, Vec<&str>) = rows.iter().partition(|row| !row.contains(" - "));
+    assert!(rows.len() >= 16 && !with.is_empty() && !without.is_empty(), "{table}");
+    assert!(without.iter().all(|row| row.ends_with(')')), "{table}");
+    assert!(table.contains("(1) skipped: "), "{table}");
+    // The same from the file, without measuring again.
+    let (code, again, errors) = ended(&mut home.hostmark(&["report", "--format", "pipe"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(table.starts_with(&again), "{table}\n{again}");
+    // The file says which table was asked for.
+    let (_, json, _) = ended(&mut home.hostmark(&["report", "--format", "json"]));
+    let run: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(run["settings"]["table"], "pipe");
+}

@@ -1,0 +1,111 @@
+//! A table of one row a size, in sections: how it is printed.
+
+use std::fmt::Write;
+
+use hostmark_model::{Lang, Run, Text};
+
+use super::row::{Note, Row, bytes_per_cycle};
+use super::section::{Form, Section};
+use crate::RenderOptions;
+use crate::escape::visible;
+use crate::labels::Labels;
+use crate::render::wrap;
+
+/// A table of one row a size.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// What `--table` and `--format` call it.
+    pub(crate) name: &'static str,
+    /// What stands over it.
+    pub(crate) title: Text,
+    /// Its parts.
+    pub(crate) sections: &'static [Section],
+    /// What a reader has to know.
+    pub(crate) reading: &'static [Text],
+}
+
+impl Layout {
+    /// The table of a run.
+    pub(crate) fn render(&self, run: &Run, options: &RenderOptions) -> String {
+        let lang = options.lang;
+        let parts: Vec<(&Section, Option<String>, Vec<Row>)> = (self.sections.iter())
+            .flat_map(|section| section.points(run).into_iter().map(move |point| (section, point)))
+            .map(|(section, point)| {
+                let rows = section.sizes().map(|size| section.case(run, &size, point.as_deref()));
+                let rows = section.sizes().zip(rows).map(|(size, case)| Row::of(section, &size, case)).collect();
+                (section, point, rows)
+            })
+            .collect();
+        if parts.iter().all(|(.., rows)| rows.iter().all(Row::is_absent)) {
+            let command = format!("`hostmark run --table {}`", self.name);
+            return match lang {
+                Lang::En => format!("This run has no cell of this table; measure it by {command}.\n"),
+                Lang::Zh => format!("此次运行没有该表的任何单元；用 {command} 测量。\n"),
+            };
+        }
+        let mut text = format!("{}\n{}\n", self.title.get(lang), "-".repeat(37));
+        let mut notes = Notes { name: self.name, texts: Vec::new() };
+        let labels = Labels::of(run);
+        for (section, point, rows) in &parts {
+            text.push_str(&heading(section, point.as_deref(), &labels, lang));
+            let width = rows.iter().map(|row| row.value().chars().count()).max().unwrap_or(0);
+            for row in rows {
+                let note = row.note().map(|note| notes.number(&note, lang)).unwrap_or_default();
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "    {}", row.line(run, width, &note, lang).trim_end());
+            }
+            if let Form::RateAndCycles(_) = section.form {
+                text.push_str(&bytes_per_cycle(run, rows, lang));
+            }
+        }
+        text.push('\n');
+        let below = notes.lines().into_iter().chain(set(run, lang));
+        let below = below.chain(self.reading.iter().map(|text| text.get(lang).to_owned()));
+        for line in below.flat_map(|line| wrap::wrap(&visible(&line), options.width.max(40))) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn heading(section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) -> String {
+    let title = section.title.get(lang);
+    let of_point = section.each.zip(point).map(|(axis, at)| labels.probe(section.probe).point(axis, at));
+    match of_point {
+        Some(words) => {
+            format!("\n    {title}{} {}\n\n", if lang == Lang::Zh { "：" } else { ":" }, visible(words.get(lang)))
+        }
+        None if title.is_empty() => "    =====================\n".to_owned(),
+        None => format!("\n    {title}\n\n"),
+    }
+}
+
+/// What the person set, and the rows do not tell.
+fn set(run: &Run, lang: Lang) -> Option<String> {
+    let set: Vec<String> = run.settings.set.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    let said = if lang == Lang::Zh { "设为：" } else { "set: " };
+    (!set.is_empty()).then(|| format!("{said}{}", set.join(" ")))
+}
+
+/// Why cells have no value, or are to be taken with care; rows refer to them by number.
+struct Notes {
+    /// The table.
+    name: &'static str,
+    texts: Vec<String>,
+}
+
+impl Notes {
+    fn number(&mut self, note: &Note, lang: Lang) -> String {
+        let text = note.text(self.name, lang);
+        let index = self.texts.iter().position(|known| *known == text).unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        format!("({})", index + 1)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        (1..).zip(&self.texts).map(|(number, text)| format!("({number}) {text}")).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! Tables that people know from elsewhere, by name: which cases each asks for, and how it is printed.
+
+mod bandwidth;
+mod layout;
+mod row;
+mod section;
+mod size_stride;
+
+use hostmark_model::{CaseId, EACH_POINT, Params};
+
+pub(crate) use bandwidth::{MEMORY_BANDWIDTH, PIPE};
+use layout::Layout;
+pub(crate) use size_stride::SIZE_STRIDE;
+
+use crate::lmbench;
+use crate::stream_times;
+
+/// A table that can be measured by its name; the format of that name prints it.
+#[derive(Debug)]
+pub struct Table {
+    /// What `--table` and `--format` call it.
+    pub name: &'static str,
+    /// Its cells.
+    cells: fn() -> Vec<CaseId>,
+}
+
+impl Table {
+    /// The cases that it shows, by the axes on which they are not at their probe's default; [`EACH_POINT`] stands for every
+    /// point of an axis.
+    pub fn cells(&self) -> Vec<CaseId> {
+        (self.cells)()
+    }
+}
+
+/// Every table.
+pub static TABLES: &[Table] = &[
+    Table { name: MEMORY_BANDWIDTH.name, cells: || MEMORY_BANDWIDTH.cells() },
+    Table { name: SIZE_STRIDE.name, cells: || SIZE_STRIDE.cells() },
+    Table { name: PIPE.name, cells: || PIPE.cells() },
+    Table { name: "stream", cells: of_stream },
+    Table { name: "lmbench", cells: of_lmbench },
+];
+
+/// The table called `name`.
+pub fn table_named(name: &str) -> Option<&'static Table> {
+    TABLES.iter().find(|table| table.name == name)
+}
+
+fn of_stream() -> Vec<CaseId> {
+    stream_times::KERNELS.map(|(kernel, ..)| cell(stream_times::PROBE, &[(stream_times::KERNEL, kernel)])).into()
+}
+
+/// Those of one machine: the far end of the others is another one.
+fn of_lmbench() -> Vec<CaseId> {
+    lmbench::cells().filter(|point| !lmbench::is_far(*point)).map(|point| cell(point.probe, point.at)).collect()
+}
+
+fn cell(probe: &str, at: &[(&str, &str)]) -> CaseId {
+    let params = at.iter().map(|&(axis, value)| (axis.to_owned(), value.to_owned())).collect();
+    CaseId { probe: probe.to_owned(), params: Params(params) }
+}
+
+impl Layout {
+    /// The cases of all rows, each once.
+    fn cells(&self) -> Vec<CaseId> {
+        let mut cells: Vec<CaseId> = Vec::new();
+        for section in self.sections {
+            for size in section.sizes() {
+                let each = section.each.map(|axis| (axis, EACH_POINT));
+                let at: Vec<(&str, &str)> = [(section.along, size.as_str())]
+                    .into_iter()
+                    .chain(section.at.iter().copied())
+                    .chain(each)
+                    .collect();
+                let cell = cell(section.probe, &at);
+                if !cells.contains(&cell) {
+                    cells.push(cell);
+                }
+            }
+        }
+        cells
+    }
+}

@@ -1,0 +1,166 @@
+//! A row of a table of sizes: the value with its interval, or why there is none.
+
+use std::fmt::Write;
+
+use hostmark_model::{CaseRecord, Estimate, Lang, Measured, Outcome, Run, Text};
+
+use super::section::{Form, Section};
+use crate::escape::visible;
+use crate::format::{number, plus_minus};
+use crate::lmbench::remark;
+
+/// A row.
+pub(super) struct Row<'a> {
+    form: Form,
+    bytes: u64,
+    case: Option<&'a CaseRecord>,
+}
+
+/// What is said below the table of a row's cell.
+pub(super) enum Note {
+    /// The run has no such case.
+    Absent,
+    /// Why it was not measured, or what is remarkable.
+    Said(Text<String>),
+}
+
+impl Note {
+    /// As it is printed below the table of this name.
+    pub(super) fn text(&self, table: &str, lang: Lang) -> String {
+        match (self, lang) {
+            (Note::Absent, Lang::En) => format!("not in this run; to measure: hostmark run --table {table}"),
+            (Note::Absent, Lang::Zh) => format!("此次运行未包含；测量方法：hostmark run --table {table}"),
+            (Note::Said(text), lang) => text.get(lang).to_owned(),
+        }
+    }
+}
+
+/// The unit of rates.
+const MB_PER_S: f64 = 1e6;
+/// What stands in the place of a value.
+const NOTHING: &str = "-";
+
+impl<'a> Row<'a> {
+    pub(super) fn of(section: &Section, size: &str, case: Option<&'a CaseRecord>) -> Row<'a> {
+        Row { form: section.form, bytes: size.parse().unwrap_or(0), case }
+    }
+
+    /// Whether the run has no such case.
+    pub(super) fn is_absent(&self) -> bool {
+        self.case.is_none()
+    }
+
+    fn measured(&self) -> Option<&'a Measured> {
+        self.case?.measured()
+    }
+
+    /// The number alone.
+    pub(super) fn value(&self) -> String {
+        let Some(measured) = self.measured() else { return NOTHING.to_owned() };
+        let median = measured.estimate.median;
+        match self.form {
+            Form::Rate(_) | Form::RateAndCycles(_) => format!("{:.1}", median / MB_PER_S),
+            Form::Latency(_) => format!("{median:.3}"),
+        }
+    }
+
+    pub(super) fn note(&self) -> Option<Note> {
+        let said =
+            |en: &str, zh: &str, reason: &str| Text { en: format!("{en}: {reason}"), zh: format!("{zh}：{reason}") };
+        let Some(case) = self.case else { return Some(Note::Absent) };
+        match &case.outcome {
+            Outcome::Measured(measured) => remark(measured).map(Note::Said),
+            Outcome::Skipped { reason } => Some(Note::Said(said("skipped", "已跳过", reason))),
+            Outcome::Failed { reason } => Some(Note::Said(said("failed", "失败", reason))),
+        }
+    }
+
+    /// The line: what is measured, the value in a field of this width, how sure it is, and the number of its note.
+    pub(super) fn line(&self, run: &Run, width: usize, note: &str, lang: Lang) -> String {
+        let (kib, value) = (self.bytes / 1024, self.value());
+        let scale = if let Form::Latency(_) = self.form { 1.0 } else { MB_PER_S };
+        let sure = self.measured().map(|measured| sure(&measured.estimate, measured, scale)).unwrap_or_default();
+        match self.form {
+            Form::Rate(label) | Form::RateAndCycles(label) => {
+                let (size, label) = (size_word(lang), label.get(lang));
+                format!("{size}: {kib:>7} KiB   {label}: {value:>width$} MB/s  {sure} {note}")
+            }
+            Form::Latency(stride) => {
+                let lines = self.bytes / stride.max(line_bytes(run));
+                match lang {
+                    Lang::En => format!(
+                        "buflen = {kib:>5} KiB   stride = {stride:>5}   lines = {lines:>5}   latency: {value:>width$} ns  \
+                         {sure} {note}"
+                    ),
+                    Lang::Zh => format!(
+                        "缓冲区 = {kib:>5} KiB   步长 = {stride:>5}   缓存行 = {lines:>5}   延迟：{value:>width$} ns  {sure} {note}"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+const fn size_word(lang: Lang) -> &'static str {
+    match lang {
+        Lang::En => "blocksize",
+        Lang::Zh => "块大小",
+    }
+}
+
+/// The interval as ±, or the range of the rounds where they are too few for one.
+fn sure(estimate: &Estimate, measured: &Measured, scale: f64) -> String {
+    if let Some(interval) = plus_minus(estimate) {
+        return interval;
+    }
+    let medians = measured.rounds.iter().map(|round| round.median / scale);
+    let (low, high) = medians.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)));
+    if low <= high { format!("[{} … {}]", number(low), number(high)) } else { String::new() }
+}
+
+/// The bytes of a line, as the first cache for data tells them; where none does, those of nearly every machine.
+fn line_bytes(run: &Run) -> u64 {
+    let cpu = run.settings.cpu;
+    run.host.cache(cpu, 1).and_then(|cache| cache.line_bytes).map_or(64, u64::from)
+}
+
+/// How large the first cache for data is; where nothing tells it, what nearly every machine has at least.
+fn first_cache_bytes(run: &Run) -> u64 {
+    let told = run.host.cache(run.settings.cpu, 1).map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0);
+    told.unwrap_or(32 << 10)
+}
+
+/// Bytes a core cycle of the rows that the first cache holds, and how many loads of the kernel's width these are.
+pub(super) fn bytes_per_cycle(run: &Run, rows: &[Row], lang: Lang) -> String {
+    const QUANTITY: &str = "bytes_per_cycle";
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.bytes <= first_cache_bytes(run)) {
+        let Some(measured) = row.measured() else { continue };
+        let Some(cycles) = measured.also.get(QUANTITY).map(|also| &also.estimate) else { continue };
+        let (bytes, ghz) = (cycles.median, measured.estimate.median / cycles.median / 1e9);
+        let kernel = visible(measured.notes.get("kernel").map_or("", String::as_str));
+        let loads = width_bytes(&kernel).map(|width| (width, bytes / width));
+        let (kib, sure) = (row.bytes / 1024, sure(cycles, measured, f64::INFINITY));
+        let line = match lang {
+            Lang::En => {
+                let of = |(width, loads)| format!(" = {loads:.2} loads of {width} bytes");
+                let loads = loads.map(of).unwrap_or_default();
+                format!("{kib:>5} KiB   {bytes:>6.1} bytes a core cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)")
+            }
+            Lang::Zh => {
+                let of = |(width, loads)| format!(" = {loads:.2} 次 {width} 字节的加载");
+                let loads = loads.map(of).unwrap_or_default();
+                format!("{kib:>5} KiB   每核心周期 {bytes:>6.1} 字节  {sure}{loads}（{kernel}，{ghz:.2} GHz）")
+            }
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    {line}");
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// The bytes that one load of a kernel takes in, where its name tells them.
+fn width_bytes(kernel: &str) -> Option<f64> {
+    let widths = [("avx512", 64.0), ("avx2", 32.0), ("sse2", 16.0), ("neon", 16.0), ("scalar", 8.0)];
+    widths.into_iter().find(|(name, _)| kernel.split('-').next() == Some(name)).map(|(_, width)| width)
+}

@@ -1,0 +1,178 @@
+//! The tables that are measured by name: their very text, what stands in the place of a value, and their cells.
+
+#[path = "../../../tests/support/golden.rs"]
+mod golden;
+mod synthetic;
+
+use std::collections::BTreeSet;
+
+use golden::holds;
+use hostmark_model::{
+    Also, AxisKind, CacheFact, CacheKind, CaseId, CaseRecord, EACH_POINT, Flag, FlagKind, Lang, Measured, Outcome, Run,
+    Unit,
+};
+use hostmark_report::RenderOptions;
+use hostmark_report::export::format_named;
+use hostmark_report::tables::{TABLES, table_named};
+
+#[track_caller]
+fn golden(name: &str, text: &str) {
+    holds(
+        env!("CARGO_MANIFEST_DIR"),
+        &format!("tests/golden/{name}"),
+        text,
+        "cargo test -p hostmark-report --test tables",
+    );
+}
+
+fn shown(run: &Run, table: &str, lang: Lang) -> String {
+    let options = RenderOptions { lang, ..RenderOptions::default() };
+    format_named(table).unwrap().render(std::slice::from_ref(run), &options).unwrap()
+}
+
+/// The probe's default on the axes that a cell does not name, and `point` where it asks for each.
+fn id_of(cell: &CaseId, run: &Run, point: &str) -> String {
+    let info = run.probes.iter().find(|info| info.id == cell.probe).unwrap();
+    let value = |name: &str, default: &str| match cell.params.get(name) {
+        Some(EACH_POINT) => point.to_owned(),
+        other => other.unwrap_or(default).to_owned(),
+    };
+    let axes = info.axes.iter().map(|axis| format!("{}={}", axis.name, value(&axis.name, &axis.default)));
+    format!("{}@{}", cell.probe, axes.collect::<Vec<_>>().join(","))
+}
+
+/// A run of a table: rates fall and latencies rise with the size, and 3.1 GHz are told beside rates.
+fn run_of(table: &str) -> Run {
+    let mut run = synthetic::plausible();
+    run.cases.clear();
+    run.probes.push(synthetic::probe(
+        "ipc.pipe_bandwidth",
+        ("pipe bandwidth", "管道带宽"),
+        Unit::BytesPerSecond,
+        ("Communication", "进程间通信"),
+        &[("message", AxisKind::Size, "65536"), ("cpus", AxisKind::Placement, "same_cpu")],
+    ));
+    run.settings.table = Some(table.to_owned());
+    for cell in table_named(table).unwrap().cells() {
+        let has_each = cell.params.0.iter().any(|(_, value)| value == EACH_POINT);
+        for point in if has_each { &["same_cpu", "same_cache"][..] } else { &[""] } {
+            let number = |name: &str| cell.params.get(name).and_then(|value| value.parse::<f64>().ok());
+            let size = number("size").or_else(|| number("message")).unwrap();
+            let median = match number("pattern") {
+                Some(stride) => 1.3 + (size / stride).sqrt(),
+                None => 7e12 / size.sqrt() + 8e9 + point.len() as f64 * 1e8,
+            };
+            let mut case = synthetic::value(&id_of(&cell, &run, point), median);
+            let measured = measured(&mut case);
+            if cell.probe == "memory.read" {
+                measured.notes.insert("kernel".into(), "avx2-streams".into());
+                let estimate = synthetic::estimate(median / 3.1e9, 0.004);
+                measured.also.insert("bytes_per_cycle".into(), Also { estimate });
+            }
+            run.cases.push(case);
+        }
+    }
+    run
+}
+
+fn measured(case: &mut CaseRecord) -> &mut Measured {
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!("{} has no value", case.id) };
+    measured
+}
+
+/// The same of which two cells were not measured, one is gone, one has too few rounds, and one no one should believe.
+fn incomplete(table: &str) -> Run {
+    let mut run = run_of(table);
+    run.cases[1].outcome = Outcome::Skipped { reason: "time budget".into() };
+    run.cases[2].outcome = Outcome::Failed { reason: "the worker ended with status 1".into() };
+    run.cases.remove(3);
+    let few = measured(&mut run.cases[3]);
+    (few.estimate.ci_low, few.estimate.ci_high) = (None, None);
+    measured(&mut run.cases[4]).flags =
+        vec![Flag { kind: FlagKind::Implausible, detail: "over what ports move".into() }];
+    run
+}
+
+#[test]
+fn bandwidth_of_memory_by_block() {
+    golden("memory-bandwidth-en.txt", &shown(&run_of("memory-bandwidth"), "memory-bandwidth", Lang::En));
+    golden("memory-bandwidth-zh.txt", &shown(&incomplete("memory-bandwidth"), "memory-bandwidth", Lang::Zh));
+}
+
+#[test]
+fn latency_by_size_and_stride_with_the_lines() {
+    golden("size-stride-en.txt", &shown(&run_of("size-stride"), "size-stride", Lang::En));
+    golden("size-stride-zh.txt", &shown(&incomplete("size-stride"), "size-stride", Lang::Zh));
+}
+
+#[test]
+fn bandwidth_of_a_pipe_for_each_placement_that_the_run_has() {
+    golden("pipe-en.txt", &shown(&incomplete("pipe"), "pipe", Lang::En));
+    golden("pipe-zh.txt", &shown(&run_of("pipe"), "pipe", Lang::Zh));
+}
+
+#[test]
+fn no_cell_is_blank_and_each_reason_stands_below() {
+    for name in ["memory-bandwidth", "size-stride", "pipe"] {
+        let text = shown(&incomplete(name), name, Lang::En);
+        let rows =
+            text.lines().filter(|line| line.contains("KiB   ") && !line.contains("core cycle")).collect::<Vec<_>>();
+        let without: Vec<_> = rows.iter().filter(|row| row.contains(" - ")).collect();
+        assert!(without.len() >= 3 && without.iter().all(|row| row.ends_with(')')), "{text}");
+        for said in [
+            "skipped: time budget",
+            "failed: the worker ended with status 1",
+            "not in this run; to measure: hostmark run --table",
+            "implausible: over what ports move",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        // Too few rounds for an interval tell their range.
+        assert!(rows.iter().any(|row| row.contains('[')), "{text}");
+        let lines = text.lines().filter(|line| line.starts_with('(')).count();
+        assert_eq!(lines, 4, "{text}");
+    }
+}
+
+#[test]
+fn a_run_of_something_else_says_how_to_measure_the_table() {
+    for name in ["memory-bandwidth", "size-stride", "pipe"] {
+        let text = shown(&synthetic::empty(), name, Lang::En);
+        assert_eq!(text, format!("This run has no cell of this table; measure it by `hostmark run --table {name}`.\n"));
+    }
+}
+
+#[test]
+fn what_was_set_is_said() {
+    let mut run = run_of("size-stride");
+    run.settings.set.insert("page".into(), "base".into());
+    assert!(shown(&run, "size-stride", Lang::En).contains("\nset: page=base\n"));
+}
+
+#[test]
+fn lines_are_those_of_the_hosts_size() {
+    let mut run = run_of("size-stride");
+    run.host.caches = vec![CacheFact {
+        level: 1,
+        kind: CacheKind::Data,
+        size_bytes: 65536,
+        line_bytes: Some(128),
+        shared_cpus: vec![0],
+        ways: None,
+    }];
+    let text = shown(&run, "size-stride", Lang::En);
+    // At a stride of half a line every second load stays in the line.
+    assert!(text.contains("buflen =    32 KiB   stride =    64   lines =   256"), "{text}");
+    assert!(text.contains("buflen =    32 KiB   stride =  1024   lines =    32"), "{text}");
+}
+
+#[test]
+fn every_table_has_its_format_and_each_cell_once() {
+    for table in TABLES {
+        assert!(format_named(table.name).is_some(), "{}", table.name);
+        let cells = table.cells();
+        let unique: BTreeSet<String> = cells.iter().map(ToString::to_string).collect();
+        assert!(cells.len() >= 4 && (table.name == "lmbench" || unique.len() == cells.len()), "{}", table.name);
+    }
+    assert!(table_named("html").is_none());
+}
