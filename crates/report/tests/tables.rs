@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use golden::holds;
 use hostmark_model::{
     Also, AxisKind, CacheFact, CacheKind, CaseId, CaseRecord, EACH_POINT, Flag, FlagKind, Lang, Measured, Outcome, Run,
-    Unit,
+    Text, Unit,
 };
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
@@ -147,6 +147,18 @@ fn what_was_set_is_said() {
     let mut run = run_of("size-stride");
     run.settings.set.insert("page".into(), "base".into());
     assert!(shown(&run, "size-stride", Lang::En).contains("\nset: page=base\n"));
+}
+
+#[test]
+fn what_others_took_is_said_below() {
+    let mut run = run_of("pipe");
+    run.disturbances
+        .push(Text { en: "others used 14 % of CPU 1".into(), zh: "其他程序占用了 CPU 1 的 14 %".into() });
+    let flag = Flag { kind: FlagKind::Contended, detail: "others used 46 % of its CPU".into() };
+    measured(&mut run.cases[2]).flags.push(flag);
+    let text = shown(&run, "pipe", Lang::En);
+    let said = "\nothers used 14 % of CPU 1\n1 of 32 rows were measured while other programs used their CPUs\n";
+    assert!(text.contains(said), "{text}");
 }
 
 #[test]

@@ -247,9 +247,9 @@ fn settings(run: &Run, facts: &mut Facts) {
     facts.shown("settings.profile", "profile", "档", Some(format!("{:?}", settings.profile).to_lowercase()));
     facts.text("settings.clock.source", "clock", "计时时钟", &settings.clock.source);
     facts.shown("settings.cpu", "CPU of single-threaded cases", "单线程用例所在 CPU", Some(settings.cpu));
-    let filters = if settings.filters.is_empty() { "all".to_owned() } else { settings.filters.join(" ") };
+    let all = settings.table.as_ref().map_or_else(|| "all".to_owned(), |table| format!("--table {table}"));
+    let filters = if settings.filters.is_empty() { all } else { settings.filters.join(" ") };
     facts.words("settings.filters", "filters", "筛选", Some(filters));
-    facts.words("settings.table", "table", "表", Some(settings.table.clone().unwrap_or_else(|| "none".to_owned())));
     let set: Vec<String> = settings.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let set = if set.is_empty() { "none".to_owned() } else { set.join(" ") };
     facts.words("settings.set", "options set", "设置的选项", Some(set));

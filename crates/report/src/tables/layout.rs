@@ -59,7 +59,8 @@ impl Layout {
             }
         }
         text.push('\n');
-        let below = notes.lines().into_iter().chain(set(run, lang));
+        let all: Vec<&Row> = parts.iter().flat_map(|(.., rows)| rows).collect();
+        let below = notes.lines().into_iter().chain(set(run, lang)).chain(disturbed(run, &all, lang));
         let below = below.chain(self.reading.iter().map(|text| text.get(lang).to_owned()));
         for line in below.flat_map(|line| wrap::wrap(&visible(&line), options.width.max(40))) {
             text.push_str(&line);
@@ -79,6 +80,16 @@ fn heading(section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) 
         None if title.is_empty() => "    =====================\n".to_owned(),
         None => format!("\n    {title}\n\n"),
     }
+}
+
+/// What took the machine's time meanwhile, and in how many rows.
+fn disturbed(run: &Run, rows: &[&Row], lang: Lang) -> Vec<String> {
+    let (all, contended) = (rows.len(), rows.iter().filter(|row| row.is_contended()).count());
+    let of_rows = (contended > 0).then(|| match lang {
+        Lang::En => format!("{contended} of {all} rows were measured while other programs used their CPUs"),
+        Lang::Zh => format!("{all} 行中有 {contended} 行在测量时，其 CPU 被其他程序占用"),
+    });
+    run.disturbances.iter().map(|text| text.get(lang).to_owned()).chain(of_rows).collect()
 }
 
 /// What the person set, and the rows do not tell.

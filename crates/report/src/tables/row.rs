@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hostmark_model::{CaseRecord, Estimate, Lang, Measured, Outcome, Run, Text};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Run, Text};
 
 use super::section::{Form, Section};
 use crate::escape::visible;
@@ -48,6 +48,11 @@ impl<'a> Row<'a> {
     /// Whether the run has no such case.
     pub(super) fn is_absent(&self) -> bool {
         self.case.is_none()
+    }
+
+    /// Whether others used its CPUs.
+    pub(super) fn is_contended(&self) -> bool {
+        self.measured().is_some_and(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended))
     }
 
     fn measured(&self) -> Option<&'a Measured> {
