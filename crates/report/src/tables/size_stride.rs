@@ -66,9 +66,11 @@ pub(crate) static SIZE_STRIDE: Layout = Layout {
             zh: "缓存行：加载循环访问的行数。只要不超过路数乘以该步长所能用到的组数，缓存就装得下：步长 4096 时每 64 组只用一组，依此类推。±：中位数的 95 % 区间；[低 … 高]：轮次太少、没有区间时，各轮的范围。",
         },
         Text {
-            en: "A fixed stride: what a prefetcher guesses looks faster than the level is. Huge pages where the host gives them, so \
-                 that the rows are free of TLB misses; with base pages: --set page=base",
-            zh: "步长固定：被预取器猜中的行看起来比该级更快。主机允许时用大页，使各行不含 TLB 未命中；用基本页：--set page=base",
+            en: "A fixed stride: what a prefetcher guesses looks faster than the level is. Huge pages where the host gives them; \
+                 with base pages: --set page=base. A hypervisor may back a guest's huge pages by small ones: then, as with base pages, \
+                 rows from a stride of 4096 on have TLB misses as soon as they have more lines than the TLB has entries.",
+            zh: "步长固定：被预取器猜中的行看起来比该级更快。主机允许时用大页；用基本页：--set \
+                 page=base。虚拟机监控程序可能用小页支撑虚拟机的大页：此时与基本页一样，步长 4096 起，行数一旦超过 TLB 项数就含 TLB 未命中。",
         },
     ],
 };
