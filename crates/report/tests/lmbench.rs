@@ -458,3 +458,22 @@ fn below_the_values_stands_how_sure_they_are_where_a_run_tells() {
     // lmbench prints one value: its row has none below.
     assert!(rows[2].starts_with("old-host") && rows.get(3).is_none_or(|row| !row.starts_with(' ')), "{processes}");
 }
+
+#[test]
+fn a_line_that_prefetchers_hide_is_the_one_that_two_cpus_share() {
+    let mut run = full();
+    let cases = run.cases.iter().enumerate().filter(|(_, case)| case.probe == "memory.line");
+    let [own, shared] = cases.map(|(at, _)| at).collect::<Vec<_>>()[..] else { panic!("two ways to the line") };
+    run.cases[own].outcome = Outcome::Skipped { reason: "no step".into() };
+    let Outcome::Measured(measured) = &mut run.cases[shared].outcome else { panic!("the line has no value") };
+    measured.estimate.median = 64.0;
+    let basic = |run: &Run| tables(std::slice::from_ref(run), Lang::En).split("\n\n").next().unwrap().to_owned();
+    let text = basic(&run);
+    assert!(
+        text.contains("  64") && text.contains("by memory.line@sharers=2; memory.line: skipped: no step"),
+        "{text}"
+    );
+    // Without either the first way's reason is told.
+    run.cases[shared].outcome = Outcome::Skipped { reason: "no contention".into() };
+    assert!(basic(&run).contains("cache line bytes: skipped: no step"), "{}", basic(&run));
+}

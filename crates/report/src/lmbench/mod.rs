@@ -91,6 +91,8 @@ pub enum Source {
     Case(Point),
     /// In two cases, whose mean it is.
     Mean(Point, Point),
+    /// In the first of two cases; where that has no value, in the second, which measures the same in another way.
+    Either(Point, Point),
     /// It is a number of copies: of ours, up to which none hinders another; of lmbench's, how many measured at once.
     Load,
     /// It is text on the machine itself: its model.
@@ -126,7 +128,7 @@ impl Source {
     pub fn points(&self) -> Vec<Point> {
         match *self {
             Source::Case(point) => vec![point],
-            Source::Mean(one, other) => vec![one, other],
+            Source::Mean(one, other) | Source::Either(one, other) => vec![one, other],
             Source::Load | Source::Machine | Source::Caches => Vec::new(),
         }
     }

@@ -103,7 +103,13 @@ pub(crate) static BASIC: &[Column] = &[
     column(t("Description", "说明"), ONE, Source::Machine, Source::Machine),
     FREQUENCY,
     column(t("tlb\npages", "TLB\n页数"), ONE, case("memory.tlb", &[]), case("lmbench.tlb", &[])),
-    column(t("cache\nline\nbytes", "缓存行\n字节"), ONE, case("memory.line", &[]), case("lmbench.line", &[])),
+    column(
+        t("cache\nline\nbytes", "缓存行\n字节"),
+        ONE,
+        // Where prefetchers bring in groups of lines, two CPUs alone tell one line from the next.
+        Source::Either(point("memory.line", &[]), point("memory.line", &[("sharers", "2")])),
+        case("lmbench.line", &[]),
+    ),
     column(
         t("mem\npar", "访存\n并行度"),
         ONE,

@@ -53,6 +53,7 @@ pub(crate) fn cell(run: &Run, column: &Column) -> Cell {
     match source(run, column) {
         Source::Case(point) => numeric(run, &[point], column.scale),
         Source::Mean(one, other) => numeric(run, &[one, other], column.scale),
+        Source::Either(one, other) => either(run, one, other, column.scale),
         Source::Load => match &run.imported {
             None => unhindered(run),
             Some(_) => match run.settings.set.get("SYNC_MAX") {
@@ -68,6 +69,22 @@ pub(crate) fn cell(run: &Run, column: &Column) -> Cell {
     }
 }
 
+/// The first's value; the second's, with the reason, where that alone is there.
+fn either(run: &Run, one: Point, other: Point, scale: f64) -> Cell {
+    let first = numeric(run, &[one], scale);
+    match (&first, numeric(run, &[other], scale)) {
+        (Cell { text: None, note: Some(why) }, Cell { text: Some(text), .. }) => {
+            let (wanted, way) = (wanted(one), wanted(other));
+            let said = Text {
+                en: format!("by {way}; {wanted}: {}", why.text.en),
+                zh: format!("由 {way} 测得；{wanted}：{}", why.text.zh),
+            };
+            Cell { text: Some(text), note: Some(said.into()) }
+        }
+        _ => first,
+    }
+}
+
 /// How sure the column's value is, as ±; of a mean of two the wider of both. None where there is no interval.
 pub(crate) fn interval(run: &Run, column: &Column) -> Option<String> {
     let half = |point: &Point| {
@@ -77,7 +94,10 @@ pub(crate) fn interval(run: &Run, column: &Column) -> Option<String> {
             quantity => measured.also.get(quantity)?.estimate.relative_half_width(),
         }
     };
-    let widest = source(run, column).points().iter().filter_map(half).reduce(f64::max)?;
+    let points = source(run, column).points();
+    // Of two ways the value is that of the first that there is.
+    let told = if let Source::Either(..) = source(run, column) { 1 } else { points.len() };
+    let widest = points.iter().filter_map(half).take(told).reduce(f64::max)?;
     Some(format!("±{}", percent(widest)))
 }
 
@@ -104,9 +124,13 @@ fn source(run: &Run, column: &Column) -> Source {
 /// The values that a column is made of, in its unit; none where one of them is missing or not above zero.
 pub(crate) fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
     let value = |point: Point| Some(median(measured(run, point).ok()?, point) / column.scale);
-    let points = source(run, column).points().into_iter();
-    let values = points.map(|point| value(point).filter(|value| value.is_finite() && *value > 0.0));
-    values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
+    let is_value = |value: &f64| value.is_finite() && *value > 0.0;
+    let values = source(run, column).points().into_iter().map(|point| value(point).filter(is_value));
+    let values = match source(run, column) {
+        Source::Either(..) => values.flatten().next().map(|value| vec![value]),
+        _ => values.collect::<Option<Vec<f64>>>(),
+    };
+    values.filter(|values| !values.is_empty())
 }
 
 /// The case of a column of one case.

@@ -50,9 +50,12 @@ fn of_stream() -> Vec<CaseId> {
     stream_times::KERNELS.map(|(kernel, ..)| cell(stream_times::PROBE, &[(stream_times::KERNEL, kernel)])).into()
 }
 
-/// Those of one machine: the far end of the others is another one.
+/// Those of one machine: the far end of the others is another one. Whether the number of chains that go on at once still
+/// rises at the most of them, fewer have to tell.
 fn of_lmbench() -> Vec<CaseId> {
-    lmbench::cells().filter(|point| !lmbench::is_far(*point)).map(|point| cell(point.probe, point.at)).collect()
+    let fewer = ["16", "24"].map(|chains| cell("memory.parallelism", &[("chains", chains)]));
+    let cells = lmbench::cells().filter(|point| !lmbench::is_far(*point)).map(|point| cell(point.probe, point.at));
+    cells.chain(fewer).collect()
 }
 
 fn cell(probe: &str, at: &[(&str, &str)]) -> CaseId {
