@@ -264,7 +264,11 @@ fn whatever_a_probe_names_exists() {
     for entry in entries(CATALOGUE) {
         let (id, probe) = (entry.id(), entry.probe);
         let axis = |name: &str| probe.axes.iter().find(|axis| axis.name == name);
-        if let Limit::Rising(name) = probe.limit {
+        if let Limit::RisingOf(_, (name, values)) = probe.limit {
+            let points: Vec<&str> = axis(name).into_iter().flat_map(listed).collect();
+            assert!(values.iter().all(|value| points.contains(value)), "{id}: {name}");
+        }
+        if let Some(name) = probe.limit.rising() {
             let kind = axis(name).map(|axis| axis.kind);
             assert!(
                 matches!(kind, Some(AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)),

@@ -182,6 +182,9 @@ pub enum Limit {
     CyclesPerOp,
     /// A dependent load takes some cycles, and its latency does not fall as this axis, the memory's size, grows.
     Rising(&'static str),
+    /// The same, where a further axis has one of these values: elsewhere a larger memory may well be faster, as prefetchers
+    /// and the sets of caches have it.
+    RisingOf(&'static str, (&'static str, &'static [&'static str])),
     /// A dependent load of what no cache holds: no less than one of the last cache.
     DramLatency,
     /// A system call, a fault or more: the way into the kernel and back is in it.
@@ -205,6 +208,16 @@ pub enum Limit {
     Voted,
     /// The same of a size that is a power of two.
     PowerOfTwo,
+}
+
+impl Limit {
+    /// The axis along which a latency does not fall.
+    pub fn rising(&self) -> Option<&'static str> {
+        match *self {
+            Limit::Rising(axis) | Limit::RisingOf(axis, _) => Some(axis),
+            _ => None,
+        }
+    }
 }
 
 /// How a probe's value comes to be.

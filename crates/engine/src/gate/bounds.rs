@@ -60,7 +60,9 @@ pub(super) fn broken(
     match probe.limit {
         Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) => None,
         Limit::CyclesPerOp => too_fast(1.0, "a dependent operation"),
-        Limit::Rising(_) | Limit::DramLatency => too_fast(LEAST_LOAD_CYCLES, "a load on which the next depends"),
+        Limit::Rising(_) | Limit::RisingOf(..) | Limit::DramLatency => {
+            too_fast(LEAST_LOAD_CYCLES, "a load on which the next depends")
+        }
         Limit::KernelEntry => too_fast(LEAST_ENTRY_CYCLES, "a way into the kernel and back"),
         Limit::HandOvers(count) => {
             let least = LEAST_ENTRY_CYCLES * ENTRIES_A_HAND_OVER * f64::from(count);

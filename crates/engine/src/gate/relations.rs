@@ -25,7 +25,10 @@ pub(super) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFac
     for of_probe in records.chunk_by_mut(|one, other| one.probe == other.probe) {
         let Some(entry) = entries_left.first() else { break };
         match entry.probe.limit {
-            Limit::Rising(axis) => mark_falling(of_probe, axis),
+            Limit::Rising(axis) => mark_falling(of_probe, axis, |_| true),
+            Limit::RisingOf(axis, (other, values)) => {
+                mark_falling(of_probe, axis, |params| params.get(other).is_some_and(|value| values.contains(&value)))
+            }
             Limit::Saturating(axis) => mark_unsaturated(of_probe, axis),
             _ => {}
         }
@@ -67,10 +70,10 @@ fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
 }
 
 /// Marks values that fall, beyond both intervals and 10 %, as `axis` grows while all other axes stay.
-/// `records`: the cases of one probe.
-fn mark_falling(records: &mut [CaseRecord], axis: &str) {
+/// `records`: the cases of one probe; `rises`: of which this is known.
+fn mark_falling(records: &mut [CaseRecord], axis: &str, rises: impl Fn(&Params) -> bool) {
     let order = along(records, axis);
-    for series in order.chunk_by(|one, other| one.0 == other.0) {
+    for series in order.chunk_by(|one, other| one.0 == other.0).filter(|series| rises(&series[0].0)) {
         let mut highest: Option<(f64, String)> = None;
         for &(_, _, index) in series {
             let id = records[index].id.clone();
@@ -113,7 +116,7 @@ fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
 fn mark_under_a_cache(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
     let cached_bytes = host.largest_last_level_cache_bytes() as f64 * SHARE_OF_CACHE;
     let is_cached = |(entry, record): &(&Entry, &CaseRecord)| {
-        let Limit::Rising(axis) = entry.probe.limit else { return false };
+        let Some(axis) = entry.probe.limit.rising() else { return false };
         let size = record.params.get(axis).and_then(|size| size.parse::<f64>().ok());
         let is_usual = record.params.with(axis, "") == entry.default_params().with(axis, "");
         is_usual && is_good(record) && size.is_some_and(|size| size <= cached_bytes)

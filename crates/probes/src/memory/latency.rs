@@ -80,7 +80,8 @@ pub static PROBE: Probe = Probe {
         Axis::copies(Profile::Standard),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "pattern"] }],
-    limit: Limit::Rising("size"),
+    // Of a fixed stride prefetchers guess the more the longer it goes on, and a few lines may meet in one set.
+    limit: Limit::RisingOf("size", ("pattern", &["random", "in_page"])),
     blocking: false,
     needs: &[],
     replaces: &["lat_mem_rd"],
