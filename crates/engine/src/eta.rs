@@ -16,6 +16,8 @@ pub struct Eta {
     pub cases: usize,
     /// All rounds of all cases.
     all: Duration,
+    /// As many as the plan asks room for, with as few samples as are worth taking.
+    least: Duration,
     /// When measuring ends at the latest.
     pub end: Duration,
 }
@@ -35,7 +37,9 @@ impl Eta {
         let end = TimeBudget::for_rounds(plan);
         let samples =
             TimeBudget::new(plan, TimeBudget::time_for_more(plan, Duration::ZERO) - end, all_rounds, set_up).share();
-        Eta { rounds, samples, cases: measured.len(), all: samples * all_rounds as u32 + set_up, end }
+        let least_rounds = plan.profile_limits().least_rounds as usize;
+        let least = measured.iter().map(|&(_, set_up)| TimeBudget::at_least(least_rounds, set_up)).sum();
+        Eta { rounds, samples, cases: measured.len(), all: samples * all_rounds as u32 + set_up, least, end }
     }
 
     /// All rounds of these cases.
@@ -49,9 +53,9 @@ impl Eta {
         self.all.min(self.end)
     }
 
-    /// Whether the limit has room for all.
+    /// Whether the limit has room for the least of all.
     pub fn fits(&self) -> bool {
-        self.all <= self.end
+        self.least <= self.end
     }
 }
 

@@ -30,7 +30,7 @@ impl Plan {
             return;
         }
         let mut left = TimeBudget::for_rounds(self);
-        let rounds = TimeBudget::rounds(self) as usize;
+        let rounds = self.profile_limits().least_rounds as usize;
         for index in self.by_worth() {
             let case = &mut self.cases[index];
             match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {

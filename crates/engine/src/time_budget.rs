@@ -54,7 +54,7 @@ pub enum Verdict {
 /// The case whose round is next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next {
-    /// Whether it stands at its probe's defaults.
+    /// Whether it stands at its probe's defaults, and has fewer rounds than the plan asks room for.
     pub is_default: bool,
     /// Its rounds still to come, this one among them.
     pub rounds: usize,

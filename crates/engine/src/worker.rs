@@ -60,16 +60,17 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
 /// Does the job, and writes what came of it.
 fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::Result<()> {
     greet(output)?;
+    answer_with_last_words();
     for_each_case(catalogue, &job, |events| {
         last_words::answer_self();
         tell(&events, output)?;
-        answer_for_children();
+        last_words::answer_for_children();
         Ok(())
     })
 }
 
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
-fn answer_for_children() {
+fn answer_with_last_words() {
     const WORDS: &str = "@@";
     let lines = lines(&[Event::Failed { reason: last_words::told(WORDS) }]);
     if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
@@ -116,7 +117,6 @@ fn for_each_case(
     job: &Job,
     mut done: impl FnMut(Vec<Event>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    answer_for_children();
     let protocol = job.environment.protocol;
     if protocol != PROTOCOL {
         let reason = format!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
@@ -146,6 +146,10 @@ fn for_each_case(
             choices.push((id, choice));
         }
         done(events)?;
+        // What a child has said, and an alarm that it may have set off, belong to this case: the others have another worker.
+        if last_words::heard().is_some() {
+            break;
+        }
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ static TAILS: Probe = Probe { measure: Measure::Run(tails), ..PLAIN };
 static WHOLE: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], measure: Measure::Run(tails), ..PLAIN };
 static WHOLE_RATE: Probe = Probe { unit: Unit::BytesPerSecond, also: &[Quantity::SUSTAINED_BYTES], ..RATE };
 static COMMAND: Probe = Probe { needs: &[Need::Command], ..FINE };
+static SAYS: Probe = Probe { measure: Measure::Run(says), ..PLAIN };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
 static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
 
@@ -37,6 +38,7 @@ static CATALOGUE: Catalogue = &[&Group {
         ("panics", &PANICS),
         ("skips", &SKIPS),
         ("fails", &FAILS),
+        ("says", &SAYS),
         ("twice", &TWICE),
         ("nothing", &NOTHING),
         ("elided", &ELIDED),
@@ -303,7 +305,7 @@ fn what_goes_wrong_is_told_and_leaves_nothing() {
 #[test]
 fn a_job_of_another_protocol_is_refused() {
     let events = told(job("try.fine").with(|job| job.environment.protocol += 1));
-    let reason = "the job is of protocol 3, and this worker speaks 2".to_owned();
+    let reason = "the job is of protocol 4, and this worker speaks 3".to_owned();
     assert_eq!(events, [Event::Failed { reason }]);
 }
 
@@ -348,4 +350,29 @@ fn garbage_is_an_error() {
         assert!(serve(CATALOGUE, &mut line.as_bytes(), &mut output).is_err(), "{line}");
         assert!(output.is_empty());
     }
+}
+
+/// A case in which a child ends, and says why.
+fn says(_: &mut Case) -> Result<()> {
+    last_words::prepare().call("sigaction")?;
+    last_words::say("no memory");
+    Err(Stop::skipped("a child ended"))
+}
+
+#[test]
+fn after_the_last_words_of_a_child_no_other_case_is_measured() {
+    crate::sys::process::in_a_child(|| {
+        let mut all = job("try.fine");
+        let own = |id: &str| JobCase { id: id.into(), ..all.cases[0].clone() };
+        all.cases = vec![own("try.fine"), own("try.says"), own("try.fine")];
+        let mut told = Vec::new();
+        for_each_case(CATALOGUE, &all, |events| {
+            told.push(events.last().cloned());
+            Ok(())
+        })?;
+        let reason = "another process of the case ended: no memory (a child ended)".to_owned();
+        assert!(matches!(told[0], Some(Event::Done { .. })), "{told:?}");
+        assert_eq!(told[1..], [Some(Event::Skipped { reason })]);
+        Ok(())
+    });
 }

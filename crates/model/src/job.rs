@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{FarEnd, Inputs, Scratch};
 
 /// Version of the protocol; a worker of another version is refused.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The clock that the parent calibrated and every worker uses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ mod synthetic;
 use hostmark_model::{Also, AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, Run, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::findings::findings;
+use hostmark_report::render::console::table;
 use synthetic::{estimate, measured, value};
 
 const ALLOCATE: &str = "memory.write_allocate";
@@ -208,4 +209,21 @@ fn huge_pages_that_a_hypervisor_cuts_up_are_told_with_every_figure_of_memory() {
     assert!(found(&cut(4096.0, 1.0, None), ID).is_empty());
     assert!(found(&cut(2_097_152.0, 1.0, Some("kvm")), ID).is_empty());
     assert!(found(&cut(4096.0, 0.6, Some("kvm")), ID).is_empty());
+}
+
+#[test]
+fn a_choice_of_numbers_and_a_word_stands_in_the_order_of_the_numbers() {
+    let mut run = synthetic::plausible();
+    let axes = [("delay", AxisKind::Choice, "0"), ("mix", AxisKind::Choice, "read")];
+    let (title, section) = (("Loaded memory latency", "有负载的内存延迟"), ("Memory latency", "内存延迟"));
+    run.probes.push(synthetic::probe("memory.loaded_latency", title, Unit::Nanoseconds, section, &axes));
+    for (delay, latency) in [("0", 264.0), ("idle", 92.0), ("1024", 93.0), ("64", 121.0)] {
+        for mix in ["read", "write"] {
+            run.cases.push(value(&format!("memory.loaded_latency@delay={delay},mix={mix}"), latency));
+        }
+    }
+    let text = table(&run, &RenderOptions { width: 120, lang: Lang::En, ..RenderOptions::default() });
+    let head = text.lines().find(|line| line.contains("Loaded memory latency by delay")).expect("a sweep by delay");
+    let points: Vec<&str> = head.split_whitespace().rev().take(4).collect();
+    assert_eq!(points, ["idle", "1024", "64", "0"], "{head}");
 }

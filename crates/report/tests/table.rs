@@ -5,7 +5,7 @@ mod golden;
 mod synthetic;
 
 use golden::holds;
-use hostmark_model::{Again, Also, AxisKind, FlagKind, Gap, HostFacts, Lang, Outcome, Run, Text, Unit};
+use hostmark_model::{Again, Also, FlagKind, Gap, HostFacts, Lang, Outcome, Run, Text};
 use hostmark_report::RenderOptions;
 use hostmark_report::render::console::table;
 use hostmark_report::render::markdown::markdown;
@@ -493,21 +493,4 @@ proptest! {
         }
         fits(&run);
     }
-}
-
-#[test]
-fn a_choice_of_numbers_and_a_word_stands_in_the_order_of_the_numbers() {
-    let mut run = synthetic::plausible();
-    let axes = [("delay", AxisKind::Choice, "0"), ("mix", AxisKind::Choice, "read")];
-    let (title, section) = (("Loaded memory latency", "有负载的内存延迟"), ("Memory latency", "内存延迟"));
-    run.probes.push(synthetic::probe("memory.loaded_latency", title, Unit::Nanoseconds, section, &axes));
-    for (delay, latency) in [("0", 264.0), ("idle", 92.0), ("1024", 93.0), ("64", 121.0)] {
-        for mix in ["read", "write"] {
-            run.cases.push(synthetic::value(&format!("memory.loaded_latency@delay={delay},mix={mix}"), latency));
-        }
-    }
-    let text = table(&run, &options(120, Lang::En));
-    let head = text.lines().find(|line| line.contains("Loaded memory latency by delay")).expect("a sweep by delay");
-    let points: Vec<&str> = head.split_whitespace().rev().take(4).collect();
-    assert_eq!(points, ["idle", "1024", "64", "0"], "{head}");
 }

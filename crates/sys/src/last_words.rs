@@ -44,6 +44,11 @@ pub fn answer_self() {
     IS_ANSWERING.store(true, Ordering::Release);
 }
 
+/// From now on this process may wait for children again, as it does at the beginning.
+pub fn answer_for_children() {
+    IS_ANSWERING.store(false, Ordering::Release);
+}
+
 /// Makes room for them, and watches for the end of children; to be called before the first fork. Without memory nothing is
 /// said.
 pub fn prepare() -> io::Result<()> {

@@ -74,7 +74,8 @@ impl Registered {
         let list = index.text.split_once("group!(").and_then(|(_, rest)| rest.split_once(");")).map_or("", |(l, _)| l);
         let (name, probes) = list.split_once(':').unwrap_or_default();
         Registered {
-            name: name.trim().trim_matches('"').to_owned(),
+            // After the name it may say that its cases share workers.
+            name: name.split(',').next().unwrap_or_default().trim().trim_matches('"').to_owned(),
             modules: modules(&code_of(&index.text)),
             listed: words(&probes.replace("r#", "")).map(str::to_owned).collect(),
         }

@@ -14,10 +14,12 @@ const A_THREAD: Duration = Duration::from_micros(200);
 const A_COPY: Duration = Duration::from_millis(1);
 /// First touch of memory by one thread, bytes a second: the kernel clears pages, then the pattern is written.
 const FILLED_PER_S: f64 = 2e9;
+/// The pattern alone, where a case before has touched the memory and left it to its worker.
+const FILLED_AGAIN_PER_S: f64 = 6e9;
 /// So many threads of a node fill it as fast as more.
 const FILLING_THREADS_OF_A_NODE: usize = 16;
 /// A chain over memory: it is filled, linked in random order and loaded once.
-const CHAINED_PER_S: f64 = 1e9;
+const CHAINED_PER_S: f64 = 2e9;
 
 /// What a round of the case is forecast to take besides its samples.
 pub(super) fn of_round(host: &HostFacts, case: &PlannedCase) -> Duration {
@@ -28,12 +30,13 @@ pub(super) fn of_round(host: &HostFacts, case: &PlannedCase) -> Duration {
     let parties = if case.entry.probe.axis_of(AxisKind::Nodes).is_some() { case.cpus.len() as u64 } else { threads };
     let nodes = if parties == threads { host.nodes.len().max(1) } else { 1 };
     let filling = (parties * copies).min((nodes * FILLING_THREADS_OF_A_NODE) as u64).max(1) as f64;
+    let filled_per_s = if case.entry.shares_worker { FILLED_AGAIN_PER_S } else { FILLED_PER_S };
     let of_axis = |axis: &Axis| {
         let bytes = |of_unit: u64| (value(axis).unwrap_or(0).saturating_mul(of_unit).saturating_mul(copies)) as f64;
         match axis.fill {
             Fill::Nothing => 0.0,
-            Fill::InAll(of_unit) => bytes(of_unit) / FILLED_PER_S / filling,
-            Fill::EachThread(of_unit) => bytes(of_unit) * threads as f64 / FILLED_PER_S / filling,
+            Fill::InAll(of_unit) => bytes(of_unit) / filled_per_s / filling,
+            Fill::EachThread(of_unit) => bytes(of_unit) * threads as f64 / filled_per_s / filling,
             // The copies make theirs side by side.
             Fill::Chain => bytes(1) / CHAINED_PER_S / filling.min(copies as f64),
         }

@@ -27,7 +27,7 @@ impl Plan {
     /// What this plan is allowed: what its profile allows, and for a command no end.
     pub fn profile_limits(&self) -> ProfileLimits {
         let limits = profile_limits(self.request.profile);
-        if self.request.inputs.command.is_empty() { limits } else { of_a_command(self.request.profile, limits) }
+        if self.request.inputs.command.is_empty() { limits } else { of_a_command(limits) }
     }
 }
 
@@ -35,12 +35,8 @@ impl Plan {
 const OF_A_COMMAND: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The limits of a command: each round is one execution however long it takes, and there is never one more.
-fn of_a_command(profile: Profile, limits: ProfileLimits) -> ProfileLimits {
-    let rounds = match profile {
-        Profile::Quick => 3,
-        Profile::Standard => 5,
-        Profile::Thorough => 10,
-    };
+fn of_a_command(limits: ProfileLimits) -> ProfileLimits {
+    let rounds = limits.least_rounds;
     ProfileLimits { rounds, cheap_rounds: rounds, limit: OF_A_COMMAND, narrow: f64::INFINITY, ..limits }
 }
 
@@ -49,6 +45,8 @@ fn of_a_command(profile: Profile, limits: ProfileLimits) -> ProfileLimits {
 pub struct ProfileLimits {
     /// Rounds a case: fixed, never decided by looking at the result.
     pub rounds: u32,
+    /// Rounds that a plan has to have time for, or it leaves the case out; on a machine that is slow for it a case may have no more.
+    pub least_rounds: u32,
     /// Rounds of a case whose set-up is cheap.
     pub cheap_rounds: u32,
     /// The hard wall limit of the run.
@@ -62,15 +60,21 @@ pub struct ProfileLimits {
 /// The limits of a profile.
 pub const fn profile_limits(profile: Profile) -> ProfileLimits {
     match profile {
-        Profile::Quick => allow(5, 7, 60, 500, 0.02),
-        Profile::Standard => allow(5, 7, 300, 3_000, 0.01),
-        Profile::Thorough => allow(10, 10, 1_800, 20_000, 0.005),
+        Profile::Quick => allow([3, 5, 7], 60, 500, 0.02),
+        Profile::Standard => allow([5, 5, 7], 300, 3_000, 0.01),
+        Profile::Thorough => allow([10, 10, 10], 1_800, 20_000, 0.005),
     }
 }
 
-const fn allow(rounds: u32, cheap_rounds: u32, limit_s: u64, case_ms: u64, narrow: f64) -> ProfileLimits {
+/// Rounds: the least, those of every case, and those of a cheap one.
+const fn allow(
+    [least_rounds, rounds, cheap_rounds]: [u32; 3],
+    limit_s: u64,
+    case_ms: u64,
+    narrow: f64,
+) -> ProfileLimits {
     let (limit, case) = (Duration::from_secs(limit_s), Duration::from_millis(case_ms));
-    ProfileLimits { rounds, cheap_rounds, limit, case, narrow }
+    ProfileLimits { rounds, least_rounds, cheap_rounds, limit, case, narrow }
 }
 
 #[cfg(test)]

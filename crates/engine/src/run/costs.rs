@@ -28,13 +28,16 @@ impl Runner<'_> {
         let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead) + more(index);
         let own = TimeBudget::at_least(1, overhead(index));
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
-        let due = |of: usize, rounds: usize| match self.setting.plan.cases[of].is_default {
-            true => rounds,
-            false => rounds.min(LEAST_ROUNDS.saturating_sub(self.states[of].rounds.len())),
+        let least_rounds = self.setting.plan.profile_limits().least_rounds as usize;
+        let due = |of: usize, rounds: usize| {
+            let least = if self.setting.plan.cases[of].is_default { least_rounds } else { LEAST_ROUNDS };
+            rounds.min(least.saturating_sub(self.states[of].rounds.len()))
         };
         let mut to_come = vec![0; self.states.len()];
         remaining.iter().for_each(|&of| to_come[of] += 1);
         self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, pass));
+        // What goes beyond the least waits until all that have begun can have theirs, whatever these tell.
+        let is_beyond = due(index, usize::MAX) == 0;
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
         for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
             let overhead = overhead(of);
@@ -45,12 +48,13 @@ impl Runner<'_> {
             let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default;
             let tells_as_much = cases[of].worth == cases[index].worth;
             let is_cheap = 2 * TimeBudget::at_least(1, overhead) < own;
-            if of != index && (tells_more || tells_as_much && (is_cheap || !self.states[of].rounds.is_empty())) {
+            let has_begun = !self.states[of].rounds.is_empty();
+            if of != index && (tells_more || is_beyond && has_begun || tells_as_much && (is_cheap || has_begun)) {
                 others += TimeBudget::at_least(due(of, rounds), overhead);
             }
         }
         let next = Next {
-            is_default: self.setting.plan.cases[index].is_default,
+            is_default: self.setting.plan.cases[index].is_default && !is_beyond,
             rounds: due(index, self.later(index, pass) + 1).max(1),
             overhead: overhead(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),

@@ -144,6 +144,7 @@ fn settings(view: &View) -> Vec<Piece> {
     }
     let (run, settings) = (view.run, &view.run.settings);
     let (cases, rounds, limit) = (run.cases.len(), settings.rounds, settings.limit_s);
+    let has_more = run.cases.iter().filter_map(CaseRecord::measured).any(|measured| measured.estimate.rounds > rounds);
     let profile = view.say(words::profile(settings.profile));
     let limit = value(if limit.is_finite() { limit * 1e9 } else { limit }, Unit::Nanoseconds, view.lang);
     let limit = whole_seconds(settings.limit_s).unwrap_or(limit);
@@ -155,8 +156,8 @@ fn settings(view: &View) -> Vec<Piece> {
             (Lang::Zh, false) => format!("{profile}，最长 {limit}"),
         },
         match view.lang {
-            Lang::En => format!("{cases} cases × {rounds} rounds"),
-            Lang::Zh => format!("{cases} 个用例 × {rounds} 轮"),
+            Lang::En => format!("{cases} cases × {rounds} rounds{}", if has_more { " or more" } else { "" }),
+            Lang::Zh => format!("{cases} 个用例 × {}{rounds} 轮", if has_more { "至少 " } else { "" }),
         },
     ];
     if let Some(seconds) = duration_s(run) {
