@@ -56,7 +56,7 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     assert_eq!(run, only_run(&home));
     assert_is_a_runs_name(&run.name);
     assert!(run.interrupted.is_none() && run.finished.as_ref().is_some_and(|finished| *finished >= run.started));
-    assert_eq!((run.settings.seed, run.settings.rounds, run.settings.limit_s), (77, 3, 60.0));
+    assert_eq!((run.settings.seed, run.settings.rounds, run.settings.limit_s), (77, 5, 60.0));
     assert_eq!(run.settings.filters, ["syscall.null", "clock"]);
 
     // The catalogue's order, whatever that of the filters; a probe's default first.
@@ -75,7 +75,7 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     for case in &run.cases {
         match &case.outcome {
             Outcome::Measured(measured) => {
-                assert!(measured.rounds.len() >= 3 && measured.rounds.len() == measured.samples.len(), "{}", case.id);
+                assert!(measured.rounds.len() >= 5 && measured.rounds.len() == measured.samples.len(), "{}", case.id);
                 assert!(measured.samples.iter().all(|round| !round.is_empty()), "{}", case.id);
                 assert!(measured.estimate.ci_low.is_some(), "{}", case.id);
             }
