@@ -80,10 +80,10 @@ impl Buffer {
     pub(crate) fn kept(bytes: usize, pages: Pages, node: Option<Node>) -> std::io::Result<Buffer> {
         let Some(place) = Place::here(pages, node) else { return Buffer::fresh(bytes, pages, node) };
         let found = with_kept(|kept| {
-            let fits = |one: &&Kept| one.place == place && one.buffer.capacity() >= bytes;
-            let longest = kept.iter().filter(fits).map(|one| one.buffer.filled_bytes()).max()?;
-            let at = kept.iter().position(|one| fits(&one) && one.buffer.filled_bytes() == longest)?;
-            Some(kept.swap_remove(at).buffer)
+            let fits = |one: &Kept| one.place == place && one.buffer.capacity() >= bytes;
+            let fitting = kept.iter().enumerate().filter(|(_, one)| fits(one));
+            let (longest, _) = fitting.max_by_key(|(_, one)| one.buffer.filled_bytes())?;
+            Some(kept.swap_remove(longest).buffer)
         });
         let buffer = match found {
             None => return Buffer::fresh(bytes, pages, node),
