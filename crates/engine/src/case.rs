@@ -1,5 +1,6 @@
 //! What a probe's function is given: the point it stands at, and the verbs by which it is timed.
 
+mod batches;
 mod choice;
 mod directories;
 mod surroundings;

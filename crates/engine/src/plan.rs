@@ -14,7 +14,8 @@ use std::time::Duration;
 use hostmark_host::{self as host_facts, CoreKind, Order, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, Measure, Need, ORDER, Points, entries};
+use crate::probe::{Axis, BIND, Bind, CORE, Catalogue, Cross, Entry, Measure, Need, ORDER, Points, entries};
+use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 pub use profile_limits::{ProfileLimits, profile_limits};
@@ -146,9 +147,13 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             .filter(|&shorter| shorter < profile)
             .map(|shorter| (shorter, swept(shorter).into_iter().collect()))
             .collect();
-        let points = unique(selection.points(&entry, &star, host));
+        let mut points = unique(selection.points(&entry, &star, host));
         if points.is_empty() {
             continue;
+        }
+        // What to load is said once.
+        if entry.probe.needs.contains(&Need::Module) && Need::Module.unmet(host, &plan.request.inputs).is_some() {
+            points.truncate(1);
         }
         plan.selected.push(entry);
         for params in points {
@@ -298,7 +303,19 @@ fn placed(
     let order = case.id.params.get(ORDER).and_then(|order| order.parse().ok()).unwrap_or(Order::Compact);
     let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);
     let core = case.id.params.get(CORE.name).filter(|&core| core != CORE.default).map(str::to_owned);
-    if let Some(core) = core {
+    let bind = case.id.params.get(BIND).and_then(Bind::of).filter(|&bind| bind != Bind::Planned);
+    if let Some(bind) = bind {
+        match bind.cpus(host, cpu) {
+            _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
+                case.skip = case.skip.or(Some("several threads or copies have a CPU each".into()));
+            }
+            _ if core.is_some() => {
+                case.skip = case.skip.or(Some("a CPU that is named is of its own kind of core".into()))
+            }
+            Ok(cpus) => case.cpus = cpus,
+            Err(reason) => case.skip = case.skip.or(Some(reason)),
+        }
+    } else if let Some(core) = core {
         let kinds = host_facts::core_kinds(host);
         let of_kind = kinds.iter().find(|(kind, _)| kind.name() == core).and_then(|(_, cpus)| cpus.first());
         match of_kind {
@@ -427,8 +444,9 @@ pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<St
         AxisKind::Choice | AxisKind::Placement => {
             let mut known = points(found, &HostFacts::default(), Profile::Thorough);
             let takes_pairs = found.takes_pairs();
+            let is_cpu = || found.takes_a_cpu() && matches!(Bind::of(value), Some(Bind::Cpu(id)) if id < MOST_CPUS);
             if is_axis_value(value)
-                && (known.iter().any(|point| point == value) || (takes_pairs && cpu_pair(value).is_some()))
+                && (known.iter().any(|point| point == value) || (takes_pairs && cpu_pair(value).is_some()) || is_cpu())
             {
                 return Ok(value.to_owned());
             }
@@ -438,6 +456,7 @@ pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<St
                 return Ok(same.clone());
             }
             known.extend(takes_pairs.then(|| "two CPUs as 0-1".to_owned()));
+            known.extend(found.takes_a_cpu().then(|| "a CPU as 3".to_owned()));
             Err(no_value(known.join(", ")))
         }
     }
@@ -470,6 +489,9 @@ pub fn nearest(catalogue: Catalogue, name: &str) -> Option<String> {
     (best.0 > 0.8).then_some(best.1)
 }
 
+#[cfg(test)]
+#[path = "plan/bind_tests.rs"]
+mod bind_tests;
 #[cfg(test)]
 #[path = "plan_tests.rs"]
 mod tests;

@@ -1,5 +1,6 @@
 //! A probe is data and one function; everything that help, plan, worker and report need of it stands in its one struct.
 
+mod bind;
 mod fill;
 mod need;
 mod placements;
@@ -15,6 +16,7 @@ use crate::serving::Service;
 use crate::stop::Result;
 
 pub use crate::quantity::Quantity;
+pub(crate) use bind::{BIND, Bind};
 pub use fill::Fill;
 pub use need::Need;
 
@@ -373,7 +375,9 @@ impl Entry {
         let is_of_one_cpu = self.probe.axes.iter().all(|axis| match axis.kind {
             AxisKind::Threads | AxisKind::Copies => axis.default == "1",
             AxisKind::Placement | AxisKind::Nodes => false,
-            AxisKind::Size | AxisKind::Count | AxisKind::Choice => true,
+            // What is bound nowhere is done on all kinds.
+            AxisKind::Choice => axis.name != BIND || bind::is_bound(axis.default),
+            AxisKind::Size | AxisKind::Count => true,
         });
         let is_of_core = ["cpu", "memory"].contains(&self.group) && matches!(self.probe.measure, Measure::Run(_));
         let core = (is_of_core && is_of_one_cpu).then_some(CORE);

@@ -23,6 +23,21 @@ impl Quantity {
         better: Better::Lower,
         title: Text { en: "core cycles", zh: "核心周期" },
     };
+    /// The value in ticks of the CPU's counter, which on most machines has one rate whatever the core's clock does. Filled in
+    /// by `Case::batches`, as [`Quantity::BATCH_CYCLES`].
+    pub const REFERENCE_CYCLES: Quantity = Quantity {
+        name: "reference_cycles",
+        unit: Unit::ReferenceCycles,
+        better: Better::Lower,
+        title: Text { en: "reference cycles", zh: "参考周期" },
+    };
+    /// The same of a batch of ten thousand operations.
+    pub const BATCH_CYCLES: Quantity = Quantity {
+        name: "batch_cycles",
+        unit: Unit::ReferenceCycles,
+        better: Better::Lower,
+        title: Text { en: "reference cycles of 10,000", zh: "每 10 000 次的参考周期" },
+    };
     /// A rate over the core's frequency beside it: the engine fills it in.
     pub const BYTES_PER_CYCLE: Quantity = Quantity {
         name: "bytes_per_cycle",

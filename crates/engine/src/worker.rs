@@ -11,7 +11,7 @@ use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::copies::{self, Copies};
 use crate::job;
-use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
+use crate::probe::{Axis, BIND, Bind, Catalogue, Entry, FREE, Quantity, find};
 use crate::sample::{Interference, Samples};
 use crate::setup;
 use crate::stop::{Result, Stop, panic_text};
@@ -190,7 +190,8 @@ fn bind(cpus: &[usize]) -> Result<()> {
 /// The CPUs of the measuring thread: the first, or all where the scheduler is to decide.
 fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
     let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);
-    if entry.probe.axes.iter().any(is_free) { cpus } else { &cpus[..cpus.len().min(1)] }
+    let is_unbound = id.params.get(BIND).and_then(Bind::of) == Some(Bind::Free);
+    if is_unbound || entry.probe.axes.iter().any(is_free) { cpus } else { &cpus[..cpus.len().min(1)] }
 }
 
 /// The run's warm-up of one CPU.

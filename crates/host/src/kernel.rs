@@ -23,6 +23,7 @@ pub(crate) fn read(root: &Root) -> KernelFacts {
         has_run_delay: has_run_delay(root),
         perf_event_paranoid: root.number("/proc/sys/kernel/perf_event_paranoid"),
         io_uring_disabled: root.number("/proc/sys/kernel/io_uring_disabled"),
+        module_version: root.text("/sys/module/hostmark/version"),
     }
 }
 

@@ -282,6 +282,8 @@ pub struct KernelFacts {
     pub perf_event_paranoid: Option<i32>,
     /// kernel.io_uring_disabled: 0 allowed, 1 for privileged users only, 2 for nobody.
     pub io_uring_disabled: Option<u32>,
+    /// The version of the project's kernel module, where it is loaded.
+    pub module_version: Option<String>,
 }
 
 /// What the machine runs in.

@@ -14,6 +14,7 @@ mod door;
 mod external;
 mod fastest;
 mod file;
+mod in_kernel;
 mod ipc;
 mod memory;
 mod net;

@@ -15,9 +15,16 @@ pub enum Need {
     Kernel(u32, u32),
     /// Transparent huge pages.
     HugePages,
+    /// The project's kernel module.
+    Module,
     /// A command that a person names. Without one the probe is selected by its name alone.
     Command,
 }
+
+/// The version of the module whose requests this program makes.
+const MODULE_VERSION: &str = "1";
+/// What to do where it is not there.
+const NOT_LOADED: &str = "needs the kernel module hostmark, which is not loaded: as root, make -C kmod and insmod kmod/hostmark.ko (docs/overhead.md)";
 
 impl fmt::Display for Need {
     /// As lists and run files name it.
@@ -27,6 +34,7 @@ impl fmt::Display for Need {
             Need::Root => f.write_str("root"),
             Need::Kernel(major, minor) => write!(f, "kernel>={major}.{minor}"),
             Need::HugePages => f.write_str("huge_pages"),
+            Need::Module => f.write_str("module"),
             Need::Command => f.write_str("command"),
         }
     }
@@ -52,6 +60,13 @@ impl Need {
                 let lacks = host.memory.pmd_page_bytes.is_none();
                 lacks.then(|| "needs transparent huge pages, which this kernel lacks".into())
             }
+            Need::Module => match host.kernel.module_version.as_deref() {
+                None => Some(NOT_LOADED.into()),
+                Some(MODULE_VERSION) => None,
+                Some(other) => Some(format!(
+                    "the module hostmark that is loaded is version {other}, not {MODULE_VERSION}: build kmod/ anew"
+                )),
+            },
             Need::Command => self.not_given(inputs),
         }
     }
@@ -60,7 +75,7 @@ impl Need {
     pub(crate) fn not_given(self, inputs: &Inputs) -> Option<String> {
         match self {
             Need::Command => inputs.command.is_empty().then(|| "no command was given: name one by --command".into()),
-            Need::Cpus(_) | Need::Root | Need::Kernel(..) | Need::HugePages => None,
+            Need::Cpus(_) | Need::Root | Need::Kernel(..) | Need::HugePages | Need::Module => None,
         }
     }
 }
@@ -84,6 +99,16 @@ mod tests {
         assert_eq!(Need::Cpus(4).unmet(&host, &inputs), None);
         let reason = Need::Cpus(5).unmet(&host, &inputs);
         assert_eq!(reason, Some("needs 5 CPUs, and may use 4 here".into()));
+    }
+
+    #[test]
+    fn the_module_must_be_loaded_and_be_of_this_version() {
+        let (mut host, inputs) = (host(), Inputs::default());
+        assert!(Need::Module.unmet(&host, &inputs).unwrap().contains("insmod kmod/hostmark.ko"));
+        host.kernel.module_version = Some("1".into());
+        assert_eq!(Need::Module.unmet(&host, &inputs), None);
+        host.kernel.module_version = Some("0".into());
+        assert!(Need::Module.unmet(&host, &inputs).unwrap().contains("is version 0, not 1"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod branch;
 mod core_to_core;
 mod flops;
 mod frequency;
+mod kernel_sieve;
 mod latency;
 mod misprediction;
 mod parallelism;
@@ -13,7 +14,7 @@ mod scaling;
 mod sieve;
 mod throughput;
 
-crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve scaling);
+crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve kernel_sieve scaling);
 
 use hostmark_engine::prelude::*;
 

@@ -57,6 +57,7 @@ pub static PROBE: Probe = Probe {
     axes: &[
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
         Axis::copies(Profile::Quick),
+        Axis::bind_elsewhere(),
     ],
     cross: &[],
     limit: Limit::None,

@@ -6,6 +6,7 @@ mod effective_page;
 mod fill;
 mod hierarchy;
 mod integrity;
+mod kernel_random_access;
 mod latency;
 mod line;
 mod loaded_latency;
@@ -20,7 +21,7 @@ mod stream2;
 mod tlb;
 mod write;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access line associativity tlb effective_page numa_latency numa_bandwidth integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access kernel_random_access line associativity tlb effective_page numa_latency numa_bandwidth integrity);
 
 use hostmark_engine::prelude::*;
 

@@ -68,6 +68,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["all"], standard: &["l1_blocks_1k"], thorough: &["l1_blocks_4k"] },
         ),
         super::PMD_FIRST,
+        Axis::bind_elsewhere(),
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["op", "size", "within"] }],
     limit: Limit::None,

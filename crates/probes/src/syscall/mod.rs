@@ -5,6 +5,7 @@ mod fstat;
 mod futex;
 mod getpid;
 mod io_uring;
+mod kernel_null;
 mod null;
 mod open_close;
 mod poll;
@@ -13,7 +14,7 @@ mod select;
 mod stat;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex);
+crate::group!("syscall", shares_worker true: null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex kernel_null);
 
 use std::path::PathBuf;
 

@@ -20,6 +20,7 @@ pub mod fork;
 pub mod futex;
 mod guard;
 mod keeper;
+pub mod kernel_module;
 pub mod listener;
 pub mod local;
 pub mod mapping;

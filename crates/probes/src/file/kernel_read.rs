@@ -1,0 +1,65 @@
+//! Probe file.kernel_read: 4 KiB at the start of a file are read inside the kernel.
+
+use hostmark_engine::prelude::*;
+
+use crate::in_kernel;
+use crate::workloads::kernel_module::Operation;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Read inside the kernel", zh: "内核态读取文件" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: in_kernel::CYCLES,
+    explain: Explain {
+        what: Text {
+            en: "kernel_read of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch \
+                 names, called and timed by the module hostmark (kmod/) in batches of 10,000. The page cache \
+                 answers. No system call and no copy to user space is in it: the copy goes to the module's own \
+                 memory. irq=off is refused.",
+            zh: "由内核模块 hostmark（kmod/）对 --scratch 所指磁盘上一个无名临时文件，在偏移 0 处调用并计时 kernel_read，\
+                 每次 4 KiB，每批 10 000 次。由页缓存作答。其中没有系统调用，也没有到用户态的复制：数据复制到模块自己的内\
+                 存。irq=off 被拒绝。",
+        },
+        why: Text {
+            en: "It is as near as software comes to the access itself: what file.read_start takes longer is the \
+                 price of asking from user space. In a guest it tells what hypervisor and kernel add.",
+            zh: "这是软件所能最接近访问本身的值：file.read_start 多出的部分，就是从用户态发起请求的代价。在虚拟机中它反映\
+                 虚拟机监控程序与内核增加的部分。",
+        },
+        reading: Text {
+            en: "The lookup of one page and a copy of 4 KiB. Bound to a CPU it should be the same; what it is \
+                 longer on CPU 0 is interrupts.",
+            zh: "一页的查找加上 4 KiB 的复制。绑定到某个 CPU 时应当相同；CPU 0 上多出的部分是中断。",
+        },
+        typical: Text {
+            en: "A published report on a Core i7-6500U (Ubuntu 18.04, Linux 5.3) has for ten thousand unbound in \
+                 user space 21.3 M, inside the kernel 7.0 M reference cycles, and in a guest on it \
+                 23.5 M.",
+            zh: "一份公开的报告（Core i7-6500U，Ubuntu 18.04，Linux 5.3）：一万次不绑定的操作，用户态 21.3 M 个参考周期，\
+                 内核态 7.0 M 个，其上的虚拟机中 23.5 M 个。",
+        },
+        causes: Text {
+            en: "A slow filesystem or security module: both stand between this call and the page. On CPU 0 more \
+                 than elsewhere: interrupts. More in a guest than natively: nested paging and exits for timers.",
+            zh: "文件系统或安全模块较慢：二者都位于该调用与页之间。CPU 0 上高于别处：中断。虚拟机中高于本机：嵌套分页，以\
+                 及定时器引起的退出。",
+        },
+    },
+    related: &["file.read_start", "file.kernel_write", "syscall.kernel_null"],
+    differs: None,
+    axes: &[Axis::bind(), in_kernel::IRQ],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: in_kernel::NEEDS,
+    replaces: &[],
+    section: crate::section::FILES,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let file = super::on_disk(case)?;
+    in_kernel::measure(case, 1, Operation::FileRead(&file))
+}

@@ -1,0 +1,63 @@
+//! Probe file.kernel_write: 4 KiB at the start of a file are overwritten inside the kernel.
+
+use hostmark_engine::prelude::*;
+
+use crate::in_kernel;
+use crate::workloads::kernel_module::Operation;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Overwrite inside the kernel", zh: "内核态覆盖文件" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: in_kernel::CYCLES,
+    explain: Explain {
+        what: Text {
+            en: "kernel_write of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch \
+                 names, called and timed by the module hostmark (kmod/) in batches of 10,000, without O_SYNC: \
+                 into the page cache. No system call and no copy from user space is in it. irq=off is refused.",
+            zh: "由内核模块 hostmark（kmod/）对 --scratch 所指磁盘上一个无名临时文件，在偏移 0 处调用并计时 kernel_write，\
+                 每次 4 KiB，每批 10 000 次，不用 O_SYNC：写入页缓存。其中没有系统调用，也没有来自用户态的复制。irq=off 被\
+                 拒绝。",
+        },
+        why: Text {
+            en: "What file.overwrite takes longer is the price of asking from user space; what it takes longer \
+                 than file.kernel_read is the filesystem's bookkeeping.",
+            zh: "file.overwrite 多出的部分，就是从用户态发起请求的代价；比 file.kernel_read 多出的部分，是文件系统的记账。",
+        },
+        reading: Text {
+            en: "A copy of 4 KiB, and what the filesystem does to mark a page as changed. Now and then the kernel \
+                 writes the page out meanwhile.",
+            zh: "4 KiB 的复制，以及文件系统把页标记为已改的工作。其间内核偶尔会把该页写出。",
+        },
+        typical: Text {
+            en: "A published report on a Core i7-6500U (Ubuntu 18.04, Linux 5.3) has for ten thousand unbound in \
+                 user space 40.4 M, inside the kernel 23.6 M reference cycles, and in a guest on it \
+                 44.8 M.",
+            zh: "一份公开的报告（Core i7-6500U，Ubuntu 18.04，Linux 5.3）：一万次不绑定的操作，用户态 40.4 M 个参考周期，\
+                 内核态 23.6 M 个，其上的虚拟机中 44.8 M 个。",
+        },
+        causes: Text {
+            en: "A slow filesystem or security module: both stand between this call and the page. On CPU 0 more \
+                 than elsewhere: interrupts. More in a guest than natively: nested paging and exits for timers.",
+            zh: "文件系统或安全模块较慢：二者都位于该调用与页之间。CPU 0 上高于别处：中断。虚拟机中高于本机：嵌套分页，以\
+                 及定时器引起的退出。",
+        },
+    },
+    related: &["file.overwrite", "file.kernel_read", "syscall.kernel_null"],
+    differs: None,
+    axes: &[Axis::bind(), in_kernel::IRQ],
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: in_kernel::NEEDS,
+    replaces: &[],
+    section: crate::section::FILES,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let file = super::on_disk(case)?;
+    in_kernel::measure(case, 1, Operation::FileWrite(&file))
+}
