@@ -2,17 +2,12 @@
 
 use hostmark_engine::prelude::*;
 
-/// Numbers below this are sieved.
-const BELOW: usize = 1_000_000;
-/// Primes below a million (OEIS A006880): a sieve that finds another number is wrong, and no fast one.
-const PRIMES: usize = 78_498;
-/// Odd numbers below [`BELOW`], a bit each.
-const WORDS: usize = (BELOW / 2).div_ceil(64);
+use crate::kernels::sieve::{BELOW, PRIMES, WORDS, sieve};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Prime sieve to 10^6", zh: "筛法求 10^6 以内素数" },
-    revision: 1,
+    revision: 2,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
     also: &[],
@@ -80,31 +75,10 @@ fn measure(case: &mut Case) -> Result<()> {
 }
 
 fn sieve_n() -> impl FnMut(u64) {
-    let mut composite = vec![0; WORDS];
+    let mut composite = Box::new([0; WORDS]);
     move |n| {
         for _ in 0..n {
             std::hint::black_box(sieve(&mut composite));
         }
     }
-}
-
-/// Sieves with a bit for each odd number; gives the number of primes, 2 among them.
-fn sieve(composite: &mut [u64]) -> usize {
-    composite.fill(0);
-    let odds = BELOW / 2;
-    let mut index = 1;
-    while (2 * index + 1) * (2 * index + 1) < BELOW {
-        if composite[index / 64] >> (index % 64) & 1 == 0 {
-            let prime = 2 * index + 1;
-            let mut multiple = 2 * index * (index + 1);
-            while multiple < odds {
-                composite[multiple / 64] |= 1 << (multiple % 64);
-                multiple += prime;
-            }
-        }
-        index += 1;
-    }
-    let struck: u32 = composite.iter().map(|word| word.count_ones()).sum();
-    // 1, at index 0, is no prime, and 2 stands in its place.
-    odds - struck as usize
 }

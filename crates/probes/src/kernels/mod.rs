@@ -16,6 +16,7 @@ pub mod parallel;
 pub(crate) mod random;
 pub mod random_access;
 pub mod rpc;
+pub mod sieve;
 pub mod stream;
 pub mod words;
 

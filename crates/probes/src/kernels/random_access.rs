@@ -1,6 +1,7 @@
 //! Loads and stores of single words at random places, many under way at once: no address depends on a load.
 
-use std::arch::asm;
+use std::arch::global_asm;
+use std::marker::PhantomData;
 
 use super::Refused;
 
@@ -18,14 +19,26 @@ pub enum Access {
     Write,
 }
 
-/// Memory in blocks, and where the last accesses stopped.
-pub struct Blocks<'a> {
-    memory: &'a mut [u8],
+/// What the loops work on; they know the offset of each field.
+#[repr(C)]
+struct Places {
+    generators: [u64; 4],
+    factor: u64,
     /// Bytes of a block less one word: the mask of an offset in it.
     mask: u64,
-    generators: [u64; 4],
-    /// Offset of the block that is next.
-    block: usize,
+    /// The block that is next.
+    at: *mut u8,
+    end: *mut u8,
+    start: *mut u8,
+}
+
+// SAFETY: the pointers lead into memory that `Blocks` borrows alone, as a slice would, which may go to another thread.
+unsafe impl Send for Places {}
+
+/// Memory in blocks, and where the last accesses stopped.
+pub struct Blocks<'a> {
+    places: Places,
+    memory: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> Blocks<'a> {
@@ -42,7 +55,11 @@ impl<'a> Blocks<'a> {
         }
         let mut random = super::random::Random::new(seed);
         let generators = std::array::from_fn(|_| random.next() | 1);
-        Ok(Blocks { memory, mask: block_bytes as u64 - 8, generators, block: 0 })
+        let memory = memory.as_mut_ptr_range();
+        let mask = block_bytes as u64 - 8;
+        let places =
+            Places { generators, factor: FACTOR, mask, at: memory.start, end: memory.end, start: memory.start };
+        Ok(Blocks { places, memory: PhantomData })
     }
 
     /// Does `n` accesses, rounded up to whole blocks of 64.
@@ -51,131 +68,64 @@ impl<'a> Blocks<'a> {
             return;
         }
         let blocks = n.div_ceil(ACCESSES_A_BLOCK);
-        // SAFETY: `blocks` is not zero, and `block` is the offset of a whole block: each call ends at one.
+        // SAFETY: `blocks` is not zero, and `at` is the start of a whole block, since each call ends at one. Each access is to
+        // a masked offset in that block, which goes from block to block, and from the end back to the start.
         unsafe {
             match access {
-                Access::Read => self.read(blocks),
-                Access::Write => self.write(blocks),
+                Access::Read => hm_places_read(&mut self.places, blocks),
+                Access::Write => hm_places_write(&mut self.places, blocks),
             }
         }
     }
 }
 
-/// The loop over blocks, with 16 turns of four accesses in each, one for each generator.
-macro_rules! accesses {
-    ($name:ident, $x86_64:literal, $aarch64:literal) => {
-        impl Blocks<'_> {
-            /// # Safety
-            /// `blocks` is not zero, and `self.block` is the offset of a whole block.
-            unsafe fn $name(&mut self, blocks: u64) {
-                let [mut a, mut b, mut c, mut d] = self.generators;
-                let start = self.memory.as_mut_ptr();
-                let mut at = start.wrapping_add(self.block);
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: each access is to a masked offset in the block at `at`, which goes from block to block, and from
-                // the end back to the start.
-                unsafe {
-                    asm!(
-                        ".p2align 6",
-                        "2:",
-                        "mov {turns:e}, 16",
-                        ".p2align 4",
-                        "3:",
-                        "imul {a}, {factor}",
-                        "mov {place}, {a}",
-                        "shr {place}, 32",
-                        "and {place}, {mask}",
-                        $x86_64,
-                        "imul {b}, {factor}",
-                        "mov {place}, {b}",
-                        "shr {place}, 32",
-                        "and {place}, {mask}",
-                        $x86_64,
-                        "imul {c}, {factor}",
-                        "mov {place}, {c}",
-                        "shr {place}, 32",
-                        "and {place}, {mask}",
-                        $x86_64,
-                        "imul {d}, {factor}",
-                        "mov {place}, {d}",
-                        "shr {place}, 32",
-                        "and {place}, {mask}",
-                        $x86_64,
-                        "dec {turns:e}",
-                        "jnz 3b",
-                        "lea {at}, [{at} + {mask} + 8]",
-                        "cmp {at}, {end}",
-                        "cmove {at}, {start}",
-                        "dec {blocks}",
-                        "jnz 2b",
-                        a = inout(reg) a,
-                        b = inout(reg) b,
-                        c = inout(reg) c,
-                        d = inout(reg) d,
-                        factor = in(reg) FACTOR,
-                        place = out(reg) _,
-                        mask = in(reg) self.mask,
-                        at = inout(reg) at,
-                        turns = out(reg) _,
-                        blocks = inout(reg) blocks => _,
-                        end = in(reg) start.wrapping_add(self.memory.len()),
-                        start = in(reg) start,
-                        options(nostack),
-                    );
-                }
-                #[cfg(target_arch = "aarch64")]
-                // SAFETY: as above.
-                unsafe {
-                    asm!(
-                        ".p2align 6",
-                        "2:",
-                        "mov {turns:w}, #16",
-                        ".p2align 4",
-                        "3:",
-                        "mul {a}, {a}, {factor}",
-                        "and {place}, {mask}, {a}, lsr #32",
-                        $aarch64,
-                        "mul {b}, {b}, {factor}",
-                        "and {place}, {mask}, {b}, lsr #32",
-                        $aarch64,
-                        "mul {c}, {c}, {factor}",
-                        "and {place}, {mask}, {c}, lsr #32",
-                        $aarch64,
-                        "mul {d}, {d}, {factor}",
-                        "and {place}, {mask}, {d}, lsr #32",
-                        $aarch64,
-                        "subs {turns:w}, {turns:w}, #1",
-                        "b.ne 3b",
-                        "add {at}, {at}, {mask}",
-                        "add {at}, {at}, #8",
-                        "cmp {at}, {end}",
-                        "csel {at}, {start}, {at}, eq",
-                        "subs {blocks}, {blocks}, #1",
-                        "b.ne 2b",
-                        a = inout(reg) a,
-                        b = inout(reg) b,
-                        c = inout(reg) c,
-                        d = inout(reg) d,
-                        factor = in(reg) FACTOR,
-                        place = out(reg) _,
-                        mask = in(reg) self.mask,
-                        at = inout(reg) at,
-                        turns = out(reg) _,
-                        blocks = inout(reg) blocks => _,
-                        end = in(reg) start.wrapping_add(self.memory.len()),
-                        start = in(reg) start,
-                        options(nostack),
-                    );
-                }
-                self.generators = [a, b, c, d];
-                self.block = at.addr() - start.addr();
-            }
-        }
-    };
-}
+// The loops themselves, which the kernel module assembles as well: 16 turns of four accesses in a block, one for each
+// generator.
+#[cfg(target_arch = "x86_64")]
+global_asm!(
+    include_str!("../../../../kmod/loops/random_x86_64.inc"),
+    ".pushsection .text.hm_places, \"ax\", @progbits",
+    ".p2align 6",
+    "hm_places_read:",
+    "hostmark_random read",
+    "ret",
+    ".p2align 6",
+    "hm_places_write:",
+    "hostmark_random write",
+    "ret",
+    ".popsection",
+    ".globl hm_places_read, hm_places_write",
+    ".hidden hm_places_read, hm_places_write",
+    ".type hm_places_read, @function",
+    ".type hm_places_write, @function",
+    options(att_syntax, raw)
+);
+#[cfg(target_arch = "aarch64")]
+global_asm!(
+    include_str!("../../../../kmod/loops/random_aarch64.inc"),
+    ".pushsection .text.hm_places, \"ax\", %progbits",
+    ".p2align 6",
+    "hm_places_read:",
+    "hostmark_random read",
+    "ret",
+    ".p2align 6",
+    "hm_places_write:",
+    "hostmark_random write",
+    "ret",
+    ".popsection",
+    ".globl hm_places_read, hm_places_write",
+    ".hidden hm_places_read, hm_places_write",
+    ".type hm_places_read, %function",
+    ".type hm_places_write, %function",
+    options(raw)
+);
 
-accesses!(read, "mov {place}, [{at} + {place}]", "ldr {place}, [{at}, {place}]");
-accesses!(write, "mov [{at} + {place}], {factor}", "str {factor}, [{at}, {place}]");
+unsafe extern "C" {
+    /// Loads from `blocks` blocks, one after another.
+    fn hm_places_read(places: &mut Places, blocks: u64);
+    /// Stores to them.
+    fn hm_places_write(places: &mut Places, blocks: u64);
+}
 
 #[cfg(test)]
 mod tests {
@@ -188,8 +138,9 @@ mod tests {
         let inside = &mut unsafe { memory.align_to_mut::<u8>().1 }[4096..4096 + bytes];
         let mut blocks = Blocks::new(inside, block, 3).unwrap();
         blocks.access(Access::Read, accesses);
-        assert_eq!(blocks.block, accesses.div_ceil(64) as usize * block % bytes);
-        (blocks.block, blocks.generators) = (0, [1, 3, 5, 7]);
+        let offset = blocks.places.at.addr() - blocks.places.start.addr();
+        assert_eq!(offset, accesses.div_ceil(64) as usize * block % bytes);
+        (blocks.places.at, blocks.places.generators) = (blocks.places.start, [1, 3, 5, 7]);
         blocks.access(Access::Write, accesses);
         let (before, rest) = memory.split_at(512);
         let (inside, behind) = rest.split_at(bytes / 8);
