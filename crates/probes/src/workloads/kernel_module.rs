@@ -54,6 +54,16 @@ pub enum Interrupts {
     Off,
 }
 
+impl Interrupts {
+    /// The longest time that the module lets a batch have, ns: it refuses more (kmod/hostmark_kernel.h).
+    fn limit_ns(self) -> u64 {
+        match self {
+            Interrupts::On => 1_000_000_000,
+            Interrupts::Off => 10_000_000,
+        }
+    }
+}
+
 /// A batch, as the kernel timed it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -114,7 +124,8 @@ impl KernelModule {
         Ok(KernelModule { device })
     }
 
-    /// Has a batch of `operations` done, or as many as `most_ns` hold; gives it, and the number of primes of a sieve.
+    /// Has a batch of `operations` done, or as many as `most_ns` and the module's own limit hold; gives it, and the number of
+    /// primes of a sieve.
     pub fn batch(
         &self,
         operation: Operation<'_>,
@@ -125,6 +136,7 @@ impl KernelModule {
         let mut batch = Batch::default();
         let flags = if interrupts == Interrupts::Off { IRQ_OFF } else { 0 };
         let address = std::ptr::from_mut(&mut batch).expose_provenance() as u64;
+        let most_ns = most_ns.min(interrupts.limit_ns());
         let mut request = Request { flags, operations, most_ns, batch: address, ..operation.request() };
         // SAFETY: the number says a `Request` that is read and written; the module writes one `Batch` to `batch`, which
         // outlives the call. A file of another driver refuses the number.
@@ -145,6 +157,18 @@ mod tests {
         assert_eq!((size_of::<Request>(), size_of::<Batch>()), (72, 24));
         // _IOWR('h', 0xb1, 72 bytes)
         assert_eq!(RUN, 0xc048_68b1);
+    }
+
+    #[test]
+    fn a_batch_has_no_more_time_than_the_header_allows() {
+        let header = include_str!("../../../../kmod/hostmark_kernel.h");
+        let limit = |name: &str| {
+            let line =
+                header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.strip_suffix("ULL"));
+            line.and_then(|number| number.trim().parse::<u64>().ok())
+        };
+        assert_eq!(limit("HOSTMARK_MOST_NS\t"), Some(Interrupts::On.limit_ns()));
+        assert_eq!(limit("HOSTMARK_MOST_NS_IRQ_OFF\t"), Some(Interrupts::Off.limit_ns()));
     }
 
     #[test]
