@@ -6,15 +6,15 @@ use unicode_width::UnicodeWidthStr;
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
-use crate::overhead::{Overhead, Table, overhead};
+use crate::overhead::{Overhead, Table, Told, overhead};
 use crate::render::wrap;
 
 /// For the question what a layer costs.
 pub(super) const FORMAT: Format = Format {
     name: "overhead",
     description: Text {
-        en: "what an environment costs over the first, in percent: native=RUN guest=RUN",
-        zh: "各环境相对第一个环境的开销百分比：native=RUN guest=RUN",
+        en: "what kernel, OS and further environments cost, in percent: RUN, or native=RUN guest=RUN",
+        zh: "内核、操作系统与其他环境的开销百分比：RUN，或 native=RUN guest=RUN",
     },
     render: Render::Many(render),
 };
@@ -28,11 +28,12 @@ fn render(runs: &[Run], options: &RenderOptions) -> String {
 /// The same over the case `base` of the first run's environment; an error is one sentence.
 pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result<String, String> {
     let view = overhead(runs, base, options.verbose)?;
-    if view.tables.is_empty() {
+    if view.parts.is_empty() {
         const NOTHING: Text = Text {
-            en: "There is nothing to hold against each other: give runs of two environments that have cases in common, as \
-                 native=RUN guest=RUN, or a case of the run as --base CASE.",
-            zh: "没有可以相互比较的内容：请给出两个环境中有共同用例的运行，写作 native=RUN guest=RUN，或用 --base CASE 指定运行中的一个用例。",
+            en: "There is nothing to hold against each other: give runs of two \
+                 environments that have cases in common, as native=RUN guest=RUN, or a case of the run as --base CASE.",
+            zh: "没有可以相互比较的内容：请给出两个环境中有共同用例的运行，写作 native=RUN \
+                 guest=RUN，或用 --base CASE 指定运行中的一个用例。",
         };
         return Ok(lines(NOTHING.get(options.lang), options));
     }
@@ -41,8 +42,36 @@ pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result
 
 fn text(view: &Overhead, options: &RenderOptions) -> String {
     let remarks = view.remarks.iter().map(|remark| lines(&format!("! {}", remark.get(options.lang)), options));
-    let tables = view.tables.iter().map(|table| write(table, options));
-    remarks.chain(tables).collect::<Vec<String>>().join("\n")
+    let parts = view.parts.iter().flat_map(|part| {
+        let title = part.title.map(|title| heading(title, options));
+        title.into_iter().chain(part.tables.iter().map(|table| write(table, options)))
+    });
+    let conclusions = (!view.conclusions.is_empty()).then(|| conclusions(&view.conclusions, options));
+    remarks.chain(parts).chain(conclusions).collect::<Vec<String>>().join("\n")
+}
+
+fn heading(title: Text, options: &RenderOptions) -> String {
+    let title = title.get(options.lang);
+    format!("{title}\n{}\n", "-".repeat(title.width()))
+}
+
+/// Each with its verdict before it.
+fn conclusions(all: &[Told], options: &RenderOptions) -> String {
+    const TITLE: Text = Text { en: "Conclusions", zh: "结论" };
+    let label = |told: &Told| told.verdict.label().get(options.lang).to_owned();
+    let widest = all.iter().map(|told| label(told).width()).max().unwrap_or(0);
+    let lead = 2 * GAP.len() + widest;
+    let mut text = heading(TITLE, options);
+    for told in all {
+        let said = visible(told.text.get(options.lang));
+        let mut label = label(told);
+        for line in wrap::wrap(&said, options.width.max(40).max(2 * lead) - lead) {
+            let pad = " ".repeat(widest.saturating_sub(label.width()));
+            text += &format!("{GAP}{label}{pad}{GAP}{line}\n");
+            label.clear();
+        }
+    }
+    text
 }
 
 fn lines(text: &str, options: &RenderOptions) -> String {
@@ -66,6 +95,9 @@ fn write(table: &Table, options: &RenderOptions) -> String {
         }
         text += line.trim_end();
         text.push('\n');
+    }
+    for (number, note) in (1..).zip(&table.notes) {
+        text += &lines(&format!("({number}) {}", note.get(lang)), options);
     }
     text
 }

@@ -1,275 +1,122 @@
-//! The cost of an access to a file, taken apart: inside the kernel, from user space, and both in a guest, each over the
-//! plain access inside the kernel of the first environment, which is as fast as the hardware goes.
+//! The cost of an operation, taken apart: inside the kernel, with interrupts on, from user space, and all of it in further
+//! environments, each over the plain operation inside the kernel of the first, which is as fast as the hardware goes.
 
-use hostmark_model::{CaseRecord, Params, Text, Unit};
+use hostmark_model::{Params, Text};
 
-use super::value::{Value, middle};
-use super::{Environment, Row, Table, both, cell_over};
-use crate::format::{number, percent};
+use super::family::{BIND, IRQ, Operation, SIDES, Side};
+use super::names::{Kind, side_of, title};
+use super::sheet::{Figure, Sheet, at};
+use super::value::Value;
+use super::{Row, Table, both, cell_of, ratio};
 
-/// Where an operation is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Kernel,
-    User,
-}
-
-/// An operation, with the probe of each side.
-struct Operation {
-    name: Text,
-    kernel: &'static str,
-    user: &'static str,
-}
-
-impl Operation {
-    fn probe(&self, side: Side) -> &'static str {
-        match side {
-            Side::Kernel => self.kernel,
-            Side::User => self.user,
-        }
-    }
-}
-
-static READ: Operation =
-    Operation { name: Text { en: "READ", zh: "读" }, kernel: "file.kernel_read", user: "file.read_start" };
-static WRITE: Operation =
-    Operation { name: Text { en: "WRITE", zh: "写" }, kernel: "file.kernel_write", user: "file.overwrite" };
-static OPERATIONS: [&Operation; 2] = [&READ, &WRITE];
-
-/// Whether `probe` is one of those that are taken apart here.
-pub(super) fn is_part(probe: &str) -> bool {
-    OPERATIONS.iter().any(|operation| operation.kernel == probe || operation.user == probe)
-}
-
-/// The points at which the operations of a side were measured anywhere, in the order of the runs.
-fn points(environments: &[Environment], side: Side) -> Vec<Params> {
-    let is_of_side = |case: &&CaseRecord| OPERATIONS.iter().any(|operation| operation.probe(side) == case.probe);
-    let mut points: Vec<Params> = Vec::new();
-    let cases = environments.iter().flat_map(|environment| &environment.runs).flat_map(|run| &run.cases);
-    for case in cases.filter(is_of_side) {
-        if !points.contains(&case.params) {
-            points.push(case.params.clone());
-        }
-    }
-    points
-}
-
-fn id(probe: &str, point: &Params) -> String {
-    hostmark_model::CaseId { probe: probe.to_owned(), params: point.clone() }.to_string()
-}
-
-/// Side and point that all is held against: those of the case that was named, else the first of the kernel, else the first
-/// there is.
-fn base_point(first: &Environment, named: Option<&CaseRecord>) -> Option<(Side, Params)> {
-    if let Some(case) = named {
-        let side =
-            if OPERATIONS.iter().any(|operation| operation.user == case.probe) { Side::User } else { Side::Kernel };
-        return Some((side, case.params.clone()));
-    }
-    let alone = std::slice::from_ref(first);
-    [Side::Kernel, Side::User].into_iter().find_map(|side| Some((side, points(alone, side).into_iter().next()?)))
-}
-
-/// All tables; none where no run has such a case.
-pub(super) fn tables(environments: &[Environment], named: Option<&CaseRecord>, all: bool) -> Vec<Table> {
-    let Some(first) = environments.first() else { return Vec::new() };
-    let Some((side, point)) = base_point(first, named) else { return Vec::new() };
-    let bases = OPERATIONS.map(|operation| Value::of(first, &id(operation.probe(side), &point)));
-    let mut tables = Vec::new();
-    for environment in environments {
-        for side in [Side::Kernel, Side::User] {
-            tables.extend(values(environments, environment, side));
-        }
-    }
-    for (index, environment) in environments.iter().enumerate() {
-        for measured in [Side::Kernel, Side::User] {
-            let title = title(index == 0, measured, environment, &base_name(first, side, &point));
-            tables.extend(percentages(environments, environment, measured, &bases, title, all));
-        }
-    }
-    tables.extend(ratio(environments));
-    tables.extend(deviation(environments));
+/// All tables of a family; none where no run has a value of it. `all` adds intervals.
+pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
+    let each = || (0..sheet.environments.len()).flat_map(|environment| SIDES.map(|side| (environment, side)));
+    let mut tables: Vec<Table> =
+        each().filter_map(|(environment, side)| values(sheet, environment, side, all)).collect();
+    tables.extend(
+        each().filter_map(|(environment, side)| percentages(sheet, environment, side, kinds[environment], all)),
+    );
+    tables.extend((0..sheet.environments.len()).filter_map(|environment| interrupts(sheet, environment, all)));
+    tables.extend(ratio::ratio(sheet, all));
+    tables.extend(ratio::deviation(sheet));
     tables
 }
 
-fn base_name(first: &Environment, side: Side, point: &Params) -> Text<String> {
-    let (place, at) = (place(side), at(point));
-    Text {
-        en: format!("{}, {}, {}", first.name, place.en, at.en),
-        zh: format!("{}，{}，{}", first.name, place.zh, at.zh),
-    }
+/// Whether an environment has a value of a side.
+fn is_measured(sheet: &Sheet, environment: usize, side: Side) -> bool {
+    let is_here = |figure: &&Figure| figure.environment == environment && figure.side == side;
+    sheet.figures.iter().filter(is_here).any(|figure| figure.value.is_ok())
 }
 
-fn place(side: Side) -> Text {
-    match side {
-        Side::Kernel => Text { en: "inside the kernel", zh: "内核态" },
-        Side::User => Text { en: "in user space", zh: "用户态" },
-    }
-}
-
-/// A point as it is written in a head of a column.
-fn at(point: &Params) -> Text<String> {
-    let points: Vec<String> = point.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    match points.is_empty() {
-        true => Text { en: "plain".into(), zh: "默认".into() },
-        false => both(points.join(" ")),
-    }
-}
-
-fn title(is_first: bool, side: Side, environment: &Environment, base: &Text<String>) -> Text<String> {
-    let name: Text = match (is_first, side) {
-        (true, Side::Kernel) => Text { en: "Kernel overhead", zh: "内核开销" },
-        (true, Side::User) => Text { en: "OS overhead", zh: "操作系统开销" },
-        (false, Side::Kernel) => {
-            Text { en: "Hypervisor + kernel overhead", zh: "虚拟机监控程序与内核的开销" }
-        }
-        (false, Side::User) => {
-            Text { en: "Hypervisor + guest OS overhead", zh: "虚拟机监控程序与客户机操作系统的开销" }
-        }
-    };
-    let (environment, place) = (environment.name, place(side));
-    Text {
-        en: format!("{}: {environment}, {}, over {}", name.en, place.en, base.en),
-        zh: format!("{}：{environment}，{}，基准为 {}", name.zh, place.zh, base.zh),
-    }
-}
-
-/// A table with a row for each operation and a column for each point of a side; none where the environment has no value of
-/// that side.
+/// A table with a row for each operation and a column for each of `points`.
 fn table(
-    environments: &[Environment],
-    environment: &Environment,
-    side: Side,
+    sheet: &Sheet,
     title: Text<String>,
-    cell: impl Fn(usize, Result<Value, Text<String>>) -> Text<String>,
-) -> Option<Table> {
-    let points = points(environments, side);
-    let value = |operation: &Operation, point: &Params| Value::of(environment, &id(operation.probe(side), point));
-    let is_measured = OPERATIONS.iter().any(|operation| points.iter().any(|point| value(operation, point).is_ok()));
-    let row = |(index, operation): (usize, &&Operation)| Row {
-        label: operation.name.to_owned_text(),
-        cells: points.iter().map(|point| cell(index, value(operation, point))).collect(),
-    };
-    is_measured.then(|| Table {
-        title,
-        columns: points.iter().map(at).collect(),
-        rows: OPERATIONS.iter().enumerate().map(row).collect(),
-    })
+    points: &[Params],
+    cell: impl Fn(usize, &Params) -> Result<Text<String>, Text<String>>,
+) -> Table {
+    let mut table = Table { title, columns: points.iter().map(at).collect(), ..Table::default() };
+    for (index, operation) in sheet.operations() {
+        let cells = points.iter().map(|point| cell(index, point).unwrap_or_else(|why| table.without(why))).collect();
+        table.rows.push(Row { label: operation.name.to_owned_text(), cells });
+    }
+    table
 }
 
-fn values(environments: &[Environment], environment: &Environment, side: Side) -> Option<Table> {
-    let place = place(side);
-    let (name, runs) = (environment.name, environment.runs.len());
+fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Table> {
+    if !is_measured(sheet, environment, side) {
+        return None;
+    }
+    let (place, runs) = (side_of(&sheet.environments[environment], side), sheet.environments[environment].runs.len());
     let title = Text {
-        en: format!("{name}, {}: median of {runs} {}", place.en, if runs == 1 { "run" } else { "runs" }),
-        zh: format!("{name}，{}：{runs} 次运行的中位数", place.zh),
+        en: format!("{}: median of {runs} {}", place.en, if runs == 1 { "run" } else { "runs" }),
+        zh: format!("{}：{runs} 次运行的中位数", place.zh),
     };
-    table(environments, environment, side, title, |_, value| value.map_or_else(|why| why, |value| value.text()))
-}
-
-fn percentages(
-    environments: &[Environment],
-    environment: &Environment,
-    side: Side,
-    bases: &[Result<Value, Text<String>>; 2],
-    title: Text<String>,
-    all: bool,
-) -> Option<Table> {
-    table(environments, environment, side, title, |operation, value| match &bases[operation] {
-        Ok(base) => cell_over(&value, base, all),
-        Err(why) => Text { en: format!("no base: {}", why.en), zh: format!("没有基准：{}", why.zh) },
-    })
-}
-
-/// How many times as long a write takes as a read, by environment and side; and the mean over these.
-fn ratio(environments: &[Environment]) -> Option<Table> {
-    let mut rows = Vec::new();
-    let mut means = Vec::new();
-    for environment in environments {
-        for side in [Side::Kernel, Side::User] {
-            let of =
-                |operation: &Operation, point: &Params| Value::of(environment, &id(operation.probe(side), point)).ok();
-            let ratios: Vec<(Text<String>, f64)> = points(environments, side)
+    let points = sheet.points(side);
+    let shown = |value: &Value| if all { value.text_with_interval() } else { value.text() };
+    let mut table =
+        table(sheet, title, &points, |operation, point| sheet.value(environment, operation, side, point).map(shown));
+    let row = |(index, operation): (usize, &Operation)| {
+        let of = |point| sheet.figure(environment, index, side, point)?.batch.as_ref();
+        let batches: Vec<Option<&Value>> = points.iter().map(of).collect();
+        let Text { en, zh } = operation.name;
+        batches.iter().any(Option::is_some).then(|| Row {
+            label: Text { en: format!("{en}, cycles of 10 000"), zh: format!("{zh}，一万次的周期数") },
+            cells: batches
                 .iter()
-                .filter_map(|point| {
-                    let (read, write) = (of(&READ, point)?, of(&WRITE, point)?);
-                    let is_alike = read.unit == write.unit && read.median > 0.0;
-                    is_alike.then(|| (at(point), times(&write, &read)))
-                })
-                .collect();
-            if ratios.is_empty() {
-                continue;
-            }
-            let mean = ratios.iter().map(|(_, ratio)| ratio).sum::<f64>() / ratios.len() as f64;
-            means.push(mean);
-            let list = |lang: fn(&Text<String>) -> &str| {
-                let parts: Vec<String> =
-                    ratios.iter().map(|(at, ratio)| format!("{} {}", lang(at), two_digits(*ratio))).collect();
-                parts.join("  ")
-            };
-            let place = place(side);
-            let label = Text {
-                en: format!("{}, {}", environment.name, place.en),
-                zh: format!("{}，{}", environment.name, place.zh),
-            };
-            let cells = vec![both(two_digits(mean)), Text { en: list(|at| &at.en), zh: list(|at| &at.zh) }];
-            rows.push(Row { label, cells });
-        }
-    }
-    let mean = (means.len() > 1).then(|| means.iter().sum::<f64>() / means.len() as f64);
-    rows.extend(mean.map(|mean| Row {
-        label: Text { en: "mean of these".into(), zh: "以上的平均".into() },
-        cells: vec![both(two_digits(mean)), both("–")],
-    }));
-    (!rows.is_empty()).then(|| Table {
+                .map(|batch| both(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.median))))
+                .collect(),
+        })
+    };
+    let batches: Vec<Row> = sheet.operations().filter_map(row).collect();
+    table.rows.extend(batches);
+    Some(table)
+}
+
+fn percentages(sheet: &Sheet, environment: usize, side: Side, kind: Kind, all: bool) -> Option<Table> {
+    let points = sheet.measured_points(side);
+    // A base that stands over itself alone tells nothing.
+    let is_told = points.iter().any(|point| !sheet.is_base(environment, side, point));
+    (is_told && is_measured(sheet, environment, side)).then(|| {
+        table(sheet, title(sheet, environment, side, kind), &points, |operation, point| {
+            sheet.overhead(environment, operation, side, point).map(|over| cell_of(&over, all))
+        })
+    })
+}
+
+/// What interrupts cost: inside the kernel with them on, over the same with them off.
+fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
+    let pairs: Vec<(Params, Params)> = (sheet.measured_points(Side::Kernel).into_iter())
+        .filter(|point| point.get(IRQ) == Some("on"))
+        .map(|on| (on.with(IRQ, "off"), on))
+        .filter(|(off, _)| {
+            sheet.operations().any(|(index, _)| sheet.value(environment, index, Side::Kernel, off).is_ok())
+        })
+        .collect();
+    let place = side_of(&sheet.environments[environment], Side::Kernel);
+    let (of, of_zh) = match sheet.is_of_rates() {
+        true => (", in the time of an operation", "，按单次操作的时间计"),
+        false => ("", ""),
+    };
+    let mut table = Table {
         title: Text {
-            en: "Write/read ratio: what a write takes, in times of a read".into(),
-            zh: "写/读比：写所需为读的倍数".into(),
+            en: format!("Interrupt overhead: {}, irq=on over irq=off{of}", place.en),
+            zh: format!("中断开销：{}，irq=on 相对 irq=off{of_zh}", place.zh),
         },
-        columns: vec![Text { en: "mean".into(), zh: "平均".into() }, Text { en: "each".into(), zh: "各项".into() }],
-        rows,
-    })
-}
-
-/// What one takes in times of the other, also where they are rates.
-fn times(one: &Value, other: &Value) -> f64 {
-    match one.unit {
-        Some(Unit::BytesPerSecond | Unit::OperationsPerSecond) => other.median / one.median,
-        _ => one.median / other.median,
+        columns: pairs
+            .iter()
+            .map(|(_, on)| at(&Params(on.0.iter().filter(|(axis, _)| axis == BIND).cloned().collect())))
+            .collect(),
+        ..Table::default()
+    };
+    for (index, operation) in sheet.operations() {
+        let over = |(off, on): &(Params, Params)| {
+            let value = |point| sheet.value(environment, index, Side::Kernel, point);
+            Ok(cell_of(&value(on)?.time().over(&value(off)?.time())?, all))
+        };
+        let cells = pairs.iter().map(|pair| over(pair).unwrap_or_else(|why| table.without(why))).collect();
+        table.rows.push(Row { label: operation.name.to_owned_text(), cells });
     }
-}
-
-fn two_digits(ratio: f64) -> String {
-    if ratio.is_finite() { format!("{ratio:.2}") } else { number(ratio) }
-}
-
-/// Standard deviation over mean, by environment, side and operation: the least, the middle and the greatest of the points.
-fn deviation(environments: &[Environment]) -> Option<Table> {
-    let mut rows = Vec::new();
-    for environment in environments {
-        for side in [Side::Kernel, Side::User] {
-            for operation in OPERATIONS {
-                let at_point =
-                    |point: &Params| Value::of(environment, &id(operation.probe(side), point)).ok()?.deviation;
-                let mut all: Vec<f64> = points(environments, side).iter().filter_map(at_point).collect();
-                all.sort_by(f64::total_cmp);
-                let (Some(least), Some(most), Some(middle)) = (all.first(), all.last(), middle(all.iter().copied()))
-                else {
-                    continue;
-                };
-                let (name, place) = (environment.name, place(side));
-                let label = Text {
-                    en: format!("{name}, {}, {}", place.en, operation.name.en),
-                    zh: format!("{name}，{}，{}", place.zh, operation.name.zh),
-                };
-                rows.push(Row { label, cells: [*least, middle, *most].map(|part| both(percent(part))).into() });
-            }
-        }
-    }
-    let head = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
-    (!rows.is_empty()).then(|| Table {
-        title: head("Deviation/mean of all samples, over the columns above", "全部样本的标准差/平均值，取自以上各列"),
-        columns: vec![head("least", "最小"), head("middle", "中间"), head("greatest", "最大")],
-        rows,
-    })
+    (!pairs.is_empty()).then_some(table)
 }

@@ -1,14 +1,25 @@
 //! What an environment costs over another, and one case over another: percent over a named base. Runs of one name are runs
 //! of one environment; the first environment is the base of the others.
 
+mod conclusions;
 mod decomposition;
+mod family;
+mod joined;
+mod names;
 mod pairs;
+mod ratio;
+mod sheet;
 mod stream;
 mod value;
 
-use hostmark_model::{HostFacts, Lang, Run, Text, Unit};
+use hostmark_model::{CaseRecord, HostFacts, Lang, Run, Text, Unit};
+
+pub(crate) use conclusions::Told;
 
 use crate::format;
+use family::{FAMILIES, Side};
+use joined::Joined;
+use sheet::Sheet;
 use value::Value;
 
 /// An environment: a bare machine, a guest, a container.
@@ -26,6 +37,34 @@ pub(crate) struct Table {
     pub(crate) title: Text<String>,
     pub(crate) columns: Vec<Text<String>>,
     pub(crate) rows: Vec<Row>,
+    /// Why cells have no value, where that takes more than a few words; cells refer to them by number.
+    pub(crate) notes: Vec<Text<String>>,
+}
+
+/// Reasons of up to so many characters stand in their cells.
+const LONGEST_IN_CELL: usize = 30;
+
+impl Table {
+    /// The cell of something that has no value, for this reason.
+    fn without(&mut self, why: Text<String>) -> Text<String> {
+        if why.en.chars().count() <= LONGEST_IN_CELL {
+            return why;
+        }
+        let known = self.notes.iter().position(|note| *note == why);
+        let index = known.unwrap_or_else(|| {
+            self.notes.push(why);
+            self.notes.len() - 1
+        });
+        both(format!("–({})", index + 1))
+    }
+}
+
+/// Tables that belong together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Part {
+    /// What stands over them; none of those that speak for themselves.
+    pub(crate) title: Option<Text>,
+    pub(crate) tables: Vec<Table>,
 }
 
 /// A row of a table; none of its cells is blank.
@@ -40,7 +79,10 @@ pub(crate) struct Row {
 pub(crate) struct Overhead {
     /// What a reader must know before the tables.
     pub(crate) remarks: Vec<Text<String>>,
-    pub(crate) tables: Vec<Table>,
+    /// None of them is empty.
+    pub(crate) parts: Vec<Part>,
+    /// What follows, as far as these runs tell.
+    pub(crate) conclusions: Vec<Told>,
 }
 
 /// The environments of `runs`, in the order in which they first appear.
@@ -55,24 +97,54 @@ pub(crate) fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
     all
 }
 
-/// The view of `runs`. `base` names a case of the first environment that the others are held against; without it the
-/// decomposition of file access stands over the plain case inside the kernel, and every other case over itself in the first
+/// The view of `runs`. `base` names a case of the first environment that the others are held against; without it each family
+/// of the decomposition stands over its plain case inside the kernel, and every other case over itself in the first
 /// environment. `all` adds intervals. An error is one sentence.
 pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead, String> {
     let environments = environments(runs);
     let Some(first) = environments.first() else { return Ok(Overhead::default()) };
     let base = base.map(|id| pairs::base(first, id)).transpose()?;
-    let mut view = Overhead { remarks: differences(&environments), tables: Vec::new() };
-    let parts = base.map(|case| (case.probe.as_str(), case));
-    match parts.filter(|(probe, _)| !decomposition::is_part(probe)) {
-        Some((_, case)) => view.tables.extend(pairs::over(&environments, case, all)),
+    let plain = |tables: Vec<Table>| Part { title: None, tables };
+    let mut view = Overhead { remarks: differences(&environments), ..Overhead::default() };
+    match base.filter(|case| !family::is_part(case)) {
+        Some(case) => view.parts.push(plain(pairs::over(&environments, case, all).into_iter().collect())),
         None => {
-            view.tables.extend(decomposition::tables(&environments, base, all));
-            view.tables.extend(stream::tables(&environments));
-            view.tables.extend(pairs::tables(&environments, all));
+            let (sheets, kinds) = (sheets(&environments, base), names::kinds(&environments));
+            view.remarks.extend(without_kernel(&sheets));
+            for sheet in &sheets {
+                let tables = decomposition::tables(sheet, &kinds, all);
+                view.parts.push(Part { title: Some(sheet.family.title), tables });
+            }
+            view.parts.push(plain(stream::tables(&environments)));
+            view.parts.push(plain(pairs::tables(&environments, all).into_iter().collect()));
+            view.conclusions = conclusions::draw(&sheets, &kinds);
         }
     }
+    view.parts.retain(|part| !part.tables.is_empty());
     Ok(view)
+}
+
+fn sheets<'a>(environments: &'a [Environment<'a>], named: Option<&CaseRecord>) -> Vec<Sheet<'a>> {
+    FAMILIES.iter().map(|family| Sheet::of(family, environments, named)).collect()
+}
+
+/// A remark for each environment of which nothing inside the kernel was measured, with each reason once.
+fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
+    let mut remarks: Vec<Text<String>> = Vec::new();
+    for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))
+    {
+        let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Side::Kernel);
+        let Some(why) = of_kernel().find_map(|one| one.value.as_ref().err()) else { continue };
+        let name = sheet.environments[index].name;
+        let remark = Text {
+            en: format!("{name}: nothing was measured inside the kernel ({})", why.en),
+            zh: format!("{name}：未在内核态测量（{}）", why.zh),
+        };
+        if of_kernel().all(|one| one.value.is_err()) && !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+    remarks
 }
 
 /// A remark for each environment that is not held to the CPUs and the memory of the first.
@@ -130,12 +202,14 @@ fn both(text: impl Into<String>) -> Text<String> {
 fn cell_over(value: &Result<Value, Text<String>>, base: &Value, all: bool) -> Text<String> {
     match value {
         Err(why) => why.clone(),
-        Ok(value) => match value.over(base) {
-            Err(why) => why,
-            Ok((fraction, interval)) => match interval.filter(|_| all) {
-                Some((low, high)) => both(format!("{} ({} … {})", over(fraction), over(low), over(high))),
-                None => both(over(fraction)),
-            },
-        },
+        Ok(value) => value.over(base).map_or_else(|why| why, |over| cell_of(&over, all)),
+    }
+}
+
+/// The cell of a fraction over a base, with its interval where `all` is shown.
+fn cell_of(fraction: &Joined, all: bool) -> Text<String> {
+    match fraction.interval.filter(|_| all) {
+        Some((low, high)) => both(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
+        None => both(over(fraction.value)),
     }
 }

@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Text};
 
 use super::value::Value;
-use super::{Environment, Row, Table, both, cell_over, decomposition, stream};
+use super::{Environment, Row, Table, both, cell_over, family, stream};
 
 /// The measured case of an environment that a person named; or a sentence.
 pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseRecord, String> {
@@ -34,7 +34,7 @@ fn ids<'a>(environment: &Environment<'a>, wanted: impl Fn(&CaseRecord) -> bool) 
 pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
     let (first, others) = environments.split_first()?;
     let is_elsewhere = |id: &str| others.iter().any(|other| Value::of(other, id).is_ok());
-    let is_wanted = |case: &CaseRecord| !decomposition::is_part(&case.probe) && !stream::is_part(&case.probe);
+    let is_wanted = |case: &CaseRecord| !family::is_part(case) && !stream::is_part(&case.probe);
     let row = |id: &str| {
         let base = Value::of(first, id).ok()?;
         let mut cells = vec![base.text()];
@@ -60,6 +60,7 @@ pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
         },
         columns: std::iter::once(both(first.name)).chain(columns).collect(),
         rows,
+        ..Table::default()
     })
 }
 
@@ -91,5 +92,6 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
         },
         columns: environments.iter().flat_map(|environment| [both(environment.name), over.clone()]).collect(),
         rows,
+        ..Table::default()
     })
 }

@@ -81,11 +81,13 @@ fn of_group(environments: &[Environment], probe: &str, rest: &[(String, String)]
             title: title("STREAM, best rate of all runs, MB/s", "STREAM，全部运行中的最高速率，MB/s"),
             columns: columns.clone(),
             rows: rows(|best| (best.rate, format!("{:.1}", best.rate))),
+            ..Table::default()
         },
         Table {
             title: title("STREAM, smallest average time of a run, s", "STREAM，各次运行平均时间中的最小值，s"),
             columns,
             rows: rows(|best| (best.mean_time_s, format!("{:.6}", best.mean_time_s))),
+            ..Table::default()
         },
     ]
 }

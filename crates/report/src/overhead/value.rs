@@ -1,8 +1,9 @@
 //! A case's value in an environment, from all of the environment's runs.
 
-use hostmark_model::{CaseRecord, Lang, Outcome, ProbeInfo, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
 
 use super::Environment;
+use super::joined::{Joined, joined};
 use crate::format;
 
 /// A value with what it takes to hold it against another.
@@ -18,6 +19,8 @@ pub(super) struct Value {
     pub(super) unit: Option<Unit>,
     /// The revision of its probe.
     revision: Option<u32>,
+    /// Its probe.
+    probe: String,
     /// How many CPUs it kept busy; 0 where the run does not tell.
     cpus: usize,
 }
@@ -25,6 +28,15 @@ pub(super) struct Value {
 impl Value {
     /// The value of the case `id`, or why there is none.
     pub(super) fn of(environment: &Environment, id: &str) -> Result<Value, Text<String>> {
+        Value::of_quantity(environment, id, None)
+    }
+
+    /// A further quantity of the case `id`, or its value; or why there is none.
+    pub(super) fn of_quantity(
+        environment: &Environment,
+        id: &str,
+        quantity: Option<&str>,
+    ) -> Result<Value, Text<String>> {
         let mut reason = Text { en: "not measured".to_owned(), zh: "未测量".to_owned() };
         let mut cases: Vec<&CaseRecord> = Vec::new();
         let mut probe: Option<&ProbeInfo> = None;
@@ -42,7 +54,12 @@ impl Value {
             probe = probe.or_else(|| run.probes.iter().find(|probe| probe.id == case.probe));
         }
         let measured: Vec<_> = cases.iter().filter_map(|case| case.measured()).collect();
-        let estimates = || measured.iter().map(|measured| &measured.estimate);
+        let estimate = |measured: &&'_ Measured| match quantity {
+            None => Some(measured.estimate.clone()),
+            Some(name) => measured.also.get(name).map(|also| also.estimate.clone()),
+        };
+        let all: Vec<Estimate> = measured.iter().filter_map(estimate).collect();
+        let estimates = || all.iter();
         let Some(median) = middle(estimates().map(|estimate| estimate.median)) else { return Err(reason) };
         let low = estimates().map(|estimate| estimate.ci_low).reduce(|one, other| Some(one?.min(other?))).flatten();
         let high = estimates().map(|estimate| estimate.ci_high).reduce(|one, other| Some(one?.max(other?))).flatten();
@@ -51,21 +68,26 @@ impl Value {
             median,
             interval: low.zip(high),
             deviation: middle(deviations.map(|estimate| estimate.stddev / estimate.mean)),
-            unit: probe.map(|probe| probe.unit),
+            unit: probe.and_then(|probe| match quantity {
+                None => Some(probe.unit),
+                Some(name) => probe.also.iter().find(|also| also.name == name).map(|also| also.unit),
+            }),
+            probe: cases.first().map(|case| case.probe.clone()).unwrap_or_default(),
             revision: probe.map(|probe| probe.revision),
             cpus: measured.iter().flat_map(|m| &m.rounds).map(|round| round.cpus.len()).max().unwrap_or(0),
         })
     }
 
-    /// By what fraction it lies over `base`, with the widest that both intervals allow; or why that would say nothing.
-    #[expect(clippy::type_complexity, reason = "a fraction and the ends of its interval")]
-    pub(super) fn over(&self, base: &Value) -> Result<(f64, Option<(f64, f64)>), Text<String>> {
+    /// By what fraction it lies over `base`, with the interval that both give it; or why that would say nothing.
+    pub(super) fn over(&self, base: &Value) -> Result<Joined, Text<String>> {
         let not =
             |en: String, zh: String| Err(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") });
         if self.unit != base.unit {
             return not("another unit".to_owned(), "单位不同".to_owned());
         }
+        // Probes count their revisions apart.
         if let (Some(one), Some(other)) = (base.revision, self.revision)
+            && self.probe == base.probe
             && one != other
         {
             return not(format!("revisions {one} and {other}"), format!("探针修订为 {one} 与 {other}"));
@@ -73,11 +95,24 @@ impl Value {
         if base.median <= 0.0 || !base.median.is_finite() || !self.median.is_finite() {
             return not("the base is not above zero".to_owned(), "基准不大于零".to_owned());
         }
-        let ends = |(low, high): (f64, f64), (least, most): (f64, f64)| {
-            (least > 0.0).then(|| (low / most - 1.0, high / least - 1.0))
-        };
-        let interval = self.interval.zip(base.interval).and_then(|(ours, theirs)| ends(ours, theirs));
-        Ok((self.median / base.median - 1.0, interval))
+        let of = [(self.median, self.interval), (base.median, base.interval)];
+        let fraction = |values: &[f64]| (values[1] > 0.0).then(|| values[0] / values[1] - 1.0);
+        joined(&of, fraction).ok_or_else(|| Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() })
+    }
+
+    /// A rate as the time of one operation, ns; a time as it is.
+    pub(super) fn time(&self) -> Value {
+        if !self.is_rate() {
+            return self.clone();
+        }
+        const NS_PER_S: f64 = 1e9;
+        let interval = self.interval.filter(|(low, _)| *low > 0.0).map(|(low, high)| (NS_PER_S / high, NS_PER_S / low));
+        Value { median: NS_PER_S / self.median, interval, unit: Some(Unit::Nanoseconds), ..self.clone() }
+    }
+
+    /// Whether it counts operations in a time.
+    pub(super) fn is_rate(&self) -> bool {
+        matches!(self.unit, Some(Unit::BytesPerSecond | Unit::OperationsPerSecond))
     }
 
     /// The same between two environments, which must have had as many CPUs for it.
@@ -103,6 +138,14 @@ impl Value {
     /// The value in both languages.
     pub(super) fn text(&self) -> Text<String> {
         Text { en: self.shown(Lang::En), zh: self.shown(Lang::Zh) }
+    }
+
+    /// The value in both languages with its interval, where it has one.
+    pub(super) fn text_with_interval(&self) -> Text<String> {
+        let Some((low, high)) = self.interval else { return self.text() };
+        let end = |median: f64, lang: Lang| Value { median, ..self.clone() }.shown(lang);
+        let text = |lang: Lang| format!("{} ({} … {})", self.shown(lang), end(low, lang), end(high, lang));
+        Text { en: text(Lang::En), zh: text(Lang::Zh) }
     }
 }
 

@@ -1,0 +1,134 @@
+//! What an operation costs beside another: writes beside reads, bound beside unbound; and what cannot be done at all.
+
+use hostmark_model::{Params, Text};
+
+use super::{Claims, Part, Told, Verdict, beyond_one, is_without_irq, of_parts, percentage};
+use crate::overhead::Environment;
+use crate::overhead::family::{BIND, IRQ, SIDES, Side};
+use crate::overhead::names::side_of;
+use crate::overhead::ratio::{READ, WRITE, mean_ratio};
+use crate::overhead::sheet::{Figure, at};
+
+/// Writes cost more than reads: the mean over all sides of the mean over their points.
+pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
+    let mut sides: Vec<Vec<[usize; 2]>> = Vec::new();
+    let mut names: Vec<Text<String>> = Vec::new();
+    for (environment, here) in claims.sheet.environments.iter().enumerate() {
+        for side in SIDES {
+            let pair = |point: &Params| {
+                let index = |operation| claims.index(environment, operation, side, point);
+                Some([index(READ)?, index(WRITE)?])
+            };
+            let pairs: Vec<[usize; 2]> = claims.sheet.points(side).iter().filter_map(pair).collect();
+            if !pairs.is_empty() {
+                sides.push(pairs);
+                names.push(side_of(here, side));
+            }
+        }
+    }
+    let of_side = |times: &[f64], pairs: &[[usize; 2]]| {
+        let turns: Vec<f64> = pairs.iter().flatten().map(|index| times[*index]).collect();
+        mean_ratio(&turns)
+    };
+    let ratio = claims.joined(|times| {
+        let means: Option<Vec<f64>> = sides.iter().map(|pairs| of_side(times, pairs)).collect();
+        means.filter(|means| !means.is_empty()).map(|means| means.iter().sum::<f64>() / means.len() as f64)
+    })?;
+    let shown = super::ratio(&ratio, 2);
+    let of = match names.as_slice() {
+        [name] => name.clone(),
+        names => Text { en: format!("the mean of {} sides", names.len()), zh: format!("{} 侧的平均", names.len()) },
+    };
+    let label = Text {
+        en: format!(
+            "a write takes {} times as long as a read, {}; a published report on native and guest file I/O has 2.55",
+            shown.en, of.en
+        ),
+        zh: format!("写所需时间为读的 {} 倍，{}；一份关于本机与虚拟机文件 I/O 的报告为 2.55", shown.zh, of.zh),
+    };
+    let claim = claims.named(Text { en: "Writes cost more than reads".into(), zh: "写的代价高于读".into() });
+    let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
+    of_parts(&claim, &[Part { label, figure: beyond_one(&ratio) }], claims.ids(&used))
+}
+
+/// Binding to a CPU costs: on each side of each environment, bound over not bound, with interrupts as the base has them.
+pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
+    let mut all = Vec::new();
+    for (environment, here) in claims.sheet.environments.iter().enumerate() {
+        for side in SIDES {
+            let points: Vec<Params> = claims.sheet.points(side);
+            let has_off = points.iter().any(|point| is_without_irq(point) && claims.sheet.family.is_base_without_irq);
+            let is_meant = |point: &&Params| point.get(IRQ).is_none() || is_without_irq(point) == has_off;
+            let Some(free) = points.iter().filter(is_meant).find(|point| point.get(BIND) == Some("none")) else {
+                continue;
+            };
+            let mut parts = Vec::new();
+            let mut used = Vec::new();
+            for (operation, named) in claims.sheet.operations() {
+                for point in points.iter().filter(is_meant).filter(|point| *point != free) {
+                    let index = |point| claims.index(environment, operation, side, point);
+                    let (Some(bound), Some(unbound)) = (index(point), index(free)) else { continue };
+                    let Some(figure) = claims.joined(|times| Some(times[bound] / times[unbound] - 1.0)) else {
+                        continue;
+                    };
+                    let (name, at, shown) = (named.name, at(point), percentage(&figure));
+                    let label = Text {
+                        en: format!("{} {} {}", name.en, at.en, shown.en),
+                        zh: format!("{} {} {}", name.zh, at.zh, shown.zh),
+                    };
+                    used.extend([unbound, bound]);
+                    parts.push(Part { label, figure });
+                }
+            }
+            let place = side_of(here, side);
+            let claim = claims.named(Text {
+                en: format!("Binding to a CPU costs, {}", place.en),
+                zh: format!("绑定 CPU 有代价，{}", place.zh),
+            });
+            let worst = parts.iter().map(|part| part.figure.value).fold(0.0, f64::max);
+            all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| Told {
+                cost: if told.verdict == Verdict::So { worst / (1.0 + worst) } else { 0.0 },
+                ..told
+            }));
+        }
+    }
+    all
+}
+
+/// What a refusal's reason speaks of; other reasons are those of one run.
+const REFUSED_FOR: &str = "interrupt";
+
+/// File I/O with interrupts off is refused.
+pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
+    let claim = Text::<String> {
+        en: "File I/O inside the kernel with interrupts off is refused".into(),
+        zh: "内核态文件 I/O 在关中断时被拒绝".into(),
+    };
+    let told = |(environment, here): (usize, &Environment)| {
+        let is_meant = |figure: &&Figure| {
+            figure.environment == environment && figure.side == Side::Kernel && is_without_irq(&figure.point)
+        };
+        let figures: Vec<_> = claims.sheet.figures.iter().filter(is_meant).collect();
+        let cases = |is_measured: bool| -> Vec<String> {
+            let of = figures.iter().filter(|figure| figure.value.is_ok() == is_measured);
+            of.map(|figure| figure.id.clone()).collect()
+        };
+        let (name, measured) = (here.name, cases(true));
+        if !measured.is_empty() {
+            let list = measured.join(", ");
+            let text = Text {
+                en: format!("{}, {name}: it was measured as {list}", claim.en),
+                zh: format!("{}，{name}：已测得 {list}", claim.zh),
+            };
+            return Some(Told { verdict: Verdict::NotSo, text, cases: measured, cost: 0.0 });
+        }
+        let mut reasons = figures.iter().filter_map(|figure| figure.value.as_ref().err());
+        let refused = reasons.find(|why| why.en.contains(REFUSED_FOR))?;
+        let text = Text {
+            en: format!("{}, {name}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
+            zh: format!("{}，{name}：{}", claim.zh, refused.zh.trim_start_matches("略过：")),
+        };
+        Some(Told { verdict: Verdict::So, text, cases: cases(false), cost: 0.0 })
+    };
+    claims.sheet.environments.iter().enumerate().filter_map(told).collect()
+}

@@ -1,0 +1,199 @@
+//! What is lost over the plain operation inside the kernel: by reads beside writes, and by the kernel beside the OS.
+
+use hostmark_model::{Params, Text};
+
+use super::{Claims, NEEDS_GUEST, NEEDS_KERNEL, Part, Told, Verdict, beyond_one, needs, of_parts, points};
+use crate::overhead::family::{FILE, SIDES, Side};
+use crate::overhead::names::{Kind, overhead, side_of};
+use crate::overhead::over;
+use crate::overhead::ratio::{READ, WRITE};
+use crate::overhead::sheet::at;
+
+/// By what fraction a time lies over its base.
+fn lost(times: &[f64], index: usize, base: usize) -> f64 {
+    times[index] / times[base] - 1.0
+}
+
+/// Where a read and a write stand, with their point.
+type Pair = (Params, [usize; 2]);
+
+/// The pairs of the percentages of a side of an environment.
+fn table(claims: &Claims, environment: usize, side: Side) -> Vec<Pair> {
+    let pair = |point: Params| {
+        let index = |operation| claims.index(environment, operation, side, &point);
+        let pair = [index(READ)?, index(WRITE)?];
+        Some((point, pair))
+    };
+    claims.columns(environment, side).into_iter().filter_map(pair).collect()
+}
+
+/// Every table of percentages that has reads and writes.
+fn tables(claims: &Claims) -> Vec<(usize, Side, Vec<Pair>)> {
+    let each = (0..claims.sheet.environments.len()).flat_map(|environment| SIDES.map(|side| (environment, side)));
+    let of = |(environment, side)| (environment, side, table(claims, environment, side));
+    each.map(of).filter(|(.., pairs)| !pairs.is_empty()).collect()
+}
+
+/// Whether there is anything to say.
+fn has_values(claims: &Claims) -> bool {
+    claims.times.iter().any(|(time, _)| time.is_finite())
+}
+
+/// Whether another environment may have a hypervisor that the first has not.
+fn has_guest(claims: &Claims) -> bool {
+    claims.kinds.iter().any(|kind| matches!(kind, Kind::Guest | Kind::Other))
+}
+
+/// The overhead of reads is so many times that of writes: the mean over the tables of the mean over their columns.
+pub(super) fn ratio(claims: &Claims) -> Option<Told> {
+    if !has_values(claims) {
+        return None;
+    }
+    let claim = claims.named(Text {
+        en: "The overhead of reads is greater than that of writes".into(),
+        zh: "读的开销（百分比）大于写".into(),
+    });
+    let (Some(read), Some(write)) = (claims.base(READ), claims.base(WRITE)) else {
+        return Some(needs(&claim, NEEDS_KERNEL));
+    };
+    let tables = tables(claims);
+    let of_table = |times: &[f64], pairs: &[Pair]| {
+        let ratio = |(_, [reading, writing]): &Pair| {
+            let of_write = lost(times, *writing, write);
+            (of_write > 0.0).then(|| lost(times, *reading, read) / of_write)
+        };
+        let ratios: Option<Vec<f64>> = pairs.iter().map(ratio).collect();
+        ratios.map(|ratios| ratios.iter().sum::<f64>() / ratios.len() as f64)
+    };
+    if tables.is_empty() {
+        return None;
+    }
+    let mean = claims.joined(|times| {
+        let means: Option<Vec<f64>> = tables.iter().map(|(.., pairs)| of_table(times, pairs)).collect();
+        means.map(|means| means.iter().sum::<f64>() / means.len() as f64)
+    });
+    let of_tables = tables.iter().flat_map(|(.., pairs)| pairs).flat_map(|(_, pair)| *pair);
+    let cases = claims.ids(&[read, write].into_iter().chain(of_tables).collect::<Vec<usize>>());
+    let Some(mean) = mean else {
+        let text = Text {
+            en: format!("{}: a write costs no more than the base at one point or more, so there is no ratio", claim.en),
+            zh: format!("{}：至少一处的写不比基准慢，因此没有比值", claim.zh),
+        };
+        return Some(Told { verdict: Verdict::Unknown, text, cases, cost: 0.0 });
+    };
+    let (shown, count) = (super::ratio(&mean, 3), tables.len());
+    let label = Text {
+        en: format!(
+            "it is {} times as great, the mean of {count} {}; the 4 tables of that report give 2.559, though its text has reads \
+             and writes the other way round",
+            shown.en,
+            if count == 1 { "table" } else { "tables" }
+        ),
+        zh: format!("为写的 {} 倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
+    };
+    of_parts(&claim, &[Part { label, figure: beyond_one(&mean) }], cases)
+}
+
+/// Reads lose more than writes: at every point of each table.
+pub(super) fn of_reads(claims: &Claims) -> Vec<Told> {
+    let claim = |place: &Text<String>| {
+        claims.named(Text {
+            en: format!("Reads lose more than writes, {}", place.en),
+            zh: format!("读的损失大于写，{}", place.zh),
+        })
+    };
+    // Without the kernel's side the ratio says what is needed.
+    let (Some(read), Some(write)) = (claims.base(READ), claims.base(WRITE)) else { return Vec::new() };
+    let mut all = Vec::new();
+    for (environment, side, pairs) in tables(claims) {
+        let part = |(point, [reading, writing]): &Pair| {
+            let figure = claims.joined(|times| Some(lost(times, *reading, read) - lost(times, *writing, write)))?;
+            let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
+            let (of_read, of_write) = (over(lost(&times, *reading, read)), over(lost(&times, *writing, write)));
+            let (at, more) = (at(point), points(&figure));
+            let label = Text {
+                en: format!("{} {of_read} against {of_write}, {}", at.en, more.en),
+                zh: format!("{} 为 {of_read} 与 {of_write}，相差 {}", at.zh, more.zh),
+            };
+            Some(Part { label, figure })
+        };
+        let parts: Vec<Part> = pairs.iter().filter_map(part).collect();
+        let here = &claims.sheet.environments[environment];
+        let (name, place) = (overhead(claims.kinds[environment], side, here), side_of(here, side));
+        let place =
+            Text { en: format!("{} of {}", lower(&name.en), place.en), zh: format!("{}（{}）", name.zh, place.zh) };
+        let used: Vec<usize> = [read, write].into_iter().chain(pairs.iter().flat_map(|(_, pair)| *pair)).collect();
+        all.extend(of_parts(&claim(&place), &parts, claims.ids(&used)));
+    }
+    if !has_guest(claims) {
+        let place = Text { en: "under a hypervisor".into(), zh: "在虚拟机监控程序之下".into() };
+        all.push(needs(&claim(&place), NEEDS_GUEST));
+    }
+    all
+}
+
+/// A name of a table within a sentence.
+fn lower(name: &str) -> String {
+    let mut letters = name.chars();
+    // A word of capitals stays.
+    let is_word = name.chars().nth(1).is_some_and(char::is_lowercase);
+    match letters.next() {
+        Some(first) if is_word => first.to_lowercase().chain(letters).collect(),
+        _ => name.to_owned(),
+    }
+}
+
+/// Inside the kernel an operation loses less than in user space: the most of the one over the least of the other.
+pub(super) fn of_kernel(claims: &Claims) -> Vec<Told> {
+    if claims.kernel_base().is_none() {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for (environment, here) in claims.sheet.environments.iter().enumerate() {
+        let mut parts = Vec::new();
+        let mut used = Vec::new();
+        for (operation, named) in claims.sheet.operations() {
+            let Some(base) = claims.base(operation) else { continue };
+            let of = |side| -> Vec<usize> {
+                let columns = claims.columns(environment, side);
+                columns.iter().filter_map(|point| claims.index(environment, operation, side, point)).collect()
+            };
+            let [inside, outside] = SIDES.map(of);
+            let most = |times: &[f64]| inside.iter().map(|index| lost(times, *index, base)).reduce(f64::max);
+            let least = |times: &[f64]| outside.iter().map(|index| lost(times, *index, base)).reduce(f64::min);
+            let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
+            let (Some(at_most), Some(at_least)) = (most(&times), least(&times)) else { continue };
+            let Some(figure) = claims.joined(|times| Some(least(times)? - most(times)?)) else { continue };
+            let (name, less) = (named.name, points(&figure));
+            let (at_most, at_least) = (over(at_most), over(at_least));
+            let label = Text {
+                en: format!("{} at most {at_most} against at least {at_least}, {}", name.en, less.en),
+                zh: format!("{}：至多 {at_most}，对至少 {at_least}，相差 {}", name.zh, less.zh),
+            };
+            parts.push(Part { label, figure });
+            used.extend([base].into_iter().chain(inside).chain(outside));
+        }
+        let claim = claims.named(of_layers(claims.kinds[environment], here.name));
+        all.extend(of_parts(&claim, &parts, claims.ids(&used)));
+    }
+    if !has_guest(claims) && std::ptr::eq(claims.sheet.family, &FILE) {
+        all.push(needs(&claims.named(of_layers(Kind::Guest, "")), NEEDS_GUEST));
+    }
+    all
+}
+
+/// The claim by what an environment is.
+fn of_layers(kind: Kind, name: &str) -> Text<String> {
+    let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+    match kind {
+        Kind::First => fixed("The kernel loses less than the OS", "内核的损失小于操作系统"),
+        Kind::Guest => fixed(
+            "Hypervisor and kernel lose less than hypervisor and guest OS",
+            "虚拟机监控程序与内核的损失小于虚拟机监控程序与客户机操作系统",
+        ),
+        Kind::Container | Kind::Other => Text {
+            en: format!("The kernel loses less than the OS in {name}"),
+            zh: format!("{name} 中内核的损失小于操作系统"),
+        },
+    }
+}

@@ -1,0 +1,181 @@
+//! Work that is done inside the kernel and in user space alike: which cases of which probes are the same work.
+
+use hostmark_model::{CaseRecord, Params, Text};
+
+/// Where an operation is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Kernel,
+    User,
+}
+
+/// The side that is nearer to the hardware first.
+pub(super) const SIDES: [Side; 2] = [Side::Kernel, Side::User];
+
+impl Side {
+    /// As it stands behind the name of an environment.
+    pub(super) fn name(self) -> Text {
+        match self {
+            Side::Kernel => Text { en: "inside the kernel", zh: "内核态" },
+            Side::User => Text { en: "in user space", zh: "用户态" },
+        }
+    }
+}
+
+/// The cases of one side of an operation: a probe, where it stands on axes.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) probe: &'static str,
+    pub(super) at: &'static [(&'static str, &'static str)],
+}
+
+/// Something that is done over and over.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) name: Text,
+    pub(super) kernel: Option<Source>,
+    pub(super) user: Source,
+}
+
+impl Operation {
+    pub(super) fn source(&self, side: Side) -> Option<&Source> {
+        match side {
+            Side::Kernel => self.kernel.as_ref(),
+            Side::User => Some(&self.user),
+        }
+    }
+}
+
+/// Operations that are held against each other. Their points differ by [`FREE`] axes alone.
+#[derive(Debug)]
+pub(super) struct Family {
+    /// What stands over its tables.
+    pub(super) title: Text,
+    /// What stands before a conclusion.
+    pub(super) name: Text,
+    pub(super) operations: &'static [Operation],
+    /// An axis on which all of its cases stand at the same value, whichever that is.
+    pub(super) alike: Option<&'static str>,
+    /// Whether the base has interrupts off; else they stay on, as the work waits for them.
+    pub(super) is_base_without_irq: bool,
+    /// Whether a case that lacks an axis is one of its cases.
+    pub(super) may_lack_axes: bool,
+}
+
+/// The axes of the columns.
+pub(super) const BIND: &str = "bind";
+pub(super) const IRQ: &str = "irq";
+const FREE: [&str; 2] = [BIND, IRQ];
+/// The point of [`BIND`] at which the plan chooses the CPU: neither free nor the same CPU everywhere.
+const CHOSEN: &str = "cpu";
+
+const READ: Text = Text { en: "READ", zh: "读" };
+const WRITE: Text = Text { en: "WRITE", zh: "写" };
+
+/// A page of a file that the page cache holds. The conclusions of the report that this view follows are drawn from it.
+pub(super) static FILE: Family = Family {
+    title: Text {
+        en: "File access: 4 KiB at the start of a file, read and overwritten, without O_SYNC",
+        zh: "文件访问：读取并覆盖文件开头的 4 KiB，不使用 O_SYNC",
+    },
+    name: Text { en: "file", zh: "文件" },
+    operations: &[
+        Operation {
+            name: READ,
+            kernel: Some(Source { probe: "file.kernel_read", at: &[] }),
+            user: Source { probe: "file.read_start", at: &[("through", "cache")] },
+        },
+        Operation {
+            name: WRITE,
+            kernel: Some(Source { probe: "file.kernel_write", at: &[] }),
+            user: Source { probe: "file.overwrite", at: &[("through", "cache")] },
+        },
+    ],
+    alike: None,
+    is_base_without_irq: false,
+    may_lack_axes: true,
+};
+
+static DIRECT: Family = Family {
+    title: Text {
+        en: "File access past the page cache (O_DIRECT): what compares disks",
+        zh: "绕过页缓存的文件访问（O_DIRECT）：用于比较磁盘",
+    },
+    name: Text { en: "file past the page cache", zh: "绕过页缓存的文件" },
+    operations: &[
+        Operation { name: READ, kernel: None, user: Source { probe: "file.read_start", at: &[("through", "direct")] } },
+        Operation { name: WRITE, kernel: None, user: Source { probe: "file.overwrite", at: &[("through", "direct")] } },
+    ],
+    alike: None,
+    is_base_without_irq: false,
+    may_lack_axes: false,
+};
+
+static CPU: Family = Family {
+    title: Text { en: "CPU: a prime sieve", zh: "CPU：素数筛" },
+    name: Text { en: "CPU", zh: "CPU" },
+    operations: &[Operation {
+        name: Text { en: "SIEVE", zh: "筛" },
+        kernel: Some(Source { probe: "cpu.kernel_sieve", at: &[] }),
+        user: Source { probe: "cpu.sieve", at: &[("threads", "1"), ("copies", "1")] },
+    }],
+    alike: None,
+    is_base_without_irq: true,
+    may_lack_axes: false,
+};
+
+static MEMORY: Family = Family {
+    title: Text {
+        en: "Memory: 8-byte loads and stores at random places, base pages",
+        zh: "内存：随机位置的 8 字节加载与存储，基本页",
+    },
+    name: Text { en: "memory", zh: "内存" },
+    operations: &[
+        Operation {
+            name: READ,
+            kernel: Some(Source { probe: "memory.kernel_random_access", at: &[("op", "read")] }),
+            user: Source { probe: "memory.random_access", at: &[("op", "read"), ("within", "all"), ("page", "base")] },
+        },
+        Operation {
+            name: WRITE,
+            kernel: Some(Source { probe: "memory.kernel_random_access", at: &[("op", "write")] }),
+            user: Source { probe: "memory.random_access", at: &[("op", "write"), ("within", "all"), ("page", "base")] },
+        },
+    ],
+    alike: Some("size"),
+    is_base_without_irq: true,
+    may_lack_axes: false,
+};
+
+/// All of them, in the order of the view.
+pub(super) static FAMILIES: [&Family; 4] = [&FILE, &DIRECT, &CPU, &MEMORY];
+
+impl Family {
+    /// Operation, side and point of a case; none where it is none of the family's.
+    pub(super) fn place(&self, case: &CaseRecord) -> Option<(usize, Side, Params)> {
+        let has = |(axis, wanted): &(&str, &str)| match case.params.get(axis) {
+            Some(value) => value == *wanted,
+            None => self.may_lack_axes,
+        };
+        let is_of = |source: &Source| source.probe == case.probe && source.at.iter().all(has);
+        let sides = |operation: &Operation| SIDES.into_iter().find(|side| operation.source(*side).is_some_and(is_of));
+        let (index, side) =
+            self.operations.iter().enumerate().find_map(|(index, operation)| Some((index, sides(operation)?)))?;
+        let is_wanted = match case.params.get(BIND) {
+            Some(bind) => bind != CHOSEN,
+            None => self.may_lack_axes,
+        };
+        let is_free = |(axis, _): &&(String, String)| FREE.contains(&axis.as_str());
+        is_wanted.then(|| (index, side, Params(case.params.0.iter().filter(is_free).cloned().collect())))
+    }
+
+    /// The value of the axis that all of its cases have alike; empty where there is no such axis.
+    pub(super) fn alike<'a>(&self, case: &'a CaseRecord) -> &'a str {
+        self.alike.and_then(|axis| case.params.get(axis)).unwrap_or_default()
+    }
+}
+
+/// Whether a case belongs to a family, and stands in its tables.
+pub(super) fn is_part(case: &CaseRecord) -> bool {
+    FAMILIES.iter().any(|family| family.place(case).is_some())
+}

@@ -1,0 +1,111 @@
+//! What the tables of an environment are called, by what its runs say of themselves.
+
+use hostmark_model::{Run, Text};
+
+use super::Environment;
+use super::family::Side;
+use super::sheet::{Sheet, at};
+
+/// What an environment is, beside the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    First,
+    /// It runs under a hypervisor that the first does not have.
+    Guest,
+    /// It runs on a kernel like the first's, with limits or filters that the first does not have.
+    Container,
+    Other,
+}
+
+/// The setting in which a run tells the layers of a container that it was put in.
+const WITHIN: &str = "within";
+
+/// What each environment is.
+pub(super) fn kinds(environments: &[Environment]) -> Vec<Kind> {
+    let run = |environment: &Environment<'_>| environment.runs.first().map(|run| (*run).clone());
+    let first = environments.first().and_then(run);
+    let kind = |(index, environment)| match (index, &first, run(environment)) {
+        (0, ..) => Kind::First,
+        (_, Some(first), Some(other)) => kind(first, &other),
+        _ => Kind::Other,
+    };
+    environments.iter().enumerate().map(kind).collect()
+}
+
+fn kind(first: &Run, other: &Run) -> Kind {
+    let within = |run: &Run| run.settings.set.get(WITHIN).cloned();
+    let is_new = |one: &Option<String>, two: &Option<String>| two.is_some() && one != two;
+    let is_within = is_new(&within(first), &within(other));
+    let (first, other) = (&first.host, &other.host);
+    let (one, two) = (&first.virtualization, &other.virtualization);
+    let (held, limited) = (&first.limits, &other.limits);
+    // The same boot is the same kernel.
+    let has_limits = other.boot_id.is_some()
+        && first.boot_id == other.boot_id
+        && ((&held.seccomp, held.cpu_quota, held.memory_limit_bytes)
+            != (&limited.seccomp, limited.cpu_quota, limited.memory_limit_bytes));
+    match () {
+        () if is_new(&one.hypervisor, &two.hypervisor) => Kind::Guest,
+        () if is_within || is_new(&one.container, &two.container) || has_limits => Kind::Container,
+        () => Kind::Other,
+    }
+}
+
+/// The layers that an environment's run names, in brackets; empty where it names none.
+fn layers(environment: &Environment) -> String {
+    let named = environment.runs.first().and_then(|run| run.settings.set.get(WITHIN));
+    named.map(|named| format!(" ({})", named.replace(',', ", "))).unwrap_or_default()
+}
+
+/// What a side of an environment costs over the base.
+pub(super) fn overhead(kind: Kind, side: Side, environment: &Environment) -> Text<String> {
+    let (name, layers) = (environment.name, layers(environment));
+    let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+    match (kind, side) {
+        (Kind::First, Side::Kernel) => fixed("Kernel overhead", "内核开销"),
+        (Kind::First, Side::User) => fixed("OS overhead", "操作系统开销"),
+        (Kind::Guest, Side::Kernel) => fixed("Hypervisor + kernel overhead", "虚拟机监控程序与内核的开销"),
+        (Kind::Guest, Side::User) => fixed("Hypervisor + guest OS overhead", "虚拟机监控程序与客户机操作系统的开销"),
+        (Kind::Container, Side::Kernel) => Text {
+            en: format!("Container layers{layers} + kernel overhead"),
+            zh: format!("容器各层{layers}与内核的开销"),
+        },
+        (Kind::Container, Side::User) => Text {
+            en: format!("Container layers{layers} + OS overhead"),
+            zh: format!("容器各层{layers}与操作系统的开销"),
+        },
+        (Kind::Other, Side::Kernel) => {
+            Text { en: format!("{name} + kernel overhead"), zh: format!("{name} 与内核的开销") }
+        }
+        (Kind::Other, Side::User) => {
+            Text { en: format!("{name} + OS overhead"), zh: format!("{name} 与操作系统的开销") }
+        }
+    }
+}
+
+/// The name of an environment's side.
+pub(super) fn side_of(environment: &Environment, side: Side) -> Text<String> {
+    let (name, side) = (environment.name, side.name());
+    Text { en: format!("{name}, {}", side.en), zh: format!("{name}，{}", side.zh) }
+}
+
+/// The title of the percentages of a side of an environment.
+pub(super) fn title(sheet: &Sheet, environment: usize, side: Side, kind: Kind) -> Text<String> {
+    let here = &sheet.environments[environment];
+    let place = side_of(here, side);
+    let Some(base) = &sheet.base else { return place };
+    let (over, point) = (side_of(&sheet.environments[0], base.side), at(&base.point));
+    // Without the kernel's side it is not the OS that the base lacks.
+    let name = match base.side {
+        Side::Kernel => overhead(kind, side, here),
+        Side::User => Text { en: "Overhead".to_owned(), zh: "开销".to_owned() },
+    };
+    let (of, of_zh) = match sheet.is_of_rates() {
+        true => (", in the time of an operation", "，按单次操作的时间计"),
+        false => ("", ""),
+    };
+    Text {
+        en: format!("{}: {}, over {}, {}{of}", name.en, place.en, over.en, point.en),
+        zh: format!("{}：{}，基准为 {}，{}{of_zh}", name.zh, place.zh, over.zh, point.zh),
+    }
+}

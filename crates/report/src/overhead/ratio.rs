@@ -1,0 +1,127 @@
+//! How many times as long a write takes as a read, and how far samples scatter around their mean.
+
+use hostmark_model::{Params, Text};
+
+use super::family::{SIDES, Side};
+use super::joined::{Joined, joined};
+use super::names::side_of;
+use super::sheet::{Sheet, at};
+use super::value::{Value, middle};
+use super::{Row, Table, both};
+use crate::format::{number, percent};
+
+/// Reads and writes, where a family has both.
+pub(super) const READ: usize = 0;
+pub(super) const WRITE: usize = 1;
+
+/// The times of reads and writes at the points of a side, in turn, with where each pair stands.
+pub(super) struct Pairs {
+    pub(super) points: Vec<Params>,
+    pub(super) times: Vec<(f64, Option<(f64, f64)>)>,
+    pub(super) cases: Vec<String>,
+}
+
+/// What a side of an environment has of both.
+pub(super) fn pairs(sheet: &Sheet, environment: usize, side: Side) -> Pairs {
+    let mut all = Pairs { points: Vec::new(), times: Vec::new(), cases: Vec::new() };
+    for point in sheet.points(side) {
+        let figure = |operation| sheet.figure(environment, operation, side, &point);
+        let (Some(read), Some(write)) = (figure(READ), figure(WRITE)) else { continue };
+        let (Ok(reading), Ok(writing)) = (&read.value, &write.value) else { continue };
+        if reading.unit == writing.unit && reading.median > 0.0 && writing.median > 0.0 {
+            all.times.extend([reading, writing].map(|value| {
+                let time = value.time();
+                (time.median, time.interval)
+            }));
+            all.cases.extend([read.id.clone(), write.id.clone()]);
+            all.points.push(point);
+        }
+    }
+    all
+}
+
+/// The mean of the ratios of times that [`Pairs`] has in turn.
+pub(super) fn mean_ratio(times: &[f64]) -> Option<f64> {
+    let ratios = times.chunks_exact(2).map(|pair| pair[1] / pair[0]);
+    (!times.is_empty()).then(|| ratios.sum::<f64>() / (times.len() / 2) as f64)
+}
+
+/// By environment and side, and the mean over these.
+pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
+    let mut rows = Vec::new();
+    let mut means = Vec::new();
+    for environment in 0..sheet.environments.len() {
+        for side in SIDES {
+            let pairs = pairs(sheet, environment, side);
+            let Some(mean) = joined(&pairs.times, mean_ratio) else { continue };
+            let each: Vec<(Text<String>, Joined)> = (pairs.points.iter().map(at))
+                .zip(pairs.times.chunks_exact(2))
+                .filter_map(|(at, times)| Some((at, joined(times, mean_ratio)?)))
+                .collect();
+            means.push(mean.value);
+            let list = |lang: fn(&Text<String>) -> &str| {
+                let parts: Vec<String> =
+                    each.iter().map(|(at, ratio)| format!("{} {}", lang(at), times(ratio, all))).collect();
+                parts.join("  ")
+            };
+            let cells = vec![both(times(&mean, all)), Text { en: list(|at| &at.en), zh: list(|at| &at.zh) }];
+            rows.push(Row { label: side_of(&sheet.environments[environment], side), cells });
+        }
+    }
+    let mean = (means.len() > 1).then(|| means.iter().sum::<f64>() / means.len() as f64);
+    rows.extend(mean.map(|mean| Row {
+        label: Text { en: "mean of these".into(), zh: "以上的平均".into() },
+        cells: vec![both(two_digits(mean)), both("–")],
+    }));
+    (!rows.is_empty()).then(|| Table {
+        title: Text {
+            en: "Write/read ratio: what a write takes, in times of a read".into(),
+            zh: "写/读比：写所需为读的倍数".into(),
+        },
+        columns: vec![Text { en: "mean".into(), zh: "平均".into() }, Text { en: "each".into(), zh: "各项".into() }],
+        rows,
+        ..Table::default()
+    })
+}
+
+/// A ratio, and where it lies.
+pub(super) fn times(ratio: &Joined, all: bool) -> String {
+    match ratio.interval.filter(|_| all) {
+        Some((low, high)) => format!("{} ({} … {})", two_digits(ratio.value), two_digits(low), two_digits(high)),
+        None => two_digits(ratio.value),
+    }
+}
+
+pub(super) fn two_digits(ratio: f64) -> String {
+    if ratio.is_finite() { format!("{ratio:.2}") } else { number(ratio) }
+}
+
+/// Standard deviation over mean, by environment, side and operation: the least, the middle and the greatest of the points.
+pub(super) fn deviation(sheet: &Sheet) -> Option<Table> {
+    let mut rows = Vec::new();
+    for (environment, here) in sheet.environments.iter().enumerate() {
+        for side in SIDES {
+            for (index, operation) in sheet.operations() {
+                let of = |value: &Value| value.deviation;
+                let at_point = |point: &Params| sheet.value(environment, index, side, point).ok().and_then(of);
+                let mut all: Vec<f64> = sheet.points(side).iter().filter_map(at_point).collect();
+                all.sort_by(f64::total_cmp);
+                let (Some(least), Some(most), Some(middle)) = (all.first(), all.last(), middle(all.iter().copied()))
+                else {
+                    continue;
+                };
+                let (place, name) = (side_of(here, side), operation.name);
+                let label =
+                    Text { en: format!("{}, {}", place.en, name.en), zh: format!("{}，{}", place.zh, name.zh) };
+                rows.push(Row { label, cells: [*least, middle, *most].map(|part| both(percent(part))).into() });
+            }
+        }
+    }
+    let head = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+    (!rows.is_empty()).then(|| Table {
+        title: head("Deviation/mean of all samples, over the columns above", "全部样本的标准差/平均值，取自以上各列"),
+        columns: vec![head("least", "最小"), head("middle", "中间"), head("greatest", "最大")],
+        rows,
+        ..Table::default()
+    })
+}

@@ -1,0 +1,184 @@
+//! All figures of a family in all environments, and the one that the others are held against.
+
+use hostmark_model::{CaseRecord, Params, Text};
+
+use super::Environment;
+use super::family::{BIND, Family, IRQ, Operation, Side};
+use super::joined::Joined;
+use super::value::Value;
+
+/// What the cases say how many reference cycles a batch of operations took, where they do.
+const BATCH: &str = "batch_cycles";
+
+/// A case of a family in an environment.
+#[derive(Debug)]
+pub(super) struct Figure {
+    pub(super) environment: usize,
+    pub(super) operation: usize,
+    pub(super) side: Side,
+    pub(super) point: Params,
+    pub(super) id: String,
+    pub(super) value: Result<Value, Text<String>>,
+    /// Reference cycles of a batch.
+    pub(super) batch: Option<Value>,
+    /// Why it says nothing about the first environment.
+    pub(super) unlike: Option<Text<String>>,
+}
+
+/// What all is held against: a side and a point in the first environment.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Base {
+    pub(super) side: Side,
+    pub(super) point: Params,
+}
+
+/// All figures of a family.
+pub(super) struct Sheet<'a> {
+    pub(super) family: &'static Family,
+    pub(super) environments: &'a [Environment<'a>],
+    pub(super) figures: Vec<Figure>,
+    /// None where the first environment has no case.
+    pub(super) base: Option<Base>,
+}
+
+/// A case with its place.
+type Placed<'a> = (usize, &'a CaseRecord, (usize, Side, Params));
+
+impl<'a> Sheet<'a> {
+    /// Over the side and point of `named`, where that is a case of the family.
+    pub(super) fn of(family: &'static Family, environments: &'a [Environment<'a>], named: Option<&CaseRecord>) -> Self {
+        let cases = environments.iter().enumerate().flat_map(|(index, environment)| {
+            environment.runs.iter().flat_map(move |run| run.cases.iter().map(move |case| (index, case)))
+        });
+        let placed = |(index, case): (usize, &'a CaseRecord)| Some((index, case, family.place(case)?));
+        let all: Vec<Placed> = cases.filter_map(placed).collect();
+        let named = named.and_then(|case| Some((case, family.place(case)?)));
+        // The kernel's side has one such value; without it a probe's default comes first.
+        let inside = all.iter().find(|(_, _, (_, side, _))| *side == Side::Kernel).map(|(_, case, _)| *case);
+        let leading =
+            named.as_ref().map(|(case, _)| *case).or(inside).or_else(|| all.first().map(|(_, case, _)| *case));
+        let alike = leading.map(|case| family.alike(case)).unwrap_or_default();
+        let mut figures: Vec<Figure> = Vec::new();
+        for (environment, case, (operation, side, point)) in all {
+            let is_known = |known: &Figure| known.environment == environment && known.id == case.id;
+            if family.alike(case) == alike && !figures.iter().any(is_known) {
+                let here = &environments[environment];
+                let value = Value::of(here, &case.id);
+                let first = figures.iter().find(|first| first.environment == 0 && first.id == case.id);
+                let unlike = first.and_then(|first| {
+                    let (first, value) = (first.value.as_ref().ok()?, value.as_ref().ok()?);
+                    value.over(first).err().or_else(|| value.over_alike(first).err())
+                });
+                let batch = Value::of_quantity(here, &case.id, Some(BATCH)).ok();
+                figures.push(Figure { environment, operation, side, point, id: case.id.clone(), value, batch, unlike });
+            }
+        }
+        let mut sheet = Sheet { family, environments, figures, base: None };
+        sheet.base = match named {
+            Some((_, (_, side, point))) => Some(Base { side, point }),
+            None => sheet.plainest(),
+        };
+        sheet
+    }
+
+    /// Inside the kernel, not bound, and with interrupts off where the family has that; else the next best there is.
+    fn plainest(&self) -> Option<Base> {
+        let is_candidate = |figure: &&Figure| figure.environment == 0 && figure.value.is_ok();
+        let first = self.figures.iter().filter(is_candidate).min_by_key(|figure| {
+            let is_bound = figure.point.get(BIND).is_some_and(|bind| bind != "none");
+            let wanted = if self.family.is_base_without_irq { "off" } else { "on" };
+            let has_other_irq = figure.point.get(IRQ).is_some_and(|irq| irq != wanted);
+            (figure.side == Side::User, is_bound, has_other_irq)
+        })?;
+        Some(Base { side: first.side, point: first.point.clone() })
+    }
+
+    pub(super) fn operations(&self) -> impl Iterator<Item = (usize, &'static Operation)> {
+        self.family.operations.iter().enumerate()
+    }
+
+    /// The points of a side anywhere, in the order of the runs.
+    pub(super) fn points(&self, side: Side) -> Vec<Params> {
+        let mut points: Vec<Params> = Vec::new();
+        for figure in self.figures.iter().filter(|figure| figure.side == side) {
+            if !points.contains(&figure.point) {
+                points.push(figure.point.clone());
+            }
+        }
+        points
+    }
+
+    /// Those at which any environment has a value.
+    pub(super) fn measured_points(&self, side: Side) -> Vec<Params> {
+        let is_measured = |point: &Params| {
+            let mut of_point = self.figures.iter().filter(|figure| figure.side == side && figure.point == *point);
+            of_point.any(|figure| figure.value.is_ok())
+        };
+        self.points(side).into_iter().filter(is_measured).collect()
+    }
+
+    pub(super) fn figure(&self, environment: usize, operation: usize, side: Side, point: &Params) -> Option<&Figure> {
+        self.figures.iter().find(|figure| {
+            (figure.environment, figure.operation, figure.side) == (environment, operation, side)
+                && figure.point == *point
+        })
+    }
+
+    /// The value at a place, or why there is none.
+    pub(super) fn value(
+        &self,
+        environment: usize,
+        operation: usize,
+        side: Side,
+        point: &Params,
+    ) -> Result<&Value, Text<String>> {
+        match self.figure(environment, operation, side, point) {
+            None => Err(Text { en: "not measured".to_owned(), zh: "未测量".to_owned() }),
+            Some(figure) => figure.value.as_ref().map_err(Clone::clone),
+        }
+    }
+
+    /// By what fraction an operation takes longer there than at the base, or why that is not known.
+    pub(super) fn overhead(
+        &self,
+        environment: usize,
+        operation: usize,
+        side: Side,
+        point: &Params,
+    ) -> Result<Joined, Text<String>> {
+        let value = self.value(environment, operation, side, point)?;
+        let base = self.base.as_ref().map(|base| self.value(0, operation, base.side, &base.point));
+        let base = match base {
+            None => return Err(Text { en: "no base".to_owned(), zh: "没有基准".to_owned() }),
+            Some(Err(why)) => {
+                return Err(Text { en: format!("no base: {}", why.en), zh: format!("没有基准：{}", why.zh) });
+            }
+            Some(Ok(base)) => base,
+        };
+        if let Some(why) = self.figure(environment, operation, side, point).and_then(|figure| figure.unlike.clone()) {
+            return Err(why);
+        }
+        match self.is_base(environment, side, point) {
+            true => Ok(Joined { value: 0.0, interval: None }),
+            false => value.time().over(&base.time()),
+        }
+    }
+
+    pub(super) fn is_base(&self, environment: usize, side: Side, point: &Params) -> bool {
+        environment == 0 && self.base.as_ref().is_some_and(|base| base.side == side && base.point == *point)
+    }
+
+    /// Whether the family's values are rates, which are turned into times.
+    pub(super) fn is_of_rates(&self) -> bool {
+        self.figures.iter().any(|figure| figure.value.as_ref().is_ok_and(Value::is_rate))
+    }
+}
+
+/// A point as it is written in a head of a column.
+pub(super) fn at(point: &Params) -> Text<String> {
+    let points: Vec<String> = point.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    match points.is_empty() {
+        true => Text { en: "plain".into(), zh: "默认".into() },
+        false => super::both(points.join(" ")),
+    }
+}
