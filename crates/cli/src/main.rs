@@ -9,6 +9,7 @@ mod progress;
 mod signals;
 mod store;
 mod wall;
+mod within;
 mod words;
 
 use std::process::ExitCode;

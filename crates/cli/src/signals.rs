@@ -28,15 +28,15 @@ pub struct StopRequest {
 impl StopRequest {
     /// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU (the limit of CPU time) is a request, and a second one ends
     /// the process.
-    pub fn catch() -> io::Result<StopRequest> {
+    ///
+    /// Each that comes is written to `heard` as well, as a byte, for who waits for this process.
+    pub fn catch(heard: Option<&OwnedFd>) -> io::Result<StopRequest> {
         let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let which = Arc::new(AtomicUsize::new(0));
         let asked = Arc::new(AtomicBool::new(false));
-        let ignored = ignored();
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGXCPU] {
-            // Whoever started the run with a signal ignored (nohup, a script's background job) meant it.
-            if signal != SIGTERM && ignored >> (signal - 1) & 1 == 1 {
-                continue;
+        for signal in asking(ignored()) {
+            if let Some(heard) = heard {
+                signal_hook::low_level::pipe::register(signal, heard.try_clone()?)?;
             }
             // In this order: the second signal finds what the first one has set.
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
@@ -58,8 +58,36 @@ impl StopRequest {
     }
 }
 
+/// The signals that ask to stop, for who waits for another process that stops.
+pub struct Requests(Vec<(u8, OwnedFd)>);
+
+impl Requests {
+    /// From now on each of these signals is told by [`Requests::readable`], and does nothing else. `ignored` is what
+    /// [`ignored`] said at the start.
+    pub fn catch(ignored: u64) -> io::Result<Requests> {
+        let of_signal = |signal: i32| -> io::Result<(u8, OwnedFd)> {
+            let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+            signal_hook::low_level::pipe::register(signal, writable)?;
+            Ok((signal as u8, readable))
+        };
+        Ok(Requests(asking(ignored).map(of_signal).collect::<io::Result<_>>()?))
+    }
+
+    /// Each signal, and what has a byte to read for each time that it came.
+    pub fn readable(&self) -> impl Iterator<Item = (u8, &OwnedFd)> {
+        self.0.iter().map(|(signal, readable)| (*signal, readable))
+    }
+}
+
+/// Those of the signals that ask to stop which are not ignored.
+fn asking(ignored: u64) -> impl Iterator<Item = i32> {
+    // Whoever started the run with a signal ignored (nohup, a script's background job) meant it.
+    let is_meant = move |&signal: &i32| signal == SIGTERM || ignored >> (signal - 1) & 1 == 0;
+    [SIGINT, SIGTERM, SIGHUP, SIGXCPU].into_iter().filter(is_meant)
+}
+
 /// The signals that this process was started with ignored, as the kernel's mask; none where /proc does not say.
-fn ignored() -> u64 {
+pub fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)

@@ -75,6 +75,11 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     host
 }
 
+/// The container that this process runs in, as [`read`] tells it.
+pub fn container(root: &Root) -> Option<String> {
+    container::read(root)
+}
+
 /// Everything that this machine tells of itself.
 pub fn read_here() -> HostFacts {
     read(&Root::here())

@@ -20,16 +20,20 @@ pub struct Inputs {
     pub scratch: Option<PathBytes>,
     /// The words of a command to measure. Empty: none.
     pub command: Vec<String>,
+    /// The layers of a container within which the run measured, as `namespaces` and `seccomp`. Empty: none, it measured
+    /// natively.
+    pub within: Vec<String>,
 }
 
 impl Inputs {
     /// What was given, by the name of its option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        let Inputs { cpus, scratch, command } = self;
+        let Inputs { cpus, scratch, command, within } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
         let command =
             (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
-        let all = [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command)];
+        let within = (!within.is_empty()).then(|| within.join(","));
+        let all = [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command), (WITHIN, within)];
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
@@ -40,7 +44,7 @@ impl Inputs {
 
     /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
     pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
-        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND].contains(&key.as_str());
+        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND, WITHIN].contains(&key.as_str());
         set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 }
@@ -49,6 +53,7 @@ impl Inputs {
 const CPUS: &str = "cpu";
 const SCRATCH: &str = "scratch";
 const COMMAND: &str = "command";
+const WITHIN: &str = "within";
 
 /// A word as a shell would read it.
 fn quoted(word: &str) -> String {
@@ -70,8 +75,10 @@ mod tests {
             cpus: Some("0-3".into()),
             scratch: Some(PathBytes(b"/mnt/d".to_vec())),
             command: ["sh", "-c", "echo 'a b'", ""].map(str::to_owned).to_vec(),
+            within: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
         };
-        let given = [("cpu", "0-3"), ("scratch", "/mnt/d"), ("command", r"sh -c 'echo '\''a b'\''' ''")];
+        let command = ("command", r"sh -c 'echo '\''a b'\''' ''");
+        let given = [("cpu", "0-3"), ("scratch", "/mnt/d"), command, ("within", "namespaces,seccomp")];
         assert_eq!(inputs.given(), given.map(|(name, text)| (name, text.to_owned())));
         let axis = ("memory.read:size".to_owned(), "4K".to_owned());
         let set = inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text)).chain([axis]).collect();

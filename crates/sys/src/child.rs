@@ -107,16 +107,21 @@ impl ChildId {
     /// Kills it, unless the kernel says that it is no child of this process: a forked process has a copy of this value, and
     /// its brother is not its child. One that has ended by itself takes no harm.
     pub fn kill(&self) -> io::Result<()> {
+        self.signal(Signal::KILL)
+    }
+
+    /// Sends it a signal, as [`ChildId::kill`] does.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
         // The descriptor is asked whose child it is, so that what is signalled is what was looked at.
         if let Ok(descriptor) = rustix::process::pidfd_open(self.0, PidfdFlags::empty())
             && rustix::process::waitid(WaitId::PidFd(descriptor.as_fd()), LOOK).is_ok()
-            && rustix::process::pidfd_send_signal(&descriptor, Signal::KILL).is_ok()
+            && rustix::process::pidfd_send_signal(&descriptor, signal).is_ok()
         {
             return Ok(());
         }
         // A kernel without such descriptors, a filter, or none left to open.
         rustix::process::waitid(WaitId::Pid(self.0), LOOK).call("waitid")?;
-        rustix::process::kill_process(self.0, Signal::KILL).call("kill")
+        rustix::process::kill_process(self.0, signal).call("kill")
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use rustix::process::WaitId;
+use rustix::process::{WaitId, WaitIdOptions};
 
 use super::call::{Call, named};
 use super::child::{ChildId, LOOK};
@@ -75,6 +75,18 @@ pub fn end(spared: &[u32], grace: Duration, patience: Duration) -> io::Result<()
         // Whoever one has left behind is looked for at once.
         if !has_one_ended {
             std::thread::sleep(TURN);
+        }
+    }
+}
+
+/// Reaps every child that has ended; whether there is one that has not. Only for who waits for no child by itself any more.
+pub fn reap_ended() -> io::Result<bool> {
+    loop {
+        match rustix::process::waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(true),
+            Err(rustix::io::Errno::CHILD) => return Ok(false),
+            Err(error) => return Err(named("waitid", error.into())),
         }
     }
 }

@@ -4,6 +4,7 @@
 pub mod affinity;
 pub mod again;
 pub mod call;
+pub mod call_filter;
 pub mod child;
 pub mod clock;
 pub mod counters;
@@ -17,6 +18,7 @@ pub mod ipc_cleanup;
 pub mod last_words;
 pub mod memory;
 mod names;
+pub mod namespaces;
 pub mod peer;
 pub mod process;
 pub mod random;

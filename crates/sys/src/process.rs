@@ -5,7 +5,6 @@ use std::io;
 use rustix::process::Signal;
 
 use super::call::Call;
-#[cfg(any(test, feature = "tests"))]
 use super::child::ChildId;
 
 /// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
@@ -32,6 +31,13 @@ pub fn only_one_thread() -> io::Result<()> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Ok(()) };
     let threads = tasks.map(|task| task.call("getdents64")).collect::<io::Result<Vec<_>>>()?.len();
     if threads > 1 { Err(io::Error::other("a process with several threads cannot fork")) } else { Ok(()) }
+}
+
+/// Forks this process, which must have one thread, and which goes on in both: none in the child.
+pub fn fork() -> io::Result<Option<ChildId>> {
+    only_one_thread()?;
+    // SAFETY: no other thread holds a lock that would stay locked in the child.
+    unsafe { ChildId::forked("fork", libc::fork()) }
 }
 
 /// Memory of this process that is resident, bytes; none without /proc.

@@ -154,7 +154,10 @@ impl Folder {
         let directory = rustix::fs::openat(&entered.run, &entered.folder, DIRECTORY, Mode::empty()).call("openat")?;
         // SAFETY: gives this thread a working directory and a umask of its own; no memory is concerned.
         if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
-            return Err(super::call::named("unshare", io::Error::last_os_error()));
+            let error = io::Error::last_os_error();
+            // Container runtimes refuse the call whatever it is asked for. A process of one thread shares its working
+            // directory with nobody anyway.
+            super::process::only_one_thread().map_err(|_| super::call::named("unshare", error))?;
         }
         rustix::process::fchdir(&directory).call("fchdir")?;
         Ok(entered)

@@ -10,6 +10,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use hostmark_engine::plan::Request;
 use hostmark_model::{Inputs, PathBytes};
 
+use crate::within::Layer;
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -25,6 +26,10 @@ pub struct InputArguments {
     /// takes; split into words as by a shell, but run by none
     #[arg(long, value_name = "COMMAND", value_parser = command)]
     pub command: Option<CommandWords>,
+    /// Measure within these layers of a container, to see what each costs; hold the run against one without them by
+    /// hostmark report native=RUN LAYER=RUN --format overhead
+    #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',')]
+    pub within: Vec<Layer>,
 }
 
 /// The words of a command, at least one.
@@ -32,12 +37,21 @@ pub struct InputArguments {
 pub struct CommandWords(Vec<String>);
 
 impl InputArguments {
+    /// The layers that were named, each once, in the order in which they are entered.
+    pub fn layers(&self) -> Vec<Layer> {
+        let mut layers = self.within.clone();
+        layers.sort_unstable();
+        layers.dedup();
+        layers
+    }
+
     /// What was given.
     pub fn given(&self) -> Inputs {
         Inputs {
             cpus: self.cpu.clone(),
             scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
             command: self.command.clone().map_or_else(Vec::new, |command| command.0),
+            within: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
         }
     }
 }

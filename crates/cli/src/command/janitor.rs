@@ -1,5 +1,6 @@
 //! `hostmark janitor`: started by a run, outlives it, and removes what it left.
 
+use std::fs::File;
 use std::io;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -51,6 +52,8 @@ pub struct Janitor {
     made: Vec<Scratch>,
     /// What it was asked to make, where and under which name, and has not answered: killed meanwhile, it may have made it.
     asked: Vec<(PathBuf, String)>,
+    /// Who cleans up where both the run and the janitor are killed at once: what is asked for and made is told there too.
+    outside: Option<File>,
 }
 
 impl Janitor {
@@ -63,7 +66,7 @@ impl Janitor {
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
         let process =
             Supervised::start(command, terms).map_err(|error| not_started(program, &spawned(error).to_string()))?;
-        let mut janitor = Janitor { process, answers: true, made: Vec::new(), asked: Vec::new() };
+        let mut janitor = Janitor { process, answers: true, made: Vec::new(), asked: Vec::new(), outside: None };
         match janitor.answer() {
             Ok(Some(_)) => Ok(janitor),
             Ok(None) => {
@@ -86,6 +89,11 @@ impl Janitor {
         })
     }
 
+    /// From now on `outside` is told too what it is asked to make and has made.
+    pub fn tells(&mut self, outside: File) {
+        self.outside = Some(outside);
+    }
+
     /// Its number, which is nobody else's until it is waited for.
     pub fn id(&self) -> u32 {
         self.process.id()
@@ -104,6 +112,9 @@ impl Janitor {
             let base = base.display();
             Scratch::Missing(format!("no directory could be made in {base} ({error}); name another by --scratch"))
         });
+        if let (Some(outside), Ok(line)) = (&mut self.outside, serde_json::to_string(&scratch)) {
+            let _ = writeln!(outside, "{line}");
+        }
         self.made.push(scratch.clone());
         scratch
     }
@@ -111,7 +122,11 @@ impl Janitor {
     fn make(&mut self, base: &Path) -> io::Result<Scratch> {
         let name = fresh_name()?;
         self.asked.push((base.to_owned(), name.clone()));
-        self.tell(&CleanupEntry::Directory { base: PathBytes(base.as_os_str().as_bytes().to_vec()), name });
+        let entry = CleanupEntry::Directory { base: PathBytes(base.as_os_str().as_bytes().to_vec()), name };
+        if let (Some(outside), Ok(line)) = (&mut self.outside, entry.line()) {
+            let _ = outside.write_all(line.as_bytes());
+        }
+        self.tell(&entry);
         let line = self.answer()?.ok_or_else(|| io::Error::other("no answer"))?;
         let scratch = serde_json::from_str(&line)?;
         self.asked.pop();

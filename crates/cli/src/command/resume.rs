@@ -15,10 +15,15 @@ use super::ready::{Ready, binary, planned_before};
 use crate::store::{self, JOURNAL, Place};
 
 /// Everything for the rest of the run that a person named.
-pub fn ready(named: &str, host: HostFacts) -> Result<(Ready, Calibration)> {
+pub fn ready(named: &str, host: HostFacts, within: &[String]) -> Result<(Ready, Calibration)> {
     let path = store::find_journal(named)?;
     let shown = path.display();
     let (journal, header, past) = Journal::resume::<Run>(&path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
+    match (header.run.settings.inputs.within.as_slice(), within) {
+        (before, now) if before == now => {}
+        ([], _) => bail!("{shown} was begun outside of all layers; leave out --within"),
+        (before, _) => bail!("{shown} was begun within layers; add --within {}", before.join(",")),
+    }
     check(&header, &host, &path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
     let plan = planned_before(&header.run)
         .with_context(|| format!("{shown} has a plan that this host no longer has; measure anew"))?;

@@ -30,6 +30,7 @@ use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::{self, Place, timestamp};
 use crate::wall::SinceStart;
+use crate::within;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 const MEMORY_FILES: &str = "/dev/shm";
@@ -102,15 +103,18 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
 }
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
+    // Before all else: what is read, started and measured from here on is read, started and measured within.
+    let mut outside = within::enter(&arguments.inputs.layers())?;
     let root = Root::here();
     let look = Look::begin(&root);
     let mut host = hostmark_host::read_with_scratch(&root, arguments.inputs.scratch.as_deref());
+    outside.correct(&mut host);
     if arguments.dry_run {
         let plan = planned(arguments, host, uuid::Uuid::now_v7())?.0;
         let format = arguments.format.as_deref().unwrap_or("table");
         return dry_run::show(&plan, arguments.table.as_deref(), format, lang);
     }
-    let stop = StopRequest::catch().map_err(|error| {
+    let stop = StopRequest::catch(outside.heard()).map_err(|error| {
         lost(format!(
             "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
         ))
@@ -118,7 +122,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     let before = NoiseSnapshot::read_with_processes(&root);
     let resumed = arguments.resume.as_deref();
     let (ready, calibration) = match resumed {
-        Some(named) => resume::ready(named, host)?,
+        Some(named) => resume::ready(named, host, &arguments.inputs.given().within)?,
         None => {
             if arguments.inputs.cpu.is_none() {
                 look.end(&root, &mut host);
@@ -132,6 +136,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")));
     let measured = program.and_then(|program| {
         let mut janitor = Janitor::start(&program).map_err(lost)?;
+        outside.told().into_iter().for_each(|told| janitor.tells(told));
         let environment = Environment {
             protocol: PROTOCOL,
             parent: std::process::id(),

@@ -68,7 +68,8 @@ pub fn run(trial: &Trial) -> Result<Ended> {
     if let Some(directory) = trial.keep {
         prepare(directory)?;
     }
-    let stop = StopRequest::catch().map_err(|error| lost(format!("signals cannot be caught ({error}); try again")))?;
+    let stop =
+        StopRequest::catch(None).map_err(|error| lost(format!("signals cannot be caught ({error}); try again")))?;
     let own = std::env::current_exe()
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
     let mut janitor = Janitor::start(&own).map_err(lost)?;

@@ -1,0 +1,128 @@
+//! A run under way, which a test stops, and what is left of it.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+
+use hostmark_model::{Outcome, Run, load_run};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::processes::{processes, within};
+use crate::support::{Home, PROGRAM, files};
+
+/// Long enough for a loaded machine to do what is done at once.
+pub const SOON: Duration = Duration::from_secs(10);
+/// A run under way, which its test stops.
+pub struct UnderWay {
+    pub home: Home,
+    pub child: Child,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing either.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl UnderWay {
+    /// Starts a run, the leader of a group of its own as under a shell, and waits until it has journalled some rounds.
+    pub fn start(arguments: &[&str]) -> UnderWay {
+        let home = Home::new();
+        let mut command = home.hostmark(arguments);
+        if ignores_interrupts() {
+            // A background job of a script is started so, and its children inherit it.
+            command = home.start("env");
+            command.args(["--default-signal=INT,HUP", PROGRAM]).args(arguments);
+        }
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut run = UnderWay { child: command.spawn().unwrap(), home };
+        let is_measuring =
+            within(SOON, || run.journal().lines().count() > 3 || run.child.try_wait().unwrap().is_some());
+        assert!(is_measuring, "{:?}", files(run.home.data.path()));
+        run
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32).unwrap()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// The text of the journal; nothing when there is none.
+    pub fn journal(&self) -> String {
+        let left = files(self.home.data.path());
+        let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
+        journal.and_then(|journal| std::fs::read_to_string(journal).ok()).unwrap_or_default()
+    }
+
+    /// Waits for the end. Nobody reads the output meanwhile, so it has to fit into a pipe, or the run to be stopped soon.
+    pub fn ends(&mut self, limit: Duration) -> Output {
+        let (stdout, stderr) = (self.child.stdout.take().unwrap(), self.child.stderr.take().unwrap());
+        let read = |mut stream: Box<dyn std::io::Read + Send>| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                stream.read_to_end(&mut bytes).unwrap();
+                bytes
+            })
+        };
+        let (stdout, stderr) = (read(Box::new(stdout)), read(Box::new(stderr)));
+        assert!(within(limit, || self.child.try_wait().unwrap().is_some()), "the run goes on");
+        Output { status: self.child.wait().unwrap(), stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+    }
+
+    /// Nothing of the run is alive or lies in the scratch directory; what is in the data directory.
+    pub fn left(&self, limit: Duration) -> Vec<PathBuf> {
+        assert!(within(limit, || processes(&self.home).is_empty()), "left: {:?}", processes(&self.home));
+        let scratch = self.home.scratch.path();
+        assert!(within(limit, || std::fs::read_dir(scratch).unwrap().next().is_none()), "left: {:?}", files(scratch));
+        files(self.home.data.path())
+    }
+
+    /// The run in the one file that is left.
+    pub fn kept(&self) -> Run {
+        let left = self.left(SOON);
+        assert!(left.len() == 1 && left[0].extension().is_some_and(|extension| extension == "json"), "{left:?}");
+        load_run(&std::fs::read_to_string(&left[0]).unwrap()).unwrap()
+    }
+
+    /// The one file that is left is a journal that begins with its header and has whole lines, perhaps but for the last.
+    pub fn assert_only_the_journal_is_left(&self) {
+        let left = self.left(Duration::from_secs(5));
+        assert!(left.len() == 1 && left[0].display().to_string().ends_with(".partial.jsonl"), "{left:?}");
+        let text = self.journal();
+        let whole = text.rsplit_once('\n').unwrap().0;
+        let lines: Vec<serde_json::Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[0]["run"]["schema"], "hostmark.run/1");
+        assert!(lines[0]["plan"]["cases"].as_array().unwrap().len() > 1);
+        assert!(lines.len() > 3 && lines[1..].iter().all(|line| line["events"].is_array() && line["case"].is_string()));
+    }
+}
+
+/// Whether this process, and so each that it starts, ignores SIGINT or SIGHUP.
+fn ignores_interrupts() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    u64::from_str_radix(mask, 16).unwrap() & 0b11 != 0
+}
+
+/// What was measured is kept, and the rest says that it was not.
+pub fn assert_is_interrupted(run: &Run) {
+    assert_eq!(run.interrupted.as_deref(), Some("stopped by a signal"));
+    assert!(run.finished.is_some());
+    assert!(run.cases.iter().any(|case| case.measured().is_some()));
+    let mut others = run.cases.iter().filter(|case| case.measured().is_none()).peekable();
+    assert!(others.peek().is_some());
+    for case in others {
+        let is_told = match &case.outcome {
+            Outcome::Skipped { reason } => !reason.is_empty(),
+            // Nothing fails because a person wants to stop.
+            _ => false,
+        };
+        assert!(is_told, "{case:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! A filter of system calls as container runtimes set it: an allow-list, and everything else is refused.
+
+mod allowed;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter,
+};
+
+use super::process::only_one_thread;
+use allowed::{ALLOWED, ALLOWED_HERE, ALLOWED_LATE};
+
+/// The flags of clone(2) that make namespaces: mount, cgroup, UTS, IPC, user, PID and network.
+const NEW_NAMESPACES: u64 = 0x7e02_0000;
+/// What personality(2) may be asked for: Linux, Linux of 32 bits, each also without random addresses, and nothing new.
+const PERSONALITIES: [u64; 5] = [0x0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
+/// The socket family that reaches the hypervisor past every network namespace.
+const VSOCK: u64 = 40;
+
+/// From now on this process, which must have one thread, and all that it starts may make the calls alone that a container
+/// runtime allows by default to a container without further capabilities; any other fails with EPERM. Nobody gets
+/// privileges any more by executing a program. There is no way back.
+pub fn enter() -> io::Result<()> {
+    only_one_thread()?;
+    for program in programs().map_err(io::Error::other)? {
+        apply_filter(&program).map_err(|error| match error {
+            seccompiler::Error::Prctl(error) => super::call::named("prctl", error),
+            seccompiler::Error::Seccomp(error) => super::call::named("seccomp", error),
+            other => io::Error::other(other),
+        })?;
+    }
+    Ok(())
+}
+
+/// Two filters, since one has a single answer for what it refuses; the stricter answer of the two counts.
+fn programs() -> Result<[BpfProgram; 2], seccompiler::Error> {
+    let filter = |rules, otherwise, then| -> Result<BpfProgram, seccompiler::Error> {
+        let here = std::env::consts::ARCH.try_into()?;
+        Ok(SeccompFilter::new(rules, otherwise, then, here)?.try_into()?)
+    };
+    let refused = |error: i32| SeccompAction::Errno(error.unsigned_abs());
+    // Its flags are in memory, where no filter can look. A C library that is told that there is no such call takes clone.
+    let lacking = filter(BTreeMap::from([(libc::SYS_clone3, vec![])]), SeccompAction::Allow, refused(libc::ENOSYS))?;
+    Ok([lacking, filter(rules()?, refused(libc::EPERM), SeccompAction::Allow)?])
+}
+
+/// The calls that are allowed with any arguments.
+fn allowed() -> impl Iterator<Item = c_long> {
+    ALLOWED.iter().chain(ALLOWED_LATE).chain(ALLOWED_HERE).copied()
+}
+
+/// The calls that are allowed, and with which arguments.
+fn rules() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, seccompiler::BackendError> {
+    let on_first = |how, value| -> Result<SeccompRule, seccompiler::BackendError> {
+        SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Qword, how, value)?])
+    };
+    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = allowed().map(|call| (call, Vec::new())).collect();
+    // Answered by the first filter.
+    rules.insert(libc::SYS_clone3, Vec::new());
+    rules.insert(libc::SYS_clone, vec![on_first(SeccompCmpOp::MaskedEq(NEW_NAMESPACES), 0)?]);
+    rules.insert(libc::SYS_socket, vec![on_first(SeccompCmpOp::Ne, VSOCK)?]);
+    let personalities = PERSONALITIES.map(|persona| on_first(SeccompCmpOp::Eq, persona));
+    rules.insert(libc::SYS_personality, personalities.into_iter().collect::<Result<_, _>>()?);
+    Ok(rules)
+}
+
+#[cfg(test)]
+#[path = "call_filter_tests.rs"]
+mod tests;

@@ -1,0 +1,57 @@
+//! Namespaces of a process' own, as unshare(1) and container runtimes make them.
+
+use std::fs;
+use std::io;
+
+use rustix::fd::AsRawFd;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::net::{AddressFamily, SocketType};
+use rustix::thread::UnshareFlags;
+
+use super::call::{Call, returned};
+use super::process::only_one_thread;
+
+/// What is mounted as every container mounts it: no devices, no programs, no set-user-ID.
+const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
+/// Gives this process, which must have one thread, namespaces of its own for mounts, IPC, host name and network; its next
+/// child is the first process of a new process namespace. Unless it is root it gets a user namespace too, in which its user
+/// and group keep their numbers. What is mounted from now on reaches nobody else.
+///
+/// A namespace of control groups is not among them: it would hide the limits of the groups above, which hold all the same,
+/// and changes nothing but how the groups are named.
+pub fn unshare() -> io::Result<()> {
+    only_one_thread()?;
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let all =
+        UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS | UnshareFlags::NEWNET | UnshareFlags::NEWPID;
+    let all = if user == 0 { all } else { all | UnshareFlags::NEWUSER };
+    // SAFETY: only the table of open files must not be unshared behind the back of a thread; none of these concerns it.
+    unsafe { rustix::thread::unshare_unsafe(all) }.call("unshare")?;
+    if user != 0 {
+        // The kernel lets an unprivileged process map its own user and group alone, and the group only then.
+        fs::write("/proc/self/setgroups", "deny").call("write /proc/self/setgroups")?;
+        fs::write("/proc/self/uid_map", format!("{user} {user} 1")).call("write /proc/self/uid_map")?;
+        fs::write("/proc/self/gid_map", format!("{group} {group} 1")).call("write /proc/self/gid_map")?;
+    }
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).call("mount")
+}
+
+/// Called by the first process of the new process namespace: mounts /proc anew, which else shows the processes outside, and
+/// brings up the loopback interface.
+pub fn settle() -> io::Result<()> {
+    mount("proc", "/proc", "proc", HARMLESS, None).call("mount /proc")?;
+    bring_up_loopback()
+}
+
+/// Without it nothing listens at 127.0.0.1: a new network namespace has its loopback interface down.
+fn bring_up_loopback() -> io::Result<()> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).call("socket")?;
+    // SAFETY: integers and arrays of integers, for which all bits 0 are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the kernel reads the request, which is whole, and keeps nothing of it.
+    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) }).map(drop)
+}
