@@ -14,14 +14,15 @@ kernel=$1 module=$2 program=$3
 for file in "$kernel" "$module" "$program" ${HOSTMARK:+"$HOSTMARK"}; do
     [ -r "$file" ] || { echo "cannot read $file" >&2; exit 2; }
 done
-for tool in qemu-system-x86_64 busybox cpio gzip; do
+PATH=$PATH:/usr/sbin:/sbin
+for tool in qemu-system-x86_64 busybox cpio gzip mkfs.ext4; do
     command -v "$tool" >/dev/null || { echo "there is no $tool" >&2; exit 2; }
 done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
-mkdir -p "$root"/{bin,proc,sys,dev,tmp}
+mkdir -p "$root"/{bin,proc,sys,dev,tmp,disk}
 busybox=$(command -v busybox)
 cp "$busybox" "$root/bin/busybox"
 # Debian's busybox is linked to libraries, busybox-static is not.
@@ -44,6 +45,7 @@ mount -t devtmpfs dev /dev
 mount -t tmpfs tmp /tmp
 mkdir -p /dev/shm
 mount -t tmpfs shm /dev/shm
+mount -t ext4 /dev/nvme0n1 /disk || echo "FAILED: no disk"
 failed=0
 tries() { "\$@" || { echo "FAILED (exit \$?): \$*"; failed=1; }; }
 available() { sync; echo 3 >/proc/sys/vm/drop_caches; sleep 1; awk '/^MemAvailable/ { print \$2 }' /proc/meminfo; }
@@ -56,10 +58,12 @@ tries client killed /tmp 6
 tries client malformed /tmp 1000 $SEED
 before=\$(available)
 tries client uses /tmp
-tries client malformed /tmp $MALFORMED $SEED
-tries client killed /tmp $KILLED
+tries client uses /disk
+tries client malformed /disk $MALFORMED $SEED
+tries client killed /disk $KILLED
 tries client refused
 if [ -x /bin/hostmark ]; then
+    export TMPDIR=/disk XDG_DATA_HOME=/disk
     tries hostmark run $FILTERS
 fi
 tries rmmod hostmark
@@ -83,8 +87,12 @@ EOF
 chmod +x "$root/init"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1 >"$work/initrd")
 
+truncate -s 256M "$work/disk"
+mkfs.ext4 -q "$work/disk"
+
 begin=$SECONDS
-timeout "$LIMIT_S" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 -nographic -no-reboot \
+timeout "$LIMIT_S" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 \
+    -drive "file=$work/disk,format=raw,if=none,id=disk,cache=unsafe" -device nvme,serial=1,drive=disk -nographic -no-reboot \
     -kernel "$kernel" -initrd "$work/initrd" -append "console=ttyS0 panic=-1 oops=panic quiet" </dev/null 2>&1 |
     tr -d '\r' | tee "$work/console" | sed -n 's/^.*\(kernel [0-9].*emulated\)/\1/; /^kernel [0-9].*emulated/,$p' || true
 if grep -q '^VERDICT: all held' "$work/console"; then

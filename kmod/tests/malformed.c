@@ -56,6 +56,10 @@ static void open_kinds(const char *folder)
 	kind("for writing", open(path, O_WRONLY), EBADF, 0);
 	kind("to append", open(path, O_RDWR | O_APPEND), EINVAL, EINVAL);
 	kind("synchronous", open(path, O_RDWR | O_SYNC), 0, EINVAL);
+	/* Not every file system has it: tmpfs of old has not. */
+	pair[0] = open(path, O_RDWR | O_DIRECT);
+	if (pair[0] >= 0)
+		kind("past the cache", pair[0], EINVAL, EINVAL);
 	kind("a path", open(path, O_PATH), EBADF, EBADF);
 	kind("too short", file_of(brief, 4095, O_RDWR), EINVAL, EINVAL);
 	kind("a directory", open(folder, O_RDONLY | O_DIRECTORY), EINVAL, EBADF);
