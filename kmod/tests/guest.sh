@@ -10,7 +10,7 @@ set -euo pipefail
 [ $# = 3 ] || { sed -n '3,8p' "$0" >&2; exit 2; }
 kernel=$1 module=$2 program=$3
 : "${IDLE:=1000}" "${BUSY:=1000}" "${MALFORMED:=1000000}" "${KILLED:=60}" "${SEED:=1}" "${LIMIT_S:=1800}" "${HOSTMARK:=}"
-: "${FILTERS:=file.kernel_read file.kernel_write cpu.kernel_sieve memory.kernel_random_access syscall.kernel_null}"
+: "${FILTERS:=file.kernel_read file.kernel_write file.read_start file.overwrite cpu.kernel_sieve cpu.sieve memory.kernel_random_access memory.random_access syscall.kernel_null syscall.null}"
 for file in "$kernel" "$module" "$program" ${HOSTMARK:+"$HOSTMARK"}; do
     [ -r "$file" ] || { echo "cannot read $file" >&2; exit 2; }
 done
@@ -65,6 +65,7 @@ tries client refused
 if [ -x /bin/hostmark ]; then
     export TMPDIR=/disk XDG_DATA_HOME=/disk
     tries hostmark run $FILTERS
+    tries hostmark report last --format overhead
 fi
 tries rmmod hostmark
 tries client loads /hostmark.ko $IDLE $BUSY

@@ -195,6 +195,7 @@ static void client(void)
 void loads(const char *module, int idle, int busy)
 {
 	pid_t clients[CLIENTS];
+	uint64_t last_ns;
 	int went = 0, stayed = 0;
 
 	for (int turn = 0; turn < idle; turn++) {
@@ -215,8 +216,9 @@ void loads(const char *module, int idle, int busy)
 		if (!clients[index])
 			client();
 	}
-	/* Until it went as often as it should: that it is refused in between is what clients are for. */
-	while (went < busy) {
+	/* Until it went as often as it should, and was refused in between: clients are there for that. */
+	last_ns = now_ns() + 60000000000ULL;
+	while (went < busy || (busy && !stayed && now_ns() < last_ns)) {
 		if (unload()) {
 			went++;
 			load(module);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -170,6 +171,19 @@ static void limits(int device)
 	printf("  interrupts were off for %llu us at most\n", (unsigned long long)most / 1000);
 }
 
+static long available_kib(void)
+{
+	char line[128];
+	long kib = -1;
+	FILE *all = fopen("/proc/meminfo", "r");
+
+	HOLDS(all, "/proc/meminfo");
+	while (fgets(line, sizeof(line), all) && sscanf(line, "MemAvailable: %ld", &kib) != 1)
+		;
+	fclose(all);
+	return kib;
+}
+
 /* What is too much is refused, and the machine is as before. */
 static void memory(int device)
 {
@@ -191,12 +205,44 @@ static void memory(int device)
 		error = run(others[count++], &request);
 	}
 	HOLDS(error == ENOMEM && count > 1, "after %d times 64 MiB", count);
+	/* Half of what there was before the last is left, that is as much again. */
+	HOLDS(available_kib() > 48 << 10, "%ld KiB are left to others", available_kib());
 	printf("  %d open files had 64 MiB each, the next was refused\n", count - 1);
 	while (count)
 		close(others[--count]);
 	request = well_formed(HOSTMARK_RANDOM_READ, &batch);
 	request.bytes = 1 << 26;
 	HOLDS(!run(device, &request), "64 MiB after they were closed");
+}
+
+/* Processes that share one open file wait for each other, also where each wants another memory. */
+static void shared(int device)
+{
+	pid_t children[4];
+
+	for (int child = 0; child < 4; child++) {
+		children[child] = fork();
+		HOLDS(children[child] >= 0, "fork");
+		if (children[child])
+			continue;
+		for (int turn = 0; turn < 50; turn++) {
+			struct hostmark_batch batch;
+			struct hostmark_request request =
+				well_formed(HOSTMARK_RANDOM_READ + turn % 2, &batch);
+
+			request.bytes = 1 << (12 + 2 * child + turn % 3);
+			request.operations = 20000;
+			HOLDS(!run(device, &request), "child %d, turn %d", child, turn);
+			HOLDS(batch.operations >= request.operations, "it ended early");
+		}
+		_exit(0);
+	}
+	for (int child = 0; child < 4; child++) {
+		int status;
+
+		HOLDS(waitpid(children[child], &status, 0) == children[child] && !status,
+		      "child %d failed", child);
+	}
 }
 
 void uses(const char *folder)
@@ -207,6 +253,7 @@ void uses(const char *folder)
 	files(device, folder);
 	limits(device);
 	memory(device);
+	shared(device);
 	close(device);
 	printf("ok: every operation does what it says\n");
 }
