@@ -30,9 +30,9 @@ pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result
     let view = overhead(runs, base, options.verbose)?;
     if view.parts.is_empty() {
         const NOTHING: Text = Text {
-            en: "There is nothing to hold against each other: give runs of two \
+            en: "There is nothing to hold against each other: measure with `hostmark run --table overhead`, give runs of two \
                  environments that have cases in common, as native=RUN guest=RUN, or a case of the run as --base CASE.",
-            zh: "没有可以相互比较的内容：请给出两个环境中有共同用例的运行，写作 native=RUN \
+            zh: "没有可以相互比较的内容：请用 `hostmark run --table overhead` 测量，或给出两个环境中有共同用例的运行，写作 native=RUN \
                  guest=RUN，或用 --base CASE 指定运行中的一个用例。",
         };
         return Ok(lines(NOTHING.get(options.lang), options));

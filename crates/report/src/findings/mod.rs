@@ -12,6 +12,7 @@ mod first_touch;
 mod governor;
 pub mod host;
 mod huge_pages;
+mod layers;
 mod memory_modules;
 mod mitigations;
 mod neighbours;
@@ -78,6 +79,7 @@ pub static RULES: &[&Rule] = &[
     &cache_structure::RULE,
     &write_allocate::RULE,
     &pipe_capacity::RULE,
+    &layers::RULE,
 ];
 
 /// Rules of earlier versions whose conclusions are no longer drawn: runs that carry them were made before that was known.

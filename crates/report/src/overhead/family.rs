@@ -175,6 +175,30 @@ impl Family {
     }
 }
 
+/// The points of [`BIND`] that are measured.
+const BOUND: [&str; 3] = [FREE_OF_CPUS, "0", "last"];
+/// The one at which the scheduler chooses.
+pub(super) const FREE_OF_CPUS: &str = "none";
+
+impl Family {
+    /// The cases of its tables, by probe and the axes on which they may not be at their default.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (&'static str, Vec<(&'static str, &'static str)>)> {
+        let of = |source: &'static Source, more: Vec<(&'static str, &'static str)>| {
+            (source.probe, source.at.iter().copied().chain(more).collect())
+        };
+        // Where interrupts stay on, one case is enough to be told why.
+        let is_asked = |bind: &str, irq: &str| self.is_base_without_irq || irq == "on" || bind == FREE_OF_CPUS;
+        self.operations.iter().flat_map(move |operation| {
+            let points = BOUND.into_iter().flat_map(|bind| ["on", "off"].map(|irq| (bind, irq)));
+            let kernel = points
+                .filter(|(bind, irq)| is_asked(bind, irq))
+                .filter_map(|(bind, irq)| Some(of(operation.kernel.as_ref()?, vec![(BIND, bind), (IRQ, irq)])));
+            let user = BOUND.into_iter().map(|bind| of(&operation.user, vec![(BIND, bind)]));
+            kernel.chain(user).collect::<Vec<_>>()
+        })
+    }
+}
+
 /// Whether a case belongs to a family, and stands in its tables.
 pub(super) fn is_part(case: &CaseRecord) -> bool {
     FAMILIES.iter().any(|family| family.place(case).is_some())

@@ -14,7 +14,7 @@ mod value;
 
 use hostmark_model::{CaseRecord, HostFacts, Lang, Run, Text, Unit};
 
-pub(crate) use conclusions::Told;
+pub(crate) use conclusions::{Told, Verdict};
 
 use crate::format;
 use family::{FAMILIES, Side};
@@ -122,6 +122,17 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
     }
     view.parts.retain(|part| !part.tables.is_empty());
     Ok(view)
+}
+
+/// What follows from one run alone; its environment has no name, as there is no other.
+pub(crate) fn conclusions(run: &Run) -> Vec<Told> {
+    let environments = [Environment { name: "", runs: vec![run] }];
+    conclusions::draw(&sheets(&environments, None), &names::kinds(&environments))
+}
+
+/// The cases that a table of this view shows: of each family all bindings, and inside the kernel with interrupts on and off.
+pub(crate) fn cells() -> impl Iterator<Item = (&'static str, Vec<(&'static str, &'static str)>)> {
+    FAMILIES.iter().flat_map(|family| family.cells())
 }
 
 fn sheets<'a>(environments: &'a [Environment<'a>], named: Option<&CaseRecord>) -> Vec<Sheet<'a>> {

@@ -83,9 +83,12 @@ pub(super) fn overhead(kind: Kind, side: Side, environment: &Environment) -> Tex
     }
 }
 
-/// The name of an environment's side.
+/// The name of an environment's side; the side alone where the environment has no name.
 pub(super) fn side_of(environment: &Environment, side: Side) -> Text<String> {
     let (name, side) = (environment.name, side.name());
+    if name.is_empty() {
+        return side.to_owned_text();
+    }
     Text { en: format!("{name}, {}", side.en), zh: format!("{name}，{}", side.zh) }
 }
 

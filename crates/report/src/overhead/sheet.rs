@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Params, Text};
 
 use super::Environment;
-use super::family::{BIND, Family, IRQ, Operation, Side};
+use super::family::{BIND, FREE_OF_CPUS, Family, IRQ, Operation, Side};
 use super::joined::Joined;
 use super::value::Value;
 
@@ -85,7 +85,7 @@ impl<'a> Sheet<'a> {
     fn plainest(&self) -> Option<Base> {
         let is_candidate = |figure: &&Figure| figure.environment == 0 && figure.value.is_ok();
         let first = self.figures.iter().filter(is_candidate).min_by_key(|figure| {
-            let is_bound = figure.point.get(BIND).is_some_and(|bind| bind != "none");
+            let is_bound = figure.point.get(BIND).is_some_and(|bind| bind != FREE_OF_CPUS);
             let wanted = if self.family.is_base_without_irq { "off" } else { "on" };
             let has_other_irq = figure.point.get(IRQ).is_some_and(|irq| irq != wanted);
             (figure.side == Side::User, is_bound, has_other_irq)

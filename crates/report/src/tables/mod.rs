@@ -13,6 +13,7 @@ use layout::Layout;
 pub(crate) use size_stride::SIZE_STRIDE;
 
 use crate::lmbench;
+use crate::overhead;
 use crate::stream_times;
 
 /// A table that can be measured by its name; the format of that name prints it.
@@ -39,6 +40,7 @@ pub static TABLES: &[Table] = &[
     Table { name: PIPE.name, cells: || PIPE.cells() },
     Table { name: "stream", cells: of_stream },
     Table { name: "lmbench", cells: of_lmbench },
+    Table { name: "overhead", cells: of_overhead },
 ];
 
 /// The table called `name`.
@@ -56,6 +58,10 @@ fn of_lmbench() -> Vec<CaseId> {
     let fewer = ["16", "24"].map(|chains| cell("memory.parallelism", &[("chains", chains)]));
     let cells = lmbench::cells().filter(|point| !lmbench::is_far(*point)).map(|point| cell(point.probe, point.at));
     cells.chain(fewer).collect()
+}
+
+fn of_overhead() -> Vec<CaseId> {
+    overhead::cells().map(|(probe, at)| cell(probe, &at)).collect()
 }
 
 fn cell(probe: &str, at: &[(&str, &str)]) -> CaseId {

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::export::overhead_over;
+use hostmark_report::findings::{RULES, findings};
+use hostmark_report::tables::table_named;
 
 use super::reference::{cycles, reference, view};
 use super::synthetic::case;
@@ -14,10 +16,10 @@ use super::synthetic::case;
 const WRITES: &str = "Writes cost more than reads (file)";
 const RATIO: &str = "The overhead of reads is greater than that of writes (file)";
 const READS: [&str; 4] = [
-    "Reads lose more than writes, kernel overhead of native, inside the kernel (file)",
-    "Reads lose more than writes, OS overhead of native, in user space (file)",
-    "Reads lose more than writes, hypervisor + kernel overhead of guest, inside the kernel (file)",
-    "Reads lose more than writes, hypervisor + guest OS overhead of guest, in user space (file)",
+    "Reads lose more than writes, kernel overhead, native, inside the kernel (file)",
+    "Reads lose more than writes, OS overhead, native, in user space (file)",
+    "Reads lose more than writes, hypervisor + kernel overhead, guest, inside the kernel (file)",
+    "Reads lose more than writes, hypervisor + guest OS overhead, guest, in user space (file)",
 ];
 const LAYERS: [&str; 2] =
     ["The kernel loses less than the OS (file)", "Hypervisor and kernel lose less than hypervisor and guest OS (file)"];
@@ -27,7 +29,7 @@ const BINDING: [&str; 4] = [
     "Binding to a CPU costs, guest, inside the kernel (file)",
     "Binding to a CPU costs, guest, in user space (file)",
 ];
-const REFUSED: &str = "File I/O inside the kernel with interrupts off is refused, native";
+const REFUSED: &str = "File I/O with interrupts off is refused, native, inside the kernel";
 const REASON: &str = "file I/O waits for the disk's interrupts";
 
 /// The report's runs; inside the kernel with interrupts off nothing is measured.
@@ -197,6 +199,45 @@ fn one_run_says_what_a_guest_would_add_and_a_run_without_the_kernels_side_what_t
     let all = conclusions(&[user]);
     let needing: Vec<_> = all.iter().filter(|(verdict, _)| verdict == "needs more").collect();
     assert!(needing.len() == 1 && needing[0].1.contains("inside the kernel"), "{all:#?}");
+}
+
+/// A run's findings by the rule on layers.
+fn found(run: &Run) -> Vec<Finding> {
+    findings(run).into_iter().filter(|finding| finding.id == "kernel.layers").collect()
+}
+
+#[test]
+fn a_run_has_what_it_proves_as_findings() {
+    let mut native = refused()[0].clone();
+    let texts = |run: &Run| -> Vec<String> { found(run).into_iter().map(|finding| finding.text.en).collect() };
+    // Writes, overheads, two tables of reads, layers, two bindings, and the refusal.
+    assert_eq!(texts(&native).len(), 8, "{:#?}", texts(&native));
+    let bound =
+        found(&native).into_iter().find(|finding| finding.text.en.contains("inside the kernel (file): READ")).unwrap();
+    // A bound read takes 15.64 % longer: of its time that is 13.5 %.
+    assert!(
+        bound.text.en.starts_with("Binding to a CPU costs, inside the kernel") && (bound.cost - 0.135).abs() < 0.001
+    );
+    assert!(bound.cases.iter().any(|id| id == "file.kernel_read@bind=last,irq=on"));
+    // What cannot be told is no finding; what is not so says so.
+    spread(&mut native, "file.kernel_read@bind=last,irq=on", 0.8, 1.2);
+    assert!(!texts(&native).iter().any(|text| text.contains("inside the kernel (file): READ")));
+    let mut runs = refused();
+    set(&mut runs, 0, "file.kernel_read@bind=last,irq=on", 6e6);
+    let texts = texts(&runs[0]);
+    let denied = texts.iter().find(|text| text.contains("Binding to a CPU costs, inside the kernel")).unwrap();
+    assert!(denied.starts_with("Not so here: "), "{denied}");
+    assert_eq!(found(&runs[0]).iter().find(|finding| finding.text.en == *denied).unwrap().cost, 0.0);
+    // Nothing of the kind was measured.
+    assert!(found(&super::synthetic::plausible()).is_empty());
+}
+
+#[test]
+fn the_rule_on_layers_names_the_probes_that_the_table_measures() {
+    let rule = RULES.iter().find(|rule| rule.id == "kernel.layers").unwrap();
+    let measured: BTreeSet<String> =
+        table_named("overhead").unwrap().cells().into_iter().map(|cell| cell.probe).collect();
+    assert_eq!(rule.probes.iter().map(|probe| (*probe).to_owned()).collect::<BTreeSet<_>>(), measured);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use hostmark_model::{Params, Text};
 
 use super::{Claims, Part, Told, Verdict, beyond_one, is_without_irq, of_parts, percentage};
 use crate::overhead::Environment;
-use crate::overhead::family::{BIND, IRQ, SIDES, Side};
+use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SIDES, Side};
 use crate::overhead::names::side_of;
 use crate::overhead::ratio::{READ, WRITE, mean_ratio};
 use crate::overhead::sheet::{Figure, at};
@@ -59,7 +59,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
             let points: Vec<Params> = claims.sheet.points(side);
             let has_off = points.iter().any(|point| is_without_irq(point) && claims.sheet.family.is_base_without_irq);
             let is_meant = |point: &&Params| point.get(IRQ).is_none() || is_without_irq(point) == has_off;
-            let Some(free) = points.iter().filter(is_meant).find(|point| point.get(BIND) == Some("none")) else {
+            let Some(free) = points.iter().filter(is_meant).find(|point| point.get(BIND) == Some(FREE_OF_CPUS)) else {
                 continue;
             };
             let mut parts = Vec::new();
@@ -100,10 +100,6 @@ const REFUSED_FOR: &str = "interrupt";
 
 /// File I/O with interrupts off is refused.
 pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
-    let claim = Text::<String> {
-        en: "File I/O inside the kernel with interrupts off is refused".into(),
-        zh: "内核态文件 I/O 在关中断时被拒绝".into(),
-    };
     let told = |(environment, here): (usize, &Environment)| {
         let is_meant = |figure: &&Figure| {
             figure.environment == environment && figure.side == Side::Kernel && is_without_irq(&figure.point)
@@ -113,20 +109,24 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
             let of = figures.iter().filter(|figure| figure.value.is_ok() == is_measured);
             of.map(|figure| figure.id.clone()).collect()
         };
-        let (name, measured) = (here.name, cases(true));
+        let (place, measured) = (side_of(here, Side::Kernel), cases(true));
+        let claim = Text {
+            en: format!("File I/O with interrupts off is refused, {}", place.en),
+            zh: format!("关中断时文件 I/O 被拒绝，{}", place.zh),
+        };
         if !measured.is_empty() {
             let list = measured.join(", ");
             let text = Text {
-                en: format!("{}, {name}: it was measured as {list}", claim.en),
-                zh: format!("{}，{name}：已测得 {list}", claim.zh),
+                en: format!("{}: it was measured as {list}", claim.en),
+                zh: format!("{}：已测得 {list}", claim.zh),
             };
             return Some(Told { verdict: Verdict::NotSo, text, cases: measured, cost: 0.0 });
         }
         let mut reasons = figures.iter().filter_map(|figure| figure.value.as_ref().err());
         let refused = reasons.find(|why| why.en.contains(REFUSED_FOR))?;
         let text = Text {
-            en: format!("{}, {name}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
-            zh: format!("{}，{name}：{}", claim.zh, refused.zh.trim_start_matches("略过：")),
+            en: format!("{}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
+            zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("略过：")),
         };
         Some(Told { verdict: Verdict::So, text, cases: cases(false), cost: 0.0 })
     };

@@ -121,7 +121,7 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<Told> {
         let here = &claims.sheet.environments[environment];
         let (name, place) = (overhead(claims.kinds[environment], side, here), side_of(here, side));
         let place =
-            Text { en: format!("{} of {}", lower(&name.en), place.en), zh: format!("{}（{}）", name.zh, place.zh) };
+            Text { en: format!("{}, {}", lower(&name.en), place.en), zh: format!("{}（{}）", name.zh, place.zh) };
         let used: Vec<usize> = [read, write].into_iter().chain(pairs.iter().flat_map(|(_, pair)| *pair)).collect();
         all.extend(of_parts(&claim(&place), &parts, claims.ids(&used)));
     }

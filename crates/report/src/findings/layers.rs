@@ -1,0 +1,39 @@
+//! What the kernel's own side of files, CPU and memory tells beside user space: the conclusions of the overhead view, as far
+//! as one run proves or refutes them.
+
+use hostmark_model::{Run, Text};
+
+use super::{Conclusion, Rule};
+use crate::overhead::{Told, Verdict, conclusions};
+
+pub(super) static RULE: Rule = Rule {
+    id: "kernel.layers",
+    probes: &[
+        "file.kernel_read",
+        "file.read_start",
+        "file.kernel_write",
+        "file.overwrite",
+        "cpu.kernel_sieve",
+        "cpu.sieve",
+        "memory.kernel_random_access",
+        "memory.random_access",
+    ],
+    cure: None,
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    conclusions(run).into_iter().filter_map(concluded).collect()
+}
+
+/// What is proven or refuted; what is open is no finding.
+fn concluded(told: Told) -> Option<Conclusion> {
+    let text = match told.verdict {
+        Verdict::So => told.text,
+        Verdict::NotSo => {
+            Text { en: format!("Not so here: {}", told.text.en), zh: format!("此处不成立：{}", told.text.zh) }
+        }
+        Verdict::Unknown | Verdict::Needs => return None,
+    };
+    Some(Conclusion { text, cases: told.cases, cost: told.cost })
+}
