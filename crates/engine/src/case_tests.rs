@@ -25,6 +25,16 @@ fn values(case: &Case) -> Vec<f64> {
 }
 
 #[test]
+fn a_thread_that_is_bound_nowhere_is_one_however_many_cpus_it_may_use() {
+    let of = |id: &str| {
+        let mut case = case(&FakeClock::new(10), id);
+        case.job.cpus = vec![2, 3];
+        case.thread_cpus().len()
+    };
+    assert_eq!((of("a.b@bind=none"), of("a.b@threads=2,bind=cpu"), of("a.b@threads=2")), (1, 2, 2));
+}
+
+#[test]
 fn an_operation_is_timed_exactly() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");

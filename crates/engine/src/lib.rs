@@ -7,6 +7,7 @@ pub mod clock;
 pub mod again;
 mod allotment;
 mod arena;
+mod bind;
 mod case;
 mod choice;
 mod contention;

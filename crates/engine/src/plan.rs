@@ -15,7 +15,8 @@ use std::time::Duration;
 use hostmark_host as host_facts;
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::probe::{Axis, Bind, CORE, Catalogue, Cross, Entry, Measure, Need, Points, entries};
+use crate::bind::Bind;
+use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, Measure, Need, Points, entries};
 use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};

@@ -16,7 +16,6 @@ use crate::serving::Service;
 use crate::stop::Result;
 
 pub use crate::quantity::Quantity;
-pub(crate) use bind::{BIND, Bind};
 pub use fill::Fill;
 pub use need::Need;
 
@@ -376,7 +375,7 @@ impl Entry {
             AxisKind::Threads | AxisKind::Copies => axis.default == "1",
             AxisKind::Placement | AxisKind::Nodes => false,
             // What is bound nowhere is done on all kinds.
-            AxisKind::Choice => axis.name != BIND || bind::is_bound(axis.default),
+            AxisKind::Choice => axis.name != crate::bind::BIND || bind::is_bound(axis.default),
             AxisKind::Size | AxisKind::Count => true,
         });
         let is_of_core = ["cpu", "memory"].contains(&self.group) && matches!(self.probe.measure, Measure::Run(_));

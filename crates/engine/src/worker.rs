@@ -7,11 +7,12 @@ use hostmark_host::{Root, RoundCounters};
 use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, PROTOCOL, Params, RoundNoise, RoundTime};
 
 use crate::arena;
+use crate::bind::Bind;
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::copies::{self, Copies};
 use crate::job;
-use crate::probe::{Axis, BIND, Bind, Catalogue, Entry, FREE, Quantity, find};
+use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
 use crate::sample::{Interference, Samples};
 use crate::setup;
 use crate::stop::{Result, Stop, panic_text};
@@ -190,7 +191,7 @@ fn bind(cpus: &[usize]) -> Result<()> {
 /// The CPUs of the measuring thread: the first, or all where the scheduler is to decide.
 fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
     let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);
-    let is_unbound = id.params.get(BIND).and_then(Bind::of) == Some(Bind::Free);
+    let is_unbound = Bind::of_case(&id.params) == Some(Bind::Free);
     if is_unbound || entry.probe.axes.iter().any(is_free) { cpus } else { &cpus[..cpus.len().min(1)] }
 }
 

@@ -8,6 +8,7 @@ use hostmark_model::{FarEnd, Inputs};
 use super::{Case, Cpu};
 use crate::allotment::{Allotment, Filling};
 use crate::arena::Buffer;
+use crate::bind::Bind;
 use crate::clock::{Clock, Ticks};
 use crate::stop::{Result, Stop};
 use crate::sys::affinity;
@@ -26,9 +27,12 @@ impl Case {
         cpus.try_into().map_err(|_| Stop::skipped(format!("needs {N} CPUs")))
     }
 
-    /// All CPUs of this case: as many as its threads.
+    /// The CPUs of this case's threads: as many as these. One thread that is bound nowhere may use all of the case's, and has
+    /// the first here.
     pub fn thread_cpus(&self) -> Vec<Cpu> {
-        self.job.cpus.iter().map(|&id| Cpu(id)).collect()
+        let is_unbound = Bind::of_case(&self.id.params) == Some(Bind::Free);
+        let threads = if is_unbound { 1 } else { self.job.cpus.len() };
+        self.job.cpus.iter().take(threads).map(|&id| Cpu(id)).collect()
     }
 
     /// The other halves of what is measured: as many as the case has copies, or threads that each need one.

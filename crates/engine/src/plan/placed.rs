@@ -6,7 +6,8 @@ use hostmark_host::{self as host_facts, CoreKind, Order, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Params};
 
 use super::{PlannedCase, Worth, node_pair};
-use crate::probe::{BIND, Bind, CORE, Entry, ORDER};
+use crate::bind::Bind;
+use crate::probe::{CORE, Entry, ORDER};
 
 /// A case on its CPUs, with the reason why it cannot be measured: `skip` where that is known, else that of its placement.
 pub(super) fn placed(
@@ -34,7 +35,7 @@ pub(super) fn placed(
     let order = case.id.params.get(ORDER).and_then(|order| order.parse().ok()).unwrap_or(Order::Compact);
     let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);
     let core = case.id.params.get(CORE.name).filter(|&core| core != CORE.default).map(str::to_owned);
-    let bind = case.id.params.get(BIND).and_then(Bind::of).filter(|&bind| bind != Bind::Planned);
+    let bind = Bind::of_case(&case.id.params).filter(|&bind| bind != Bind::Planned);
     if let Some(bind) = bind {
         match bind.cpus(host, cpu) {
             _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
