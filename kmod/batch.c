@@ -68,11 +68,11 @@ static int hostmark_slice(struct hostmark_work *work, u64 count, u64 *done)
 		return 0;
 	case HOSTMARK_RANDOM_READ:
 		*done = round_up(count, HOSTMARK_BLOCK);
-		hostmark_random_read(&work->places, *done / HOSTMARK_BLOCK);
+		hostmark_random_read(work->places, *done / HOSTMARK_BLOCK);
 		return 0;
 	case HOSTMARK_RANDOM_WRITE:
 		*done = round_up(count, HOSTMARK_BLOCK);
-		hostmark_random_write(&work->places, *done / HOSTMARK_BLOCK);
+		hostmark_random_write(work->places, *done / HOSTMARK_BLOCK);
 		return 0;
 	default:
 		/* A disk may take its time: a signal is heard at once. */

@@ -93,8 +93,7 @@ static int hostmark_get(struct hostmark_work *work, struct hostmark_opened *open
 		return 0;
 	error = hostmark_memory_have(opened, request->bytes);
 	if (!error)
-		hostmark_memory_places(&work->places, opened->memory, request->bytes,
-				       request->seed);
+		work->places = hostmark_memory_places(opened, request->seed);
 	return error;
 }
 

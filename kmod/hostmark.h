@@ -32,6 +32,8 @@ struct hostmark_opened {
 	struct mutex one;	/* request at a time */
 	u64 *memory;		/* of random accesses, or NULL */
 	u64 bytes;		/* of it */
+	u64 seed;		/* of the places in it */
+	struct hostmark_places places;	/* where the last request stopped */
 };
 
 /* One request under way. */
@@ -40,7 +42,7 @@ struct hostmark_work {
 	struct file *file;	/* of FILE, else NULL */
 	void *page;		/* what FILE reads into or writes from */
 	u64 *composite;		/* the sieve's words */
-	struct hostmark_places places;
+	struct hostmark_places *places;	/* of RANDOM, else NULL */
 	u64 primes;		/* found by the last sieve, or by the first that erred */
 };
 
@@ -62,8 +64,7 @@ int hostmark_file_once(struct hostmark_work *work);
 /* memory.c */
 int hostmark_memory_have(struct hostmark_opened *opened, u64 bytes);
 void hostmark_memory_drop(struct hostmark_opened *opened);
-void hostmark_memory_places(struct hostmark_places *places, u64 *memory,
-			    u64 bytes, u64 seed);
+struct hostmark_places *hostmark_memory_places(struct hostmark_opened *opened, u64 seed);
 
 /* batch.c: one batch, as 0 or an error */
 int hostmark_batch_run(struct hostmark_work *work, struct hostmark_batch *batch);

@@ -40,7 +40,7 @@ struct hostmark_request {
 	__u64 operations;	/* asked for in each batch, 1 to 2^32 */
 	__u64 most_ns;		/* after which a batch ends; 0: the limit itself */
 	__u64 bytes;		/* of memory, for RANDOM; else 0 */
-	__u64 seed;		/* of the places, for RANDOM; else 0 */
+	__u64 seed;		/* of the places, for RANDOM: the last one goes on; else 0 */
 	__s32 file;		/* descriptor, for FILE; else -1 */
 	__u32 reserved;		/* 0 */
 	__u64 batch;		/* address of `batches` struct hostmark_batch */

@@ -64,6 +64,7 @@ static void hostmark_memory_forget(struct hostmark_opened *opened)
 	hostmark_bytes -= opened->bytes;
 	opened->memory = NULL;
 	opened->bytes = 0;
+	opened->places.start = 0;
 }
 
 void hostmark_memory_drop(struct hostmark_opened *opened)
@@ -113,16 +114,26 @@ int hostmark_memory_have(struct hostmark_opened *opened, u64 bytes)
 	return error;
 }
 
-void hostmark_memory_places(struct hostmark_places *places, u64 *memory,
-			    u64 bytes, u64 seed)
+/*
+ * The places in its memory. A request with the seed of the last one goes on
+ * where that stopped: the same places again would be in the cache by now,
+ * however large the memory is.
+ */
+struct hostmark_places *hostmark_memory_places(struct hostmark_opened *opened, u64 seed)
 {
+	struct hostmark_places *places = &opened->places;
+	u64 state = seed;
 	int index;
 
+	if (places->start && opened->seed == seed)
+		return places;
+	opened->seed = seed;
 	for (index = 0; index < ARRAY_SIZE(places->generators); index++)
-		places->generators[index] = hostmark_random(&seed) | 1;
+		places->generators[index] = hostmark_random(&state) | 1;
 	places->factor = HOSTMARK_FACTOR;
-	places->mask = bytes - sizeof(*memory);
-	places->start = (unsigned long)memory;
+	places->mask = opened->bytes - sizeof(*opened->memory);
+	places->start = (unsigned long)opened->memory;
 	places->at = places->start;
-	places->end = places->start + bytes;
+	places->end = places->start + opened->bytes;
+	return places;
 }
