@@ -21,6 +21,9 @@ fn says_virtual() -> Option<bool> {
 /// Something virtual, by the processor's word, that does not say its name.
 const UNNAMED: &str = "unknown";
 
+/// QEMU that executes each instruction in software, by its own word: no hardware's time is to be had there.
+pub const EMULATED: &str = "qemu-tcg";
+
 /// Lower-case name, None on bare metal. `unknown` when the processor says "virtual" and nobody says by whom.
 pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
     if let Some(kind) = root.text("/sys/hypervisor/type") {
@@ -37,7 +40,7 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
 const SIGNATURES: &[(&[u8; 12], &str)] = &[
     (b"KVMKVMKVM\0\0\0", "kvm"),
     (b"Linux KVM Hv", "kvm"),
-    (b"TCGTCGTCGTCG", "qemu"),
+    (b"TCGTCGTCGTCG", EMULATED),
     (b"XenVMMXenVMM", "xen"),
     (b"VMwareVMware", "vmware"),
     (b"VBoxVBoxVBox", "virtualbox"),
@@ -145,6 +148,7 @@ mod tests {
         assert_eq!(from_signatures(*b"KVMKVMKVM\0\0\0", || *MICROSOFT), Some("kvm"));
         assert_eq!(from_signatures(*MICROSOFT, || *b"KVMKVMKVM\0\0\0"), Some("kvm"));
         assert_eq!(from_signatures(*MICROSOFT, || [0; 12]), Some("microsoft"));
+        assert_eq!(from_signatures(*b"TCGTCGTCGTCG", || [0; 12]), Some(EMULATED));
         assert_eq!(from_signatures([0; 12], || [0; 12]), None);
     }
 }

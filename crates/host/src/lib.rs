@@ -34,6 +34,7 @@ mod virtualization;
 
 pub use cpu_list::parse_cpu_list;
 pub use cpu_times::{CpuTimes, Used, note_busy};
+pub use hypervisor::EMULATED;
 pub use noise::{NoiseSnapshot, busiest_other};
 pub use placement::{
     CoreKind, Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,

@@ -3,13 +3,22 @@
 use std::collections::BTreeSet;
 
 use hostmark_engine::plan::{self, Plan};
-use hostmark_host::{NoiseSnapshot, busiest_other};
+use hostmark_host::{EMULATED, NoiseSnapshot, busiest_other};
 use hostmark_model::Text;
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
 /// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
 const OTHERS_SHARE: f64 = 0.05;
+
+/// That no hardware was measured, but QEMU in its place.
+pub fn emulated(hypervisor: Option<&str>) -> Option<Text<String>> {
+    (hypervisor == Some(EMULATED)).then(|| Text {
+        en: "QEMU executes this machine in software (TCG): what was measured is the emulator, and says nothing of hardware"
+            .to_owned(),
+        zh: "本机由 QEMU 以软件模拟（TCG）：测得的是模拟器，不代表任何硬件".to_owned(),
+    })
+}
 
 /// What took the machine's time while the run went on.
 pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) -> Vec<Text<String>> {
@@ -41,4 +50,19 @@ pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) 
         });
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_in_software_is_called_so_and_a_guest_of_hardware_is_not() {
+        assert!(
+            emulated(Some(EMULATED)).is_some_and(|text| text.en.contains("emulator") && text.zh.contains("模拟器"))
+        );
+        for other in [None, Some("kvm"), Some("qemu"), Some("xen")] {
+            assert_eq!(emulated(other), None);
+        }
+    }
 }

@@ -18,7 +18,7 @@ use hostmark_model::{
 use hostmark_report::escape::visible;
 use hostmark_report::findings;
 
-use super::disturbed::disturbances;
+use super::disturbed::{disturbances, emulated};
 use super::inputs::{self, InputArguments};
 use super::janitor::Janitor;
 use super::processes::Processes;
@@ -167,6 +167,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     let after = NoiseSnapshot::read_with_processes(&root);
 
     run.settings.clock = calibration.facts();
+    run.disturbances.extend(emulated(run.host.virtualization.hypervisor.as_deref()));
     run.disturbances.extend(disturbances(&before, &after, &plan));
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
     run.finished = Some(timestamp(jiff::Timestamp::now()));
