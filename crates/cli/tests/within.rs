@@ -33,6 +33,11 @@ const OWN: [&str; 5] = ["ipc", "mnt", "net", "pid", "uts"];
 const LACKS_NAMESPACES: &str = "namespaces cannot be had here";
 const LACKS_FILTERS: &str = "a filter of system calls cannot be had here";
 
+/// How a run is asked to stop.
+type Send<'a> = &'a dyn Fn(&UnderWay);
+/// Who of a run is killed.
+type Who<'a> = &'a dyn Fn(&UnderWay) -> Vec<Pid>;
+
 /// Whether runs within this layer are possible here, by what another program says.
 fn can_have_namespaces() -> bool {
     let try_out = |more: &[&str]| {
@@ -260,7 +265,7 @@ fn a_request_to_stop_reaches_the_run_once_whomever_it_is_sent_to() {
     let to_group = |run: &UnderWay| kill_process_group(run.pid(), Signal::INT).unwrap();
     let to_outer = |run: &UnderWay| run.signal(Signal::INT);
     let to_outer_term = |run: &UnderWay| run.signal(Signal::TERM);
-    let ways: [(&dyn Fn(&UnderWay), i32); 3] = [(&to_group, 130), (&to_outer, 130), (&to_outer_term, 143)];
+    let ways: [(Send, i32); 3] = [(&to_group, 130), (&to_outer, 130), (&to_outer_term, 143)];
     for (send, wanted) in ways {
         let mut run = UnderWay::start(LONG);
         send(&run);
@@ -304,7 +309,7 @@ fn whoever_is_killed_only_the_journal_is_left() {
         all.filter(|pid| !known.contains(pid)).collect()
     };
     let all_of_the_name = |run: &UnderWay| by_name(run, "hostmark");
-    let victims: [(&dyn Fn(&UnderWay) -> Vec<Pid>, usize, Option<i32>); 4] =
+    let victims: [(Who, usize, Option<i32>); 4] =
         [(&outer, 1, None), (&first, 1, Some(137)), (&inner, 1, Some(137)), (&all_of_the_name, 2, None)];
     for (at, (victims, least, code)) in victims.into_iter().enumerate() {
         let mut run = UnderWay::start(LONG);

@@ -1,8 +1,5 @@
 //! What the filter lets pass and what it refuses, as the kernel answers.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-
 use super::*;
 use crate::call::errno;
 use crate::process::in_a_child;
@@ -38,7 +35,7 @@ fn no_call_is_allowed_both_with_any_and_with_some_arguments() {
 #[test]
 fn what_is_not_on_the_list_is_not_permitted_and_the_rest_is() {
     if !can_filter() {
-        return skip::skipped("this kernel, or what this runs in, lets nobody set a filter of system calls");
+        return crate::skip::skipped("this kernel, or what this runs in, lets nobody set a filter of system calls");
     }
     in_a_child(|| {
         enter()?;

@@ -1,15 +1,12 @@
 //! Tests of ending groups: members of a leader that is gone, and numbers that others have by then.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::*;
-use skip::skipped;
+use crate::skip::skipped;
 
 /// Set for the copy of a test that runs in a process namespace of its own.
 const INSIDE: &str = "HOSTMARK_TEST_INSIDE";

@@ -25,6 +25,9 @@ pub mod random;
 pub mod regular;
 pub mod scratch;
 pub mod shared;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 #[cfg(feature = "tests")]
 pub mod soak;
 pub mod usage;

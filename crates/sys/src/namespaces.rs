@@ -13,6 +13,7 @@ use super::process::only_one_thread;
 
 /// What is mounted as every container mounts it: no devices, no programs, no set-user-ID.
 const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
+
 /// Gives this process, which must have one thread, namespaces of its own for mounts, IPC, host name and network; its next
 /// child is the first process of a new process namespace. Unless it is root it gets a user namespace too, in which its user
 /// and group keep their numbers. What is mounted from now on reaches nobody else.
@@ -26,7 +27,7 @@ pub fn unshare() -> io::Result<()> {
         UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS | UnshareFlags::NEWNET | UnshareFlags::NEWPID;
     let all = if user == 0 { all } else { all | UnshareFlags::NEWUSER };
     // SAFETY: only the table of open files must not be unshared behind the back of a thread; none of these concerns it.
-    unsafe { rustix::thread::unshare_unsafe(all) }.call("unshare")?;
+    unsafe { rustix::thread::unshare_unsafe(all).call("unshare")? };
     if user != 0 {
         // The kernel lets an unprivileged process map its own user and group alone, and the group only then.
         fs::write("/proc/self/setgroups", "deny").call("write /proc/self/setgroups")?;
