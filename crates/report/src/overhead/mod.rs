@@ -8,16 +8,16 @@ mod joined;
 mod names;
 mod pairs;
 mod ratio;
+mod remarks;
 mod sheet;
 mod stream;
 mod value;
 
-use hostmark_model::{CaseRecord, HostFacts, Lang, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Run, Text};
 
 pub(crate) use conclusions::{Told, Verdict};
 
-use crate::format;
-use family::{FAMILIES, Side};
+use family::FAMILIES;
 use joined::Joined;
 use sheet::Sheet;
 use value::Value;
@@ -105,12 +105,12 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
     let Some(first) = environments.first() else { return Ok(Overhead::default()) };
     let base = base.map(|id| pairs::base(first, id)).transpose()?;
     let plain = |tables: Vec<Table>| Part { title: None, tables };
-    let mut view = Overhead { remarks: differences(&environments), ..Overhead::default() };
+    let mut view = Overhead { remarks: remarks::of_machines(&environments), ..Overhead::default() };
     match base.filter(|case| !family::is_part(case)) {
         Some(case) => view.parts.push(plain(pairs::over(&environments, case, all).into_iter().collect())),
         None => {
             let (sheets, kinds) = (sheets(&environments, base), names::kinds(&environments));
-            view.remarks.extend(without_kernel(&sheets));
+            view.remarks.extend(remarks::of_sheets(&sheets));
             for sheet in &sheets {
                 let tables = decomposition::tables(sheet, &kinds, all);
                 view.parts.push(Part { title: Some(sheet.family.title), tables });
@@ -137,56 +137,6 @@ pub(crate) fn cells() -> impl Iterator<Item = (&'static str, Vec<(&'static str, 
 
 fn sheets<'a>(environments: &'a [Environment<'a>], named: Option<&CaseRecord>) -> Vec<Sheet<'a>> {
     FAMILIES.iter().map(|family| Sheet::of(family, environments, named)).collect()
-}
-
-/// A remark for each environment of which nothing inside the kernel was measured, with each reason once.
-fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
-    let mut remarks: Vec<Text<String>> = Vec::new();
-    for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))
-    {
-        let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Side::Kernel);
-        let Some(why) = of_kernel().find_map(|one| one.value.as_ref().err()) else { continue };
-        let name = sheet.environments[index].name;
-        let remark = Text {
-            en: format!("{name}: nothing was measured inside the kernel ({})", why.en),
-            zh: format!("{name}：未在内核态测量（{}）", why.zh),
-        };
-        if of_kernel().all(|one| one.value.is_err()) && !remarks.contains(&remark) {
-            remarks.push(remark);
-        }
-    }
-    remarks
-}
-
-/// A remark for each environment that is not held to the CPUs and the memory of the first.
-fn differences(environments: &[Environment]) -> Vec<Text<String>> {
-    let size = |environment: &Environment| environment.runs.first().map(|run| size(&run.host)).unwrap_or_default();
-    let Some(first) = environments.first() else { return Vec::new() };
-    let (cpus, bytes) = size(first);
-    let text = |cpus: usize, bytes: u64| match (cpus, bytes) {
-        (0, 0) => None,
-        _ => Some(format!("{cpus} CPU, {}", format::value(bytes as f64, Unit::Bytes, Lang::En))),
-    };
-    let remark = |other: &Environment| {
-        let (others, their_bytes) = size(other);
-        let (ours, theirs) = (text(cpus, bytes)?, text(others, their_bytes)?);
-        // Guests have a little less memory than they were given.
-        let is_alike = others == cpus && their_bytes.abs_diff(bytes) as f64 <= 0.1 * bytes as f64;
-        let (one, two) = (first.name, other.name);
-        (!is_alike).then(|| Text {
-            en: format!(
-                "{one} has {ours}, {two} {theirs}: hold the first to the size of the second (--cpu, a memory limit) before \
-                 cases of many threads or large buffers are compared"
-            ),
-            zh: format!("{one} 为 {ours}，{two} 为 {theirs}：比较多线程或大缓冲区的用例之前，应把前者限制到后者的规模（--cpu、内存限额）"),
-        })
-    };
-    environments[1..].iter().filter_map(remark).collect()
-}
-
-/// CPUs and memory that may be used.
-fn size(host: &HostFacts) -> (usize, u64) {
-    (host.usable_cpus().len(), host.memory.total_bytes.min(host.limits.memory_limit_bytes.unwrap_or(u64::MAX)))
 }
 
 /// A fraction as the percentage that something lies over its base: `+15.64 %`, `−4.07 %`.

@@ -1,6 +1,6 @@
 //! A case's value in an environment, from all of the environment's runs.
 
-use hostmark_model::{CaseRecord, Estimate, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
 
 use super::Environment;
 use super::joined::{Joined, joined};
@@ -17,6 +17,8 @@ pub(super) struct Value {
     pub(super) deviation: Option<f64>,
     /// Its unit, where the run tells it.
     pub(super) unit: Option<Unit>,
+    /// Whether what was measured was disturbed, or cannot be believed.
+    pub(super) is_doubted: bool,
     /// The revision of its probe.
     revision: Option<u32>,
     /// Its probe.
@@ -24,6 +26,10 @@ pub(super) struct Value {
     /// How many CPUs it kept busy; 0 where the run does not tell.
     cpus: usize,
 }
+
+/// Remarks on a value that leave it no proof of anything.
+const DOUBTED: [FlagKind; 4] =
+    [FlagKind::Contended, FlagKind::Throttled, FlagKind::Implausible, FlagKind::UnderResolution];
 
 impl Value {
     /// The value of the case `id`, or why there is none.
@@ -72,6 +78,7 @@ impl Value {
                 None => Some(probe.unit),
                 Some(name) => probe.also.iter().find(|also| also.name == name).map(|also| also.unit),
             }),
+            is_doubted: measured.iter().flat_map(|measured| &measured.flags).any(|flag| DOUBTED.contains(&flag.kind)),
             probe: cases.first().map(|case| case.probe.clone()).unwrap_or_default(),
             revision: probe.map(|probe| probe.revision),
             cpus: measured.iter().flat_map(|m| &m.rounds).map(|round| round.cpus.len()).max().unwrap_or(0),

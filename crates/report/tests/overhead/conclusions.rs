@@ -183,7 +183,7 @@ fn an_interval_that_reaches_over_both_answers_leaves_the_claim_open() {
     for claim in [WRITES, RATIO, READS[0], LAYERS[0], LAYERS[1], BINDING[0]] {
         assert_eq!(told(&all, claim).0, "cannot be told", "{claim}");
     }
-    assert!(told(&all, WRITES).1.contains("2.55 (no interval)"));
+    assert!(told(&all, WRITES).1.contains("2.55 (no reliable interval)"));
 }
 
 #[test]
@@ -199,6 +199,30 @@ fn one_run_says_what_a_guest_would_add_and_a_run_without_the_kernels_side_what_t
     let all = conclusions(&[user]);
     let needing: Vec<_> = all.iter().filter(|(verdict, _)| verdict == "needs more").collect();
     assert!(needing.len() == 1 && needing[0].1.contains("inside the kernel"), "{all:#?}");
+}
+
+#[test]
+fn no_conclusion_stands_on_what_others_disturbed() {
+    let flag = |kind| vec![Flag { kind, detail: "others used 60 % of its CPU".into() }];
+    let disturb = |runs: &mut [Run; 2], kind| {
+        let case = runs[1].cases.iter_mut().find(|case| case.id == "file.overwrite@bind=0,through=cache").unwrap();
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+        measured.flags = flag(kind);
+    };
+    let all = BTreeSet::from([WRITES, RATIO, READS[3], LAYERS[1], BINDING[3]]);
+    assert_eq!(flipped(|runs| disturb(runs, FlagKind::Contended)), all);
+    assert_eq!(flipped(|runs| disturb(runs, FlagKind::BestRoundGap)), BTreeSet::new());
+    let mut runs = refused();
+    disturb(&mut runs, FlagKind::Contended);
+    runs[0].disturbances.push(Text { en: "a busy neighbour".into(), zh: "繁忙的邻居".into() });
+    runs[1].host.virtualization.hypervisor = Some("qemu".into());
+    let text = view(&runs);
+    for said in
+        ["! native: a busy neighbour", "! guest: 1 of 10 values below were disturbed", "! guest runs in QEMU, and its"]
+    {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!view(&refused()).contains("! guest"), "{}", view(&refused()));
 }
 
 /// A run's findings by the rule on layers.

@@ -44,7 +44,7 @@ pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
             "a write takes {} times as long as a read, {}; a published report on native and guest file I/O has 2.55",
             shown.en, of.en
         ),
-        zh: format!("写所需时间为读的 {} 倍，{}；一份关于本机与虚拟机文件 I/O 的报告为 2.55", shown.zh, of.zh),
+        zh: format!("写所需时间为读的 {}倍，{}；一份关于本机与虚拟机文件 I/O 的报告为 2.55", shown.zh, of.zh),
     };
     let claim = claims.named(Text { en: "Writes cost more than reads".into(), zh: "写的代价高于读".into() });
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();

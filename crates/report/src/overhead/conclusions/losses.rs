@@ -4,6 +4,7 @@ use hostmark_model::{Params, Text};
 
 use super::{Claims, NEEDS_GUEST, NEEDS_KERNEL, Part, Told, Verdict, beyond_one, needs, of_parts, points};
 use crate::overhead::family::{FILE, SIDES, Side};
+use crate::overhead::joined::Joined;
 use crate::overhead::names::{Kind, overhead, side_of};
 use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE};
@@ -89,7 +90,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<Told> {
             shown.en,
             if count == 1 { "table" } else { "tables" }
         ),
-        zh: format!("为写的 {} 倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
+        zh: format!("为写的 {}倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
     };
     of_parts(&claim, &[Part { label, figure: beyond_one(&mean) }], cases)
 }
@@ -164,6 +165,9 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<Told> {
             let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
             let (Some(at_most), Some(at_least)) = (most(&times), least(&times)) else { continue };
             let Some(figure) = claims.joined(|times| Some(least(times)? - most(times)?)) else { continue };
+            // One that is not the least here might be it undisturbed.
+            let is_sure = inside.iter().chain(&outside).all(|index| claims.times[*index].1.is_some());
+            let figure = Joined { interval: figure.interval.filter(|_| is_sure), ..figure };
             let (name, less) = (named.name, points(&figure));
             let (at_most, at_least) = (over(at_most), over(at_least));
             let label = Text {

@@ -19,7 +19,7 @@ pub(crate) enum Verdict {
     So,
     /// An interval lies on the other side.
     NotSo,
-    /// An interval reaches over both, or there is none.
+    /// An interval reaches over both, or there is none that proves anything.
     Unknown,
     /// It takes further runs or cases.
     Needs,
@@ -80,7 +80,8 @@ struct Part {
 impl<'a> Claims<'a> {
     fn of(sheet: &'a Sheet<'a>, kinds: &'a [Kind]) -> Claims<'a> {
         let time = |figure: &Figure| match &figure.value {
-            Ok(value) => (value.time().median, value.time().interval),
+            // The interval of what others disturbed is not that of the machine.
+            Ok(value) => (value.time().median, value.time().interval.filter(|_| !value.is_doubted)),
             Err(_) => (f64::NAN, None),
         };
         Claims { sheet, kinds, times: sheet.figures.iter().map(time).collect() }
@@ -181,7 +182,7 @@ fn with_interval(number: &str, figure: &Joined, end: impl Fn(f64) -> String) -> 
         Some((low, high)) => {
             Text { en: format!("{number} ({low} … {high})"), zh: format!("{number}（{low} … {high}）") }
         }
-        None => Text { en: format!("{number} (no interval)"), zh: format!("{number}（无区间）") },
+        None => Text { en: format!("{number} (no reliable interval)"), zh: format!("{number}（无可靠区间）") },
     }
 }
 

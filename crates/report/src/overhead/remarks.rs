@@ -1,0 +1,119 @@
+//! What a reader must know before the tables.
+
+use hostmark_model::{HostFacts, Lang, Text, Unit};
+
+use super::Environment;
+use super::family::Side;
+use super::sheet::Sheet;
+use crate::format;
+
+/// Of the machines: what disturbed them, whether they are real, and whether they are as large as the first.
+pub(super) fn of_machines(environments: &[Environment]) -> Vec<Text<String>> {
+    let each = |of: fn(&Environment) -> Vec<Text<String>>| environments.iter().flat_map(of);
+    each(disturbances).chain(each(emulated)).chain(differences(environments)).collect()
+}
+
+/// Of the figures: which are no proof, and why the kernel's side is missing.
+pub(super) fn of_sheets(sheets: &[Sheet]) -> Vec<Text<String>> {
+    doubted(sheets).into_iter().chain(without_kernel(sheets)).collect()
+}
+
+/// What a run tells of its machine's time, each once.
+fn disturbances(environment: &Environment) -> Vec<Text<String>> {
+    let name = environment.name;
+    let mut all: Vec<Text<String>> = Vec::new();
+    for told in environment.runs.iter().flat_map(|run| &run.disturbances) {
+        let remark = Text { en: format!("{name}: {}", told.en), zh: format!("{name}：{}", told.zh) };
+        if !all.contains(&remark) {
+            all.push(remark);
+        }
+    }
+    all
+}
+
+/// The hypervisor that signs as itself where it executes without the processor's help.
+const EMULATOR: &str = "qemu";
+
+fn emulated(environment: &Environment) -> Vec<Text<String>> {
+    let name = environment.name;
+    let is_emulated = |run: &&&hostmark_model::Run| run.host.virtualization.hypervisor.as_deref() == Some(EMULATOR);
+    let found = environment.runs.iter().find(is_emulated);
+    let remark = |_| Text {
+        en: format!(
+            "{name} runs in QEMU, and its processor does not name KVM: if QEMU emulates it, its figures say nothing about \
+             hardware"
+        ),
+        zh: format!("{name} 运行在 QEMU 中，其处理器未声明 KVM：若由 QEMU 模拟执行，其数字与硬件无关"),
+    };
+    found.into_iter().map(remark).collect()
+}
+
+/// How many figures of an environment were disturbed.
+fn doubted(sheets: &[Sheet]) -> Vec<Text<String>> {
+    let Some(environments) = sheets.first().map(|sheet| sheet.environments) else { return Vec::new() };
+    let remark = |(index, environment): (usize, &Environment)| {
+        let of_environment = sheets.iter().flat_map(|sheet| &sheet.figures).filter(|one| one.environment == index);
+        let values: Vec<bool> = of_environment.filter_map(|one| Some(one.value.as_ref().ok()?.is_doubted)).collect();
+        let (name, all, count) = (environment.name, values.len(), values.iter().filter(|is| **is).count());
+        (count > 0).then(|| Text {
+            en: format!(
+                "{name}: {count} of {all} values below were disturbed or are implausible (others used their CPUs, a quota \
+                 stopped them): no conclusion stands on these"
+            ),
+            zh: format!(
+                "{name}：下列 {all} 个值中有 {count} 个受到干扰或不可信（其他程序占用其 CPU，或被配额暂停）：结论不以它们为依据"
+            ),
+        })
+    };
+    environments.iter().enumerate().filter_map(remark).collect()
+}
+
+/// A remark for each environment of which nothing inside the kernel was measured, with each reason once.
+fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
+    let mut remarks: Vec<Text<String>> = Vec::new();
+    for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))
+    {
+        let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Side::Kernel);
+        let Some(why) = of_kernel().find_map(|one| one.value.as_ref().err()) else { continue };
+        let name = sheet.environments[index].name;
+        let remark = Text {
+            en: format!("{name}: nothing was measured inside the kernel ({})", why.en),
+            zh: format!("{name}：未在内核态测量（{}）", why.zh),
+        };
+        if of_kernel().all(|one| one.value.is_err()) && !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+    remarks
+}
+
+/// A remark for each environment that is not held to the CPUs and the memory of the first.
+fn differences(environments: &[Environment]) -> Vec<Text<String>> {
+    let size = |environment: &Environment| environment.runs.first().map(|run| size(&run.host)).unwrap_or_default();
+    let Some(first) = environments.first() else { return Vec::new() };
+    let (cpus, bytes) = size(first);
+    let text = |cpus: usize, bytes: u64| match (cpus, bytes) {
+        (0, 0) => None,
+        _ => Some(format!("{cpus} CPU, {}", format::value(bytes as f64, Unit::Bytes, Lang::En))),
+    };
+    let remark = |other: &Environment| {
+        let (others, their_bytes) = size(other);
+        let (ours, theirs) = (text(cpus, bytes)?, text(others, their_bytes)?);
+        // Guests have a little less memory than they were given.
+        let is_alike = others == cpus && their_bytes.abs_diff(bytes) as f64 <= 0.1 * bytes as f64;
+        let (one, two) = (first.name, other.name);
+        (!is_alike).then(|| Text {
+            en: format!(
+                "{one} has {ours}, {two} {theirs}: hold the first to the size of the second (--cpu, a memory limit) before \
+                 cases of many threads or large buffers are compared"
+            ),
+            zh: format!("{one} 为 {ours}，{two} 为 {theirs}：比较多线程或大缓冲区的用例之前，应把前者限制到后者的规模（--cpu、内存限额）"),
+        })
+    };
+    environments[1..].iter().filter_map(remark).collect()
+}
+
+/// CPUs and memory that may be used.
+fn size(host: &HostFacts) -> (usize, u64) {
+    (host.usable_cpus().len(), host.memory.total_bytes.min(host.limits.memory_limit_bytes.unwrap_or(u64::MAX)))
+}
