@@ -10,8 +10,6 @@ pub const IRQ: Axis = Axis::choice("irq", "on", Points::Listed { quick: &["on", 
 pub const CROSSED: &[Cross] = &[Cross { from: Profile::Standard, axes: &["bind", "irq"] }];
 /// The module, and root, who alone may open its device.
 pub const NEEDS: &[Need] = &[Need::Module, Need::Root];
-/// Quantities of what the kernel times.
-pub const CYCLES: &[Quantity] = &[Quantity::CORE_CYCLES, Quantity::REFERENCE_CYCLES, Quantity::BATCH_CYCLES];
 /// Why files are not accessed with interrupts off.
 pub const FILES_WAIT: &str = "an access to a file may wait for its disk, which answers by an interrupt: with interrupts off it would wait for ever, \
      and the module refuses it";

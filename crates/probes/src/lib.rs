@@ -18,6 +18,7 @@ mod in_kernel;
 mod ipc;
 mod memory;
 mod net;
+mod page_access;
 mod paging;
 mod place;
 mod process;

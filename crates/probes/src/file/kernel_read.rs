@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
+use crate::page_access;
 use crate::workloads::kernel_module::Operation;
 
 /// See the module.
@@ -11,7 +12,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: in_kernel::CYCLES,
+    also: page_access::CYCLES,
     explain: Explain {
         what: Text {
             en: "kernel_read of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch \
@@ -60,6 +61,6 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let file = super::on_disk(case)?;
+    let file = page_access::on_disk(case)?;
     in_kernel::measure(case, 1, Operation::FileRead(&file))
 }

@@ -35,16 +35,6 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Files made and removed at a time: enough that a pass is long against reading the clock.
 const FILES: usize = 200;
 
-/// Axis through: whether the page cache answers or the device.
-const THROUGH: Axis =
-    Axis::choice("through", "cache", Points::Listed { quick: &["cache"], standard: &["direct"], thorough: &[] });
-/// Every binding with the cache and without.
-const BOTH_BINDINGS: &[Cross] = &[Cross { from: Profile::Standard, axes: &["bind", "through"] }];
-/// Quantities of accesses that are timed in batches.
-const CYCLES: &[Quantity] = &[Quantity::CORE_CYCLES, Quantity::REFERENCE_CYCLES, Quantity::BATCH_CYCLES];
-/// What an access at a file's start moves: a page on most machines.
-const PAGE_BYTES: u64 = 4096;
-
 /// From one sector to as much as the profile and the memory allow.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     const STANDARD: [u64; 6] = [512, 4 << 10, 64 << 10, 1 << 20, 8 << 20, 256 << 20];
@@ -55,21 +45,6 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
         .chain(if profile >= Profile::Thorough { THOROUGH.to_vec() } else { Vec::new() });
     let most = largest_buffer(profile).max(64 << 20).min(host.fillable_bytes() / 4);
     listed.filter(|&size| size <= most).collect()
-}
-
-/// A file of a page on the disk of the scratch directory.
-fn on_disk(case: &mut Case) -> Result<OwnedFd> {
-    crate::place::on_device(case, PAGE_BYTES)
-}
-
-/// The same as the axis `through` has it, and memory of a page to read it into or write it from.
-fn at_start(case: &mut Case) -> Result<(OwnedFd, Buffer)> {
-    let file = on_disk(case)?;
-    if case.param::<String>("through")? == "direct" {
-        files::bypass_cache(&file)
-            .map_err(|error| Stop::unable("the filesystem of the scratch directory has no direct access", error))?;
-    }
-    Ok((file, case.buffer(PAGE_BYTES, Pages::Base, None)?))
 }
 
 /// Names for files in a directory of the round, and what the axis `size` puts into each.

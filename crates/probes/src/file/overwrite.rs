@@ -2,6 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::page_access;
 use crate::workloads::files;
 
 /// See the module.
@@ -10,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: super::CYCLES,
+    also: page_access::CYCLES,
     explain: Explain {
         what: Text {
             en: "pwrite of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch names, \
@@ -53,8 +54,8 @@ pub static PROBE: Probe = Probe {
     },
     related: &["file.read_start", "file.kernel_write", "file.write", "disk.write"],
     differs: None,
-    axes: &[Axis::bind(), super::THROUGH],
-    cross: super::BOTH_BINDINGS,
+    axes: &[Axis::bind(), page_access::THROUGH],
+    cross: page_access::BOTH_BINDINGS,
     limit: Limit::KernelEntry,
     blocking: true,
     needs: &[],
@@ -64,6 +65,6 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let (file, block) = super::at_start(case)?;
+    let (file, block) = page_access::at_start(case)?;
     case.time_batches(|| files::write_at(&file, 0, block.bytes()))
 }

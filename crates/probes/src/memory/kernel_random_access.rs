@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
+use crate::page_access;
 use crate::workloads::kernel_module::Operation;
 
 /// Ten thousand accesses are over too soon.
@@ -21,7 +22,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: in_kernel::CYCLES,
+    also: page_access::CYCLES,
     explain: Explain {
         what: Text {
             en: "The accesses of memory.random_access with within=all, by the same instructions, done and timed \

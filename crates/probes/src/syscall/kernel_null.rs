@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
+use crate::page_access;
 use crate::workloads::kernel_module::Operation;
 
 /// See the module.
@@ -11,7 +12,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: in_kernel::CYCLES,
+    also: page_access::CYCLES,
     explain: Explain {
         what: Text {
             en: "An empty function is called through a pointer, done and timed by the module hostmark (kmod/) \
