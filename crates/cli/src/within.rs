@@ -59,11 +59,15 @@ impl Layer {
     }
 
     fn refused(self, error: &io::Error) -> anyhow::Error {
+        let is_root = rustix::process::geteuid().is_root();
         let (name, remedy) = match self {
-            Layer::Namespaces => {
-                ("namespaces", "allow user namespaces (sysctl user.max_user_namespaces), or start it as root")
-            }
-            Layer::Seccomp => ("a filter of system calls", "a kernel with CONFIG_SECCOMP_FILTER can"),
+            Layer::Namespaces if is_root => ("namespaces", "give it the capability SYS_ADMIN"),
+            Layer::Namespaces => (
+                "namespaces",
+                "let users have their own (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), \
+                 start it as root",
+            ),
+            Layer::Seccomp => ("a filter of system calls", "take a kernel with CONFIG_SECCOMP_FILTER"),
         };
         anyhow!("{name} cannot be entered ({error}); {remedy}, or leave out --within {}", self.name())
     }
