@@ -40,6 +40,25 @@ pub(super) fn joined(values: &[(f64, Option<(f64, f64)>)], make: impl Fn(&[f64])
     Some(Joined { value, interval: is_told.map(|()| (value - f64::sqrt(down), value + f64::sqrt(up))) })
 }
 
+/// The same of a quotient of numbers above zero: steps are factors, so that neither end falls below zero, however wide the
+/// intervals are.
+pub(super) fn joined_ratio(
+    values: &[(f64, Option<(f64, f64)>)],
+    make: impl Fn(&[f64]) -> Option<f64>,
+) -> Option<Joined> {
+    let logarithm = joined(values, |values| make(values).filter(|ratio| *ratio > 0.0).map(f64::ln))?;
+    let interval = logarithm.interval.map(|(low, high)| (low.exp(), high.exp()));
+    Some(Joined { value: make(&values.iter().map(|(median, _)| *median).collect::<Vec<f64>>())?, interval })
+}
+
+impl Joined {
+    /// A ratio as the fraction that one part lies over the other.
+    pub(super) fn beyond_one(self) -> Joined {
+        let interval = self.interval.map(|(low, high)| (low - 1.0, high - 1.0));
+        Joined { value: self.value - 1.0, interval }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +72,18 @@ mod tests {
         let made = joined(&[(3.0, Some((2.7, 3.3))), (4.0, Some((3.6, 4.4)))], |v| Some(v[0] + v[1])).unwrap();
         let (low, high) = made.interval.unwrap();
         assert!((made.value - 7.0).abs() < 1e-12 && (low - 6.5).abs() < 1e-12 && (high - 7.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_is_less_than_nothing_however_wide_the_intervals_are() {
+        let values = [(200.0, Some((29.0, 480.0))), (16.0, Some((7.6, 250.0)))];
+        let fraction = joined_ratio(&values, ratio).unwrap().beyond_one();
+        let (low, high) = fraction.interval.unwrap();
+        assert!((fraction.value - 11.5).abs() < 1e-12 && -1.0 < low && low < 0.0 && high > 11.5, "{low} {high}");
+        // Steps of several percent are nearly the same either way.
+        let values = [(3.0, Some((2.91, 3.09))), (4.0, Some((3.88, 4.12)))];
+        let (one, other) = (joined(&values, ratio).unwrap(), joined_ratio(&values, ratio).unwrap());
+        assert!((one.interval.unwrap().0 - other.interval.unwrap().0).abs() < 0.001);
     }
 
     #[test]

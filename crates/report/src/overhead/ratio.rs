@@ -3,7 +3,7 @@
 use hostmark_model::{Params, Text};
 
 use super::family::{SIDES, Side};
-use super::joined::{Joined, joined};
+use super::joined::{Joined, joined_ratio};
 use super::names::side_of;
 use super::sheet::{Sheet, at};
 use super::value::{Value, middle};
@@ -53,10 +53,10 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
     for environment in 0..sheet.environments.len() {
         for side in SIDES {
             let pairs = pairs(sheet, environment, side);
-            let Some(mean) = joined(&pairs.times, mean_ratio) else { continue };
+            let Some(mean) = joined_ratio(&pairs.times, mean_ratio) else { continue };
             let each: Vec<(Text<String>, Joined)> = (pairs.points.iter().map(at))
                 .zip(pairs.times.chunks_exact(2))
-                .filter_map(|(at, times)| Some((at, joined(times, mean_ratio)?)))
+                .filter_map(|(at, times)| Some((at, joined_ratio(times, mean_ratio)?)))
                 .collect();
             means.push(mean.value);
             let list = |lang: fn(&Text<String>) -> &str| {

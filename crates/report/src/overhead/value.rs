@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
 
 use super::Environment;
-use super::joined::{Joined, joined};
+use super::joined::{Joined, joined_ratio};
 use crate::format;
 
 /// A value with what it takes to hold it against another.
@@ -103,8 +103,10 @@ impl Value {
             return not("the base is not above zero".to_owned(), "基准不大于零".to_owned());
         }
         let of = [(self.median, self.interval), (base.median, base.interval)];
-        let fraction = |values: &[f64]| (values[1] > 0.0).then(|| values[0] / values[1] - 1.0);
-        joined(&of, fraction).ok_or_else(|| Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() })
+        let ratio = |values: &[f64]| (values[1] > 0.0).then(|| values[0] / values[1]);
+        joined_ratio(&of, ratio)
+            .map(Joined::beyond_one)
+            .ok_or_else(|| Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() })
     }
 
     /// A rate as the time of one operation, ns; a time as it is.

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Params, Text};
 
-use super::{Claims, Part, Told, Verdict, beyond_one, is_without_irq, of_parts, percentage};
+use super::{Claims, Part, Told, Verdict, is_without_irq, of_parts, percentage};
 use crate::overhead::Environment;
 use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SIDES, Side};
 use crate::overhead::names::side_of;
@@ -30,7 +30,7 @@ pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
         let turns: Vec<f64> = pairs.iter().flatten().map(|index| times[*index]).collect();
         mean_ratio(&turns)
     };
-    let ratio = claims.joined(|times| {
+    let ratio = claims.joined_ratio(|times| {
         let means: Option<Vec<f64>> = sides.iter().map(|pairs| of_side(times, pairs)).collect();
         means.filter(|means| !means.is_empty()).map(|means| means.iter().sum::<f64>() / means.len() as f64)
     })?;
@@ -48,7 +48,7 @@ pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
     };
     let claim = claims.named(Text { en: "Writes cost more than reads".into(), zh: "写的代价高于读".into() });
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
-    of_parts(&claim, &[Part { label, figure: beyond_one(&ratio) }], claims.ids(&used))
+    of_parts(&claim, &[Part { label, figure: ratio.beyond_one() }], claims.ids(&used))
 }
 
 /// Binding to a CPU costs: on each side of each environment, bound over not bound, with interrupts as the base has them.
@@ -68,9 +68,10 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
                 for point in points.iter().filter(is_meant).filter(|point| *point != free) {
                     let index = |point| claims.index(environment, operation, side, point);
                     let (Some(bound), Some(unbound)) = (index(point), index(free)) else { continue };
-                    let Some(figure) = claims.joined(|times| Some(times[bound] / times[unbound] - 1.0)) else {
+                    let Some(figure) = claims.joined_ratio(|times| Some(times[bound] / times[unbound])) else {
                         continue;
                     };
+                    let figure = figure.beyond_one();
                     let (name, at, shown) = (named.name, at(point), percentage(&figure));
                     let label = Text {
                         en: format!("{} {} {}", name.en, at.en, shown.en),

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Params, Text};
 
-use super::{Claims, NEEDS_GUEST, NEEDS_KERNEL, Part, Told, Verdict, beyond_one, needs, of_parts, points};
+use super::{Claims, NEEDS_GUEST, NEEDS_KERNEL, Part, Told, Verdict, needs, of_parts, points};
 use crate::overhead::family::{FILE, SIDES, Side};
 use crate::overhead::joined::Joined;
 use crate::overhead::names::{Kind, overhead, side_of};
@@ -92,7 +92,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<Told> {
         ),
         zh: format!("为写的 {}倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
     };
-    of_parts(&claim, &[Part { label, figure: beyond_one(&mean) }], cases)
+    of_parts(&claim, &[Part { label, figure: mean.beyond_one() }], cases)
 }
 
 /// Reads lose more than writes: at every point of each table.

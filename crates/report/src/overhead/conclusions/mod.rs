@@ -7,7 +7,7 @@ mod losses;
 use hostmark_model::{Params, Text};
 
 use super::family::{FILE, IRQ, Side};
-use super::joined::{Joined, joined};
+use super::joined::{Joined, joined, joined_ratio};
 use super::names::Kind;
 use super::over;
 use super::sheet::{Base, Figure, Sheet};
@@ -119,6 +119,10 @@ impl<'a> Claims<'a> {
         joined(&self.times, make)
     }
 
+    fn joined_ratio(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Joined> {
+        joined_ratio(&self.times, make)
+    }
+
     fn ids(&self, indices: &[usize]) -> Vec<String> {
         let mut ids: Vec<String> = Vec::new();
         for index in indices {
@@ -207,11 +211,6 @@ fn points(figure: &Joined) -> Text<String> {
 fn ratio(figure: &Joined, digits: usize) -> Text<String> {
     let shown = |ratio: f64| format!("{ratio:.digits$}");
     with_interval(&shown(figure.value), figure, shown)
-}
-
-/// How far a ratio lies above one.
-fn beyond_one(ratio: &Joined) -> Joined {
-    Joined { value: ratio.value - 1.0, interval: ratio.interval.map(|(low, high)| (low - 1.0, high - 1.0)) }
 }
 
 /// Whether a point has interrupts off.
