@@ -71,6 +71,20 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
     };
     let batches: Vec<Row> = sheet.operations().filter_map(row).collect();
     table.rows.extend(batches);
+    let mean = |(index, operation): (usize, &Operation)| {
+        let of = |point: &Params| {
+            let figure = sheet.figure(environment, index, side, point)?;
+            figure.batch.as_ref().or(figure.value.as_ref().ok())?.mean_text()
+        };
+        let Text { en, zh } = operation.name;
+        Row {
+            label: Text { en: format!("{en}, mean ± deviation"), zh: format!("{zh}，平均值 ± 标准差") },
+            cells: points.iter().map(|point| of(point).unwrap_or_else(|| both("–"))).collect(),
+        }
+    };
+    if all {
+        table.rows.extend(sheet.operations().map(mean).collect::<Vec<Row>>());
+    }
     Some(table)
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Value {
     pub(super) median: f64,
     /// From the lowest end of the runs' intervals to the highest; none where a run has none.
     pub(super) interval: Option<(f64, f64)>,
+    /// The mean of all samples; the median of the runs.
+    pub(super) mean: Option<f64>,
     /// Standard deviation of all samples over their mean; the median of the runs.
     pub(super) deviation: Option<f64>,
     /// Its unit, where the run tells it.
@@ -73,6 +75,7 @@ impl Value {
         Ok(Value {
             median,
             interval: low.zip(high),
+            mean: middle(estimates().map(|estimate| estimate.mean)),
             deviation: middle(deviations.map(|estimate| estimate.stddev / estimate.mean)),
             unit: probe.and_then(|probe| match quantity {
                 None => Some(probe.unit),
@@ -116,7 +119,7 @@ impl Value {
         }
         const NS_PER_S: f64 = 1e9;
         let interval = self.interval.filter(|(low, _)| *low > 0.0).map(|(low, high)| (NS_PER_S / high, NS_PER_S / low));
-        Value { median: NS_PER_S / self.median, interval, unit: Some(Unit::Nanoseconds), ..self.clone() }
+        Value { median: NS_PER_S / self.median, interval, unit: Some(Unit::Nanoseconds), mean: None, ..self.clone() }
     }
 
     /// Whether it counts operations in a time.
@@ -142,6 +145,19 @@ impl Value {
             Some(unit) => format::value(self.median, unit, lang),
             None => format::number(self.median),
         }
+    }
+
+    /// The mean of all samples and their standard deviation, for people.
+    pub(super) fn mean_text(&self) -> Option<Text<String>> {
+        let (mean, deviation) = (self.mean?, self.deviation?);
+        let shown = |number: f64, lang: Lang| match self.unit {
+            // Of many digits, as reports in cycles have them.
+            Some(Unit::ReferenceCycles) => format!("{number:.0}"),
+            Some(unit) => format::value(number, unit, lang),
+            None => format::number(number),
+        };
+        let text = |lang: Lang| format!("{} ± {}", shown(mean, lang), shown(mean * deviation, lang));
+        Some(Text { en: text(Lang::En), zh: text(Lang::Zh) })
     }
 
     /// The value in both languages.
