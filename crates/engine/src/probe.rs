@@ -11,6 +11,7 @@ use hostmark_model::{
 
 use hostmark_stats::histogram::Percentile;
 
+use crate::bind::{BIND, Bind};
 use crate::case::Case;
 use crate::serving::Service;
 use crate::stop::Result;
@@ -375,7 +376,7 @@ impl Entry {
             AxisKind::Threads | AxisKind::Copies => axis.default == "1",
             AxisKind::Placement | AxisKind::Nodes => false,
             // What is bound nowhere is done on all kinds.
-            AxisKind::Choice => axis.name != crate::bind::BIND || bind::is_bound(axis.default),
+            AxisKind::Choice => axis.name != BIND || Bind::of(axis.default) != Some(Bind::Free),
             AxisKind::Size | AxisKind::Count => true,
         });
         let is_of_core = ["cpu", "memory"].contains(&self.group) && matches!(self.probe.measure, Measure::Run(_));

@@ -24,7 +24,7 @@ impl Quantity {
         title: Text { en: "core cycles", zh: "核心周期" },
     };
     /// The value in ticks of the CPU's counter, which on most machines has one rate whatever the core's clock does. Filled in
-    /// by `Case::batches`, as [`Quantity::BATCH_CYCLES`].
+    /// by `Case::time_batches` and `Case::observe_batches`, as [`Quantity::BATCH_CYCLES`].
     pub const REFERENCE_CYCLES: Quantity = Quantity {
         name: "reference_cycles",
         unit: Unit::ReferenceCycles,
@@ -38,6 +38,8 @@ impl Quantity {
         better: Better::Lower,
         title: Text { en: "reference cycles of 10,000", zh: "每 10 000 次的参考周期" },
     };
+    /// What a probe declares whose operations are timed in batches.
+    pub const OF_BATCHES: &[Quantity] = &[Self::CORE_CYCLES, Self::REFERENCE_CYCLES, Self::BATCH_CYCLES];
     /// A rate over the core's frequency beside it: the engine fills it in.
     pub const BYTES_PER_CYCLE: Quantity = Quantity {
         name: "bytes_per_cycle",

@@ -1,7 +1,9 @@
 //! What the kernel's side of several groups has in common: the axis `irq`, its needs, and how the module is asked.
 
 use hostmark_engine::prelude::*;
+use rustix::io::Errno;
 
+use crate::kernels::sieve::PRIMES;
 use crate::workloads::kernel_module::{Interrupts, KernelModule, Operation};
 
 /// Axis irq: whether the CPU takes interrupts while it measures.
@@ -13,10 +15,6 @@ pub const NEEDS: &[Need] = &[Need::Module, Need::Root];
 /// Why files are not accessed with interrupts off.
 pub const FILES_WAIT: &str = "an access to a file may wait for its disk, which answers by an interrupt: with interrupts off it would wait for ever, \
      and the module refuses it";
-/// EOPNOTSUPP: what the module says to that.
-const NOT_SUPPORTED: i32 = 95;
-/// Primes below 10^6, of which each sieve must find all (OEIS A006880).
-const PRIMES: u64 = 78_498;
 
 /// Has the module do `operation` in batches of `times` ten thousand, on the CPU that the case is bound to.
 pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<()> {
@@ -29,7 +27,9 @@ pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<
     if is_file && interrupts == Interrupts::Off {
         // Not on our word: the module is asked.
         return match module.batch(operation, interrupts, 1, 0) {
-            Err(error) if sys::call::errno(&error) == Some(NOT_SUPPORTED) => Err(Stop::skipped(FILES_WAIT)),
+            Err(error) if sys::call::errno(&error) == Some(Errno::OPNOTSUPP.raw_os_error()) => {
+                Err(Stop::skipped(FILES_WAIT))
+            }
             Err(error) => Err(error.into()),
             Ok(_) => Err(Stop::failed("the module accessed a file with interrupts off, which may hang the machine")),
         };
@@ -37,7 +37,7 @@ pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<
     let is_sieve = matches!(operation, Operation::Sieve);
     case.observe_batches(u64::from(is_sieve), |clock, operations, most_ns| {
         let (batch, primes) = module.batch(operation, interrupts, times * operations, most_ns as u64)?;
-        if is_sieve && primes != PRIMES {
+        if is_sieve && primes != PRIMES as u64 {
             return Err(Stop::failed(format!("the module found {primes} primes below 10^6, not {PRIMES}")));
         }
         // The counter is the same in user space and inside the kernel.

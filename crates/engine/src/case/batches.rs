@@ -11,7 +11,7 @@ use crate::sample::{MOST_SAMPLES, Samples};
 use crate::stop::{Checked, Result};
 
 /// Operations of a batch.
-pub const BATCH: u64 = 10_000;
+const BATCH: u64 = 10_000;
 /// A batch of slow ones ends after this share of the round's time, with fewer: all rounds together have ten batches and more.
 const MOST: f64 = 0.25;
 /// The clock is read in a batch as often as this at most, once it has lasted this share of its time.

@@ -3,11 +3,6 @@
 use super::{Axis, Points};
 use crate::bind::{BIND, CPU, LAST, NONE};
 
-/// Whether the thread has one CPU.
-pub(super) fn is_bound(value: &str) -> bool {
-    value != NONE
-}
-
 impl Axis {
     /// Where the thread of a case is bound: nowhere (the default), to CPU 0, which on many hosts serves most interrupts, or to
     /// the last usable CPU; by hand to any. All from the quick profile on.

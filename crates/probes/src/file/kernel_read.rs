@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: page_access::CYCLES,
+    also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
             en: "kernel_read of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch \
@@ -34,19 +34,8 @@ pub static PROBE: Probe = Probe {
                  longer on CPU 0 is interrupts.",
             zh: "一页的查找加上 4 KiB 的复制。绑定到某个 CPU 时应当相同；CPU 0 上多出的部分是中断。",
         },
-        typical: Text {
-            en: "A published report on a Core i7-6500U (Ubuntu 18.04, Linux 5.3) has for ten thousand unbound in \
-                 user space 21.3 M, inside the kernel 7.0 M reference cycles, and in a guest on it \
-                 23.5 M.",
-            zh: "一份公开的报告（Core i7-6500U，Ubuntu 18.04，Linux 5.3）：一万次不绑定的操作，用户态 21.3 M 个参考周期，\
-                 内核态 7.0 M 个，其上的虚拟机中 23.5 M 个。",
-        },
-        causes: Text {
-            en: "A slow filesystem or security module: both stand between this call and the page. On CPU 0 more \
-                 than elsewhere: interrupts. More in a guest than natively: nested paging and exits for timers.",
-            zh: "文件系统或安全模块较慢：二者都位于该调用与页之间。CPU 0 上高于别处：中断。虚拟机中高于本机：嵌套分页，以\
-                 及定时器引起的退出。",
-        },
+        typical: page_access::READ_FIGURES,
+        causes: page_access::CAUSES_INSIDE,
     },
     related: &["file.read_start", "file.kernel_write", "syscall.kernel_null"],
     differs: None,

@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: page_access::CYCLES,
+    also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
             en: "kernel_write of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch \
@@ -32,19 +32,8 @@ pub static PROBE: Probe = Probe {
                  writes the page out meanwhile.",
             zh: "4 KiB 的复制，以及文件系统把页标记为已改的工作。其间内核偶尔会把该页写出。",
         },
-        typical: Text {
-            en: "A published report on a Core i7-6500U (Ubuntu 18.04, Linux 5.3) has for ten thousand unbound in \
-                 user space 40.4 M, inside the kernel 23.6 M reference cycles, and in a guest on it \
-                 44.8 M.",
-            zh: "一份公开的报告（Core i7-6500U，Ubuntu 18.04，Linux 5.3）：一万次不绑定的操作，用户态 40.4 M 个参考周期，\
-                 内核态 23.6 M 个，其上的虚拟机中 44.8 M 个。",
-        },
-        causes: Text {
-            en: "A slow filesystem or security module: both stand between this call and the page. On CPU 0 more \
-                 than elsewhere: interrupts. More in a guest than natively: nested paging and exits for timers.",
-            zh: "文件系统或安全模块较慢：二者都位于该调用与页之间。CPU 0 上高于别处：中断。虚拟机中高于本机：嵌套分页，以\
-                 及定时器引起的退出。",
-        },
+        typical: page_access::OVERWRITE_FIGURES,
+        causes: page_access::CAUSES_INSIDE,
     },
     related: &["file.overwrite", "file.kernel_read", "syscall.kernel_null"],
     differs: None,

@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: page_access::CYCLES,
+    also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
             en: "pwrite of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch names, \
@@ -38,13 +38,7 @@ pub static PROBE: Probe = Probe {
                  设备的一次请求：可对照深度 1 的 disk.write。只有 through=direct 能比较磁盘：through=cache 时两边都不访问\
                  设备。",
         },
-        typical: Text {
-            en: "A published report on a Core i7-6500U (Ubuntu 18.04, Linux 5.3) has for ten thousand unbound in \
-                 user space 40.4 M, inside the kernel 23.6 M reference cycles, and in a guest on it \
-                 44.8 M.",
-            zh: "一份公开的报告（Core i7-6500U，Ubuntu 18.04，Linux 5.3）：一万次不绑定的操作，用户态 40.4 M 个参考周期，\
-                 内核态 23.6 M 个，其上的虚拟机中 44.8 M 个。",
-        },
+        typical: page_access::OVERWRITE_FIGURES,
         causes: Text {
             en: "Those of file.read_start; a filesystem that starts a transaction for each change of a time \
                  stamp, that copies on write, encrypts or checks sums; a lazy clock that is read by a slow clock \

@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: page_access::CYCLES,
+    also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
             en: "pread of 4 KiB at offset 0 of a scratch file without a name, on the disk that --scratch names, \
@@ -35,13 +35,7 @@ pub static PROBE: Probe = Probe {
             zh: "through=cache 是一次系统调用、一页的查找和 4 KiB 的复制：可对照 syscall.read_zero 与 memory.copy。through=direct 是\
                  设备的一次请求：可对照深度 1 的 disk.read。标准差/平均值见 overhead 视图。",
         },
-        typical: Text {
-            en: "A published report on a Core i7-6500U (Ubuntu 18.04, Linux 5.3) has for ten thousand unbound in \
-                 user space 21.3 M, inside the kernel 7.0 M reference cycles, and in a guest on it \
-                 23.5 M.",
-            zh: "一份公开的报告（Core i7-6500U，Ubuntu 18.04，Linux 5.3）：一万次不绑定的操作，用户态 21.3 M 个参考周期，\
-                 内核态 7.0 M 个，其上的虚拟机中 23.5 M 个。",
-        },
+        typical: page_access::READ_FIGURES,
         causes: Text {
             en: "Mitigations and seccomp filters, as for syscall.null; user copies slowed by SMAP or mitigations; \
                  auditing. On CPU 0 more than elsewhere: interrupts. through=direct: see disk.read.",

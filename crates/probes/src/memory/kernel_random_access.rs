@@ -3,7 +3,6 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
-use crate::page_access;
 use crate::workloads::kernel_module::Operation;
 
 /// Ten thousand accesses are over too soon.
@@ -22,7 +21,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: page_access::CYCLES,
+    also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
             en: "The accesses of memory.random_access with within=all, by the same instructions, done and timed \

@@ -3,7 +3,6 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
-use crate::page_access;
 use crate::workloads::kernel_module::Operation;
 
 /// See the module.
@@ -12,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: page_access::CYCLES,
+    also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
             en: "An empty function is called through a pointer, done and timed by the module hostmark (kmod/) \

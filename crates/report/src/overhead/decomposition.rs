@@ -4,7 +4,7 @@
 use hostmark_model::{Params, Text};
 
 use super::family::{BIND, IRQ, Operation, SIDES, Side};
-use super::names::{Kind, side_of, title};
+use super::names::{Kind, of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
 use super::value::Value;
 use super::{Row, Table, both, cell_of, ratio};
@@ -109,14 +109,11 @@ fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
         })
         .collect();
     let place = side_of(&sheet.environments[environment], Side::Kernel);
-    let (of, of_zh) = match sheet.is_of_rates() {
-        true => (", in the time of an operation", "，按单次操作的时间计"),
-        false => ("", ""),
-    };
+    let of = of_rates(sheet);
     let mut table = Table {
         title: Text {
-            en: format!("Interrupt overhead: {}, irq=on over irq=off{of}", place.en),
-            zh: format!("中断开销：{}，irq=on 相对 irq=off{of_zh}", place.zh),
+            en: format!("Interrupt overhead: {}, irq=on over irq=off{}", place.en, of.en),
+            zh: format!("中断开销：{}，irq=on 相对 irq=off{}", place.zh, of.zh),
         },
         columns: pairs
             .iter()

@@ -22,11 +22,10 @@ const WITHIN: &str = "within";
 
 /// What each environment is.
 pub(super) fn kinds(environments: &[Environment]) -> Vec<Kind> {
-    let run = |environment: &Environment<'_>| environment.runs.first().map(|run| (*run).clone());
-    let first = environments.first().and_then(run);
-    let kind = |(index, environment)| match (index, &first, run(environment)) {
+    let first_run = environments.first().and_then(|environment| environment.runs.first());
+    let kind = |(index, environment): (usize, &Environment)| match (index, first_run, environment.runs.first()) {
         (0, ..) => Kind::First,
-        (_, Some(first), Some(other)) => kind(first, &other),
+        (_, Some(first), Some(other)) => kind(first, other),
         _ => Kind::Other,
     };
     environments.iter().enumerate().map(kind).collect()
@@ -103,12 +102,17 @@ pub(super) fn title(sheet: &Sheet, environment: usize, side: Side, kind: Kind) -
         Side::Kernel => overhead(kind, side, here),
         Side::User => Text { en: "Overhead".to_owned(), zh: "开销".to_owned() },
     };
-    let (of, of_zh) = match sheet.is_of_rates() {
-        true => (", in the time of an operation", "，按单次操作的时间计"),
-        false => ("", ""),
-    };
+    let of = of_rates(sheet);
     Text {
-        en: format!("{}: {}, over {}, {}{of}", name.en, place.en, over.en, point.en),
-        zh: format!("{}：{}，基准为 {}，{}{of_zh}", name.zh, place.zh, over.zh, point.zh),
+        en: format!("{}: {}, over {}, {}{}", name.en, place.en, over.en, point.en, of.en),
+        zh: format!("{}：{}，基准为 {}，{}{}", name.zh, place.zh, over.zh, point.zh, of.zh),
+    }
+}
+
+/// What a title of percentages ends with where rates were turned into times.
+pub(super) fn of_rates(sheet: &Sheet) -> Text {
+    match sheet.is_of_rates() {
+        true => Text { en: ", in the time of an operation", zh: "，按单次操作的时间计" },
+        false => Text { en: "", zh: "" },
     }
 }
