@@ -57,6 +57,11 @@ impl ThreadCounters {
     }
 }
 
+/// Whether the kernel tells how long a thread could run and did not.
+pub fn tells_run_delay() -> bool {
+    File::open("/proc/thread-self/schedstat").is_ok_and(|file| run_delay_ns(&OwnedFd::from(file)).is_some())
+}
+
 fn run_delay_ns(schedstat: &OwnedFd) -> Option<u64> {
     let mut text = [0_u8; 96];
     let length = rustix::io::pread(schedstat, &mut text, 0).ok()?;

@@ -7,6 +7,7 @@ use hostmark_engine::prelude::*;
 
 use crate::door::{PATIENCE, unanswered, wrong_answer};
 
+mod data_path;
 mod http;
 mod open_loop;
 mod rpc_tcp;
@@ -17,7 +18,7 @@ mod tcp_connect;
 mod udp;
 mod udp_bandwidth;
 
-crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth);
+crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth data_path);
 
 /// Further quantities of the round trips: the last two tell of stalls that most operations do not meet, as under a limit that
 /// is kept by slices of time.

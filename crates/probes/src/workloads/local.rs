@@ -77,8 +77,15 @@ pub fn tcp_pair() -> io::Result<(TcpListener, TcpStream, TcpStream)> {
     let (listener, address) = tcp_listener(&LOOPBACK)?;
     let near = socket(family(address.ip()), SocketType::STREAM)?;
     rustix::net::connect(&near, &address).call("connect")?;
-    let (far, _) = listener.accept().call("accept4")?;
-    Ok((listener, near.into(), far))
+    let near = TcpStream::from(near);
+    let ours = near.local_addr().call("getsockname")?;
+    loop {
+        let (far, theirs) = listener.accept().call("accept4")?;
+        // Whoever else has come is let go.
+        if theirs == ours {
+            return Ok((listener, near, far));
+        }
+    }
 }
 
 /// A socket that accepts connections at a file, which is made.

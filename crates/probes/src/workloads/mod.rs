@@ -29,6 +29,7 @@ pub mod message_groups;
 pub mod message_queue;
 pub mod path_ops;
 pub mod pipe;
+pub mod pipeline;
 pub mod program;
 pub mod protection;
 pub mod random_blocks;

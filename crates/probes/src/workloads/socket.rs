@@ -57,6 +57,14 @@ pub fn send_file(stream: &TcpStream, file: &OwnedFd, bytes: usize) -> io::Result
     Ok(())
 }
 
+/// The end to read and the end to write of a pipe of `bytes` capacity, as far as the kernel gives it.
+pub fn pipe_of(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?;
+    // Without the right to so much it stays at its default.
+    let _ = rustix::pipe::fcntl_setpipe_size(&write_end, bytes);
+    Ok((read_end, write_end))
+}
+
 /// A pipe through which pages of a file are moved into a stream.
 #[derive(Debug)]
 pub struct Splicer {
@@ -67,9 +75,7 @@ pub struct Splicer {
 impl Splicer {
     /// A pipe of `bytes` capacity, as far as the kernel gives it.
     pub fn new(bytes: usize) -> io::Result<Splicer> {
-        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?;
-        // Without the right to so much it stays at its default.
-        let _ = rustix::pipe::fcntl_setpipe_size(&write_end, bytes);
+        let (read_end, write_end) = pipe_of(bytes)?;
         Ok(Splicer { read_end, write_end })
     }
 
@@ -108,7 +114,8 @@ const MOST_UNDER_WAY: u32 = 32;
 
 impl<'a> ZeroCopySender<'a> {
     /// An error where the kernel has no such sending.
-    pub fn new(stream: &'a TcpStream) -> io::Result<ZeroCopySender<'a>> {
+    pub fn new(stream: &'a impl AsFd) -> io::Result<ZeroCopySender<'a>> {
+        let stream = stream.as_fd();
         let on: libc::c_int = 1;
         // SAFETY: the option is an int, which the kernel only reads.
         let result = unsafe {
@@ -116,7 +123,7 @@ impl<'a> ZeroCopySender<'a> {
             libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), size)
         };
         match result {
-            0 => Ok(ZeroCopySender { stream: stream.as_fd(), under_way: 0, copied: false }),
+            0 => Ok(ZeroCopySender { stream, under_way: 0, copied: false }),
             _ => Err(named("setsockopt", io::Error::last_os_error())),
         }
     }

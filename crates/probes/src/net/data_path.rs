@@ -1,0 +1,122 @@
+//! Probe net.data_path: how fast bytes go through a row of processes, pipes and TCP, and where each process' time goes.
+
+mod points;
+mod quantities;
+
+use hostmark_engine::prelude::*;
+
+use crate::workloads::pipeline::{Method, Pace, Path, Pipeline, Place, Plan};
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Data path", zh: "数据通路" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: quantities::ALSO,
+    explain: Explain {
+        what: Text {
+            en: "`amount` bytes go along `path`: from a source (zero: /dev/zero; file: cached; cold_file: dropped from the cache \
+                 before; memory) through pipes and TCP connections over loopback to a sink (null: /dev/null is written; memory: the bytes are \
+                 left where they were read). Between each two of these stands a process that reads and writes `block` bytes at a time; a word before the next \
+                 place says that it moves them by splice, sendfile or send with MSG_ZEROCOPY. zero_pipe_socket_null is `dd | nc` and \
+                 `nc > /dev/null`. All processes may run on the first `cpus` CPUs; the scheduler places them. The time is that from the \
+                 first one's begin to the last byte's arrival. Each tells its CPU time, its switches, what it copied, and how long it \
+                 waited in the call that reads and in that which writes (one block of each MiB is timed by its CPU clock; what did not \
+                 run waited). close and behind have two processes of one CPU take turns after each block, with an empty and a full queue.",
+            zh: "`amount` 字节沿 `path` 前进：从来源（zero：/dev/zero；file：已缓存的文件；cold_file：事先从缓存中丢弃；memory：内存）\
+                 经管道和环回上的 TCP 连接，到达终点（null：写入 /dev/null；memory：读到即止）。每两处之间有一个进程，每次读写 `block` \
+                 字节；下一处之前的词表示该进程改用 splice、sendfile 或带 MSG_ZEROCOPY 的 send。zero_pipe_socket_null 即 `dd | nc` 与 \
+                 `nc > /dev/null`。所有进程都可在前 `cpus` 个 CPU 上运行，由调度器安排。时间从第一个进程开始算到最后一个字节到达。每个进程给出其 \
+                 CPU 时间、切换次数、复制的字节，以及在读调用和写调用中等待了多久（每 MiB 有一块用其 CPU 时钟计时，未运行即为等待）。close 与 \
+                 behind 让同一 CPU 上的两个进程每块之后轮换，队列分别为空和满。",
+        },
+        why: Text {
+            en: "A transfer by `dd | nc` is slower than TCP: each process more copies each byte twice and needs a CPU. What a proxy, a log \
+                 shipper or a backup loses so, and to which process, is told here.",
+            zh: "用 `dd | nc` 传输比 TCP 本身慢：每多一个进程，每个字节就多复制两次，还要占用 CPU。代理、日志传输或备份因此损失多少、损失在哪个进程，这里给出答案。",
+        },
+        reading: Text {
+            en: "memory_socket_memory is TCP alone; what a path loses beside it went into its further copies, switches and waits. The process \
+                 that waits least for its neighbours is the slowest. On one CPU the times of all add up. On two they overlap, but a \
+                 process that sleeps on another CPU has to be woken, which in a guest costs more than a copy. The view \
+                 `report --format data-path` draws each path.",
+            zh: "memory_socket_memory 只有 TCP；一条通路比它少的部分花在了更多的复制、切换和等待上。等待邻居最少的进程最慢。在一个 CPU 上各进程的时间相加；在两个上\
+                 可以重叠，但睡在另一个 CPU 上的进程要被唤醒，在虚拟机里这比一次复制更贵。`report --format data-path` 画出每条通路。",
+        },
+        typical: Text {
+            en: "A published document of a course has for a Celeron 1037U (two cores) `dd | nc` to `nc > /dev/null` at 580 MB/s, `nc < file` cached at \
+                 1074 MB/s, cold at 116 MB/s, and guesses 1.6 GB/s for TCP alone.",
+            zh: "一份课程文档在 Celeron 1037U（双核）上测得：`dd | nc` 到 `nc > /dev/null` 为 580 MB/s，`nc < file` 已缓存 1074 MB/s，未缓存 116 \
+                 MB/s，并推测单独的 TCP 为 1.6 GB/s。",
+        },
+        causes: Text {
+            en: "Processes that do nothing but pass on (cat, pv); small blocks, each of which costs two system calls and often a switch; dear \
+                 wake-ups on several CPUs; a window larger than the cache, so that each byte is read cold; packet filters; a slow disk under \
+                 cold_file.",
+            zh: "只做转手的进程（cat、pv）；块太小，每块要付两次系统调用，往往还有一次切换；多个 CPU 上昂贵的唤醒；窗口大于缓存，每个字节都要冷读；包过滤；cold_file 之下的慢磁盘。",
+        },
+    },
+    related: &["net.tcp_bandwidth", "ipc.pipe_bandwidth", "memory.copy", "disk.read"],
+    differs: None,
+    axes: &[
+        Axis::choice("path", "zero_pipe_socket_null", points::PATHS),
+        Axis::threads("cpus", Points::OfHost(points::cpus)),
+        Axis::size(
+            "block",
+            "65536",
+            Points::Listed {
+                quick: &["65536"],
+                standard: &["4096", "16384", "1048576"],
+                thorough: &["8192", "262144"],
+            },
+        ),
+        Axis::size(
+            "amount",
+            "67108864",
+            Points::Listed { quick: &["67108864"], standard: &["4194304"], thorough: &["1073741824"] },
+        ),
+    ],
+    cross: &[Cross { from: Profile::Standard, axes: &["path", "cpus"] }],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    replaces: &[],
+    section: crate::section::NETWORK,
+    measure: Measure::Run(measure),
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let path: Path = case.param("path")?;
+    let amount: u64 = case.param("amount")?;
+    let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
+    if path.pace != Pace::Free && cpus.len() > 1 {
+        return Err(Stop::skipped("only processes of one CPU take turns"));
+    }
+    let file = match path.stages[0].from {
+        Place::File => {
+            let directory = case.scratch_dir()?;
+            Some(crate::place::filled(case, &directory, amount)?)
+        }
+        Place::ColdFile => Some(crate::place::on_device(case, amount)?),
+        _ => None,
+    };
+    let block: u64 = case.param("block")?;
+    let mut block = case.buffer(block, Pages::Base, None)?;
+    let plan = Plan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
+    let started = Pipeline::start(&plan, block.bytes_mut());
+    let mut pipeline = started.map_err(|error| Stop::lacking("these processes cannot be connected so", &error))?;
+    case.observe_rate(amount, |clock| Ok(clock.ticks(pipeline.transfer()? as f64)))?;
+    case.note("stages", &path);
+    if let Some(algorithm) = &pipeline.congestion_control {
+        case.note("congestion_control", algorithm);
+    }
+    if let Some(bytes) = pipeline.pipe_bytes {
+        case.note("pipe_bytes", bytes);
+    }
+    if path.stages.iter().any(|stage| stage.by == Method::ZeroCopy) {
+        let copied = pipeline.accounts()[0].copied > 0;
+        case.note("zero_copy", if copied { "copied" } else { "not copied" });
+    }
+    quantities::give(case, pipeline.accounts(), sys::counters::tells_run_delay())
+}

@@ -1,0 +1,139 @@
+//! How one process of a pipeline moves its bytes: a call that reads, and one that writes.
+
+use std::io;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::pipe::SpliceFlags;
+
+use super::path::{Method, Place, Stage};
+use crate::workloads::call::Call;
+use crate::workloads::files;
+use crate::workloads::socket::{ZeroCopySender, pipe_of};
+
+/// The two descriptors of a process, none where its own memory is the place, and its block.
+pub struct Mover<'a> {
+    stage: Stage,
+    from: Option<&'a OwnedFd>,
+    to: Option<&'a OwnedFd>,
+    block: &'a mut [u8],
+    /// Between two places of which neither is a pipe.
+    own_pipe: Option<(OwnedFd, OwnedFd)>,
+    zero_copy: Option<ZeroCopySender<'a>>,
+}
+
+impl<'a> Mover<'a> {
+    /// Nothing is moved yet; an error where the kernel has no such way.
+    pub fn new(
+        stage: Stage,
+        from: Option<&'a OwnedFd>,
+        to: Option<&'a OwnedFd>,
+        block: &'a mut [u8],
+    ) -> io::Result<Mover<'a>> {
+        let is_pipe = |place| place == Place::Pipe;
+        let needs_pipe = stage.by == Method::Splice && !is_pipe(stage.from) && !is_pipe(stage.to);
+        let own_pipe = needs_pipe.then(|| pipe_of(block.len())).transpose()?;
+        let sender = to.filter(|_| stage.by == Method::ZeroCopy);
+        let zero_copy = sender.map(ZeroCopySender::new).transpose()?;
+        Ok(Mover { stage, from, to, block, own_pipe, zero_copy })
+    }
+
+    /// What is done before a transfer: a file is read from its start, and one that is to be cold is dropped from the cache.
+    pub fn begin(&self) -> io::Result<()> {
+        if let (Place::File | Place::ColdFile, Some(file)) = (self.stage.from, self.from) {
+            rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0)).call("lseek")?;
+            if self.stage.from == Place::ColdFile {
+                files::drop_cache(file)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The call that reads, where there is one: bytes that came, `most` at most and one at least.
+    #[inline]
+    pub fn read(&mut self, most: usize) -> io::Result<usize> {
+        let came = match (self.stage.by, self.from, &self.own_pipe) {
+            (Method::Copy, Some(from), _) => rustix::io::read(from, &mut self.block[..most]).call("read")?,
+            (Method::Splice, Some(from), Some((_, write_end))) => splice(from, write_end, most)?,
+            (Method::Splice, Some(from), None) => {
+                // One call reads and writes: what it waits for on this side is waited for before it.
+                let mut readable = [rustix::event::PollFd::new(from, rustix::event::PollFlags::IN)];
+                rustix::event::poll(&mut readable, None).call("poll")?;
+                most
+            }
+            _ => most,
+        };
+        if came == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(came) }
+    }
+
+    /// The call that writes, where there is one: of `came` bytes those that went on, which are all but where one call reads
+    /// and writes.
+    #[inline]
+    pub fn write(&mut self, came: usize) -> io::Result<usize> {
+        let Some(to) = self.to else { return Ok(came) };
+        match (self.stage.by, &self.own_pipe, self.from) {
+            (Method::Splice, Some((read_end, _)), _) => all(came, |left| splice(read_end, to, left)),
+            (Method::Splice, None, Some(from)) => splice(from, to, came),
+            (Method::SendFile, _, Some(from)) => {
+                all(came, |left| rustix::fs::sendfile(to, from, None, left).call("sendfile"))
+            }
+            (Method::ZeroCopy, ..) => match &mut self.zero_copy {
+                Some(sender) => sender.send(&self.block[..came]).map(|()| came),
+                None => Err(io::ErrorKind::Unsupported.into()),
+            },
+            _ => {
+                let mut at = 0;
+                all(came, |left| {
+                    let wrote = rustix::io::write(to, &self.block[at..at + left]).call("write")?;
+                    at += wrote;
+                    Ok(wrote)
+                })
+            }
+        }
+    }
+
+    /// Of a block that its queue does not take whole: what it takes without waiting, none when it is full.
+    pub fn write_some(&mut self, bytes: usize) -> io::Result<usize> {
+        let Some(to) = self.to else { return Ok(0) };
+        match rustix::net::send(to, &self.block[..bytes], rustix::net::SendFlags::DONTWAIT).call("sendto") {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            sent => sent,
+        }
+    }
+
+    /// Bytes that were copied between user and kernel for each that moved, on the side that reads and on that which writes.
+    pub fn copies(&self) -> [bool; 2] {
+        let copied = self.zero_copy.as_ref().is_some_and(|sender| sender.copied);
+        match self.stage.by {
+            Method::Copy => [self.from.is_some(), self.to.is_some() && self.stage.to != Place::Null],
+            Method::Splice | Method::SendFile => [false, false],
+            Method::ZeroCopy => [false, copied],
+        }
+    }
+
+    /// The same of bytes handed over by a call of read or write, whether the kernel copies them or not.
+    pub fn crossings(&self) -> [bool; 2] {
+        match self.stage.by {
+            Method::Copy => [self.from.is_some(), self.to.is_some()],
+            Method::Splice | Method::SendFile => [false, false],
+            Method::ZeroCopy => [false, true],
+        }
+    }
+}
+
+/// Until `came` bytes have gone.
+#[inline]
+fn all(came: usize, mut part: impl FnMut(usize) -> io::Result<usize>) -> io::Result<usize> {
+    let mut left = came;
+    while left > 0 {
+        match part(left)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            moved => left -= moved,
+        }
+    }
+    Ok(came)
+}
+
+#[inline]
+fn splice(from: impl AsFd, to: impl AsFd, most: usize) -> io::Result<usize> {
+    rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE).call("splice")
+}

@@ -1,0 +1,226 @@
+//! What bytes go through from their source to their sink, as a case's axis names it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Something that a process reads from or writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// /dev/zero.
+    Zero,
+    /// A file that the page cache holds.
+    File,
+    /// A file that it does not hold.
+    ColdFile,
+    /// The process' own memory: nothing is called.
+    Memory,
+    /// A pipe to the next process.
+    Pipe,
+    /// A TCP connection over loopback to the next process.
+    Socket,
+    /// /dev/null.
+    Null,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Place::Zero => "zero",
+            Place::File => "file",
+            Place::ColdFile => "cold_file",
+            Place::Memory => "memory",
+            Place::Pipe => "pipe",
+            Place::Socket => "socket",
+            Place::Null => "null",
+        }
+    }
+}
+
+/// How a process moves bytes from one place to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// read(2) into a block and write(2) of it.
+    Copy,
+    /// splice(2), by way of a pipe of its own where neither place is one.
+    Splice,
+    /// sendfile(2).
+    SendFile,
+    /// send(2) with MSG_ZEROCOPY.
+    ZeroCopy,
+}
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Method::Copy => "copy",
+            Method::Splice => "splice",
+            Method::SendFile => "sendfile",
+            Method::ZeroCopy => "zero_copy",
+        }
+    }
+}
+
+/// When two processes of one CPU take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As the scheduler and what lies between them have it.
+    Free,
+    /// The sender leaves the CPU after each block: the receiver takes it at once.
+    Close,
+    /// Both leave it after each block, and what lies between them is full.
+    Behind,
+}
+
+/// A process: where it reads, how it moves, where it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stage {
+    /// Where it reads.
+    pub from: Place,
+    /// How it moves.
+    pub by: Method,
+    /// Where it writes.
+    pub to: Place,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}>{} {}", self.from.name(), self.to.name(), self.by.name())
+    }
+}
+
+/// All processes in the order of the bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    /// One to [`MOST_STAGES`].
+    pub stages: Vec<Stage>,
+    /// When two of them take turns.
+    pub pace: Pace,
+}
+
+/// Processes of a path at most.
+pub const MOST_STAGES: usize = 5;
+
+/// A word of a path's name.
+#[derive(Clone, Copy)]
+enum Word {
+    At(Place),
+    By(Method),
+    Paced(Pace),
+}
+
+/// Longer words before those that they begin with.
+const WORDS: &[(&str, Word)] = &[
+    ("cold_file", Word::At(Place::ColdFile)),
+    ("zero_copy", Word::By(Method::ZeroCopy)),
+    ("zero", Word::At(Place::Zero)),
+    ("file", Word::At(Place::File)),
+    ("memory", Word::At(Place::Memory)),
+    ("pipe", Word::At(Place::Pipe)),
+    ("socket", Word::At(Place::Socket)),
+    ("null", Word::At(Place::Null)),
+    ("splice", Word::By(Method::Splice)),
+    ("sendfile", Word::By(Method::SendFile)),
+    ("close", Word::Paced(Pace::Close)),
+    ("behind", Word::Paced(Pace::Behind)),
+];
+
+impl FromStr for Path {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Path, String> {
+        let no_path = || format!("there is no path '{name}'");
+        let (mut stages, mut pace) = (Vec::new(), Pace::Free);
+        let (mut last, mut by) = (None, Method::Copy);
+        let mut rest = Some(name);
+        while let Some(words) = rest {
+            let (text, word) = WORDS.iter().find(|(text, _)| words.starts_with(text)).ok_or_else(no_path)?;
+            match *word {
+                Word::At(to) => {
+                    stages.extend(last.map(|from| Stage { from, by, to }));
+                    (last, by) = (Some(to), Method::Copy);
+                }
+                Word::By(method) => by = method,
+                Word::Paced(how) => pace = how,
+            }
+            rest = match &words[text.len()..] {
+                "" => None,
+                more => Some(more.strip_prefix('_').ok_or_else(no_path)?),
+            };
+        }
+        let path = Path { stages, pace };
+        if path.is_possible() && by == Method::Copy { Ok(path) } else { Err(no_path()) }
+    }
+}
+
+impl Path {
+    /// Whether it begins at a source, ends at a sink, has only ways between that there are, and not too many processes.
+    fn is_possible(&self) -> bool {
+        use Place::{ColdFile, File, Memory, Null, Pipe, Socket, Zero};
+        let (Some(first), Some(last)) = (self.stages.first(), self.stages.last()) else { return false };
+        let each = |stage: &Stage| match stage.by {
+            Method::Copy => true,
+            Method::Splice => matches!(
+                (stage.from, stage.to),
+                (Pipe, Socket | Pipe | Null) | (Socket, Pipe | Null) | (File | ColdFile, Socket | Pipe)
+            ),
+            Method::SendFile => matches!((stage.from, stage.to), (File | ColdFile, Socket)),
+            Method::ZeroCopy => matches!((stage.from, stage.to), (Memory, Socket)),
+        };
+        let is_between = |stage: &Stage| matches!(stage.to, Pipe | Socket);
+        matches!(first.from, Zero | File | ColdFile | Memory)
+            && matches!(last.to, Null | Memory)
+            && self.stages[..self.stages.len() - 1].iter().all(is_between)
+            && self.stages.len() <= MOST_STAGES
+            && self.stages.iter().all(each)
+            && (self.pace == Pace::Free || self.stages.len() == 2)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stages: Vec<String> = self.stages.iter().map(Stage::to_string).collect();
+        to.write_str(&stages.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_its_processes() {
+        let told = |name: &str| name.parse::<Path>().map(|path| path.to_string());
+        let of = |name: &str| told(name).unwrap();
+        assert_eq!(of("zero_pipe_socket_null"), "zero>pipe copy; pipe>socket copy; socket>null copy");
+        assert_eq!(of("cold_file_sendfile_socket_null"), "cold_file>socket sendfile; socket>null copy");
+        assert_eq!(of("memory_zero_copy_socket_memory"), "memory>socket zero_copy; socket>memory copy");
+        assert_eq!(of("zero_pipe_socket_splice_null"), "zero>pipe copy; pipe>socket copy; socket>null splice");
+        assert_eq!(of("zero_null"), "zero>null copy");
+        assert_eq!(told("memory_socket_memory_behind").unwrap(), told("memory_socket_memory").unwrap());
+        assert_eq!("memory_socket_memory_behind".parse::<Path>().unwrap().pace, Pace::Behind);
+    }
+
+    #[test]
+    fn what_cannot_be_has_no_path() {
+        for name in [
+            "",
+            "zero",
+            "null_zero",
+            "zero_pipe",
+            "pipe_null",
+            "zero_",
+            "zeronull",
+            "zero__null",
+            "zero_null_pipe_null",
+            "zero_splice_null",
+            "zero_null_splice",
+            "memory_sendfile_socket_null",
+            "socket_socket_null",
+            "zero_pipe_zero_copy_socket_null",
+            "zero_pipe_pipe_pipe_pipe_pipe_null",
+            "zero_pipe_socket_null_close",
+        ] {
+            assert!(name.parse::<Path>().is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Pipelines of each kind: all bytes arrive, in their order, and are accounted for.
+
+use std::io::{Read, Write};
+
+use super::*;
+use crate::workloads::affinity;
+use crate::workloads::process::in_a_child;
+
+const AMOUNT: u64 = 3_000_000;
+
+/// Two transfers of `name`, and what its processes told of the second.
+fn accounts(name: &str, cpus: &[usize]) -> io::Result<Vec<Account>> {
+    let path: Path = name.parse().map_err(io::Error::other)?;
+    let file = files::unnamed(&std::env::temp_dir())?;
+    files::fill(&file, AMOUNT, |_| Ok::<(), io::Error>(()))?;
+    let plan = Plan { path: &path, file: Some(&file), amount: AMOUNT, cpus };
+    let mut block = vec![7; 10_000];
+    let mut pipeline = Pipeline::start(&plan, &mut block)?;
+    pipeline.transfer()?;
+    let passed = pipeline.transfer()?;
+    let accounts = pipeline.accounts().to_vec();
+    for account in &accounts {
+        assert_eq!((account.bytes, account.passed), (AMOUNT, passed), "{name}");
+        assert!(account.user <= account.cpu && account.read_wait + account.write_wait <= passed, "{name}: {account:?}");
+    }
+    Ok(accounts)
+}
+
+#[test]
+fn every_process_moves_all_bytes_and_counts_its_copies() {
+    in_a_child(|| {
+        let cpus = affinity::allowed()?;
+        let of = |name: &str, cpus: &[usize]| -> io::Result<Vec<[u64; 2]>> {
+            Ok(accounts(name, cpus)?.iter().map(|told| [told.copied / AMOUNT, told.crossed / AMOUNT]).collect())
+        };
+        for cpus in [&cpus[..1], &cpus[..]] {
+            assert_eq!(of("zero_null", cpus)?, [[1, 2]]);
+            assert_eq!(of("memory_pipe_memory", cpus)?, [[1, 1], [1, 1]]);
+            assert_eq!(of("zero_pipe_socket_null", cpus)?, [[2, 2], [2, 2], [1, 2]]);
+            assert_eq!(of("zero_pipe_splice_socket_null", cpus)?, [[2, 2], [0, 0], [1, 2]]);
+            assert_eq!(of("zero_pipe_socket_splice_null", cpus)?, [[2, 2], [2, 2], [0, 0]]);
+            assert_eq!(of("file_socket_null", cpus)?, [[2, 2], [1, 2]]);
+            assert_eq!(of("cold_file_socket_null", cpus)?, [[2, 2], [1, 2]]);
+            assert_eq!(of("file_sendfile_socket_null", cpus)?, [[0, 0], [1, 2]]);
+            assert_eq!(of("file_splice_socket_null", cpus)?, [[0, 0], [1, 2]]);
+            let five = "zero_pipe_socket_pipe_pipe_null";
+            assert_eq!(of(five, cpus)?, [[2, 2], [2, 2], [2, 2], [2, 2], [1, 2]]);
+            // Over loopback the kernel copies what it was given without a copy.
+            assert_eq!(of("memory_zero_copy_socket_memory", cpus)?, [[1, 1], [1, 1]]);
+        }
+        for name in ["memory_socket_memory_close", "memory_socket_memory_behind"] {
+            assert_eq!(of(name, &cpus[..1])?, [[1, 1], [1, 1]]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn who_waits_for_a_slow_neighbour_waits_on_its_side() {
+    in_a_child(|| {
+        let cpus = affinity::allowed()?;
+        // Processes that take turns on one CPU run a part of the time each, and wait the rest of it.
+        let told = accounts("zero_pipe_null", &cpus[..1])?;
+        let [writer, reader] = told.as_slice() else { panic!("two processes") };
+        assert!(writer.write_wait > writer.read_wait, "{writer:?}");
+        assert!(reader.read_wait > reader.write_wait, "{reader:?}");
+        assert!(writer.cpu + reader.cpu <= writer.passed + writer.passed / 4, "{told:?}");
+        assert!(writer.switches > 0 && reader.switches > 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn each_way_moves_the_bytes_in_their_order() {
+    let content: Vec<u8> = (0..200_000_u32).map(|index| (index % 251) as u8).collect();
+    for (from, by, to) in [
+        (Place::File, Method::Copy, Place::Socket),
+        (Place::File, Method::SendFile, Place::Socket),
+        (Place::File, Method::Splice, Place::Socket),
+        (Place::File, Method::Splice, Place::Pipe),
+        (Place::Pipe, Method::Copy, Place::Socket),
+        (Place::Pipe, Method::Splice, Place::Socket),
+        (Place::Socket, Method::Splice, Place::Pipe),
+    ] {
+        let file = super::super::socket::memory_file(&content).unwrap();
+        let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        let socket = || {
+            let (_, near, far) = local::tcp_pair().unwrap();
+            (OwnedFd::from(far), OwnedFd::from(near))
+        };
+        let (source, fed) = match from {
+            Place::Pipe => Some(pipe()),
+            Place::Socket => Some(socket()),
+            _ => None,
+        }
+        .map_or((file, None), |(read_end, write_end)| (read_end, Some(write_end)));
+        let (drain, sink) = if to == Place::Pipe { pipe() } else { socket() };
+        let got = std::thread::scope(|scope| {
+            let feeder = scope.spawn(|| fed.map(|fed| std::fs::File::from(fed).write_all(&content)));
+            let reader = scope.spawn(|| {
+                let mut got = vec![0; 200_000];
+                std::fs::File::from(drain).read_exact(&mut got).map(|()| got)
+            });
+            let mut block = vec![0; 30_000];
+            let mut mover = Mover::new(Stage { from, by, to }, Some(&source), Some(&sink), &mut block).unwrap();
+            mover.begin().unwrap();
+            let mut left = 200_000;
+            while left > 0 {
+                let came = mover.read(left.min(30_000)).unwrap();
+                left -= mover.write(came).unwrap();
+            }
+            feeder.join().unwrap().transpose().unwrap();
+            reader.join().unwrap().unwrap()
+        });
+        assert!(got == content, "{from:?} {by:?} {to:?}");
+    }
+}
+
+#[test]
+fn a_process_that_fails_ends_the_transfer() {
+    in_a_child(|| {
+        let path: Path = "file_socket_null".parse().map_err(io::Error::other)?;
+        // Shorter than a transfer: its reader meets the end of it.
+        let file = files::unnamed(&std::env::temp_dir())?;
+        let cpus = affinity::allowed()?;
+        let plan = Plan { path: &path, file: Some(&file), amount: AMOUNT, cpus: &cpus };
+        let pipeline = Pipeline::start(&plan, &mut [0; 4096])?;
+        give(&pipeline.slots[0].turn.0)?;
+        while std::fs::read_to_string(format!("/proc/{}/stat", pipeline._peers[0].pid()))
+            .is_ok_and(|stat| !stat.contains(") Z"))
+        {
+            std::thread::yield_now();
+        }
+        Ok(())
+    });
+}
