@@ -27,8 +27,14 @@ pub struct Door {
 impl Door {
     /// Opens it, and tells where.
     pub fn open(serving: &mut Serving) -> Result<Door> {
+        Door::open_with(serving, |_| Ok(()))
+    }
+
+    /// The same; what `prepare` sets holds for every connection from its first packet on.
+    pub fn open_with(serving: &mut Serving, prepare: impl FnOnce(&TcpListener) -> Result<()>) -> Result<Door> {
         let opened = local::tcp_listener(serving.addresses());
         let (listener, address) = opened.map_err(|error| no_socket(serving.addresses(), &error))?;
+        prepare(&listener)?;
         let door = Door { listener, nonce: serving.nonce() };
         serving.listens(address)?;
         Ok(door)
@@ -95,7 +101,12 @@ pub fn receive(serving: &mut Serving) -> Result<(UdpSocket, SocketAddr)> {
 
 /// A client's connection: the far end knows it, what is written leaves at once, and a read ends when it does not answer.
 pub fn connect(far: &FarEnd) -> Result<TcpStream> {
-    let mut stream = socket::connect(far.address, PATIENCE)?;
+    connect_with(far, None)
+}
+
+/// The same with a receive buffer of a size of its own, where one is asked for.
+pub fn connect_with(far: &FarEnd, receive_buffer: Option<usize>) -> Result<TcpStream> {
+    let mut stream = socket::connect_with(far.address, PATIENCE, receive_buffer)?;
     stream.set_nodelay(true).call("setsockopt")?;
     stream.write_all(&far.nonce.0).call("sendto")?;
     Ok(stream)

@@ -25,6 +25,9 @@ mod process;
 mod sched;
 mod section;
 mod signal;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 mod syscall;
 mod turns;
 

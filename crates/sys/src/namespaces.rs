@@ -1,12 +1,12 @@
 //! Namespaces of a process' own, as unshare(1) and container runtimes make them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 
-use rustix::fd::AsRawFd;
+use rustix::fd::{AsFd, AsRawFd};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::{AddressFamily, SocketType};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use super::call::{Call, returned};
 use super::process::only_one_thread;
@@ -25,16 +25,46 @@ pub fn unshare() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let all =
         UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS | UnshareFlags::NEWNET | UnshareFlags::NEWPID;
-    let all = if user == 0 { all } else { all | UnshareFlags::NEWUSER };
-    // SAFETY: only the table of open files must not be unshared behind the back of a thread; none of these concerns it.
-    unsafe { rustix::thread::unshare_unsafe(all).call("unshare")? };
-    if user != 0 {
-        // The kernel lets an unprivileged process map its own user and group alone, and the group only then.
-        fs::write("/proc/self/setgroups", "deny").call("write /proc/self/setgroups")?;
-        fs::write("/proc/self/uid_map", format!("{user} {user} 1")).call("write /proc/self/uid_map")?;
-        fs::write("/proc/self/gid_map", format!("{group} {group} 1")).call("write /proc/self/gid_map")?;
+    match user {
+        0 => leave(all)?,
+        _ => leave_as(all, user, group)?,
     }
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).call("mount")
+}
+
+/// Gives this process, which must have one thread, a network of its own, whose interfaces it may make and change; where it has
+/// no right to that, a user namespace too. It ends with the last process and socket in it, and all its interfaces with it.
+pub fn unshare_network() -> io::Result<()> {
+    only_one_thread()?;
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    match leave(UnshareFlags::NEWNET) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => leave_as(UnshareFlags::NEWNET, user, group),
+        left => left,
+    }
+}
+
+/// The network namespace of this process, to come back to it.
+pub fn network() -> io::Result<File> {
+    File::open("/proc/self/ns/net").call("open /proc/self/ns/net")
+}
+
+/// Goes into a network namespace that this process made.
+pub fn enter_network(network: &File) -> io::Result<()> {
+    rustix::thread::move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).call("setns")
+}
+
+fn leave(namespaces: UnshareFlags) -> io::Result<()> {
+    // SAFETY: only the table of open files must not be unshared behind the back of a thread; none of these concerns it.
+    unsafe { rustix::thread::unshare_unsafe(namespaces).call("unshare") }
+}
+
+/// The same with a user namespace in which user and group keep their numbers.
+fn leave_as(namespaces: UnshareFlags, user: u32, group: u32) -> io::Result<()> {
+    leave(namespaces | UnshareFlags::NEWUSER)?;
+    // The kernel lets an unprivileged process map its own user and group alone, and the group only then.
+    fs::write("/proc/self/setgroups", "deny").call("write /proc/self/setgroups")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1")).call("write /proc/self/uid_map")?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1")).call("write /proc/self/gid_map")
 }
 
 /// Called by the first process of the new process namespace: mounts /proc anew, which else shows the processes outside, and
@@ -45,7 +75,7 @@ pub fn settle() -> io::Result<()> {
 }
 
 /// Without it nothing listens at 127.0.0.1: a new network namespace has its loopback interface down.
-fn bring_up_loopback() -> io::Result<()> {
+pub fn bring_up_loopback() -> io::Result<()> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).call("socket")?;
     // SAFETY: integers and arrays of integers, for which all bits 0 are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

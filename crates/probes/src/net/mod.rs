@@ -15,10 +15,11 @@ mod rpc_udp;
 mod tcp;
 mod tcp_bandwidth;
 mod tcp_connect;
+mod tcp_offload;
 mod udp;
 mod udp_bandwidth;
 
-crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth udp_bandwidth data_path);
+crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth tcp_offload udp_bandwidth data_path);
 
 /// Further quantities of the round trips: the last two tell of stalls that most operations do not meet, as under a limit that
 /// is kept by slices of time.

@@ -2,7 +2,7 @@
 //! copying.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -21,16 +21,53 @@ pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
 /// connect. A far end that is not there is an error at once.
 #[inline]
 pub fn connect(address: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
+    connect_with(address, patience, None)
+}
+
+/// The same with a receive buffer of so many bytes, as far as the kernel gives them: by what it has when it connects it is
+/// settled how large a window it can ever offer.
+#[inline]
+pub fn connect_with(address: SocketAddr, patience: Duration, receive_buffer: Option<usize>) -> io::Result<TcpStream> {
     let family = super::local::family(address.ip());
     let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None).call("socket")?;
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).call("setsockopt")?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience)).call("setsockopt")?;
+    if let Some(bytes) = receive_buffer {
+        sockopt::set_socket_recv_buffer_size(&socket, bytes).call("setsockopt")?;
+    }
     rustix::net::connect(&socket, &address).call("connect")?;
     Ok(socket.into())
 }
 
+/// Gives what a socket accepts send buffers of so many bytes, as far as the kernel gives them, and ends its own tuning.
+pub fn set_send_buffer(listener: &TcpListener, bytes: usize) -> io::Result<()> {
+    sockopt::set_socket_send_buffer_size(listener, bytes).call("setsockopt")
+}
+
+/// Has what a socket accepts use this congestion control. A connection that was once paced stays so: it must not begin with
+/// another.
+pub fn set_congestion_control(listener: &TcpListener, name: &str) -> io::Result<()> {
+    sockopt::set_tcp_congestion(listener, name).call("setsockopt")
+}
+
+/// The algorithms that the kernel has loaded; to ask for another would load it.
+pub fn congestion_controls() -> io::Result<Vec<String>> {
+    const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    Ok(std::fs::read_to_string(AVAILABLE).call("read")?.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Bytes of data that a stream's send buffer has room for: the kernel tells twice as many, half of them for its own structures.
+pub fn send_buffer(stream: &TcpStream) -> io::Result<u64> {
+    Ok(sockopt::socket_send_buffer_size(stream).call("getsockopt")? as u64 / 2)
+}
+
+/// The same of its receive buffer.
+pub fn receive_buffer(stream: &TcpStream) -> io::Result<u64> {
+    Ok(sockopt::socket_recv_buffer_size(stream).call("getsockopt")? as u64 / 2)
+}
+
 /// The algorithm by which the kernel decides how much of a stream may be under way, as `cubic`.
-pub fn congestion_control(stream: &TcpStream) -> io::Result<String> {
+pub fn congestion_control(stream: &impl AsFd) -> io::Result<String> {
     sockopt::tcp_congestion(stream).call("getsockopt")
 }
 
@@ -107,6 +144,8 @@ pub struct ZeroCopySender<'a> {
     under_way: u32,
     /// Whether the kernel told of a send that it copied after all.
     pub copied: bool,
+    /// Whether the kernel told of any send.
+    pub is_told: bool,
 }
 
 /// Sends that may be under way: each holds memory of the socket's that is accounted for.
@@ -123,7 +162,7 @@ impl<'a> ZeroCopySender<'a> {
             libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), size)
         };
         match result {
-            0 => Ok(ZeroCopySender { stream, under_way: 0, copied: false }),
+            0 => Ok(ZeroCopySender { stream, under_way: 0, copied: false, is_told: false }),
             _ => Err(named("setsockopt", io::Error::last_os_error())),
         }
     }
@@ -202,6 +241,7 @@ impl<'a> ZeroCopySender<'a> {
                         let done = told.ee_data.wrapping_sub(told.ee_info).wrapping_add(1);
                         self.under_way = self.under_way.saturating_sub(done);
                         self.copied |= told.ee_code & COPIED != 0;
+                        self.is_told = true;
                     }
                 }
                 control = libc::CMSG_NXTHDR(&raw const header, control);
@@ -218,7 +258,6 @@ const COPIED: u8 = 1;
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
 
     use super::*;
 
@@ -280,5 +319,36 @@ mod tests {
     #[test]
     fn the_kernel_names_its_congestion_control() {
         assert!(!congestion_control(&pair().0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_a_listener_is_given_its_connections_have() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        // Every kernel has it, and lets everybody use it.
+        assert!(congestion_controls().unwrap().contains(&"reno".to_owned()));
+        set_congestion_control(&listener, "reno").unwrap();
+        set_send_buffer(&listener, 40_000).unwrap();
+        let address = listener.local_addr().unwrap();
+        let near = connect_with(address, Duration::from_millis(20), Some(50_000)).unwrap();
+        let far = listener.accept().unwrap().0;
+        assert_eq!(congestion_control(&far).unwrap(), "reno");
+        assert_eq!((send_buffer(&far).unwrap(), receive_buffer(&near).unwrap()), (40_000, 50_000));
+        // Beyond what the kernel allows it gives what it allows, and tells that.
+        let greedy = connect_with(address, Duration::from_millis(20), Some(1 << 30)).unwrap();
+        let limit = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
+        assert_eq!(receive_buffer(&greedy).unwrap(), limit.trim().parse::<u64>().unwrap().min(1 << 30));
+    }
+
+    #[test]
+    fn the_kernel_tells_of_memory_that_was_sent_without_a_copy() {
+        let (near, mut far) = pair();
+        let message = vec![1; 1 << 20];
+        std::thread::scope(|scope| {
+            scope.spawn(move || far.read_exact(&mut vec![0; 40 << 20]).unwrap());
+            let mut sender = ZeroCopySender::new(&near).unwrap();
+            (0..40).for_each(|_| sender.send(&message).unwrap());
+            assert!(sender.is_told, "after 32 sends one is waited for");
+            assert!(sender.copied, "over loopback the kernel copies");
+        });
     }
 }

@@ -7,9 +7,18 @@ use std::str::FromStr;
 use hostmark_engine::prelude::*;
 use rustix::fd::OwnedFd;
 
-use crate::door::{Door, gone};
+use super::congestion::Congestion;
+use super::window::Window;
+use crate::door::{self, Door, gone};
 use crate::workloads::busy::{self, Account};
 use crate::workloads::socket::{self, Splicer, ZeroCopySender};
+
+/// The axis of how a message is sent.
+pub const METHOD: Axis = Axis::choice(
+    "method",
+    "write",
+    Points::Listed { quick: &["write"], standard: &["sendfile", "splice", "zero_copy"], thorough: &[] },
+);
 
 /// How a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +47,6 @@ impl FromStr for Method {
     }
 }
 
-/// What a receiver asks for at once.
-const BLOCK_BYTES: usize = 64 << 10;
 /// The pipe's capacity that a splice asks for: what any user may have on most hosts.
 const PIPE_BYTES: usize = 1 << 20;
 
@@ -49,26 +56,82 @@ pub static SENDER: Service = Service { name: "tcp_sender", serve };
 fn serve(serving: &mut Serving) -> Result<()> {
     let message = serving.buffer(serving.param("message")?, Pages::Base)?;
     let method: Method = serving.param("method")?;
+    let window: Window = serving.param("window")?;
     let is_one_of_several = serving.param::<String>("streams")? != "1";
     let sender = Sender::new(method, message.bytes())?;
-    let door = Door::open(serving)?;
+    let congestion: Congestion = serving.param("congestion")?;
+    let door = Door::open_with(serving, |listener| {
+        if let Some(bytes) = window.bytes() {
+            socket::set_send_buffer(listener, bytes)?;
+        }
+        congestion.set(listener)
+    })?;
     if is_one_of_several {
-        return Ok(door.serve(|stream| sender.send_for_ever(stream))?);
+        return Ok(door.serve(|stream| {
+            begin(&stream)?;
+            sender.send_for_ever(&stream, &mut None)
+        })?);
     }
     loop {
         // Over a first connection the client is told what the second one took.
         let (mut account, _) = door.admit()?;
         let (stream, _) = door.admit()?;
-        let sent = Account::of(|| gone(sender.send_for_ever(stream)))?;
-        gone(account.write_all(&sent.told()).call("sendto"))?;
+        if gone(begin(&stream)).is_err() {
+            continue;
+        }
+        let mut copied = None;
+        let sent = Account::of(|| gone(sender.send_for_ever(&stream, &mut copied)))?;
+        let told = Sent { account: sent, send_buffer: socket::send_buffer(&stream)?, copied };
+        gone(account.write_all(&told.told()).call("sendto"))?;
     }
 }
 
-/// What the sender tells over the connection that is kept for this, when its client has had enough.
-pub fn account(mut stream: TcpStream) -> io::Result<Account> {
-    let mut told = [0; busy::TOLD_BYTES];
-    stream.read_exact(&mut told).call("recvfrom")?;
-    Ok(Account::heard(&told))
+/// Before the data stands how the sender sends: the size of its buffer, and the name of its congestion control.
+const BEGIN_BYTES: usize = 8 + NAME_BYTES;
+/// TCP_CA_NAME_MAX of linux/tcp.h, with a 0 at its end.
+const NAME_BYTES: usize = 16;
+
+fn begin(mut stream: &TcpStream) -> io::Result<()> {
+    let mut told = [0; BEGIN_BYTES];
+    let (send_buffer, name) = told.split_at_mut(8);
+    send_buffer.copy_from_slice(&socket::send_buffer(stream)?.to_le_bytes());
+    let congestion = socket::congestion_control(stream)?;
+    name.iter_mut().zip(congestion.bytes()).for_each(|(place, byte)| *place = byte);
+    stream.write_all(&told).call("sendto")
+}
+
+/// What the sender tells when its client has had enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sent {
+    /// What sending took.
+    pub account: Account,
+    /// What its send buffer had room for at the end, bytes.
+    pub send_buffer: u64,
+    /// Whether the kernel told of MSG_ZEROCOPY that it copied after all; none where it told nothing.
+    pub copied: Option<bool>,
+}
+
+const SENT_BYTES: usize = busy::TOLD_BYTES + 9;
+
+impl Sent {
+    fn told(&self) -> [u8; SENT_BYTES] {
+        let mut told = [0; SENT_BYTES];
+        let (account, rest) = told.split_at_mut(busy::TOLD_BYTES);
+        account.copy_from_slice(&self.account.told());
+        rest[..8].copy_from_slice(&self.send_buffer.to_le_bytes());
+        rest[8] = self.copied.map_or(2, u8::from);
+        told
+    }
+
+    /// What it tells over the connection that is kept for this.
+    pub fn heard(mut stream: TcpStream) -> io::Result<Sent> {
+        let (mut account, mut send_buffer, mut copied) = ([0; busy::TOLD_BYTES], [0; 8], [0]);
+        for part in [&mut account[..], &mut send_buffer, &mut copied] {
+            stream.read_exact(part).call("recvfrom")?;
+        }
+        let copied = (copied[0] < 2).then_some(copied[0] == 1);
+        Ok(Sent { account: Account::heard(&account), send_buffer: u64::from_le_bytes(send_buffer), copied })
+    }
 }
 
 /// The end that writes.
@@ -90,19 +153,21 @@ impl Sender<'_> {
     }
 
     /// Sends without pause: only an error ends it, as that the client is gone.
-    fn send_for_ever(&self, mut stream: TcpStream) -> io::Result<()> {
+    fn send_for_ever(&self, mut stream: &TcpStream, copied: &mut Option<bool>) -> io::Result<()> {
         let message = self.message;
         match (self.method, &self.file, &self.splicer) {
             (Method::SendFile, Some(file), _) => loop {
-                socket::send_file(&stream, file, message.len())?;
+                socket::send_file(stream, file, message.len())?;
             },
             (Method::Splice, Some(file), Some(splicer)) => loop {
-                splicer.send(&stream, file, message.len())?;
+                splicer.send(stream, file, message.len())?;
             },
             (Method::ZeroCopy, ..) => {
-                let mut sender = ZeroCopySender::new(&stream)?;
+                let mut sender = ZeroCopySender::new(stream)?;
                 loop {
-                    sender.send(message)?;
+                    let sent = sender.send(message);
+                    *copied = sender.is_told.then_some(sender.copied);
+                    sent?;
                 }
             }
             _ => loop {
@@ -117,17 +182,32 @@ impl Sender<'_> {
 pub struct Receiver {
     stream: TcpStream,
     block: Vec<u8>,
+    /// What the sender uses, as it told.
+    pub congestion: String,
 }
 
 impl Receiver {
-    /// The receiver of a stream on which a read ends in time.
-    pub fn new(stream: TcpStream) -> io::Result<Receiver> {
-        Ok(Receiver { stream, block: vec![1; BLOCK_BYTES] })
+    /// The receiver of a stream on which a read ends in time, a block at a time.
+    pub fn of(stream: TcpStream, block: u64) -> Result<Receiver> {
+        let congestion = socket::congestion_control(&stream)?;
+        Ok(Receiver { stream, block: vec![1; usize::try_from(block.max(1)).map_err(Stop::skipped)?], congestion })
     }
 
-    /// What decides how much is under way.
-    pub fn congestion_control(&self) -> io::Result<String> {
-        socket::congestion_control(&self.stream)
+    /// The receiver of a new stream of `far`, a tcp_sender; Skipped where another window gives the same buffers.
+    pub fn connect(far: &FarEnd, window: Window, block: u64) -> Result<Receiver> {
+        let mut stream = door::connect_with(far, window.bytes())?;
+        let (mut send_buffer, mut congestion) = ([0; 8], [0; NAME_BYTES]);
+        for part in [&mut send_buffer[..], &mut congestion] {
+            stream.read_exact(part).call("recvfrom").map_err(door::unanswered)?;
+        }
+        window.check(u64::from_le_bytes(send_buffer), socket::receive_buffer(&stream)?)?;
+        let congestion = String::from_utf8_lossy(&congestion).trim_end_matches('\0').to_owned();
+        Ok(Receiver { congestion, ..Receiver::of(stream, block)? })
+    }
+
+    /// What its buffer has room for now, bytes.
+    pub fn receive_buffer(&self) -> io::Result<u64> {
+        socket::receive_buffer(&self.stream)
     }
 
     /// Reads so many bytes, a block at a time at most.

@@ -3,7 +3,8 @@
 use hostmark_engine::prelude::*;
 
 use super::sender::Receiver;
-use crate::door::{connect, unanswered};
+use super::window::Window;
+use crate::door::unanswered;
 
 /// How many, by profile: powers of two, and as many as there are CPUs.
 pub fn points(host: &HostFacts, profile: Profile) -> Vec<u64> {
@@ -17,9 +18,10 @@ pub fn points(host: &HostFacts, profile: Profile) -> Vec<u64> {
 
 /// Measures what comes over the connections to `senders` together, `step` bytes an iteration.
 pub fn measure(case: &mut Case, cpus: &[Cpu], step: u64, senders: &[FarEnd]) -> Result<()> {
+    let (window, block): (Window, u64) = (case.param("window")?, case.param("block")?);
     case.free_running(cpus, step, |cpu| {
         let stream = cpus.iter().position(|&known| known == cpu).unwrap_or(0);
-        let mut receiver = Receiver::new(connect(&senders[stream])?)?;
+        let mut receiver = Receiver::connect(&senders[stream], window, block)?;
         Ok(move |steps: u64| receiver.receive(steps.saturating_mul(step)).map_err(unanswered))
     })
 }
