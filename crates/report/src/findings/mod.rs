@@ -24,6 +24,7 @@ mod shared_cores;
 pub(crate) mod steal;
 mod swap;
 mod sync_latency;
+mod tcp_loopback;
 mod timers;
 mod write_allocate;
 
@@ -79,6 +80,7 @@ pub static RULES: &[&Rule] = &[
     &cache_structure::RULE,
     &write_allocate::RULE,
     &pipe_capacity::RULE,
+    &tcp_loopback::RULE,
     &layers::RULE,
 ];
 
