@@ -10,6 +10,7 @@ mod lmbench_result;
 mod markdown;
 mod openbenchmarking;
 mod overhead;
+mod plain_table;
 mod prometheus;
 mod sizes;
 mod stream;

@@ -3,10 +3,11 @@
 use hostmark_model::{Run, Text};
 use unicode_width::UnicodeWidthStr;
 
+use super::plain_table::{GAP, heading, lines, write};
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
-use crate::overhead::{Overhead, Table, Told, overhead};
+use crate::overhead::{Overhead, Told, overhead};
 use crate::render::wrap;
 
 /// For the question what a layer costs.
@@ -18,8 +19,6 @@ pub(super) const FORMAT: Format = Format {
     },
     render: Render::Many(render),
 };
-
-const GAP: &str = "  ";
 
 fn render(runs: &[Run], options: &RenderOptions) -> String {
     over(runs, None, options).unwrap_or_else(|why| format!("{why}\n"))
@@ -50,11 +49,6 @@ fn text(view: &Overhead, options: &RenderOptions) -> String {
     remarks.chain(parts).chain(conclusions).collect::<Vec<String>>().join("\n")
 }
 
-fn heading(title: Text, options: &RenderOptions) -> String {
-    let title = title.get(options.lang);
-    format!("{title}\n{}\n", "-".repeat(title.width()))
-}
-
 /// Each with its verdict before it.
 fn conclusions(all: &[Told], options: &RenderOptions) -> String {
     const TITLE: Text = Text { en: "Conclusions", zh: "结论" };
@@ -70,34 +64,6 @@ fn conclusions(all: &[Told], options: &RenderOptions) -> String {
             text += &format!("{GAP}{label}{pad}{GAP}{line}\n");
             label.clear();
         }
-    }
-    text
-}
-
-fn lines(text: &str, options: &RenderOptions) -> String {
-    wrap::wrap(&visible(text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
-}
-
-fn write(table: &Table, options: &RenderOptions) -> String {
-    let lang = options.lang;
-    let shown = |text: &Text<String>| visible(text.get(lang));
-    let heads: Vec<String> = std::iter::once(String::new()).chain(table.columns.iter().map(shown)).collect();
-    let mut rows = vec![heads];
-    rows.extend(table.rows.iter().map(|row| std::iter::once(&row.label).chain(&row.cells).map(shown).collect()));
-    let width = |index: usize| rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.width()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-    let mut text = lines(table.title.get(lang), options);
-    for row in &rows {
-        let mut line = String::from(GAP);
-        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let pad = " ".repeat(width.saturating_sub(cell.width()));
-            line += &if index == 0 { format!("{cell}{pad}") } else { format!("{GAP}{pad}{cell}") };
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    for (number, note) in (1..).zip(&table.notes) {
-        text += &lines(&format!("({number}) {}", note.get(lang)), options);
     }
     text
 }

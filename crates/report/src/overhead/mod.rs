@@ -4,7 +4,6 @@
 mod conclusions;
 mod decomposition;
 mod family;
-mod joined;
 mod names;
 mod pairs;
 mod ratio;
@@ -17,8 +16,9 @@ use hostmark_model::{CaseRecord, Run, Text};
 
 pub(crate) use conclusions::{Told, Verdict};
 
+use crate::joined::Joined;
+use crate::plain_table::{Row, Table, both};
 use family::FAMILIES;
-use joined::Joined;
 use sheet::Sheet;
 use value::Value;
 
@@ -31,47 +31,12 @@ pub(crate) struct Environment<'a> {
     pub(crate) runs: Vec<&'a Run>,
 }
 
-/// A table of the view: a label and cells in each row, all of them text.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Table {
-    pub(crate) title: Text<String>,
-    pub(crate) columns: Vec<Text<String>>,
-    pub(crate) rows: Vec<Row>,
-    /// Why cells have no value, where that takes more than a few words; cells refer to them by number.
-    pub(crate) notes: Vec<Text<String>>,
-}
-
-/// Reasons of up to so many characters stand in their cells.
-const LONGEST_IN_CELL: usize = 30;
-
-impl Table {
-    /// The cell of something that has no value, for this reason.
-    fn without(&mut self, why: Text<String>) -> Text<String> {
-        if why.en.chars().count() <= LONGEST_IN_CELL {
-            return why;
-        }
-        let known = self.notes.iter().position(|note| *note == why);
-        let index = known.unwrap_or_else(|| {
-            self.notes.push(why);
-            self.notes.len() - 1
-        });
-        both(format!("–({})", index + 1))
-    }
-}
-
 /// Tables that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Part {
     /// What stands over them; none of those that speak for themselves.
     pub(crate) title: Option<Text>,
     pub(crate) tables: Vec<Table>,
-}
-
-/// A row of a table; none of its cells is blank.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Row {
-    pub(crate) label: Text<String>,
-    pub(crate) cells: Vec<Text<String>>,
 }
 
 /// What the view shows.
@@ -151,12 +116,6 @@ fn over(fraction: f64) -> String {
 /// A ratio as a percentage of something: `95.93 %`.
 fn of(ratio: f64) -> String {
     format!("{:.2} %", ratio * 100.0)
-}
-
-/// A text that is the same in both languages.
-fn both(text: impl Into<String>) -> Text<String> {
-    let text = text.into();
-    Text { en: text.clone(), zh: text }
 }
 
 /// The cell of a value that stands over another; why not, where it cannot.

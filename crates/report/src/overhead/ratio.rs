@@ -3,12 +3,12 @@
 use hostmark_model::{Params, Text};
 
 use super::family::{SIDES, Side};
-use super::joined::{Joined, joined_ratio};
 use super::names::side_of;
 use super::sheet::{Sheet, at};
 use super::value::{Value, middle};
 use super::{Row, Table, both};
 use crate::format::{number, percent};
+use crate::joined::{Joined, joined_ratio};
 
 /// Reads and writes, where a family has both.
 pub(super) const READ: usize = 0;

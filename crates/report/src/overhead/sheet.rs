@@ -4,8 +4,8 @@ use hostmark_model::{CaseRecord, Params, Text};
 
 use super::Environment;
 use super::family::{BIND, FREE_OF_CPUS, Family, IRQ, Operation, Side};
-use super::joined::Joined;
 use super::value::Value;
+use crate::joined::Joined;
 
 /// What the cases say how many reference cycles a batch of operations took, where they do.
 const BATCH: &str = "batch_cycles";

@@ -3,8 +3,8 @@
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
 
 use super::Environment;
-use super::joined::{Joined, joined_ratio};
 use crate::format;
+use crate::joined::{Joined, joined_ratio};
 
 /// A value with what it takes to hold it against another.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,8 +3,8 @@
 use hostmark_model::{Params, Text};
 
 use super::{Claims, NEEDS_GUEST, NEEDS_KERNEL, Part, Told, Verdict, needs, of_parts, points};
+use crate::joined::Joined;
 use crate::overhead::family::{FILE, SIDES, Side};
-use crate::overhead::joined::Joined;
 use crate::overhead::names::{Kind, overhead, side_of};
 use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE};

@@ -7,10 +7,10 @@ mod losses;
 use hostmark_model::{Params, Text};
 
 use super::family::{FILE, IRQ, Side};
-use super::joined::{Joined, joined, joined_ratio};
 use super::names::Kind;
 use super::over;
 use super::sheet::{Base, Figure, Sheet};
+use crate::joined::{Joined, joined, joined_ratio};
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 /// A number with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Joined {
-    pub(super) value: f64,
+pub(crate) struct Joined {
+    pub(crate) value: f64,
     /// None where one of the numbers that it is made of has none.
-    pub(super) interval: Option<(f64, f64)>,
+    pub(crate) interval: Option<(f64, f64)>,
 }
 
 /// What is used to learn whether a number without an interval matters.
@@ -16,7 +16,7 @@ const NUDGE: f64 = 1.01;
 /// Each value in turn is moved to both ends of its interval while the others stay. The steps that the result makes are those
 /// of independent errors: they add up as the root of their squares, downwards and upwards apart. A value that stands in both
 /// parts of a quotient moves both at once, so that it does not count twice.
-pub(super) fn joined(values: &[(f64, Option<(f64, f64)>)], make: impl Fn(&[f64]) -> Option<f64>) -> Option<Joined> {
+pub(crate) fn joined(values: &[(f64, Option<(f64, f64)>)], make: impl Fn(&[f64]) -> Option<f64>) -> Option<Joined> {
     let make = |values: &[f64]| make(values).filter(|made| made.is_finite());
     let mut at: Vec<f64> = values.iter().map(|(median, _)| *median).collect();
     let value = make(&at)?;
@@ -42,7 +42,7 @@ pub(super) fn joined(values: &[(f64, Option<(f64, f64)>)], make: impl Fn(&[f64])
 
 /// The same of a quotient of numbers above zero: steps are factors, so that neither end falls below zero, however wide the
 /// intervals are.
-pub(super) fn joined_ratio(
+pub(crate) fn joined_ratio(
     values: &[(f64, Option<(f64, f64)>)],
     make: impl Fn(&[f64]) -> Option<f64>,
 ) -> Option<Joined> {
@@ -53,7 +53,7 @@ pub(super) fn joined_ratio(
 
 impl Joined {
     /// A ratio as the fraction that one part lies over the other.
-    pub(super) fn beyond_one(self) -> Joined {
+    pub(crate) fn beyond_one(self) -> Joined {
         let interval = self.interval.map(|(low, high)| (low - 1.0, high - 1.0));
         Joined { value: self.value - 1.0, interval }
     }

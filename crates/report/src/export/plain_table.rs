@@ -1,0 +1,48 @@
+//! Headings, lines and tables of texts as the views print them.
+
+use hostmark_model::Text;
+use unicode_width::UnicodeWidthStr;
+
+use crate::RenderOptions;
+use crate::escape::visible;
+use crate::plain_table::Table;
+use crate::render::wrap;
+
+/// What stands between two columns, and before the first.
+pub(super) const GAP: &str = "  ";
+
+/// A title and its rule.
+pub(super) fn heading(title: Text, options: &RenderOptions) -> String {
+    let title = title.get(options.lang);
+    format!("{title}\n{}\n", "-".repeat(title.width()))
+}
+
+/// A text in lines of the width that is asked for.
+pub(super) fn lines(text: &str, options: &RenderOptions) -> String {
+    wrap::wrap(&visible(text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// The table under its title; the first column to the left, the others to the right.
+pub(super) fn write(table: &Table, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let shown = |text: &Text<String>| visible(text.get(lang));
+    let heads: Vec<String> = std::iter::once(String::new()).chain(table.columns.iter().map(shown)).collect();
+    let mut rows = vec![heads];
+    rows.extend(table.rows.iter().map(|row| std::iter::once(&row.label).chain(&row.cells).map(shown).collect()));
+    let width = |index: usize| rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let mut text = lines(table.title.get(lang), options);
+    for row in &rows {
+        let mut line = String::from(GAP);
+        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
+            line += &if index == 0 { format!("{cell}{pad}") } else { format!("{GAP}{pad}{cell}") };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    for (number, note) in (1..).zip(&table.notes) {
+        text += &lines(&format!("({number}) {}", note.get(lang)), options);
+    }
+    text
+}
