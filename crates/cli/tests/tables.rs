@@ -24,7 +24,7 @@ fn an_unknown_table_is_refused_with_the_names_of_all() {
     let errors = refused(&["run", "--table", "pipes"]);
     assert_eq!(
         errors.trim_end(),
-        "hostmark: no table is called 'pipes'; choose memory-bandwidth, size-stride, pipe, stream, lmbench or overhead"
+        "hostmark: no table is called 'pipes'; choose memory-bandwidth, size-stride, pipe, stream, lmbench, overhead or data-path"
     );
 }
 

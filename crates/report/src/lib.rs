@@ -6,6 +6,7 @@ pub mod compare;
 pub mod consistency;
 mod curve;
 mod cut_pages;
+mod data_path;
 mod duration;
 pub mod escape;
 pub mod export;

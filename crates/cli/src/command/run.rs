@@ -67,7 +67,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Measure the cells of this table and nothing else, and show them in its form: memory-bandwidth, size-stride, pipe,
-    /// stream, lmbench or overhead
+    /// stream, lmbench, overhead or data-path
     #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"])]
     table: Option<String>,
     /// How to show it; by default as the table that --table names, else as table

@@ -2,6 +2,7 @@
 
 pub mod comparison;
 mod csv;
+mod data_path;
 mod html;
 mod json;
 mod jsonl;
@@ -79,6 +80,7 @@ pub static FORMATS: &[Format] = &[
     lmbench::FORMAT,
     lmbench_result::FORMAT,
     overhead::FORMAT,
+    data_path::FORMAT,
 ];
 
 /// The format called `name`.

@@ -6,6 +6,7 @@ mod clock_read;
 mod contention;
 mod copies;
 mod cut_pages;
+mod data_path;
 mod disk_cache;
 mod evidence;
 mod first_touch;
@@ -81,6 +82,7 @@ pub static RULES: &[&Rule] = &[
     &write_allocate::RULE,
     &pipe_capacity::RULE,
     &tcp_loopback::RULE,
+    &data_path::RULE,
     &layers::RULE,
 ];
 

@@ -12,6 +12,7 @@ pub(crate) use bandwidth::{MEMORY_BANDWIDTH, PIPE};
 use layout::Layout;
 pub(crate) use size_stride::SIZE_STRIDE;
 
+use crate::data_path;
 use crate::lmbench;
 use crate::overhead;
 use crate::stream_times;
@@ -41,6 +42,7 @@ pub static TABLES: &[Table] = &[
     Table { name: "stream", cells: of_stream },
     Table { name: "lmbench", cells: of_lmbench },
     Table { name: "overhead", cells: of_overhead },
+    Table { name: "data-path", cells: of_data_path },
 ];
 
 /// The table called `name`.
@@ -62,6 +64,12 @@ fn of_lmbench() -> Vec<CaseId> {
 
 fn of_overhead() -> Vec<CaseId> {
     overhead::cells().map(|(probe, at)| cell(probe, &at)).collect()
+}
+
+/// Every path on every number of CPUs.
+fn of_data_path() -> Vec<CaseId> {
+    let at = |path| [(data_path::PATH, path), (data_path::CPUS, EACH_POINT)];
+    data_path::PATHS.iter().map(|path| cell(data_path::PROBE, &at(path))).collect()
 }
 
 fn cell(probe: &str, at: &[(&str, &str)]) -> CaseId {

@@ -1,0 +1,136 @@
+//! The answer at the head of the view: how fast through which pipeline, how fast TCP alone, and why.
+
+use hostmark_model::{Run, Text};
+
+use super::drawing::{command, process_name};
+use super::figures::{plain, plain_rate, times};
+use super::model::CROSSINGS_OF_TCP;
+use super::pipeline::Pipeline;
+use super::setting::{SOCKET, Setting, settings};
+use super::slowest::slowest;
+use super::telling::{is_full, title};
+
+/// The pipelines that the answer names, where they were measured.
+const NAMED: [&str; 2] = ["zero_pipe_socket_null", "file_socket_null"];
+
+/// What is said of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) text: Text<String>,
+    /// The cases it stands on, where it stands on a pipeline and TCP alone that are believed.
+    pub(crate) cases: Vec<String>,
+    /// The share of its time that the first pipeline loses over TCP alone; 0 where that is not proven.
+    pub(crate) cost: f64,
+    /// CPUs that the processes could use.
+    pub(crate) cpus: f64,
+    /// What counting crossings alone makes TCP alone of the first pipeline, beside what it is.
+    pub(crate) by_crossings: Option<Text<String>>,
+}
+
+/// One for each setting that has any pipeline or TCP alone.
+pub(crate) fn answers(run: &Run) -> Vec<Answer> {
+    settings(run).iter().filter_map(answer).collect()
+}
+
+fn answer(setting: &Setting) -> Option<Answer> {
+    let named: Vec<&Pipeline> = NAMED.iter().filter_map(|path| setting.named(path)).collect();
+    let others = setting.composed().filter(|pipeline| pipeline.is_copying()).take(NAMED.len());
+    let through: Vec<&Pipeline> = if named.is_empty() { others.collect() } else { named };
+    let bare = setting.named(SOCKET);
+    let all: Vec<&Pipeline> = through.iter().copied().chain(bare).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let title = title(setting);
+    let rates = join(&all, |pipeline| {
+        let rate = plain_rate(pipeline.rate.value);
+        match (pipeline.path == SOCKET, command(pipeline.path)) {
+            (true, _) => Text { en: format!("{rate} TCP alone"), zh: format!("单独 TCP {rate}") },
+            (false, command) => {
+                let name = command.unwrap_or(Text { en: pipeline.path, zh: pipeline.path });
+                Text { en: format!("{rate} through {}", name.en), zh: format!("{} 为 {rate}", name.zh) }
+            }
+        }
+    });
+    let because = because(setting, &through, &all);
+    let text = Text {
+        en: format!("{}: {}{}.", title.en, rates.en, because.en),
+        zh: format!("{}：{}{}。", title.zh, rates.zh, because.zh),
+    };
+    let is_proven = |pipeline: &&&Pipeline| pipeline.is_believed && pipeline.path == NAMED[0];
+    let pair = through.iter().find(is_proven).copied().zip(bare.filter(|bare| bare.is_believed));
+    let (cases, cost) =
+        pair.map(|(one, bare)| (vec![one.id.to_owned(), bare.id.to_owned()], lost(one, bare))).unwrap_or_default();
+    let by_crossings = through.first().zip(bare).and_then(|(first, bare)| by_crossings(first, bare));
+    Some(Answer { text, cases, cost, cpus: setting.cpus, by_crossings })
+}
+
+/// The forecast of who counts crossings alone, of which TCP has two.
+fn by_crossings(pipeline: &Pipeline, bare: &Pipeline) -> Option<Text<String>> {
+    let crossings = pipeline.total(|process| process.crossings)?;
+    let expected = plain_rate(pipeline.rate.value * crossings.value / CROSSINGS_OF_TCP);
+    let (count, rate, bare) = (times(Some(crossings)), plain_rate(pipeline.rate.value), plain_rate(bare.rate.value));
+    Some(Text {
+        en: format!("By copies alone TCP would give {rate} × {count} / 2 = {expected}; alone it gives {bare}."),
+        zh: format!("若只算复制，TCP 应为 {rate} × {count} / 2 = {expected}；单独实测为 {bare}。"),
+    })
+}
+
+/// What a pipeline loses over TCP alone, where the intervals prove it.
+fn lost(pipeline: &Pipeline, bare: &Pipeline) -> f64 {
+    let is_slower = pipeline.rate.interval.zip(bare.rate.interval).is_some_and(|((_, high), (low, _))| high < low);
+    if is_slower { 1.0 - pipeline.rate.value / bare.rate.value } else { 0.0 }
+}
+
+/// The CPU time of a byte in each of `all`, and what decides of the first.
+fn because(setting: &Setting, through: &[&Pipeline], all: &[&Pipeline]) -> Text<String> {
+    if all.iter().any(|pipeline| pipeline.time_per_byte_ns().is_none()) {
+        return Text::default();
+    }
+    let times = join(all, |pipeline| {
+        let time = plain(pipeline.time_per_byte_ns(), false);
+        let crossings = times(pipeline.total(|process| process.crossings));
+        let count = pipeline.processes.len();
+        Text {
+            en: format!("{time} ns ({count} processes, {crossings} crossings)"),
+            zh: format!("{time} ns（{count} 个进程，{crossings} 次穿越）"),
+        }
+    });
+    let decides = through.first().map(|first| decides(setting, first)).unwrap_or_default();
+    Text {
+        en: format!("; because a byte takes CPU time of {}{}", times.en, decides.en),
+        zh: format!("；原因：每字节的 CPU 时间依次为 {}{}", times.zh, decides.zh),
+    }
+}
+
+/// Full CPUs, or the slowest process.
+fn decides(setting: &Setting, first: &Pipeline) -> Text<String> {
+    let Some(busy) = first.busy_cpus else { return Text::default() };
+    let cpus = setting.cpus;
+    let slowest = slowest(first).map(|slowest| process_name(first, slowest.index));
+    match (is_full(setting, first), slowest) {
+        (true, slowest) => {
+            let most = slowest.map(|name| Text {
+                en: format!("; the slowest process of the first is {name}"),
+                zh: format!("；第一条中最慢的进程是 {name}"),
+            });
+            let most = most.unwrap_or_default();
+            let word = if cpus > 1.0 { format!("all {cpus} CPUs are") } else { "the CPU is".to_owned() };
+            Text { en: format!(", and {word} full{}", most.en), zh: format!("，而 CPU 已满{}", most.zh) }
+        }
+        (false, Some(name)) => Text {
+            en: format!(
+                ", and in the first {name} is the slowest process, while {:.2} of {cpus} CPUs are busy",
+                busy.value
+            ),
+            zh: format!("，而第一条中 {name} 最慢，{cpus} 个 CPU 只占用 {:.2} 个", busy.value),
+        },
+        (false, None) => Text::default(),
+    }
+}
+
+fn join(all: &[&Pipeline], one: impl Fn(&Pipeline) -> Text<String>) -> Text<String> {
+    let texts: Vec<Text<String>> = all.iter().map(|pipeline| one(pipeline)).collect();
+    let by = |pick: fn(&Text<String>) -> &str, by: &str| texts.iter().map(pick).collect::<Vec<_>>().join(by);
+    Text { en: by(|text| &text.en, ", "), zh: by(|text| &text.zh, "，") }
+}

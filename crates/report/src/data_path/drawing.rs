@@ -1,0 +1,126 @@
+//! How a pipeline is drawn and what its processes are called.
+
+use hostmark_model::Text;
+
+use super::pipeline::{Pipeline, Process};
+use super::slowest::Slowest;
+
+/// A path that a command line makes.
+struct Command {
+    path: &'static str,
+    line: Text,
+    /// What runs in each process.
+    programs: &'static [&'static str],
+}
+
+const fn made_by(path: &'static str, line: &'static str, programs: &'static [&'static str]) -> Command {
+    Command { path, line: Text { en: line, zh: line }, programs }
+}
+
+const COMMANDS: &[Command] = &[
+    made_by("zero_pipe_socket_null", "dd | nc → nc -l > /dev/null", &["dd", "nc", "nc -l"]),
+    made_by("file_pipe_socket_null", "cat file | nc → nc -l > /dev/null", &["cat", "nc", "nc -l"]),
+    made_by("file_socket_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
+    Command {
+        path: "cold_file_socket_null",
+        line: Text {
+            en: "nc < file, not cached → nc -l > /dev/null", zh: "nc < file（未缓存）→ nc -l > /dev/null"
+        },
+        programs: &["nc", "nc -l"],
+    },
+    made_by("zero_pipe_socket_pipe_null", "dd | nc → nc -l | dd > /dev/null", &["dd", "nc", "nc -l", "dd"]),
+    made_by(
+        "zero_pipe_socket_pipe_pipe_null",
+        "dd | nc → nc -l | dd | pv > /dev/null",
+        &["dd", "nc", "nc -l", "dd", "pv"],
+    ),
+];
+
+/// The command line that does what a path does, where people know one.
+pub(super) fn command(path: &str) -> Option<Text> {
+    COMMANDS.iter().find(|command| command.path == path).map(|command| command.line)
+}
+
+/// A process by its number and its program, or by what it reads and writes.
+pub(super) fn process_name(pipeline: &Pipeline, index: usize) -> String {
+    let programs = COMMANDS.iter().find(|command| command.path == pipeline.path).map(|command| command.programs);
+    let named = programs.filter(|programs| programs.len() == pipeline.processes.len());
+    match (named.and_then(|programs| programs.get(index)), pipeline.processes.get(index)) {
+        (Some(program), _) => format!("{} {program}", index + 1),
+        (None, Some(process)) => format!("{} {}>{}", index + 1, process.from, process.to),
+        (None, None) => (index + 1).to_string(),
+    }
+}
+
+/// What copies each byte on its way, and what does not.
+const COPIED: &str = " => ";
+const NOT_COPIED: &str = " -> ";
+
+/// Two lines: the processes in brackets with what stands between them, the slowest with a star; and the CPUs that each
+/// keeps busy below it.
+pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Text<String>; 2] {
+    let draw = |place: fn(&str) -> Text<String>, pick: fn(Text<String>) -> String| {
+        let (mut line, mut below) = (String::new(), String::new());
+        for (index, process) in pipeline.processes.iter().enumerate() {
+            if process.from != "memory" || index > 0 {
+                line += &pick(place(&process.from));
+                line += if reads_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
+            }
+            let star = if slowest.is_some_and(|slowest| slowest.index == index) { "*" } else { "" };
+            let at = unicode_width::UnicodeWidthStr::width(line.as_str());
+            let busy = process.busy().map_or_else(|| "–".to_owned(), |busy| format!("{:.2}", busy.value));
+            below += &" ".repeat(at.saturating_sub(below.chars().count()));
+            below += &busy;
+            line += &format!("[{}]{star}", index + 1);
+            if process.to != "memory" {
+                line += if writes_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
+            }
+            if index + 1 == pipeline.processes.len() && process.to != "memory" {
+                line += &pick(place(&process.to));
+            }
+        }
+        (line, below)
+    };
+    let (en, zh) = (draw(place, |text| text.en), draw(place, |text| text.zh));
+    [Text { en: en.0, zh: zh.0 }, Text { en: en.1, zh: zh.1 }]
+}
+
+fn reads_by_copy(pipeline: &Pipeline, process: &Process) -> bool {
+    process.is_copying() || sends_a_copy(pipeline, process) && process.from != "memory"
+}
+
+/// What is written to the null device is not looked at.
+fn writes_by_copy(pipeline: &Pipeline, process: &Process) -> bool {
+    process.to != "null" && (process.is_copying() || sends_a_copy(pipeline, process))
+}
+
+fn sends_a_copy(pipeline: &Pipeline, process: &Process) -> bool {
+    process.method == "zero_copy" && pipeline.copied_all_the_same
+}
+
+/// A source, a place between processes, or a sink.
+fn place(name: &str) -> Text<String> {
+    let known: Text = match name {
+        "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
+        "null" => Text { en: "/dev/null", zh: "/dev/null" },
+        "pipe" => Text { en: "pipe", zh: "管道" },
+        "socket" => Text { en: "TCP", zh: "TCP" },
+        "file" => Text { en: "file", zh: "文件" },
+        "cold_file" => Text { en: "disk", zh: "磁盘" },
+        _ => return crate::plain_table::both(name),
+    };
+    known.to_owned_text()
+}
+
+/// The same in a sentence.
+pub(super) fn in_words(name: &str) -> Text<String> {
+    let known: Text = match name {
+        "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
+        "pipe" => Text { en: "the pipe", zh: "管道" },
+        "socket" => Text { en: "TCP", zh: "TCP" },
+        "file" => Text { en: "the cached file", zh: "已缓存的文件" },
+        "cold_file" => Text { en: "the disk", zh: "磁盘" },
+        _ => return crate::plain_table::both(name),
+    };
+    known.to_owned_text()
+}

@@ -1,0 +1,225 @@
+//! What a pipeline should give by the rates of single stages alone: a point on one CPU, a range on several.
+
+use crate::joined::{Joined, joined_ratio};
+
+use super::pipeline::{Pipeline, Process};
+use super::setting::{COLD_FILE, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO};
+
+/// What the model says of a pipeline.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Forecast {
+    /// One rate: on one CPU the times of a byte add up.
+    Point { rate: Joined, parts: Vec<Part> },
+    /// From one hop after another to all at once.
+    Range { low: Joined, high: Joined, parts: Vec<Part> },
+    /// These single stages were not measured, or cannot be believed.
+    Lacks(Vec<String>),
+    /// A process moves bytes without a copy, and single stages are measured with copies.
+    WithoutCopies,
+    /// The run does not name the processes.
+    Unknown,
+}
+
+/// A part of a byte's way: a source that is read, or a place between two processes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Part {
+    /// The source or place.
+    pub(super) of: String,
+    /// The single stage that stands for it.
+    pub(super) path: String,
+    /// The time of a byte there, ns.
+    pub(super) time_ns: f64,
+    /// CPU time of a byte there, ns, where the run tells it.
+    pub(super) cpu_ns: Option<f64>,
+    /// Switches for each MiB there, where the run tells them.
+    pub(super) switches: Option<f64>,
+}
+
+const NS_PER_S: f64 = 1e9;
+/// TCP alone: what is sent goes into the kernel, and what is received comes out.
+pub(super) const CROSSINGS_OF_TCP: f64 = 2.0;
+
+/// Of the pipelines of a setting; the single stages must be of the same setting.
+pub(super) fn forecast(setting: &Setting, pipeline: &Pipeline) -> Forecast {
+    let Some((source, _)) = pipeline.ends() else { return Forecast::Unknown };
+    if !pipeline.is_copying() {
+        return Forecast::WithoutCopies;
+    }
+    let places: Vec<&str> = pipeline.places().collect();
+    let wanted = places.iter().enumerate().map(|(index, place)| single_stages_of(setting, &places, index, place));
+    let mut missing: Vec<String> = Vec::new();
+    let mut found = |path: &str| {
+        let stage = believed(setting, path);
+        if stage.is_none() && !missing.iter().any(|known| known == path) {
+            missing.push(path.to_owned());
+        }
+        stage
+    };
+    let source_stage = source_path(source).map(|path| found(&path));
+    let stages: Vec<Vec<Option<&Pipeline>>> =
+        wanted.map(|paths| paths.iter().map(|path| found(path)).collect()).collect();
+    if !missing.is_empty() {
+        return Forecast::Lacks(missing);
+    }
+    let source_stage = source_stage.flatten();
+    // A place of which several ways were measured: the slowest makes the low end, the cheapest the high one.
+    let choose = |least: fn(&Pipeline) -> f64| -> Vec<&Pipeline> {
+        let one = |ways: &Vec<Option<&'_ Pipeline<'_>>>| -> usize {
+            let key = |index: &usize| ways[*index].map_or(f64::INFINITY, least);
+            (0..ways.len()).min_by(|one, other| key(one).total_cmp(&key(other))).unwrap_or(0)
+        };
+        stages.iter().filter_map(|ways| ways.get(one(ways)).copied().flatten()).collect()
+    };
+    let slowest = choose(|stage| stage.rate.value);
+    let cheapest = choose(|stage| stage.time_per_byte_ns().map_or(f64::INFINITY, |time| time.value));
+    let parts = |places_as: &[&Pipeline]| -> Vec<Part> {
+        let head = source_stage.map(|stage| part(source, stage));
+        head.into_iter().chain(places.iter().zip(places_as).map(|(place, stage)| part(place, stage))).collect()
+    };
+    let each = source_stage.into_iter().chain(slowest.iter().copied());
+    let Some(in_turn) = one_after_another(&each.collect::<Vec<_>>()) else { return Forecast::Unknown };
+    if setting.cpus <= 1.0 && source_path(source).as_deref() != Some(COLD_FILE) {
+        return Forecast::Point { rate: in_turn, parts: parts(&slowest) };
+    }
+    match at_once(setting.cpus, source_stage, &cheapest) {
+        Ok(high) => Forecast::Range { low: in_turn, high, parts: parts(&cheapest) },
+        Err(path) => Forecast::Lacks(vec![path]),
+    }
+}
+
+/// The single stage that reads a source; none of memory, which is there already.
+fn source_path(source: &str) -> Option<String> {
+    match source {
+        "memory" => None,
+        "zero" => Some(ZERO.to_owned()),
+        "file" => Some(FILE.to_owned()),
+        "cold_file" => Some(COLD_FILE.to_owned()),
+        other => Some(format!("{other}_null")),
+    }
+}
+
+/// The single stages that may stand for a place.
+///
+/// On one CPU the order in which the processes run is known, and with it how far a byte lies behind when it is received: a
+/// sender that has to wait for its own source lets the receiver take each block at once, one behind which the queue is full
+/// lets each byte wait, and one that never waits fills the window first. On several CPUs the scheduler decides: each of the
+/// ways that were measured may be.
+fn single_stages_of(setting: &Setting, places: &[&str], index: usize, place: &str) -> Vec<String> {
+    match place {
+        "pipe" => vec![PIPE.to_owned()],
+        "socket" if setting.cpus <= 1.0 => {
+            let (is_fed, has_more_behind) = (index > 0, index + 1 < places.len());
+            vec![
+                match (is_fed, has_more_behind) {
+                    (true, false) => SOCKET_CLOSE,
+                    (true, true) => SOCKET_BEHIND,
+                    (false, _) => SOCKET,
+                }
+                .to_owned(),
+            ]
+        }
+        "socket" => {
+            let more = [SOCKET_CLOSE, SOCKET_BEHIND].into_iter().filter(|path| believed(setting, path).is_some());
+            std::iter::once(SOCKET).chain(more).map(str::to_owned).collect()
+        }
+        other => vec![format!("memory_{other}_memory")],
+    }
+}
+
+fn believed<'s, 'a>(setting: &'s Setting<'a>, path: &str) -> Option<&'s Pipeline<'a>> {
+    setting.named(path).filter(|stage| stage.is_believed)
+}
+
+fn part(of: &str, stage: &Pipeline) -> Part {
+    Part {
+        of: of.to_owned(),
+        path: stage.path.to_owned(),
+        time_ns: NS_PER_S / stage.rate.value,
+        cpu_ns: stage.time_per_byte_ns().map(|time| time.value),
+        switches: stage.total(|process| process.switches).map(|switches| switches.value),
+    }
+}
+
+/// The rate at which a byte passes all stages before the next one comes: one over the sum of their times.
+fn one_after_another(stages: &[&Pipeline]) -> Option<Joined> {
+    // A stage that stands in it twice moves both at once.
+    let mut each: Vec<(&Pipeline, f64)> = Vec::new();
+    for stage in stages {
+        match each.iter_mut().find(|(known, _)| known.path == stage.path) {
+            Some((_, count)) => *count += 1.0,
+            None => each.push((stage, 1.0)),
+        }
+    }
+    let values: Vec<_> = each.iter().map(|(stage, _)| (stage.rate.value, stage.rate.interval)).collect();
+    let time = |rates: &[f64]| {
+        rates.iter().zip(&each).map(|(rate, (_, count))| (*rate > 0.0).then(|| count / rate)).sum::<Option<f64>>()
+    };
+    joined_ratio(&values, |rates| time(rates).filter(|time| *time > 0.0).map(f64::recip))
+}
+
+/// The rate where all processes work at once: no faster than the source, than the process that takes most CPU time, or than
+/// the CPUs together. An error is the single stage whose CPU time is not known.
+fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result<Joined, String> {
+    let time = |stage: &Pipeline, process: Option<&Process>| {
+        process.and_then(|process| process.time_per_byte_ns(stage.rate)).ok_or_else(|| stage.path.to_owned())
+    };
+    let mut times: Vec<Vec<Joined>> = Vec::new();
+    times.push(source.map(|stage| time(stage, stage.processes.first())).transpose()?.into_iter().collect());
+    for stage in places {
+        if let Some(writer) = times.last_mut() {
+            writer.push(time(stage, stage.processes.first())?);
+        }
+        times.push(vec![time(stage, stage.processes.get(1))?]);
+    }
+    let mut values: Vec<_> = times.iter().flatten().map(|time| (time.value, time.interval)).collect();
+    values.extend(source.map(|stage| (stage.rate.value, stage.rate.interval)));
+    let lengths: Vec<usize> = times.iter().map(Vec::len).collect();
+    let make = |values: &[f64]| {
+        let all = lengths.iter().sum::<usize>();
+        let mut rest = values.get(..all)?;
+        let (mut slowest, mut total) = (0.0_f64, 0.0);
+        for length in &lengths {
+            let (own, others) = rest.split_at(*length);
+            rest = others;
+            let time: f64 = own.iter().sum();
+            slowest = slowest.max(time);
+            total += time;
+        }
+        let of_source = values.get(all).copied().unwrap_or(f64::INFINITY);
+        (slowest > 0.0).then(|| (NS_PER_S / slowest).min(cpus * NS_PER_S / total).min(of_source))
+    };
+    joined_ratio(&values, make).ok_or_else(|| places.first().map_or_else(String::new, |stage| stage.path.to_owned()))
+}
+
+impl Forecast {
+    /// By what fraction it lies over what was measured: of a range its nearer end, and nothing within.
+    pub(super) fn error(&self, measured: Joined) -> Option<Joined> {
+        let over = |rate: &Joined| {
+            let values = [(rate.value, rate.interval), (measured.value, measured.interval)];
+            joined_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1])).map(Joined::beyond_one)
+        };
+        match self {
+            Forecast::Point { rate, .. } => over(rate),
+            Forecast::Range { low, .. } if measured.value < low.value => over(low),
+            Forecast::Range { high, .. } if measured.value > high.value => over(high),
+            Forecast::Range { .. } => Some(Joined { value: 0.0, interval: None }),
+            Forecast::Lacks(_) | Forecast::WithoutCopies | Forecast::Unknown => None,
+        }
+    }
+
+    /// The parts of a byte's way, where there is a forecast.
+    pub(super) fn parts(&self) -> &[Part] {
+        match self {
+            Forecast::Point { parts, .. } | Forecast::Range { parts, .. } => parts,
+            Forecast::Lacks(_) | Forecast::WithoutCopies | Forecast::Unknown => &[],
+        }
+    }
+}
+
+/// What counting crossings alone would say: TCP has two of them, so that a pipeline with six gives a third of its rate.
+pub(super) fn from_crossings(setting: &Setting, pipeline: &Pipeline) -> Option<Joined> {
+    let bare = believed(setting, SOCKET)?.rate;
+    let crossings = pipeline.total(|process| process.crossings)?;
+    let values = [(bare.value, bare.interval), (crossings.value, crossings.interval)];
+    joined_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] * CROSSINGS_OF_TCP / values[1]))
+}

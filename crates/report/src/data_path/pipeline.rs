@@ -1,0 +1,208 @@
+//! A pipeline as a run has it: its processes, what each took of the time, and where it waited.
+
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Text};
+
+use crate::joined::{Joined, joined_ratio};
+use crate::lmbench::remark;
+
+pub(super) const PROBE: &str = "net.data_path";
+/// The axis that says what the bytes go through.
+pub(super) const PATH: &str = "path";
+/// The note that names the processes: `zero>pipe copy; pipe>socket copy; …`.
+const STAGES: &str = "stages";
+/// The note of what the kernel told of sends without a copy.
+const ZERO_COPY: &str = "zero_copy";
+/// What that note says where the kernel copied all the same.
+const COPIED: &str = "copied";
+/// The note of the congestion control that the sockets had.
+const CONGESTION: &str = "congestion_control";
+const NS_PER_S: f64 = 1e9;
+
+/// A process: what it reads from and writes to, and what it took. Each number is none where the run does not have it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Process {
+    pub(super) from: String,
+    pub(super) to: String,
+    /// `copy` by read and write, or by which other calls it moves the bytes.
+    pub(super) method: String,
+    /// CPUs that it kept busy in user space.
+    pub(super) user: Option<Joined>,
+    /// The same in the kernel.
+    pub(super) kernel: Option<Joined>,
+    /// Copies of each byte between user and kernel.
+    pub(super) copies: Option<Joined>,
+    /// How often a byte went through a call of it.
+    pub(super) crossings: Option<Joined>,
+    /// The share of the time in which it stood still in the call that reads.
+    pub(super) read_wait: Option<Joined>,
+    /// The same in the call that writes.
+    pub(super) write_wait: Option<Joined>,
+    /// The share of the time in which it could have run and had no CPU.
+    pub(super) run_delay: Option<Joined>,
+    /// How often it left its CPU, for each MiB.
+    pub(super) switches: Option<Joined>,
+}
+
+/// A measured case of the probe.
+#[derive(Debug, Clone)]
+pub(super) struct Pipeline<'a> {
+    pub(super) id: &'a str,
+    /// What the axis calls it.
+    pub(super) path: &'a str,
+    /// Bytes a second that arrive at the last process.
+    pub(super) rate: Joined,
+    /// None where the run does not name them.
+    pub(super) processes: Vec<Process>,
+    /// CPUs busy with all processes.
+    pub(super) busy_cpus: Option<Joined>,
+    /// Whether the kernel copied what was sent without a copy.
+    pub(super) copied_all_the_same: bool,
+    /// The congestion control of its sockets, where the run notes it.
+    pub(super) congestion: Option<&'a str>,
+    /// What must be known before the rate is believed.
+    pub(super) remark: Option<Text<String>>,
+    /// Whether the rate may stand for anything else.
+    pub(super) is_believed: bool,
+}
+
+impl Process {
+    /// Whether it moves the bytes by read and write.
+    pub(super) fn is_copying(&self) -> bool {
+        self.method == "copy"
+    }
+
+    /// CPUs that it kept busy.
+    pub(super) fn busy(&self) -> Option<Joined> {
+        sum(&[self.user?, self.kernel?])
+    }
+
+    /// CPU time of a byte, ns, in a pipeline of this rate.
+    pub(super) fn time_per_byte_ns(&self, rate: Joined) -> Option<Joined> {
+        time_per_byte_ns(&[self.user?, self.kernel?], rate)
+    }
+}
+
+impl<'a> Pipeline<'a> {
+    /// None of a case without a value above zero.
+    pub(super) fn of(case: &'a CaseRecord) -> Option<Pipeline<'a>> {
+        let measured = case.measured()?;
+        let rate = number(&measured.estimate).filter(|rate| rate.value > 0.0)?;
+        let stages = measured.notes.get(STAGES).and_then(|note| stages(note)).unwrap_or_default();
+        let process = |(index, (from, to, method)): (usize, (String, String, String))| {
+            let also = |name: &str| also(measured, &format!("stage{}_{name}", index + 1));
+            Process {
+                from,
+                to,
+                method,
+                user: also("user"),
+                kernel: also("kernel"),
+                copies: also("copies"),
+                crossings: also("crossings"),
+                read_wait: also("read_wait"),
+                write_wait: also("write_wait"),
+                run_delay: also("run_delay"),
+                switches: also("switches"),
+            }
+        };
+        let is_doubted = |kind: FlagKind| matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution);
+        Some(Pipeline {
+            id: &case.id,
+            path: case.params.get(PATH)?,
+            rate,
+            processes: stages.into_iter().enumerate().map(process).collect(),
+            busy_cpus: also(measured, "busy_cpus"),
+            copied_all_the_same: measured.notes.get(ZERO_COPY).is_some_and(|note| note == COPIED),
+            congestion: measured.notes.get(CONGESTION).map(String::as_str),
+            remark: remark(measured).or_else(|| disturbed(measured)),
+            is_believed: measured.flags.iter().all(|flag| !is_doubted(flag.kind)),
+        })
+    }
+
+    /// What the bytes go through between two processes: pipes, sockets.
+    pub(super) fn places(&self) -> impl Iterator<Item = &str> {
+        let between = self.processes.len().saturating_sub(1);
+        self.processes.iter().take(between).map(|process| process.to.as_str())
+    }
+
+    /// Where the bytes come from and where they go to.
+    pub(super) fn ends(&self) -> Option<(&str, &str)> {
+        Some((self.processes.first()?.from.as_str(), self.processes.last()?.to.as_str()))
+    }
+
+    /// Whether each process moves the bytes by read and write.
+    pub(super) fn is_copying(&self) -> bool {
+        self.processes.iter().all(Process::is_copying)
+    }
+
+    /// Copies of each byte, or crossings, of all processes.
+    pub(super) fn total(&self, of: impl Fn(&Process) -> Option<Joined>) -> Option<Joined> {
+        let all: Vec<Joined> = self.processes.iter().map(of).collect::<Option<_>>()?;
+        if all.is_empty() { None } else { sum(&all) }
+    }
+
+    /// CPU time of a byte in all processes, ns.
+    pub(super) fn time_per_byte_ns(&self) -> Option<Joined> {
+        time_per_byte_ns(&[self.busy_cpus?], self.rate)
+    }
+}
+
+/// The estimate of a value, where it is a number.
+pub(super) fn number(estimate: &Estimate) -> Option<Joined> {
+    let interval = estimate.ci_low.zip(estimate.ci_high);
+    estimate.median.is_finite().then_some(Joined { value: estimate.median, interval })
+}
+
+fn also(measured: &Measured, name: &str) -> Option<Joined> {
+    number(&measured.also.get(name)?.estimate)
+}
+
+/// CPUs busy over bytes a second.
+fn time_per_byte_ns(busy: &[Joined], rate: Joined) -> Option<Joined> {
+    let values: Vec<_> = busy.iter().chain([&rate]).map(|part| (part.value, part.interval)).collect();
+    let make = |values: &[f64]| {
+        let (rate, busy) = values.split_last()?;
+        (*rate > 0.0).then(|| busy.iter().sum::<f64>() * NS_PER_S / rate)
+    };
+    joined_ratio(&values, make)
+}
+
+fn sum(parts: &[Joined]) -> Option<Joined> {
+    let values: Vec<_> = parts.iter().map(|part| (part.value, part.interval)).collect();
+    crate::joined::joined(&values, |values| Some(values.iter().sum()))
+}
+
+/// Others had its CPUs, or a quota stopped it: what [`remark`] leaves to the marks of the console.
+fn disturbed(measured: &Measured) -> Option<Text<String>> {
+    let flag = measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Contended | FlagKind::Throttled))?;
+    let what: Text = match flag.kind {
+        FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "曾被 CPU 配额停下" },
+        _ => Text { en: "other programs used its CPUs", zh: "其 CPU 曾被其他程序占用" },
+    };
+    Some(Text { en: format!("{}: {}", what.en, flag.detail), zh: format!("{}：{}", what.zh, flag.detail) })
+}
+
+/// The processes of a note: from, to and method of each; none where it is not such a note, or one does not begin where the
+/// one before it ends.
+fn stages(note: &str) -> Option<Vec<(String, String, String)>> {
+    let stage = |text: &str| {
+        let (way, method) = text.trim().split_once(' ')?;
+        let (from, to) = way.split_once('>')?;
+        Some((from.to_owned(), to.to_owned(), method.trim().to_owned()))
+    };
+    let all: Vec<(String, String, String)> = note.split(';').map(stage).collect::<Option<_>>()?;
+    all.windows(2).all(|pair| pair[0].1 == pair[1].0).then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_that_is_none_of_a_pipeline_names_no_process() {
+        let all = stages("zero>pipe copy; pipe>socket splice; socket>null copy").unwrap();
+        assert_eq!((all.len(), all[1].2.as_str(), all[2].1.as_str()), (3, "splice", "null"));
+        for note in ["", "zero>pipe", "zero pipe copy", "zero>pipe copy; socket>null copy", "zero>pipe copy;"] {
+            assert_eq!(stages(note), None, "{note}");
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! One pipeline after another: drawn, with what each process takes, the slowest named, and what to change.
+
+use hostmark_model::Text;
+
+use crate::joined::Joined;
+use crate::plain_table::{Row, Table, both};
+
+use super::Item;
+use super::changes::{block, changes};
+use super::drawing::{command, drawing, in_words, process_name};
+use super::figures::{NOTHING, over, over_with_interval, plain, plain_rate, range, rate, share, times};
+use super::model::{Forecast, Part, forecast};
+use super::pipeline::{Pipeline, Process};
+use super::setting::{Setting, reason};
+use super::slowest::{Because, Slowest, slowest};
+
+pub(super) const READING_TITLE: Text = Text { en: "How to read this", zh: "怎样读" };
+
+pub(super) const READING: &[Text] = &[
+    Text {
+        en: "=> copies every byte between a process and the kernel, -> does not. Under each process: how many CPUs it keeps \
+             busy. * is the slowest one: the process that waits least for its neighbours. Meanwhile it works, or lacks a CPU.",
+        zh: "=> 表示每个字节在进程与内核之间复制一次，-> 表示不复制。每个进程下方是它占用的 CPU 数。* 是最慢的进程：等待相邻进程最少的那个，其余时间它在工作，或者得不到 CPU。",
+    },
+    Text {
+        en: "user, kernel: share of one CPU. ns/B: CPU time of a byte, ns. copies: between user and kernel, of each byte; \
+             crossed: how often a byte goes through a read or write call, /dev/null too. in, out: share of the time that the \
+             process stands still in the call that reads, or writes. no CPU: it could run and has none, which is part of in and \
+             out. switches: how often it leaves its CPU, for each MiB.",
+        zh: "用户态、内核态：占一个 CPU 的份额。ns/B：每字节的 CPU 时间（纳秒）。复制：每字节在用户态与内核态之间的复制次数；穿越：每字节经过读写调用的次数，写 /dev/null \
+             也计入。读等待、写等待：进程停在读调用或写调用中的时间份额。缺 CPU：可以运行却没有 CPU 的时间份额，已含在前两项中。切换：每 MiB 离开 CPU 的次数。",
+    },
+    Text {
+        en: "The model knows this run's single stages alone, no pipeline. On one CPU it adds up the times of a byte; on several it \
+             gives a range, from one hop after another to all at once. copies alone: the rate of TCP alone × 2 / crossings. \
+             Range in brackets: 95 % intervals.",
+        zh: "模型只用本次运行的单级速率拟合，不用任何流水线。在一个 CPU 上把每字节的时间相加；在多个 CPU 上给出一个范围：从逐级进行到全部并行。只算复制：单独 TCP \
+             的速率 × 2 / 穿越次数。括号中为 95 % 区间。",
+    },
+];
+
+/// All pipelines of a setting.
+pub(super) fn tell(all: &[Setting], setting: &Setting, with_intervals: bool) -> Vec<Item> {
+    let mut items = vec![Item::Heading(title(setting))];
+    items.extend(congestion(setting).map(Item::Line));
+    for pipeline in setting.composed() {
+        items.extend(tell_one(all, setting, pipeline, with_intervals));
+    }
+    for case in &setting.unmeasured {
+        let (path, why) = (case.params.get(super::PATH).unwrap_or_default(), reason(case));
+        items.push(Item::Line(Text { en: format!("{path}: {}", why.en), zh: format!("{path}：{}", why.zh) }));
+    }
+    items
+}
+
+/// `On 1 CPU, blocks of 64 KiB`.
+pub(super) fn title(setting: &Setting) -> Text<String> {
+    let (cpus, block) = (setting.cpus, block(setting));
+    let (s, of_blocks, of_blocks_zh) = match block.is_empty() {
+        true => ("", String::new(), String::new()),
+        false => (", blocks of ", block.clone(), format!("，块大小 {block}")),
+    };
+    let cpus_en = setting.cpus_text();
+    Text { en: format!("On {cpus_en}{s}{of_blocks}"), zh: format!("{cpus} 个 CPU{of_blocks_zh}") }
+}
+
+/// Which congestion control the sockets had, and what that one does even where nothing is congested.
+fn congestion(setting: &Setting) -> Option<Text<String>> {
+    let mut all: Vec<&str> = setting.pipelines.iter().filter_map(|pipeline| pipeline.congestion).collect();
+    all.sort_unstable();
+    all.dedup();
+    let paces = if all.contains(&"bbr") {
+        Text {
+            en: " bbr paces what it sends, over loopback too: cubic or reno may give more.",
+            zh: "bbr 会对发送限速，回环也不例外：cubic 或 reno 可能更快。",
+        }
+    } else {
+        Text { en: "", zh: "" }
+    };
+    let all = all.join(", ");
+    (!all.is_empty()).then(|| Text {
+        en: format!("Congestion control of TCP: {all}.{}", paces.en),
+        zh: format!("TCP 拥塞控制：{all}。{}", paces.zh),
+    })
+}
+
+fn tell_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_intervals: bool) -> Vec<Item> {
+    let slowest = slowest(pipeline);
+    let path = pipeline.path;
+    let name = match command(path) {
+        Some(Text { en, zh }) => Text { en: format!("{path}: {en}"), zh: format!("{path}：{zh}") },
+        None => both(path),
+    };
+    let mut items = vec![Item::Heading(name), Item::Line(sums(setting, pipeline))];
+    if let Some(Text { en, zh }) = pipeline.remark.clone() {
+        items.push(Item::Line(Text { en: format!("! {en}"), zh: format!("！{zh}") }));
+    }
+    if !pipeline.processes.is_empty() {
+        items.push(Item::Drawing(drawing(pipeline, slowest.as_ref())));
+        items.push(Item::Table(processes(pipeline, slowest.as_ref())));
+        let each = pipeline.processes.iter().enumerate().filter(|_| with_intervals);
+        items.extend(each.filter_map(|(index, process)| intervals(pipeline, index, process)).map(Item::Line));
+    }
+    items.extend(slowest.map(|slowest| Item::Line(why(setting, pipeline, &slowest))));
+    let forecast = forecast(setting, pipeline);
+    items.extend(parts(pipeline, &forecast).map(Item::Line));
+    items.extend(beside(setting, pipeline, &forecast).map(Item::Line));
+    items.extend(to_change(all, setting, pipeline).map(Item::Line));
+    items
+}
+
+/// The rate, and the sums over all processes.
+fn sums(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
+    let (rate, count, cpus) = (rate(pipeline.rate), pipeline.processes.len(), setting.cpus_text());
+    if count == 0 {
+        return Text {
+            en: format!("{rate}; the run does not name its processes"),
+            zh: format!("{rate}；此次运行未记录其进程"),
+        };
+    }
+    let copies = times(pipeline.total(|process| process.copies));
+    let copied = if copies == "1" { "copy" } else { "copies" };
+    let crossings = times(pipeline.total(|process| process.crossings));
+    let busy = pipeline.busy_cpus.map_or_else(|| NOTHING.to_owned(), |busy| format!("{:.2}", busy.value));
+    let time = plain(pipeline.time_per_byte_ns(), false);
+    Text {
+        en: format!(
+            "{rate}: {count} processes, {copies} {copied} and {crossings} crossings of each byte; {busy} of {cpus} busy, \
+             {time} ns of CPU time a byte"
+        ),
+        zh: format!(
+            "{rate}：{count} 个进程，每字节复制 {copies} 次、穿越 {crossings} 次；{} 个 CPU 中占用 {busy} 个，每字节 CPU 时间 {time} ns",
+            setting.cpus
+        ),
+    }
+}
+
+/// The columns of what each process took.
+const HEADS: [Text; 9] = [
+    Text { en: "user", zh: "用户态" },
+    Text { en: "kernel", zh: "内核态" },
+    Text { en: "ns/B", zh: "ns/B" },
+    Text { en: "copies", zh: "复制" },
+    Text { en: "crossed", zh: "穿越" },
+    Text { en: "in", zh: "读等待" },
+    Text { en: "out", zh: "写等待" },
+    Text { en: "no CPU", zh: "缺 CPU" },
+    Text { en: "switches", zh: "切换" },
+];
+
+fn processes(pipeline: &Pipeline, slowest: Option<&Slowest>) -> Table {
+    let mut table = Table {
+        title: Text { en: "Each process:".to_owned(), zh: "各进程：".to_owned() },
+        columns: HEADS.iter().map(|head| head.to_owned_text()).collect(),
+        ..Table::default()
+    };
+    for (index, process) in pipeline.processes.iter().enumerate() {
+        let star = if slowest.is_some_and(|slowest| slowest.index == index) { " *" } else { "" };
+        let label = both(format!("{}{star}", process_name(pipeline, index)));
+        let cells = cells(pipeline, process, false).map(both).into();
+        table.rows.push(Row { label, cells });
+    }
+    table
+}
+
+/// What a process took with intervals: beside each other they would not fit.
+fn intervals(pipeline: &Pipeline, index: usize, process: &Process) -> Option<Text<String>> {
+    let cells = cells(pipeline, process, true);
+    let told = || HEADS.iter().zip(&cells).filter(|(_, cell)| cell.contains('…'));
+    let name = process_name(pipeline, index);
+    let join = |pick: fn(&Text) -> &'static str, by: &str| {
+        told().map(|(head, cell)| format!("{} {cell}", pick(head))).collect::<Vec<_>>().join(by)
+    };
+    told().next().is_some().then(|| Text {
+        en: format!("{name}: {}", join(|head| head.en, ", ")),
+        zh: format!("{name}：{}", join(|head| head.zh, "，")),
+    })
+}
+
+fn cells(pipeline: &Pipeline, process: &Process, all: bool) -> [String; 9] {
+    [
+        share(process.user, all),
+        share(process.kernel, all),
+        plain(process.time_per_byte_ns(pipeline.rate), all),
+        times(process.copies),
+        times(process.crossings),
+        share(process.read_wait, all),
+        share(process.write_wait, all),
+        share(process.run_delay, all),
+        plain(process.switches, all),
+    ]
+}
+
+/// Share of the CPUs from which on they count as all busy.
+const FULL: f64 = 0.9;
+
+/// The slowest process in words.
+fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Text<String> {
+    let name = process_name(pipeline, slowest.index);
+    let waits = share(Some(Joined { value: slowest.waits, interval: None }), false);
+    let of = share(Some(Joined { value: slowest.because.share(), interval: None }), false);
+    let does = match slowest.because {
+        Because::Kernel(_) => Text {
+            en: format!("{of} of the time it works in the kernel"),
+            zh: format!("{of} 的时间在内核中工作"),
+        },
+        Because::User(_) => Text {
+            en: format!("{of} of the time it works in user space"),
+            zh: format!("{of} 的时间在用户态工作"),
+        },
+        Because::NoCpu(_) => Text {
+            en: format!("{of} of the time it could run and has no CPU, since the others have them"),
+            zh: format!("{of} 的时间可以运行却没有 CPU，CPU 被其他进程占用"),
+        },
+        Because::Source(_) => Text {
+            en: format!("{of} of the time it waits for its source"),
+            zh: format!("{of} 的时间在等待数据源"),
+        },
+    };
+    let tied = slowest.tied_with.map(|(next, share_of_next)| {
+        let name = process_name(pipeline, next);
+        let share = share(Some(Joined { value: share_of_next, interval: None }), false);
+        Text {
+            en: format!(" {name} is hardly better ({share}): a faster one of them alone changes little."),
+            zh: format!("{name} 相差无几（{share}）：只加快其中之一收效甚微。"),
+        }
+    });
+    let tied = tied.unwrap_or_default();
+    let full = is_full(setting, pipeline).then(|| {
+        let cpus = setting.cpus;
+        let is_one = cpus <= 1.0;
+        Text {
+            en: match is_one {
+                true => " The CPU is full: the CPU time of all processes adds up, and less of any helps.".to_owned(),
+                false => format!(" All {cpus} CPUs are full: less CPU time of any process helps."),
+            },
+            zh: match is_one {
+                true => "CPU 已满：所有进程的 CPU 时间相加，减少其中任何一个都有效。".to_owned(),
+                false => format!("{cpus} 个 CPU 全部已满：减少任何进程的 CPU 时间都有效。"),
+            },
+        }
+    });
+    let full = full.unwrap_or_default();
+    Text {
+        en: format!(
+            "Slowest: {name}. It waits {waits} of the time for its neighbours, the least of all; {}.{}{}",
+            does.en, tied.en, full.en
+        ),
+        zh: format!("最慢：{name}。它等待相邻进程的时间最少，为 {waits}；{}。{}{}", does.zh, tied.zh, full.zh),
+    }
+}
+
+pub(super) fn is_full(setting: &Setting, pipeline: &Pipeline) -> bool {
+    pipeline.busy_cpus.is_some_and(|busy| busy.value >= FULL * setting.cpus)
+}
+
+/// What the single stages say a byte's time goes to.
+fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
+    let (all, total) = (forecast.parts(), forecast.parts().iter().map(|part| part.time_ns).sum::<f64>());
+    if all.is_empty() || !total.is_finite() {
+        return None;
+    }
+    let one = |part: &Part| {
+        let time = plain(Some(Joined { value: part.time_ns, interval: None }), false);
+        let share = share(Some(Joined { value: part.time_ns / total, interval: None }), false);
+        let Text { en, zh } = in_words(&part.of);
+        let path = &part.path;
+        Text { en: format!("{en} {time} ns ({share}, {path})"), zh: format!("{zh} {time} ns（{share}，{path}）") }
+    };
+    let all: Vec<Text<String>> = all.iter().map(one).collect();
+    let join = |pick: fn(&Text<String>) -> &str, by: &str| all.iter().map(pick).collect::<Vec<_>>().join(by);
+    let (en, zh) = (join(|text| &text.en, ", "), join(|text| &text.zh, "，"));
+    let is_point = matches!(forecast, Forecast::Point { .. });
+    let off = forecast.error(pipeline.rate).filter(|error| error.value != 0.0 || is_point).map(over_with_interval);
+    let off = off.map(|off| Text { en: format!(", error {off}"), zh: format!("，误差 {off}") }).unwrap_or_default();
+    let forecast = forecast_text(forecast);
+    Some(match is_point {
+        true => Text {
+            en: format!("A byte's time by single stages: {en}. Added up: {}{}.", forecast.en, off.en),
+            zh: format!("按单级计算每字节的时间：{zh}。相加：{}{}。", forecast.zh, off.zh),
+        },
+        false => Text {
+            en: format!(
+                "A byte's time by single stages: {en}. One after another to all at once: {}{}.",
+                forecast.en, off.en
+            ),
+            zh: format!("按单级计算每字节的时间：{zh}。从逐级进行到全部并行：{}{}。", forecast.zh, off.zh),
+        },
+    })
+}
+
+/// A forecast as a rate or as a range.
+pub(super) fn forecast_text(forecast: &Forecast) -> Text<String> {
+    match forecast {
+        Forecast::Point { rate: expected, .. } => both(rate(*expected)),
+        Forecast::Range { low, high, .. } => both(range(low.value, high.value)),
+        Forecast::Lacks(paths) => {
+            let paths = paths.join(", ");
+            Text {
+                en: format!("not measured or not believed: {paths}"), zh: format!("未测量或不可信：{paths}")
+            }
+        }
+        Forecast::WithoutCopies => {
+            Text { en: "no copies: not modelled".to_owned(), zh: "无复制：不建模".to_owned() }
+        }
+        Forecast::Unknown => Text { en: "processes unknown".to_owned(), zh: "进程未知".to_owned() },
+    }
+}
+
+/// An error of the model from which on the view says what stands beside it.
+pub(super) const LARGE_ERROR: f64 = 0.15;
+/// CPUs that are not busy count from this share of one on; switches and CPU time beyond those of the single stages from
+/// these shares on.
+const IDLE: f64 = 0.05;
+const MORE_SWITCHES: f64 = 0.1;
+const MORE_TIME: f64 = 0.05;
+
+/// What is seen where the forecast is far off: idle CPUs, switches, CPU time beside the single stages' own.
+fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
+    let error = forecast.error(pipeline.rate).filter(|error| error.value.abs() > LARGE_ERROR)?;
+    let parts = forecast.parts();
+    let mut seen: Vec<Text<String>> = Vec::new();
+    if let Some(idle) = pipeline.busy_cpus.map(|busy| setting.cpus - busy.value).filter(|idle| *idle > IDLE) {
+        let (cpus, cpus_en) = (setting.cpus, setting.cpus_text());
+        seen.push(Text {
+            en: format!("{idle:.2} of {cpus_en} idle"),
+            zh: format!("{cpus} 个 CPU 中有 {idle:.2} 个空闲"),
+        });
+    }
+    let of_stages = parts.iter().map(|part| part.switches).sum::<Option<f64>>();
+    let of_all = pipeline.total(|process| process.switches).map(|switches| switches.value);
+    if let (Some(stages), Some(all)) = (of_stages, of_all)
+        && all > stages * (1.0 + MORE_SWITCHES)
+    {
+        let (all, stages) = (crate::format::number(all), crate::format::number(stages));
+        seen.push(Text {
+            en: format!("{all} switches for each MiB, of the single stages {stages}"),
+            zh: format!("每 MiB 切换 {all} 次，各单级合计 {stages} 次"),
+        });
+    }
+    let of_stages = parts.iter().map(|part| part.cpu_ns).sum::<Option<f64>>();
+    let of_all = pipeline.time_per_byte_ns().map(|time| time.value);
+    if let (Some(stages), Some(all)) = (of_stages.filter(|time| *time > 0.0), of_all)
+        && (all / stages - 1.0).abs() > MORE_TIME
+    {
+        let by = over(all / stages - 1.0);
+        let (all, stages) = (crate::format::number(all), crate::format::number(stages));
+        seen.push(Text {
+            en: format!("{all} ns of CPU time a byte, of the single stages {stages} ({by})"),
+            zh: format!("每字节 CPU 时间 {all} ns，各单级合计 {stages} ns（{by}）"),
+        });
+    }
+    let off = over(error.value);
+    let join = |pick: fn(&Text<String>) -> &str, by: &str| seen.iter().map(pick).collect::<Vec<_>>().join(by);
+    Some(match seen.is_empty() {
+        true => Text {
+            en: format!("The model is off by {off}, and nothing that was measured beside tells why."),
+            zh: format!("模型偏差 {off}，旁测的量没有给出原因。"),
+        },
+        false => Text {
+            en: format!("The model is off by {off}. Seen beside: {}.", join(|text| &text.en, "; ")),
+            zh: format!("模型偏差 {off}。同时看到：{}。", join(|text| &text.zh, "；")),
+        },
+    })
+}
+
+/// What else was measured with one thing changed.
+fn to_change(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+    let found = changes(all, setting, pipeline);
+    let each = |pick: fn(&Text<String>) -> &str, by: &str| {
+        let one = |change: &super::changes::Change| {
+            let times = crate::format::number(change.times.value);
+            format!("{} {} (×{times})", pick(&change.what), plain_rate(change.rate.value))
+        };
+        found.iter().map(one).collect::<Vec<_>>().join(by)
+    };
+    (!found.is_empty()).then(|| Text {
+        en: format!("Changed here, as measured: {}.", each(|text| &text.en, "; ")),
+        zh: format!("改变一处后的实测：{}。", each(|text| &text.zh, "；")),
+    })
+}

@@ -1,0 +1,30 @@
+//! Why a pipeline of tools is slower than the TCP beneath it.
+
+use hostmark_model::{Run, Text};
+
+use super::{Conclusion, Rule};
+use crate::data_path::{Answer, PROBE, answers};
+
+pub(super) static RULE: Rule = Rule {
+    id: "net.data_path",
+    probes: &[PROBE],
+    cure: Some(Text {
+        en: "Leave out a process (nc < file instead of cat file | nc), or a copy: splice and sendfile move bytes inside the \
+             kernel. `hostmark run --table data-path` says what each gives here.",
+        zh: "去掉一个进程（用 nc < file 代替 cat file | nc），或去掉一次复制：splice 与 sendfile 在内核中移动数据。`hostmark run --table data-path` \
+             给出每种做法在此机上的效果。",
+    }),
+    draw,
+};
+
+/// One for each number of CPUs.
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let mut told: Vec<f64> = Vec::new();
+    let mut all = answers(run);
+    all.retain(|answer| {
+        let is_first = !answer.cases.is_empty() && !told.contains(&answer.cpus);
+        told.extend(is_first.then_some(answer.cpus));
+        is_first
+    });
+    all.into_iter().map(|Answer { text, cases, cost, .. }| Conclusion { text, cases, cost }).collect()
+}

@@ -1,0 +1,50 @@
+//! What else stands on the data path: its table, and the finding.
+
+use hostmark_model::{CaseId, EACH_POINT, Estimate, Flag, FlagKind, Run};
+use hostmark_report::findings::findings;
+use hostmark_report::tables::table_named;
+
+use super::change;
+use super::made::{one_cpu, run_of, two_cpus};
+
+#[test]
+fn the_table_asks_for_every_path_on_every_number_of_cpus() {
+    let cells = table_named("data-path").unwrap().cells();
+    let paths: std::collections::BTreeSet<&str> = cells.iter().filter_map(|cell| cell.params.get("path")).collect();
+    assert_eq!((cells.len(), paths.len()), (19, 19));
+    let is_each = |cell: &CaseId| cell.probe == "net.data_path" && cell.params.get("cpus") == Some(EACH_POINT);
+    assert!(cells.iter().all(is_each));
+}
+
+#[test]
+fn the_finding_compares_a_pipeline_with_tcp_of_the_same_setting() {
+    let of = |run: &Run| -> Vec<(f64, Vec<String>, String)> {
+        let all = findings(run).into_iter().filter(|finding| finding.id == "net.data_path");
+        all.map(|finding| (finding.cost, finding.cases, finding.text.en)).collect()
+    };
+    let mut run = one_cpu();
+    run.cases.extend(two_cpus().cases);
+    let found = of(&run);
+    assert_eq!(found.len(), 2, "{found:?}");
+    let (cost, cases, text) = found.iter().find(|(.., text)| text.starts_with("On 1 CPU")).unwrap();
+    assert!((cost - (1.0 - 2.0 / 3.125)).abs() < 1e-9, "{cost}");
+    assert_eq!(cases.len(), 2);
+    assert!(cases[0].contains("zero_pipe_socket_null,cpus=1") && cases[1].contains("memory_socket_memory,cpus=1"));
+    assert!(text.contains("the slowest process of the first is 3 nc -l"), "{text}");
+    // One of them in another setting is no pair, nor is one that cannot be believed.
+    let mut apart =
+        run_of(one_cpu().cases.into_iter().filter(|case| case.id.contains("zero_pipe_socket_null")).collect());
+    apart.cases.extend(two_cpus().cases.into_iter().filter(|case| case.id.contains("=memory_socket_memory,")));
+    assert_eq!(apart.cases.len(), 2);
+    assert_eq!(of(&apart), []);
+    let mut doubted = one_cpu();
+    let flag = Flag { kind: FlagKind::Implausible, detail: "too fast".into() };
+    change(&mut doubted, "memory_socket_memory", |measured| measured.flags.push(flag));
+    assert_eq!(of(&doubted), []);
+    // Where the intervals overlap nothing is proven lost.
+    let mut wide = one_cpu();
+    change(&mut wide, "zero_pipe_socket_null", |measured| {
+        measured.estimate = Estimate { ci_high: Some(3.2e9), ..measured.estimate.clone() };
+    });
+    assert_eq!(of(&wide)[0].0, 0.0);
+}
