@@ -65,7 +65,10 @@ fn lost(table: &Table, plan: &Plan, host: &HostFacts) -> Vec<String> {
     let lost = table.cells().iter().filter_map(lack).collect::<Vec<_>>();
     // One CPU shares nothing.
     let is_alone = host.cpus.len() == 1;
-    lost.into_iter().filter(|lost| !(is_alone && lost.starts_with("memory.line@sharers=2: needs 2 CPUs"))).collect()
+    let of_two =
+        |lost: &str| lost.starts_with("net.data_path@") && lost.contains("cpus=2,") && lost.contains(": needs 2 CPUs");
+    let is_told = |lost: &str| lost.starts_with("memory.line@sharers=2: needs 2 CPUs") || of_two(lost);
+    lost.into_iter().filter(|lost| !(is_alone && is_told(lost))).collect()
 }
 
 #[test]
@@ -84,7 +87,8 @@ fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
                 );
                 let skipped: Vec<_> =
                     plan.cases.iter().filter(|case| case.skip.is_some()).map(|case| &case.id).collect();
-                assert!(skipped.is_empty() || table.name == "lmbench", "{} {}: {skipped:?}", table.name, machine.name);
+                let may_lack = table.name == "lmbench" || table.name == "data-path" && host.cpus.len() == 1;
+                assert!(skipped.is_empty() || may_lack, "{} {}: {skipped:?}", table.name, machine.name);
                 assert!(Eta::of(&plan).fits(), "{} {} {profile:?}", table.name, machine.name);
                 // What is measured for no cell was not asked for.
                 let sources = plan.derived.len();

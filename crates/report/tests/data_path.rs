@@ -180,6 +180,38 @@ fn ways_of_tcp_that_were_measured_on_two_cpus_widen_the_range() {
 }
 
 #[test]
+fn on_two_cpus_the_scheduler_may_keep_all_on_one() {
+    let mut run = one_cpu();
+    run.cases.extend(two_cpus().cases);
+    let text = en(&run);
+    let of_two = text.split("Measured and expected: On 2 CPUs").nth(1).unwrap();
+    // One CPU gives 1 / 1.12 of five processes, more than one hop after another on two, 1 / 1.72: that stays.
+    assert!(of_two.contains(&range(1e9 / 1.72, 2e9 / 1.27)), "{of_two}");
+    change(&mut run, "memory_pipe_memory", |measured| measured.estimate.median = 1e9);
+    let text = en(&run);
+    let of_two = text.split("Measured and expected: On 2 CPUs").nth(1).unwrap();
+    // With pipes of 1 ns one CPU gives less: 1 / (0.02 + 3 × 1 + 0.5).
+    assert!(of_two.contains(&range(1e9 / 3.52, 2e9 / 1.27)), "{of_two}");
+}
+
+#[test]
+fn processes_that_wait_for_a_cpu_beside_an_idle_one_are_told() {
+    let with = |delay: f64, busy: f64| {
+        let mut run = two_cpus();
+        set_also(&mut run, "zero_pipe_socket_null", "stage1_run_delay", delay);
+        set_also(&mut run, "zero_pipe_socket_null", "busy_cpus", busy);
+        section(&en(&run), "zero_pipe_socket_null")
+    };
+    let told = "0.50 processes wait for a CPU at any time, while 1.00 of 2 CPUs are idle";
+    assert!(with(0.5, 1.0).contains(told), "{}", with(0.5, 1.0));
+    assert!(!with(0.5, 1.8).contains("at any time") && !with(0.2, 1.0).contains("at any time"));
+    // One CPU alone has none beside it.
+    let mut idle = one_cpu();
+    set_also(&mut idle, "zero_pipe_socket_null", "busy_cpus", 0.5);
+    assert!(!section(&en(&idle), "zero_pipe_socket_null").contains("at any time"));
+}
+
+#[test]
 fn a_cold_file_is_bound_by_the_disk_from_above_and_by_the_sum_from_below() {
     let text = en(&one_cpu());
     // The disk gives 0.5e9 and takes 0.1 ns of CPU time a byte, TCP 0.32: the CPU would allow 2.38e9.
@@ -370,6 +402,18 @@ fn runs_with_few_paths_none_or_failed_ones_are_told_as_they_are() {
     failed.cases[1].outcome = Outcome::Skipped { reason: "time budget".into() };
     let text = en(&failed);
     assert!(text.contains("failed: worker killed by SIGBUS") && text.contains(": skipped: time budget"), "{text}");
+    // Where one reason keeps all of a setting, it stands there once.
+    let mut lacking = one_cpu();
+    let mut two = two_cpus().cases;
+    let needs = Outcome::Skipped { reason: "needs 2 CPUs".into() };
+    two.iter_mut().for_each(|case| case.outcome = needs.clone());
+    lacking.cases.extend(two);
+    let text = en(&lacking);
+    assert!(
+        text.contains("On 2 CPUs, blocks of 64 KiB\n---------------------------\nskipped: needs 2 CPUs\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("needs 2 CPUs").count(), 1);
     let empty = en(&synthetic::plausible());
     assert!(empty.contains("hostmark run --table data-path") && empty.lines().count() <= 2, "{empty}");
     // Without notes and further quantities the rate stands alone.

@@ -3,7 +3,7 @@
 use crate::joined::{Joined, joined_ratio};
 
 use super::pipeline::{Pipeline, Process};
-use super::setting::{COLD_FILE, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO};
+use super::setting::{COLD_FILE, CPUS, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO};
 
 /// What the model says of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +39,21 @@ const NS_PER_S: f64 = 1e9;
 /// TCP alone: what is sent goes into the kernel, and what is received comes out.
 pub(super) const CROSSINGS_OF_TCP: f64 = 2.0;
 
-/// Of the pipelines of a setting; the single stages must be of the same setting.
-pub(super) fn forecast(setting: &Setting, pipeline: &Pipeline) -> Forecast {
+/// Of a pipeline of a setting, from the single stages of that. Where there are several CPUs the scheduler may keep all
+/// processes on one of them: then the forecast for one CPU is the low end, if it is lower.
+pub(super) fn forecast(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Forecast {
+    let here = of_setting(setting, pipeline);
+    let Forecast::Range { low, high, parts } = here else { return here };
+    let alone = all.iter().find(|other| other.cpus <= 1.0 && setting.differs_in(CPUS, other));
+    let on_one = match alone.map(|alone| of_setting(alone, pipeline)) {
+        Some(Forecast::Point { rate: on_one, .. } | Forecast::Range { low: on_one, .. }) => on_one,
+        _ => low,
+    };
+    let low = if on_one.value < low.value { on_one } else { low };
+    Forecast::Range { low, high, parts }
+}
+
+fn of_setting(setting: &Setting, pipeline: &Pipeline) -> Forecast {
     let Some((source, _)) = pipeline.ends() else { return Forecast::Unknown };
     if !pipeline.is_copying() {
         return Forecast::WithoutCopies;

@@ -12,8 +12,8 @@ use super::setting::{COLD_FILE, Setting};
 use super::telling::{forecast_text, title};
 
 /// The tables of a setting; none of them is empty.
-pub(super) fn summary(run: &Run, setting: &Setting) -> Vec<Item> {
-    let tables = [single_stages(setting), forecasts(setting), cold_files(run, setting)];
+pub(super) fn summary(run: &Run, all: &[Setting], setting: &Setting) -> Vec<Item> {
+    let tables = [single_stages(setting), forecasts(all, setting), cold_files(run, setting)];
     tables.into_iter().flatten().filter(|table| !table.rows.is_empty()).map(Item::Table).collect()
 }
 
@@ -38,7 +38,7 @@ fn single_stages(setting: &Setting) -> Option<Table> {
 }
 
 /// Each pipeline as measured, by the model and by its crossings alone.
-fn forecasts(setting: &Setting) -> Option<Table> {
+fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
     let Text { en, zh } = title(setting);
     let mut table = Table {
         title: Text { en: format!("Measured and expected: {en}"), zh: format!("实测与预期：{zh}") },
@@ -52,7 +52,7 @@ fn forecasts(setting: &Setting) -> Option<Table> {
         ..Table::default()
     };
     for pipeline in setting.composed() {
-        let model = forecast(setting, pipeline);
+        let model = forecast(all, setting, pipeline);
         let within = Text { en: "within".to_owned(), zh: "在内".to_owned() };
         let error = match (&model, model.error(pipeline.rate)) {
             (Forecast::Range { .. }, Some(error)) if error.value == 0.0 => within,
@@ -83,9 +83,9 @@ fn noted(stage: &Pipeline) -> Option<Text<String>> {
     Some(Text { en: format!("{}: {en}", stage.path), zh: format!("{}：{zh}", stage.path) })
 }
 
-/// The probe of direct reads, and where it reads in order.
-const DISK: &str = "disk.read";
-const IN_ORDER: (&str, &str) = ("pattern", "sequential");
+/// The probe of direct reads, and where it reads in order, large blocks, several at a time.
+pub(crate) const DISK: &str = "disk.read";
+pub(crate) const IN_ORDER: [(&str, &str); 3] = [("pattern", "sequential"), ("block", "1048576"), ("depth", "4")];
 
 /// What goes through a file that is not cached, beside the file alone and the disk itself.
 fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
@@ -109,7 +109,7 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
         return None;
     }
     let in_order =
-        run.cases.iter().filter(|case| case.probe == DISK && case.params.get(IN_ORDER.0) == Some(IN_ORDER.1));
+        run.cases.iter().filter(|case| case.probe == DISK && case.params.get(IN_ORDER[0].0) == Some(IN_ORDER[0].1));
     for case in in_order {
         let Some(measured) = case.measured().and_then(|measured| number(&measured.estimate)) else { continue };
         let of = alone.map(|alone| crate::format::percent(measured.value / alone.rate.value));
@@ -123,5 +123,5 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
 fn disk_label(case: &CaseRecord) -> String {
     let rest = Params(case.params.0.iter().filter(|(axis, _)| axis == "block" || axis == "depth").cloned().collect());
     let at: Vec<String> = rest.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    format!("{DISK}, {} {}", IN_ORDER.1, at.join(" ")).trim_end().to_owned()
+    format!("{DISK}, {} {}", IN_ORDER[0].1, at.join(" ")).trim_end().to_owned()
 }

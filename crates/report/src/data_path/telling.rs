@@ -32,9 +32,9 @@ pub(super) const READING: &[Text] = &[
     },
     Text {
         en: "The model knows this run's single stages alone, no pipeline. On one CPU it adds up the times of a byte; on several it \
-             gives a range, from one hop after another to all at once. copies alone: the rate of TCP alone × 2 / crossings. \
+             gives a range, from one hop after another, or all on one CPU, to all at once. copies alone: the rate of TCP alone × 2 / crossings. \
              Range in brackets: 95 % intervals.",
-        zh: "模型只用本次运行的单级速率拟合，不用任何流水线。在一个 CPU 上把每字节的时间相加；在多个 CPU 上给出一个范围：从逐级进行到全部并行。只算复制：单独 TCP \
+        zh: "模型只用本次运行的单级速率拟合，不用任何流水线。在一个 CPU 上把每字节的时间相加；在多个 CPU 上给出一个范围：从逐级进行（或全在一个 CPU 上）到全部并行。只算复制：单独 TCP \
              的速率 × 2 / 穿越次数。括号中为 95 % 区间。",
     },
 ];
@@ -46,11 +46,28 @@ pub(super) fn tell(all: &[Setting], setting: &Setting, with_intervals: bool) -> 
     for pipeline in setting.composed() {
         items.extend(tell_one(all, setting, pipeline, with_intervals));
     }
+    items.extend(unmeasured(setting).into_iter().map(Item::Line));
+    items
+}
+
+/// Each reason once, with the paths that it keeps from being measured; alone where that is all of them.
+fn unmeasured(setting: &Setting) -> Vec<Text<String>> {
+    let mut all: Vec<(Text<String>, Vec<&str>)> = Vec::new();
     for case in &setting.unmeasured {
         let (path, why) = (case.params.get(super::PATH).unwrap_or_default(), reason(case));
-        items.push(Item::Line(Text { en: format!("{path}: {}", why.en), zh: format!("{path}：{}", why.zh) }));
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, paths)) => paths.push(path),
+            None => all.push((why, vec![path])),
+        }
     }
-    items
+    if setting.pipelines.is_empty() && all.len() == 1 {
+        return all.into_iter().map(|(why, _)| why).collect();
+    }
+    let one = |(why, paths): (Text<String>, Vec<&str>)| {
+        let paths = paths.join(", ");
+        Text { en: format!("{paths}: {}", why.en), zh: format!("{paths}：{}", why.zh) }
+    };
+    all.into_iter().map(one).collect()
 }
 
 /// `On 1 CPU, blocks of 64 KiB`.
@@ -102,7 +119,8 @@ fn tell_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_interv
         items.extend(each.filter_map(|(index, process)| intervals(pipeline, index, process)).map(Item::Line));
     }
     items.extend(slowest.map(|slowest| Item::Line(why(setting, pipeline, &slowest))));
-    let forecast = forecast(setting, pipeline);
+    items.extend(crowded(setting, pipeline).map(Item::Line));
+    let forecast = forecast(all, setting, pipeline);
     items.extend(parts(pipeline, &forecast).map(Item::Line));
     items.extend(beside(setting, pipeline, &forecast).map(Item::Line));
     items.extend(to_change(all, setting, pipeline).map(Item::Line));
@@ -248,6 +266,24 @@ fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Text<String
         ),
         zh: format!("最慢：{name}。它等待相邻进程的时间最少，为 {waits}；{}。{}{}", does.zh, tied.zh, full.zh),
     }
+}
+
+/// CPUs that stand idle, and CPUs that processes wait for, from which on the one beside the other is told.
+const CROWDED: f64 = 0.3;
+
+/// Processes wait for a CPU while another one is idle.
+fn crowded(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+    let idle = pipeline.busy_cpus.map(|busy| setting.cpus - busy.value).filter(|idle| *idle > CROWDED)?;
+    let waits =
+        pipeline.total(|process| process.run_delay).map(|waits| waits.value).filter(|waits| *waits > CROWDED)?;
+    let cpus = setting.cpus;
+    (cpus > 1.0).then(|| Text {
+        en: format!(
+            "{waits:.2} processes wait for a CPU at any time, while {idle:.2} of {cpus} CPUs are idle: the scheduler keeps them \
+             together."
+        ),
+        zh: format!("任一时刻有 {waits:.2} 个进程在等 CPU，而 {cpus} 个 CPU 中有 {idle:.2} 个空闲：调度器把它们放在了一起。"),
+    })
 }
 
 pub(super) fn is_full(setting: &Setting, pipeline: &Pipeline) -> bool {

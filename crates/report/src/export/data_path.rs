@@ -24,7 +24,7 @@ fn render(run: &Run, options: &RenderOptions) -> String {
     if items.is_empty() {
         const NOTHING: Text = Text {
             en: "This run has no data path; measure it by `hostmark run --table data-path`.",
-            zh: "此次运行没有数据路径；用 `hostmark run --table data-path` 测量。",
+            zh: "此次运行没有数据通路；用 `hostmark run --table data-path` 测量。",
         };
         return lines(NOTHING.get(options.lang), options);
     }

@@ -66,10 +66,14 @@ fn of_overhead() -> Vec<CaseId> {
     overhead::cells().map(|(probe, at)| cell(probe, &at)).collect()
 }
 
-/// Every path on every number of CPUs.
+/// Every path on one CPU, on two, and on as many more as the profile has; what takes turns on one CPU on that alone. And the
+/// disk beneath the cold files.
 fn of_data_path() -> Vec<CaseId> {
-    let at = |path| [(data_path::PATH, path), (data_path::CPUS, EACH_POINT)];
-    data_path::PATHS.iter().map(|path| cell(data_path::PROBE, &at(path))).collect()
+    let cells = data_path::PATHS.iter().flat_map(|path| {
+        let cpus: &[&str] = if data_path::is_of_one_cpu(path) { &["1"] } else { &[EACH_POINT, "2"] };
+        cpus.iter().map(|cpus| cell(data_path::PROBE, &[(data_path::PATH, path), (data_path::CPUS, cpus)]))
+    });
+    cells.chain([cell(data_path::DISK, &data_path::IN_ORDER)]).collect()
 }
 
 fn cell(probe: &str, at: &[(&str, &str)]) -> CaseId {

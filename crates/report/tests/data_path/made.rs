@@ -83,7 +83,7 @@ pub fn run_of(cases: Vec<CaseRecord>) -> Run {
         ("block", AxisKind::Size, "65536"),
         ("amount", AxisKind::Size, "67108864"),
     ];
-    let title = ("data path of TCP", "TCP 的数据路径");
+    let title = ("data path of TCP", "TCP 的数据通路");
     let probes = vec![synthetic::probe("net.data_path", title, Unit::BytesPerSecond, ("Network", "网络"), axes)];
     Run { probes, cases, ..synthetic::empty() }
 }

@@ -11,9 +11,19 @@ use super::made::{one_cpu, run_of, two_cpus};
 fn the_table_asks_for_every_path_on_every_number_of_cpus() {
     let cells = table_named("data-path").unwrap().cells();
     let paths: std::collections::BTreeSet<&str> = cells.iter().filter_map(|cell| cell.params.get("path")).collect();
-    assert_eq!((cells.len(), paths.len()), (19, 19));
-    let is_each = |cell: &CaseId| cell.probe == "net.data_path" && cell.params.get("cpus") == Some(EACH_POINT);
-    assert!(cells.iter().all(is_each));
+    let on = |cpus: &str| cells.iter().filter(|cell| cell.params.get("cpus") == Some(cpus)).count();
+    assert_eq!((cells.len(), paths.len()), (37, 19));
+    let (disk, cells): (Vec<&CaseId>, Vec<&CaseId>) = cells.iter().partition(|cell| cell.probe == "disk.read");
+    assert_eq!(disk[0].params.get("pattern"), Some("sequential"));
+    assert_eq!([on(EACH_POINT), on("2"), on("1")], [17, 17, 2]);
+    let of_turns = |cell: &&CaseId| {
+        cell.params.get("path").is_some_and(|path| path.ends_with("_close") || path.ends_with("_behind"))
+    };
+    assert!(
+        cells
+            .iter()
+            .all(|cell| cell.probe == "net.data_path" && of_turns(cell) == (cell.params.get("cpus") == Some("1")))
+    );
 }
 
 #[test]
