@@ -23,13 +23,14 @@ pub static PROBE: Probe = Probe {
                  `nc > /dev/null`. All processes may run on the first `cpus` CPUs; the scheduler places them. The time is that from the \
                  first one's begin to the last byte's arrival. Each tells its CPU time, its switches, what it copied, and how long it \
                  waited in the call that reads and in that which writes (one block of each MiB is timed by its CPU clock; what did not \
-                 run waited). close and behind have two processes of one CPU take turns after each block, with an empty and a full queue.",
+                 run waited). close and behind have two processes of one CPU take turns after each block, none and eight blocks lying between \
+                 them.",
             zh: "`amount` 字节沿 `path` 前进：从来源（zero：/dev/zero；file：已缓存的文件；cold_file：事先从缓存中丢弃；memory：内存）\
                  经管道和环回上的 TCP 连接，到达终点（null：写入 /dev/null；memory：读到即止）。每两处之间有一个进程，每次读写 `block` \
                  字节；下一处之前的词表示该进程改用 splice、sendfile 或带 MSG_ZEROCOPY 的 send。zero_pipe_socket_null 即 `dd | nc` 与 \
                  `nc > /dev/null`。所有进程都可在前 `cpus` 个 CPU 上运行，由调度器安排。时间从第一个进程开始算到最后一个字节到达。每个进程给出其 \
                  CPU 时间、切换次数、复制的字节，以及在读调用和写调用中等待了多久（每 MiB 有一块用其 CPU 时钟计时，未运行即为等待）。close 与 \
-                 behind 让同一 CPU 上的两个进程每块之后轮换，队列分别为空和满。",
+                 behind 让同一 CPU 上的两个进程每块之后轮换，二者之间分别没有积压和积压八块。",
         },
         why: Text {
             en: "A transfer by `dd | nc` is slower than TCP: each process more copies each byte twice and needs a CPU. What a proxy, a log \

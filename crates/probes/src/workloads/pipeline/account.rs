@@ -153,8 +153,8 @@ impl<'a> Meter<'a> {
     }
 
     /// Bytes that moved otherwise.
-    pub(super) fn moved(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
+    pub(super) fn moved(&mut self, bytes: u64) {
+        self.bytes += bytes;
     }
 
     /// The transfer is over: all of it is told.

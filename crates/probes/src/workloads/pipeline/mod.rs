@@ -22,6 +22,10 @@ use super::peer::Peer;
 use super::shared::Shared;
 use super::waits::{give, take};
 
+/// Blocks that lie in the queue at any time where its reader is behind, if it takes them: of 64 KiB half a megabyte, at which the
+/// window is still open, so that each block goes out at once.
+const AHEAD_BLOCKS: u64 = 8;
+
 /// A pipeline whose processes wait for the next transfer; they end when it is dropped, and die with this process.
 #[derive(Debug)]
 pub struct Pipeline {
@@ -146,8 +150,13 @@ fn work(
         let mut left = plan.amount;
         let most = |left: u64| usize::try_from(left).unwrap_or(length).min(length);
         if pace == Pace::Behind && nth == 0 {
-            fill_always(&mut mover, &mut meter, plan.amount, length, || give(&slots[nth + 1].turn.0))?;
-            left = 0;
+            for _ in 0..AHEAD_BLOCKS {
+                let sent = mover.write_some(most(left))? as u64;
+                meter.moved(sent);
+                left -= sent;
+            }
+            // It lies in the queue: from now on its reader is this far behind.
+            give(&slots[nth + 1].turn.0)?;
         }
         while left > 0 {
             left -= meter.block(&mut mover, most(left))? as u64;
@@ -158,31 +167,6 @@ fn work(
         meter.end(slot, &mover)?;
         give(&slot.done.0)?;
     }
-}
-
-/// Writes all that is taken without waiting, and leaves the CPU only when nothing is: what lies between it and its reader is
-/// full whenever that one reads. `is_full` is called when it is so for the first time.
-fn fill_always(
-    mover: &mut Mover,
-    meter: &mut Meter,
-    amount: u64,
-    block: usize,
-    is_full: impl Fn() -> io::Result<()>,
-) -> io::Result<()> {
-    let (mut left, mut was_full) = (amount, false);
-    while left > 0 || !was_full {
-        let sent = mover.write_some(usize::try_from(left).unwrap_or(block).min(block))?;
-        left -= sent as u64;
-        meter.moved(sent);
-        if sent == 0 || left == 0 {
-            if !was_full {
-                is_full()?;
-                was_full = true;
-            }
-            std::thread::yield_now();
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Of a block that its queue does not take whole: what it takes without waiting, none when it is full.
+    /// Of a block what its queue takes without waiting, none when it is full.
     pub fn write_some(&mut self, bytes: usize) -> io::Result<usize> {
         let Some(to) = self.to else { return Ok(0) };
         match rustix::net::send(to, &self.block[..bytes], rustix::net::SendFlags::DONTWAIT).call("sendto") {

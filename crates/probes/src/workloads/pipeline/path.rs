@@ -67,7 +67,7 @@ pub enum Pace {
     Free,
     /// The sender leaves the CPU after each block: the receiver takes it at once.
     Close,
-    /// Both leave it after each block, and what lies between them is full.
+    /// Both leave it after each block, and several lie between them at any time.
     Behind,
 }
 

@@ -56,6 +56,24 @@ fn every_process_moves_all_bytes_and_counts_its_copies() {
 }
 
 #[test]
+fn a_queue_that_takes_less_than_a_reader_is_behind_holds_nobody_up() {
+    in_a_child(|| {
+        let path: Path = "memory_socket_memory_behind".parse().map_err(io::Error::other)?;
+        let cpus = affinity::allowed()?;
+        // More at once than a connection holds, and less than a block in all.
+        for (block, amount) in [(8 << 20, 64 << 20), (1 << 20, 1000)] {
+            let plan = Plan { path: &path, file: None, amount, cpus: &cpus[..1] };
+            let mut pipeline = Pipeline::start(&plan, &mut vec![7; block])?;
+            for _ in 0..3 {
+                pipeline.transfer()?;
+            }
+            assert!(pipeline.accounts().iter().all(|told| told.bytes == 2 * amount));
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn who_waits_for_a_slow_neighbour_waits_on_its_side() {
     in_a_child(|| {
         let cpus = affinity::allowed()?;
