@@ -141,9 +141,9 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("receive_buffer_bytes", receiver.receive_buffer()?);
     // Its end is that of what the sender accounts for.
     drop(receiver);
-    let Sent { account: sent, send_buffer, copied } = Sent::heard(account).map_err(super::unanswered)?;
-    case.note("send_buffer_bytes", send_buffer);
-    copied.map(|copied| case.note("zero_copy", if copied { "copied" } else { "not copied" }));
+    let told = Sent::heard(account).map_err(super::unanswered)?;
+    told.note(case);
+    let sent = told.account;
     turns.give_beside(case, sent.switches)?;
     case.also("sender_cpus", sent.cpus())?;
     case.also("receiver_cpus", busy.cpus())

@@ -249,7 +249,7 @@ mod tests {
     use crate::workloads::process::in_a_child;
 
     const PLAIN: Wanted = Wanted { device: Device::Lo, mtu: 1500, tso: true, packets: None, gro: true };
-    const MESSAGE: [u8; 64 << 10] = [7; 64 << 10];
+    static MESSAGE: [u8; 64 << 10] = [7; 64 << 10];
     /// An Ethernet packet of 1500 bytes has so many of data, beside headers and a timestamp.
     const SEGMENT: f64 = 1448.0;
 

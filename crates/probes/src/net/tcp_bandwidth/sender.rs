@@ -123,6 +123,14 @@ impl Sent {
         told
     }
 
+    /// Notes how it was sent.
+    pub fn note(&self, case: &mut Case) {
+        case.note("send_buffer_bytes", self.send_buffer);
+        if let Some(copied) = self.copied {
+            case.note("zero_copy", if copied { "copied" } else { "not copied" });
+        }
+    }
+
     /// What it tells over the connection that is kept for this.
     pub fn heard(mut stream: TcpStream) -> io::Result<Sent> {
         let (mut account, mut send_buffer, mut copied) = ([0; busy::TOLD_BYTES], [0; 8], [0]);
