@@ -9,7 +9,7 @@ mod named;
 mod synthetic;
 
 use golden::holds;
-use hostmark_model::{Flag, FlagKind, Lang, Measured, Outcome, Run};
+use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Outcome, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use made::{Busy, case_of, one_cpu, two_cpus, value};
@@ -340,6 +340,17 @@ fn what_was_measured_with_one_thing_changed_stands_beside() {
     let expected = "Changed here, as measured: a process less (file_socket_null) 2.60 GB/s (×1.30); splice \
                     (zero_pipe_splice_socket_null) 2.50 GB/s (×1.25); 2 CPUs 2.20 GB/s (×1.10).";
     assert!(told.contains(expected), "{told}");
+    // What foregoes a copy has nothing to change in that, and a rate that cannot be believed is no advice.
+    let mut two_ways = one_cpu();
+    let of_sendfile = |case: &&CaseRecord| case.params.get("path") == Some("file_sendfile_socket_null");
+    let mut splice = two_ways.cases.iter().find(of_sendfile).unwrap().clone();
+    splice.params = splice.params.with("path", "file_splice_socket_null");
+    two_ways.cases.push(splice);
+    assert!(!section(&en(&two_ways), "file_splice_socket_null").contains("Changed here"));
+    let mut doubted = one_cpu();
+    let flag = Flag { kind: FlagKind::Implausible, detail: "too fast".into() };
+    change(&mut doubted, "zero_pipe_splice_socket_null", |measured| measured.flags.push(flag));
+    assert!(!section(&en(&doubted), "zero_pipe_socket_null").contains("(zero_pipe_splice_socket_null)"));
     let file = section(&text, "file_socket_null");
     assert!(
         file.contains("sendfile (file_sendfile_socket_null) 3.12 GB/s (×1.20)") && !file.contains("process less"),
