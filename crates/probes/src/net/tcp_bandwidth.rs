@@ -20,20 +20,21 @@ use crate::workloads::busy::Busy;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP bandwidth", zh: "TCP 带宽" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: ALSO,
     explain: Explain {
         what: Text {
             en: "A process sends messages over a TCP connection without pause; the case reads them, at most `block` bytes at a time, and \
-                 its rate is the value. The connection goes over loopback; Nagle's algorithm is off. Methods: write (send), sendfile and \
+                 its rate is the value. The connection goes over loopback; Nagle's algorithm is on, as in \
+                 a socket that nobody changes. Methods: write (send), sendfile and \
                  splice (pages of a file in memory, splice by way of a pipe), zero_copy (MSG_ZEROCOPY; whether the kernel copied all the \
                  same is noted). cpus says where the two ends run. window: the send and receive buffers (SO_SNDBUF, SO_RCVBUF), the \
                  kernel's own tuning by default; what was obtained is noted. congestion: the sender's congestion control, the system's by \
                  default. With several streams each has a receiving thread and a sending process on a CPU of their own, and the value is \
                  the sum. The CPUs that each end kept busy are the process' CPU time over the time that passed, of one stream.",
-            zh: "一个进程在 TCP 连接上不停地发送消息；本用例每次最多读 `block` 字节，其速率即为数值。连接经由环回接口，Nagle 算法关闭。\
+            zh: "一个进程在 TCP 连接上不停地发送消息；本用例每次最多读 `block` 字节，其速率即为数值。连接经由环回接口，Nagle 算法开启，与未改动的套接字相同。\
                  方式：write（send）、sendfile 与 splice（内存文件的页面，splice 经由管道）、zero_copy（MSG_ZEROCOPY；会记录内核是否仍然复制）。\
                  cpus 表示两端运行的位置。window：发送与接收缓冲区（SO_SNDBUF、SO_RCVBUF），默认由内核自动调节；会记录实际所得。congestion：\
                  发送方的拥塞控制，默认用系统的。多个流时，每个流的接收线程与发送进程同在自己的 CPU 上，数值为总和。\
@@ -49,20 +50,19 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "On one CPU sending and receiving share it; on two the wake-ups decide, and the end whose busy CPUs \
                  come to one is the limit. Where congestion=reno is much faster, the system's congestion control paces: it \
-                 lets data go by timers. In a large window data waits until it has left the cache. A message of one byte \
+                 lets data go by timers. A message of one byte \
                  costs a system call. sendfile and splice save the sender's copy. Over about 1 MiB a message leaves the \
                  cache before it is read.",
             zh: "同一 CPU 上收发共用该 CPU；两个 CPU 上取决于唤醒，占用 CPU 数接近一的那一端就是瓶颈。若 congestion=reno 快得多，说明系统的拥塞控制在限速：\
-                 用定时器放行数据。窗口很大时，数据在被读取前就已离开缓存。一个字节的消息要付一次系统调用。sendfile 与 splice 省去\
+                 用定时器放行数据。一个字节的消息要付一次系统调用。sendfile 与 splice 省去\
                  发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), 64 KiB on one CPU: 4.3 to \
                  4.5 GB/s, sendfile and splice 4.8 to 5.1, zero_copy 2.6 to 3.2, one-byte messages 1.3 MB/s; 0.8 to \
-                 2.1 GB/s on two of one cache. On one of Zen 5 whose system uses bbr: 3.2 to 3.3 GB/s, 5.2 with window=256k, \
-                 7.8 to 9.6 with reno. A Celeron 1037U of 2013 by netcat: 1.07 GB/s.",
+                 2.1 GB/s on two of one cache. On one of Zen 5 whose system uses bbr: 3.2 to 3.5 GB/s, with reno 7.8 to 9.6. A Celeron 1037U of 2013 by netcat: 1.07 GB/s.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（64 KiB、同一 CPU）：4.3 到 4.5 GB/s，sendfile \
-                 与 splice 4.8 到 5.1，zero_copy 2.6 到 3.2，单字节消息 1.3 MB/s；共享缓存的两个 CPU 0.8 到 2.1 GB/s。在系统使用 bbr 的 Zen 5 虚拟机上：3.2 到 3.3 GB/s，window=256k 为 5.2，reno 为 7.8 到 9.6。2013 年的 \
+                 与 splice 4.8 到 5.1，zero_copy 2.6 到 3.2，单字节消息 1.3 MB/s；共享缓存的两个 CPU 0.8 到 2.1 GB/s。在系统使用 bbr 的 Zen 5 虚拟机上：3.2 到 3.5 GB/s，reno 为 7.8 到 9.6。2013 年的 \
                  Celeron 1037U 用 netcat：1.07 GB/s。",
         },
         causes: Text {

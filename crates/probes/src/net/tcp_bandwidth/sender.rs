@@ -97,7 +97,9 @@ fn begin(mut stream: &TcpStream) -> io::Result<()> {
     send_buffer.copy_from_slice(&socket::send_buffer(stream)?.to_le_bytes());
     let congestion = socket::congestion_control(stream)?;
     name.iter_mut().zip(congestion.bytes()).for_each(|(place, byte)| *place = byte);
-    stream.write_all(&told).call("sendto")
+    stream.write_all(&told).call("sendto")?;
+    // As in any bulk transfer: what a message leaves of a packet goes with the next one.
+    stream.set_nodelay(false).call("setsockopt")
 }
 
 /// What the sender tells when its client has had enough.
