@@ -7,6 +7,8 @@ mod made;
 #[path = "data_path/named.rs"]
 mod named;
 mod synthetic;
+#[path = "data_path/turns.rs"]
+mod turns;
 
 use golden::holds;
 use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Outcome, Run};
@@ -39,7 +41,7 @@ fn expected(text: &str, path: &str) -> Vec<String> {
     row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).skip(1).map(str::to_owned).collect()
 }
 
-/// What stands under the heading of a pipeline, its lines joined as a person reads them.
+/// What stands under the heading of a pipeline, its lines joined.
 #[track_caller]
 fn section(text: &str, path: &str) -> String {
     let is_head =

@@ -113,29 +113,38 @@ fn source_path(source: &str) -> Option<String> {
 
 /// The single stages that may stand for a place.
 ///
-/// On one CPU the order in which the processes run is known, and with it how far a byte lies behind when it is received: a
-/// sender that has to wait for its own source lets the receiver take each block at once, one behind which the queue is full
-/// lets each byte wait, and one that never waits fills the window first. On several CPUs the scheduler decides: each of the
-/// ways that were measured may be.
+/// On one CPU it is known how the two ends of a connection take turns: a sender that has to wait for its own source lets the
+/// receiver take each block at once, and one that never waits fills the window first. A receiver that has to wait for a pipe behind it
+/// may be some blocks behind: the slower of both ways holds it up. On several CPUs the scheduler decides: each of the ways that were
+/// measured may be.
 fn single_stages_of(setting: &Setting, places: &[&str], index: usize, place: &str) -> Vec<String> {
     match place {
         "pipe" => vec![PIPE.to_owned()],
         "socket" if setting.cpus <= 1.0 => {
             let (is_fed, has_more_behind) = (index > 0, index + 1 < places.len());
-            vec![
-                match (is_fed, has_more_behind) {
-                    (true, false) => SOCKET_CLOSE,
-                    (true, true) => SOCKET_BEHIND,
-                    (false, _) => SOCKET,
-                }
-                .to_owned(),
-            ]
+            let way = match (is_fed, has_more_behind) {
+                (true, false) => SOCKET_CLOSE,
+                (true, true) => slower_way(setting),
+                (false, _) => SOCKET,
+            };
+            vec![way.to_owned()]
         }
         "socket" => {
             let more = [SOCKET_CLOSE, SOCKET_BEHIND].into_iter().filter(|path| believed(setting, path).is_some());
             std::iter::once(SOCKET).chain(more).map(str::to_owned).collect()
         }
         other => vec![format!("memory_{other}_memory")],
+    }
+}
+
+/// Of two processes that take turns block by block, with nothing or some blocks between them, the slower way; one that was not
+/// measured where there is such a one.
+fn slower_way(setting: &Setting) -> &'static str {
+    let rate = |way| believed(setting, way).map(|stage| stage.rate.value);
+    match (rate(SOCKET_CLOSE), rate(SOCKET_BEHIND)) {
+        (Some(close), Some(behind)) if close < behind => SOCKET_CLOSE,
+        (None, _) => SOCKET_CLOSE,
+        _ => SOCKET_BEHIND,
     }
 }
 
