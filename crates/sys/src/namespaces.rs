@@ -2,13 +2,14 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
-use super::call::{Call, returned};
+use super::call::{Call, named, returned};
 use super::process::only_one_thread;
 
 /// What is mounted as every container mounts it: no devices, no programs, no set-user-ID.
@@ -37,10 +38,21 @@ pub fn unshare() -> io::Result<()> {
 pub fn unshare_network() -> io::Result<()> {
     only_one_thread()?;
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let before = network_number()?;
     match leave(UnshareFlags::NEWNET) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => leave_as(UnshareFlags::NEWNET, user, group),
         left => left,
+    }?;
+    // What the caller changes next must not be the network that it came from, whatever the call has answered.
+    match network_number()? == before {
+        true => Err(named("unshare", io::Error::other("the network is still the one before"))),
+        false => Ok(()),
     }
+}
+
+/// What tells one network namespace from another (namespaces(7)).
+fn network_number() -> io::Result<u64> {
+    Ok(network()?.metadata().call("statx")?.ino())
 }
 
 /// The network namespace of this process, to come back to it.
@@ -85,4 +97,29 @@ pub fn bring_up_loopback() -> io::Result<()> {
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: the kernel reads the request, which is whole, and keeps nothing of it.
     returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+
+    use super::*;
+    use crate::process::in_a_child;
+
+    #[test]
+    fn a_call_that_says_it_is_done_and_has_done_nothing_is_no_network_of_ones_own() {
+        let here = std::env::consts::ARCH.try_into().unwrap();
+        // A sandbox may answer so: no error, and nothing done.
+        let rules = BTreeMap::from([(libc::SYS_unshare, vec![])]);
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(0), here).unwrap();
+        let program: BpfProgram = filter.try_into().unwrap();
+        in_a_child(|| {
+            apply_filter(&program).map_err(io::Error::other)?;
+            let refused = unshare_network().unwrap_err().to_string();
+            assert!(refused.contains("the network is still the one before"), "{refused}");
+            Ok(())
+        });
+    }
 }
