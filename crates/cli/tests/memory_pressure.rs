@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use hostmark_engine::probe::entries;
 use hostmark_engine::sys::scratch::Private;
-use hostmark_model::{Event, Job, Outcome, load_run};
+use hostmark_model::{AxisKind, CaseRecord, Event, Job, Outcome, load_run};
+use hostmark_probes::CATALOGUE;
 use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
@@ -208,4 +210,32 @@ fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
     assert!(run.cases.iter().any(|case| case.measured().is_some()));
     assert!(bystander.lives());
     assert_eq!((group.killed(), files(home.scratch.path())), (0, Vec::new()));
+}
+
+#[test]
+fn a_size_that_no_machine_has_is_skipped_whichever_axis_it_is_of() {
+    let Some(group) = Group::new("sizes", OF_128_MIB) else {
+        return skipped("no memory control group can be made here");
+    };
+    let home = Home::new();
+    let out = home.data.path().join("sizes.json");
+    let sizes = entries(CATALOGUE).flat_map(|entry| {
+        let of_sizes = entry.probe.axes.iter().filter(|axis| axis.kind == AxisKind::Size);
+        // How much goes through a pipeline fills nothing.
+        let filling = of_sizes.filter(move |axis| (entry.id().as_str(), axis.name) != ("net.data_path", "amount"));
+        filling.map(move |axis| format!("{}@{}=65536G", entry.id(), axis.name))
+    });
+    let sizes: Vec<String> = sizes.collect();
+    let words: Vec<&str> =
+        [PROGRAM, "run", "--out", out.to_str().unwrap()].into_iter().chain(sizes.iter().map(String::as_str)).collect();
+    let (code, _, errors) = ended(&mut group.start(&home, &words));
+    assert!(code < 2, "{errors}");
+    let run = load_run(&fs::read_to_string(&out).unwrap()).unwrap();
+    let asked = |case: &&CaseRecord| case.id.contains("=70368744177664");
+    let cases: Vec<&CaseRecord> = run.cases.iter().filter(asked).collect();
+    assert!(cases.len() >= sizes.len(), "{} of {}", cases.len(), sizes.len());
+    for case in cases {
+        assert!(matches!(case.outcome, Outcome::Skipped { .. }), "{}: {:?}", case.id, case.outcome);
+    }
+    assert_eq!(group.killed(), 0);
 }

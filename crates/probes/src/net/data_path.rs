@@ -106,6 +106,8 @@ fn measure(case: &mut Case) -> Result<()> {
         _ => None,
     };
     let block: u64 = case.param("block")?;
+    // Each process writes into a copy of its own.
+    case.may_fill(block.saturating_mul(path.stages.len() as u64 + 1))?;
     let mut block = case.buffer(block, Pages::Base, None)?;
     let plan = Plan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
     let started = Pipeline::start(&plan, block.bytes_mut());

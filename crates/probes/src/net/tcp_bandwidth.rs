@@ -117,8 +117,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let message: u64 = case.param("message")?;
     // Two ends on one CPU take turns of some milliseconds: an iteration has many of them, at any rate that is usual.
     let step = (message << 16).min(LONGEST_STEP);
-    let senders = case.far_ends().to_vec();
-    let (window, block): (Window, u64) = (case.param("window")?, case.param("block")?);
+    let (senders, window, block) = (case.far_ends().to_vec(), case.param::<Window>("window")?, case.param("block")?);
+    case.may_fill(u64::saturating_mul(block, senders.len() as u64))?;
     let [sender] = senders.as_slice() else {
         let first = Receiver::connect(case.far_end()?, window, block)?;
         case.note("congestion_control", &first.congestion);
