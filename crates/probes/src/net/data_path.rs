@@ -90,9 +90,16 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
+/// Bytes of a transfer at most: at 1 GB/s a round of two lasts half a minute.
+const MOST_BYTES: u64 = 16 << 30;
+
 fn measure(case: &mut Case) -> Result<()> {
     let path: Path = case.param("path")?;
     let amount: u64 = case.param("amount")?;
+    if amount > MOST_BYTES {
+        let most = MOST_BYTES >> 30;
+        return Err(Stop::skipped(format!("a transfer of over {most} GiB may last longer than a round: name less")));
+    }
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     if path.pace != Pace::Free && cpus.len() > 1 {
         return Err(Stop::skipped("only processes of one CPU take turns"));
