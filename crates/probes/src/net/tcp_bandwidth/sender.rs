@@ -11,7 +11,7 @@ use super::congestion::Congestion;
 use super::window::Window;
 use crate::door::{self, Door, gone};
 use crate::workloads::busy::{self, Account};
-use crate::workloads::socket::{self, Splicer, ZeroCopySender};
+use crate::workloads::socket::{self, NAME_BYTES, Splicer, ZeroCopySender};
 
 /// The axis of how a message is sent.
 pub const METHOD: Axis = Axis::choice(
@@ -88,8 +88,6 @@ fn serve(serving: &mut Serving) -> Result<()> {
 
 /// Before the data stands how the sender sends: the size of its buffer, and the name of its congestion control.
 const BEGIN_BYTES: usize = 8 + NAME_BYTES;
-/// TCP_CA_NAME_MAX of linux/tcp.h, with a 0 at its end.
-const NAME_BYTES: usize = 16;
 
 fn begin(mut stream: &TcpStream) -> io::Result<()> {
     let mut told = [0; BEGIN_BYTES];
