@@ -52,6 +52,14 @@ impl Account {
         Account { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed }
     }
 
+    /// What of it lies in a transfer of so many ns, of a process that began `early` ns before it: it waited to read until then.
+    #[must_use]
+    pub(super) fn within(self, passed: u64, early: u64) -> Account {
+        let read_wait = self.read_wait.saturating_sub(early).min(passed);
+        let write_wait = self.write_wait.min(passed - read_wait);
+        Account { passed, read_wait, write_wait, run_delay: self.run_delay.min(passed), ..self }
+    }
+
     /// Both together.
     #[must_use]
     pub fn with(self, other: Account) -> Account {
@@ -199,6 +207,19 @@ pub(super) fn clock_cost() -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_before_the_transfer_is_none_of_it() {
+        let told = Account { read_wait: 900, write_wait: 300, run_delay: 50, ..Account::default() };
+        let of = |passed, early| {
+            let account = told.within(passed, early);
+            [account.passed, account.read_wait, account.write_wait, account.run_delay]
+        };
+        assert_eq!(of(1000, 400), [1000, 500, 300, 50]);
+        assert_eq!(of(1000, 2000), [1000, 0, 300, 50]);
+        // An estimate from samples is no more than the time that it is a share of.
+        assert_eq!(of(40, 0), [40, 40, 0, 40]);
+    }
 
     #[test]
     fn accounts_add_up_and_are_heard_as_told() {

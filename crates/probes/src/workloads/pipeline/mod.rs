@@ -116,7 +116,9 @@ impl Pipeline {
         self.transfers += 1;
         if self.transfers > 1 {
             for (account, slot) in self.accounts.iter_mut().zip(self.slots.iter()) {
-                *account = account.with(Account { passed, ..slot.heard() });
+                // Who was started before the first one waited for it, and not for what moves.
+                let early = begun.saturating_sub(slot.begun.load(Ordering::Relaxed));
+                *account = account.with(slot.heard().within(passed, early));
             }
         }
         Ok(passed)
