@@ -72,7 +72,7 @@ fn a_filter_that_refuses_namespaces_is_the_reason_why_a_network_of_ones_own_is_s
     let _alone = alone();
     let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
     if !actions.contains("errno") {
-        return skipped("a filter of system calls cannot be had here");
+        return skipped("this kernel cannot filter system calls");
     }
     let home = Home::new();
     let run = run(&home, &["net.tcp_offload", "--within", "seccomp"]);

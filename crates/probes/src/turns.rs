@@ -21,7 +21,7 @@ pub const WAKE_UPS: Quantity = Quantity {
     title: Text { en: "wake-ups per MiB", zh: "每 MiB 唤醒数" },
 };
 
-const MIB: f64 = (1 << 20) as f64;
+pub const MIB: f64 = (1 << 20) as f64;
 
 /// The turns of this process, and of another one of this machine, from now on.
 #[derive(Debug)]

@@ -29,5 +29,7 @@ pub(crate) fn joined(parts: &[Words], between: Text) -> Words {
     })
 }
 
+/// A semicolon as each language writes it.
+pub(crate) const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 /// A comma as each language writes it.
 pub(crate) const COMMA: Text = Text { en: ", ", zh: "，" };

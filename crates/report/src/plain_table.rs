@@ -2,6 +2,8 @@
 
 use hostmark_model::Text;
 
+use crate::bilingual::same;
+
 /// A table of the view: a label and cells in each row, all of them text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Table {
@@ -26,7 +28,7 @@ impl Table {
             self.notes.push(why);
             self.notes.len() - 1
         });
-        both(format!("–({})", index + 1))
+        same(format!("–({})", index + 1))
     }
 }
 
@@ -35,10 +37,4 @@ impl Table {
 pub(crate) struct Row {
     pub(crate) label: Text<String>,
     pub(crate) cells: Vec<Text<String>>,
-}
-
-/// A text that is the same in both languages.
-pub(crate) fn both(text: impl Into<String>) -> Text<String> {
-    let text = text.into();
-    Text { en: text.clone(), zh: text }
 }

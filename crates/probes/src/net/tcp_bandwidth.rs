@@ -120,16 +120,16 @@ fn measure(case: &mut Case) -> Result<()> {
     let (senders, window, block) = (case.far_ends().to_vec(), case.param::<Window>("window")?, case.param("block")?);
     case.may_fill(u64::saturating_mul(block, senders.len() as u64))?;
     let [sender] = senders.as_slice() else {
-        let first = Receiver::connect(case.far_end()?, window, block)?;
-        case.note("congestion_control", &first.congestion);
+        let (first, congestion) = Receiver::connect(case.far_end()?, window, block)?;
+        case.note("congestion_control", congestion);
         case.note("receive_buffer_bytes", first.receive_buffer()?);
         drop(first);
         let cpus = case.thread_cpus();
         return streams::measure(case, &cpus, step, &senders);
     };
     let account = connect(sender)?;
-    let mut receiver = Receiver::connect(sender, window, block)?;
-    case.note("congestion_control", &receiver.congestion);
+    let (mut receiver, congestion) = Receiver::connect(sender, window, block)?;
+    case.note("congestion_control", congestion);
     let (mut busy, turns) = (Busy::default(), Turns::of_this_side());
     case.rate(step, |steps| -> Result<()> {
         let bytes = steps.saturating_mul(step);

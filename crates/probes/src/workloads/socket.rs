@@ -84,7 +84,7 @@ pub fn congestion_control(stream: &impl AsFd) -> io::Result<String> {
 pub const NAME_BYTES: usize = 16;
 
 /// What stands before the first 0, or all.
-fn name_of(told: &[u8]) -> String {
+pub fn name_of(told: &[u8]) -> String {
     let end = told.iter().position(|&byte| byte == 0).unwrap_or(told.len());
     String::from_utf8_lossy(&told[..end]).into_owned()
 }

@@ -2,6 +2,8 @@
 
 use hostmark_model::{Run, Text};
 
+use crate::bilingual::{COMMA, joined};
+
 use super::drawing::{command, process_name};
 use super::figures::{plain, plain_rate, times};
 use super::model::CROSSINGS_OF_TCP;
@@ -131,6 +133,5 @@ fn decides(setting: &Setting, first: &Pipeline) -> Text<String> {
 
 fn join(all: &[&Pipeline], one: impl Fn(&Pipeline) -> Text<String>) -> Text<String> {
     let texts: Vec<Text<String>> = all.iter().map(|pipeline| one(pipeline)).collect();
-    let by = |pick: fn(&Text<String>) -> &str, by: &str| texts.iter().map(pick).collect::<Vec<_>>().join(by);
-    Text { en: by(|text| &text.en, ", "), zh: by(|text| &text.zh, "，") }
+    joined(&texts, COMMA)
 }

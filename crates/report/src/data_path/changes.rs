@@ -5,7 +5,7 @@ use hostmark_model::{Text, size_text};
 use crate::joined::{Joined, joined_ratio};
 
 use super::pipeline::Pipeline;
-use super::setting::{CPUS, Setting};
+use super::setting::{CPUS, Setting, is_of_one_cpu};
 
 /// The axis of bytes that a read or write is given.
 pub(super) const BLOCK: &str = "block";
@@ -94,5 +94,5 @@ fn is_a_process_less(pipeline: &Pipeline, other: &Pipeline) -> bool {
         && !fewer.is_empty()
         && (0..places.len()).any(is_one_less)
         // Of TCP alone one way is enough.
-        && !super::setting::SINGLE_STAGES[5..].contains(&other.path)
+        && !is_of_one_cpu(other.path)
 }

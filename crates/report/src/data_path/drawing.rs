@@ -2,6 +2,8 @@
 
 use hostmark_model::Text;
 
+use crate::bilingual::same;
+
 use super::pipeline::{Pipeline, Process};
 use super::slowest::Slowest;
 
@@ -107,7 +109,7 @@ fn place(name: &str) -> Text<String> {
         "socket" => Text { en: "TCP", zh: "TCP" },
         "file" => Text { en: "file", zh: "文件" },
         "cold_file" => Text { en: "disk", zh: "磁盘" },
-        _ => return crate::plain_table::both(name),
+        _ => return same(name),
     };
     known.to_owned_text()
 }
@@ -120,7 +122,7 @@ pub(super) fn in_words(name: &str) -> Text<String> {
         "socket" => Text { en: "TCP", zh: "TCP" },
         "file" => Text { en: "the cached file", zh: "已缓存的文件" },
         "cold_file" => Text { en: "the disk", zh: "磁盘" },
-        _ => return crate::plain_table::both(name),
+        _ => return same(name),
     };
     known.to_owned_text()
 }

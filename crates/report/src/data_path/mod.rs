@@ -17,6 +17,7 @@ use hostmark_model::{Run, Text};
 use crate::plain_table::Table;
 
 pub(crate) use answer::{Answer, answers};
+pub(crate) use setting::is_of_one_cpu;
 pub(crate) use summary::{DISK, IN_ORDER};
 
 /// A piece of the view.
@@ -59,11 +60,6 @@ pub(crate) const PATHS: [&str; 19] = [
 pub(crate) const PROBE: &str = pipeline::PROBE;
 pub(crate) const PATH: &str = pipeline::PATH;
 pub(crate) const CPUS: &str = setting::CPUS;
-
-/// Whether the processes of a path take turns on one CPU, which several do not.
-pub(crate) fn is_of_one_cpu(path: &str) -> bool {
-    [setting::SOCKET_CLOSE, setting::SOCKET_BEHIND].contains(&path)
-}
 
 /// The view of a run; nothing where it has no case of the probe. `all` adds the intervals of what each process took.
 pub(crate) fn data_path(run: &Run, all: bool) -> Vec<Item> {

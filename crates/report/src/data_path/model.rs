@@ -2,7 +2,7 @@
 
 use crate::joined::{Joined, joined_ratio};
 
-use super::pipeline::{Pipeline, Process};
+use super::pipeline::{NS_PER_S, Pipeline, Process};
 use super::setting::{COLD_FILE, CPUS, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO};
 
 /// What the model says of a pipeline.
@@ -35,7 +35,6 @@ pub(super) struct Part {
     pub(super) switches: Option<f64>,
 }
 
-const NS_PER_S: f64 = 1e9;
 /// TCP alone: what is sent goes into the kernel, and what is received comes out.
 pub(super) const CROSSINGS_OF_TCP: f64 = 2.0;
 

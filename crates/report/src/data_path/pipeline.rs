@@ -16,7 +16,7 @@ const ZERO_COPY: &str = "zero_copy";
 const COPIED: &str = "copied";
 /// The note of the congestion control that the sockets had.
 const CONGESTION: &str = "congestion_control";
-const NS_PER_S: f64 = 1e9;
+pub(super) const NS_PER_S: f64 = 1e9;
 
 /// A process: what it reads from and writes to, and what it took. Each number is none where the run does not have it.
 #[derive(Debug, Clone, PartialEq)]

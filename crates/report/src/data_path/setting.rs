@@ -16,11 +16,16 @@ pub(super) const PIPE: &str = "memory_pipe_memory";
 pub(super) const SOCKET: &str = "memory_socket_memory";
 /// The same where the receiver takes each block at once.
 pub(super) const SOCKET_CLOSE: &str = "memory_socket_memory_close";
-/// The same where each byte waits long in a full queue.
+/// The same where several blocks lie between the two at any time.
 pub(super) const SOCKET_BEHIND: &str = "memory_socket_memory_behind";
 
 /// Those of which forecasts are made: no pipeline that is forecast is among them.
 pub(super) const SINGLE_STAGES: [&str; 7] = [ZERO, FILE, COLD_FILE, PIPE, SOCKET, SOCKET_CLOSE, SOCKET_BEHIND];
+
+/// Whether the processes of a path take turns on one CPU, which several do not.
+pub(crate) fn is_of_one_cpu(path: &str) -> bool {
+    [SOCKET_CLOSE, SOCKET_BEHIND].contains(&path)
+}
 
 /// Cases that differ in their path alone.
 #[derive(Debug)]

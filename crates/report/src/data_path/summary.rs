@@ -2,7 +2,8 @@
 
 use hostmark_model::{CaseRecord, Params, Run, Text};
 
-use crate::plain_table::{Row, Table, both};
+use crate::bilingual::same;
+use crate::plain_table::{Row, Table};
 
 use super::Item;
 use super::figures::{NOTHING, over, plain, plain_rate, rate};
@@ -31,7 +32,7 @@ fn single_stages(setting: &Setting) -> Option<Table> {
     for stage in setting.single_stages() {
         let time = crate::format::number(1e9 / stage.rate.value);
         let cpu = plain(stage.time_per_byte_ns(), false);
-        table.rows.push(row(stage, vec![both(rate(stage.rate)), both(time), both(cpu)]));
+        table.rows.push(row(stage, vec![same(rate(stage.rate)), same(time), same(cpu)]));
         table.notes.extend(noted(stage));
     }
     Some(table)
@@ -56,26 +57,26 @@ fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
         let within = Text { en: "within".to_owned(), zh: "在内".to_owned() };
         let error = match (&model, model.error(pipeline.rate)) {
             (Forecast::Range { .. }, Some(error)) if error.value == 0.0 => within,
-            (_, Some(error)) => both(over(error.value)),
-            (_, None) => both(NOTHING),
+            (_, Some(error)) => same(over(error.value)),
+            (_, None) => same(NOTHING),
         };
         let cell = match &model {
-            Forecast::Point { rate, .. } => both(plain_rate(rate.value)),
+            Forecast::Point { rate, .. } => same(plain_rate(rate.value)),
             Forecast::Range { .. } => forecast_text(&model),
             Forecast::Lacks(_) | Forecast::WithoutCopies | Forecast::Unknown => table.without(forecast_text(&model)),
         };
         let alone = from_crossings(setting, pipeline);
         let off = alone.map(|alone| over(alone.value / pipeline.rate.value - 1.0));
         let alone = alone.map(|alone| plain_rate(alone.value));
-        let or_nothing = |text: Option<String>| both(text.unwrap_or_else(|| NOTHING.to_owned()));
-        let cells = vec![both(plain_rate(pipeline.rate.value)), cell, error, or_nothing(alone), or_nothing(off)];
+        let or_nothing = |text: Option<String>| same(text.unwrap_or_else(|| NOTHING.to_owned()));
+        let cells = vec![same(plain_rate(pipeline.rate.value)), cell, error, or_nothing(alone), or_nothing(off)];
         table.rows.push(row(pipeline, cells));
     }
     Some(table)
 }
 
 fn row(pipeline: &Pipeline, cells: Vec<Text<String>>) -> Row {
-    Row { label: both(pipeline.path), cells }
+    Row { label: same(pipeline.path), cells }
 }
 
 fn noted(stage: &Pipeline) -> Option<Text<String>> {
@@ -102,7 +103,7 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
     };
     for pipeline in &all {
         let of = alone.map(|alone| crate::format::percent(pipeline.rate.value / alone.rate.value));
-        let cells = vec![both(rate(pipeline.rate)), both(of.unwrap_or_else(|| NOTHING.to_owned()))];
+        let cells = vec![same(rate(pipeline.rate)), same(of.unwrap_or_else(|| NOTHING.to_owned()))];
         table.rows.push(row(pipeline, cells));
     }
     if all.is_empty() {
@@ -113,8 +114,8 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
     for case in in_order {
         let Some(measured) = case.measured().and_then(|measured| number(&measured.estimate)) else { continue };
         let of = alone.map(|alone| crate::format::percent(measured.value / alone.rate.value));
-        let cells = vec![both(rate(measured)), both(of.unwrap_or_else(|| NOTHING.to_owned()))];
-        table.rows.push(Row { label: both(disk_label(case)), cells });
+        let cells = vec![same(rate(measured)), same(of.unwrap_or_else(|| NOTHING.to_owned()))];
+        table.rows.push(Row { label: same(disk_label(case)), cells });
     }
     Some(table)
 }

@@ -2,8 +2,9 @@
 
 use hostmark_model::Text;
 
+use crate::bilingual::{COMMA, SEMICOLON, joined, same};
 use crate::joined::Joined;
-use crate::plain_table::{Row, Table, both};
+use crate::plain_table::{Row, Table};
 
 use super::Item;
 use super::changes::{block, changes};
@@ -106,7 +107,7 @@ fn tell_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_interv
     let path = pipeline.path;
     let name = match command(path) {
         Some(Text { en, zh }) => Text { en: format!("{path}: {en}"), zh: format!("{path}：{zh}") },
-        None => both(path),
+        None => same(path),
     };
     let mut items = vec![Item::Heading(name), Item::Line(sums(setting, pipeline))];
     if let Some(Text { en, zh }) = pipeline.remark.clone() {
@@ -174,8 +175,8 @@ fn processes(pipeline: &Pipeline, slowest: Option<&Slowest>) -> Table {
     };
     for (index, process) in pipeline.processes.iter().enumerate() {
         let star = if slowest.is_some_and(|slowest| slowest.index == index) { " *" } else { "" };
-        let label = both(format!("{}{star}", process_name(pipeline, index)));
-        let cells = cells(pipeline, process, false).map(both).into();
+        let label = same(format!("{}{star}", process_name(pipeline, index)));
+        let cells = cells(pipeline, process, false).map(same).into();
         table.rows.push(Row { label, cells });
     }
     table
@@ -304,8 +305,7 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
         Text { en: format!("{en} {time} ns ({share}, {path})"), zh: format!("{zh} {time} ns（{share}，{path}）") }
     };
     let all: Vec<Text<String>> = all.iter().map(one).collect();
-    let join = |pick: fn(&Text<String>) -> &str, by: &str| all.iter().map(pick).collect::<Vec<_>>().join(by);
-    let (en, zh) = (join(|text| &text.en, ", "), join(|text| &text.zh, "，"));
+    let Text { en, zh } = joined(&all, COMMA);
     let is_point = matches!(forecast, Forecast::Point { .. });
     let off = forecast.error(pipeline.rate).filter(|error| error.value != 0.0 || is_point).map(over_with_interval);
     let off = off.map(|off| Text { en: format!(", error {off}"), zh: format!("，误差 {off}") }).unwrap_or_default();
@@ -328,8 +328,8 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
 /// A forecast as a rate or as a range.
 pub(super) fn forecast_text(forecast: &Forecast) -> Text<String> {
     match forecast {
-        Forecast::Point { rate: expected, .. } => both(rate(*expected)),
-        Forecast::Range { low, high, .. } => both(range(low.value, high.value)),
+        Forecast::Point { rate: expected, .. } => same(rate(*expected)),
+        Forecast::Range { low, high, .. } => same(range(low.value, high.value)),
         Forecast::Lacks(paths) => {
             let paths = paths.join(", ");
             Text {
@@ -387,15 +387,15 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
         });
     }
     let off = over(error.value);
-    let join = |pick: fn(&Text<String>) -> &str, by: &str| seen.iter().map(pick).collect::<Vec<_>>().join(by);
+    let all = joined(&seen, SEMICOLON);
     Some(match seen.is_empty() {
         true => Text {
             en: format!("The model is off by {off}, and nothing that was measured beside tells why."),
             zh: format!("模型偏差 {off}，旁测的量没有给出原因。"),
         },
         false => Text {
-            en: format!("The model is off by {off}. Seen beside: {}.", join(|text| &text.en, "; ")),
-            zh: format!("模型偏差 {off}。同时看到：{}。", join(|text| &text.zh, "；")),
+            en: format!("The model is off by {off}. Seen beside: {}.", all.en),
+            zh: format!("模型偏差 {off}。同时看到：{}。", all.zh),
         },
     })
 }

@@ -1,9 +1,8 @@
 //! The data path of TCP: pipelines drawn with what each process takes, and what single stages make one expect.
 
 use hostmark_model::{Run, Text};
-use unicode_width::UnicodeWidthStr;
 
-use super::plain_table::{GAP, lines, write};
+use super::plain_table::{GAP, heading, lines, write};
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::data_path::{Item, data_path};
@@ -31,10 +30,7 @@ fn render(run: &Run, options: &RenderOptions) -> String {
     let mut text = String::new();
     for item in &items {
         match item {
-            Item::Heading(title) => {
-                let title = visible(title.get(options.lang));
-                text += &format!("\n{title}\n{}\n", "-".repeat(title.width()));
-            }
+            Item::Heading(title) => text += &format!("\n{}", heading(title.get(options.lang))),
             Item::Line(line) => text += &lines(line.get(options.lang), options),
             Item::Drawing(drawn) => {
                 for line in drawn {

@@ -42,7 +42,7 @@ pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result
 fn text(view: &Overhead, options: &RenderOptions) -> String {
     let remarks = view.remarks.iter().map(|remark| lines(&format!("! {}", remark.get(options.lang)), options));
     let parts = view.parts.iter().flat_map(|part| {
-        let title = part.title.map(|title| heading(title, options));
+        let title = part.title.map(|title| heading(title.get(options.lang)));
         title.into_iter().chain(part.tables.iter().map(|table| write(table, options)))
     });
     let conclusions = (!view.conclusions.is_empty()).then(|| conclusions(&view.conclusions, options));
@@ -55,7 +55,7 @@ fn conclusions(all: &[Told], options: &RenderOptions) -> String {
     let label = |told: &Told| told.verdict.label().get(options.lang).to_owned();
     let widest = all.iter().map(|told| label(told).width()).max().unwrap_or(0);
     let lead = 2 * GAP.len() + widest;
-    let mut text = heading(TITLE, options);
+    let mut text = heading(TITLE.get(options.lang));
     for told in all {
         let said = visible(told.text.get(options.lang));
         let mut label = label(told);

@@ -12,8 +12,8 @@ use crate::render::wrap;
 pub(super) const GAP: &str = "  ";
 
 /// A title and its rule.
-pub(super) fn heading(title: Text, options: &RenderOptions) -> String {
-    let title = title.get(options.lang);
+pub(super) fn heading(title: &str) -> String {
+    let title = visible(title);
     format!("{title}\n{}\n", "-".repeat(title.width()))
 }
 

@@ -6,6 +6,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at, lost};
 use super::{Conclusion, Rule};
+use crate::bilingual::{SEMICOLON, joined};
 use crate::format::{low_high, number, value};
 
 const TCP: &str = "net.tcp_bandwidth";
@@ -259,15 +260,13 @@ fn packets(run: &Run, told: &mut Told) {
         if parts.is_empty() {
             continue;
         }
-        let joined = |text: fn(&Text<String>) -> &str, mark: &str| {
-            parts.iter().map(|(part, _)| text(part)).collect::<Vec<_>>().join(mark)
-        };
-        let (en, zh) = (joined(|text| &text.en, "; "), joined(|text| &text.zh, "；"));
+        let (parts, others): (Vec<Text<String>>, Vec<&CaseRecord>) = parts.into_iter().unzip();
+        let Text { en, zh } = joined(&parts, SEMICOLON);
         told.text.en += &format!(
             " Over {name} with an MTU of 1500, without pacing, packets of 64 KiB that pass whole give {gives}; {en}."
         );
         told.text.zh += &format!("在 MTU 为 1500 的 {name} 上、不限速时，64 KiB 的包整个通过为 {gives}；{zh}。");
         told.cases.push(whole.id.clone());
-        told.cases.extend(parts.iter().map(|(_, case)| case.id.clone()));
+        told.cases.extend(others.iter().map(|case| case.id.clone()));
     }
 }

@@ -7,7 +7,8 @@ use super::family::{BIND, IRQ, Operation, SIDES, Side};
 use super::names::{Kind, of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
 use super::value::Value;
-use super::{Row, Table, both, cell_of, ratio};
+use super::{Row, Table, cell_of, ratio};
+use crate::bilingual::same;
 
 /// All tables of a family; none where no run has a value of it. `all` adds intervals.
 pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
@@ -65,7 +66,7 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
             label: Text { en: format!("{en}, cycles of 10 000"), zh: format!("{zh}，一万次的周期数") },
             cells: batches
                 .iter()
-                .map(|batch| both(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.median))))
+                .map(|batch| same(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.median))))
                 .collect(),
         })
     };
@@ -79,7 +80,7 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
         let Text { en, zh } = operation.name;
         Row {
             label: Text { en: format!("{en}, mean ± deviation"), zh: format!("{zh}，平均值 ± 标准差") },
-            cells: points.iter().map(|point| of(point).unwrap_or_else(|| both("–"))).collect(),
+            cells: points.iter().map(|point| of(point).unwrap_or_else(|| same("–"))).collect(),
         }
     };
     if all {

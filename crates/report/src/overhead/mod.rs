@@ -16,8 +16,9 @@ use hostmark_model::{CaseRecord, Run, Text};
 
 pub(crate) use conclusions::{Told, Verdict};
 
+use crate::bilingual::same;
 use crate::joined::Joined;
-use crate::plain_table::{Row, Table, both};
+use crate::plain_table::{Row, Table};
 use family::FAMILIES;
 use sheet::Sheet;
 use value::Value;
@@ -129,7 +130,7 @@ fn cell_over(value: &Result<Value, Text<String>>, base: &Value, all: bool) -> Te
 /// The cell of a fraction over a base, with its interval where `all` is shown.
 fn cell_of(fraction: &Joined, all: bool) -> Text<String> {
     match fraction.interval.filter(|_| all) {
-        Some((low, high)) => both(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
-        None => both(over(fraction.value)),
+        Some((low, high)) => same(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
+        None => same(over(fraction.value)),
     }
 }

@@ -3,7 +3,8 @@
 use hostmark_model::{CaseRecord, Text};
 
 use super::value::Value;
-use super::{Environment, Row, Table, both, cell_over, family, stream};
+use super::{Environment, Row, Table, cell_over, family, stream};
+use crate::bilingual::same;
 
 /// The measured case of an environment that a person named; or a sentence.
 pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseRecord, String> {
@@ -43,22 +44,22 @@ pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
             cells.push(value.as_ref().map_or_else(Clone::clone, Value::text));
             cells.push(match value.as_ref().map(|value| value.over_alike(&base)) {
                 Ok(Err(why)) => why,
-                _ => cell_over(&value.map_err(|_| both("–")), &base, all),
+                _ => cell_over(&value.map_err(|_| same("–")), &base, all),
             });
         }
-        Some(Row { label: both(id), cells })
+        Some(Row { label: same(id), cells })
     };
     let rows: Vec<Row> = ids(first, is_wanted).into_iter().filter(|id| is_elsewhere(id)).filter_map(row).collect();
     let columns = others.iter().flat_map(|other| {
         let over = Text { en: format!("over {}", first.name), zh: format!("相对 {}", first.name) };
-        [both(other.name), over]
+        [same(other.name), over]
     });
     (!rows.is_empty()).then(|| Table {
         title: Text {
             en: format!("Every case that was measured in several environments, over {}", first.name),
             zh: format!("多个环境都测量过的每个用例，基准为 {}", first.name),
         },
-        columns: std::iter::once(both(first.name)).chain(columns).collect(),
+        columns: std::iter::once(same(first.name)).chain(columns).collect(),
         rows,
         ..Table::default()
     })
@@ -80,9 +81,9 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
         for other in &environments[1..] {
             let there = Value::of(other, id);
             cells.push(there.as_ref().map_or_else(Clone::clone, Value::text));
-            cells.push(cell_over(&there.map_err(|_| both("–")), &value, all));
+            cells.push(cell_over(&there.map_err(|_| same("–")), &value, all));
         }
-        rows.push(Row { label: both(id), cells });
+        rows.push(Row { label: same(id), cells });
     }
     let over = Text { en: "over the base".to_owned(), zh: "相对基准".to_owned() };
     Some(Table {
@@ -90,7 +91,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
             en: format!("Over {} of {} ({})", base.id, first.name, value.text().en),
             zh: format!("基准为 {} 的 {}（{}）", first.name, base.id, value.text().zh),
         },
-        columns: environments.iter().flat_map(|environment| [both(environment.name), over.clone()]).collect(),
+        columns: environments.iter().flat_map(|environment| [same(environment.name), over.clone()]).collect(),
         rows,
         ..Table::default()
     })

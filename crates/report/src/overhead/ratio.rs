@@ -6,7 +6,8 @@ use super::family::{SIDES, Side};
 use super::names::side_of;
 use super::sheet::{Sheet, at};
 use super::value::{Value, middle};
-use super::{Row, Table, both};
+use super::{Row, Table};
+use crate::bilingual::same;
 use crate::format::{number, percent};
 use crate::joined::{Joined, joined_ratio};
 
@@ -64,14 +65,14 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
                     each.iter().map(|(at, ratio)| format!("{} {}", lang(at), times(ratio, all))).collect();
                 parts.join("  ")
             };
-            let cells = vec![both(times(&mean, all)), Text { en: list(|at| &at.en), zh: list(|at| &at.zh) }];
+            let cells = vec![same(times(&mean, all)), Text { en: list(|at| &at.en), zh: list(|at| &at.zh) }];
             rows.push(Row { label: side_of(&sheet.environments[environment], side), cells });
         }
     }
     let mean = (means.len() > 1).then(|| means.iter().sum::<f64>() / means.len() as f64);
     rows.extend(mean.map(|mean| Row {
         label: Text { en: "mean of these".into(), zh: "以上的平均".into() },
-        cells: vec![both(two_digits(mean)), both("–")],
+        cells: vec![same(two_digits(mean)), same("–")],
     }));
     (!rows.is_empty()).then(|| Table {
         title: Text {
@@ -113,7 +114,7 @@ pub(super) fn deviation(sheet: &Sheet) -> Option<Table> {
                 let (place, name) = (side_of(here, side), operation.name);
                 let label =
                     Text { en: format!("{}, {}", place.en, name.en), zh: format!("{}，{}", place.zh, name.zh) };
-                rows.push(Row { label, cells: [*least, middle, *most].map(|part| both(percent(part))).into() });
+                rows.push(Row { label, cells: [*least, middle, *most].map(|part| same(percent(part))).into() });
             }
         }
     }

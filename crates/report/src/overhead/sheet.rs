@@ -179,6 +179,6 @@ pub(super) fn at(point: &Params) -> Text<String> {
     let points: Vec<String> = point.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     match points.is_empty() {
         true => Text { en: "plain".into(), zh: "默认".into() },
-        false => super::both(points.join(" ")),
+        false => super::same(points.join(" ")),
     }
 }

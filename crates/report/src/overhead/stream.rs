@@ -3,7 +3,8 @@
 
 use hostmark_model::{CaseRecord, Measured, Outcome, Text};
 
-use super::{Environment, Row, Table, both, of};
+use super::{Environment, Row, Table, of};
+use crate::bilingual::{SEMICOLON, joined, same};
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time};
 
@@ -60,7 +61,7 @@ fn of_group(environments: &[Environment], probe: &str, rest: &[(String, String)]
         .enumerate()
         .flat_map(|(index, environment)| {
             let share = Text { en: format!("of {first}"), zh: format!("占 {first}") };
-            std::iter::once(both(environment.name)).chain((index > 0).then_some(share))
+            std::iter::once(same(environment.name)).chain((index > 0).then_some(share))
         })
         .collect();
     let rows = |shown: fn(&Best) -> (f64, String)| -> Vec<Row> {
@@ -96,13 +97,13 @@ fn of_group(environments: &[Environment], probe: &str, rest: &[(String, String)]
 fn cells(best: &[Result<Best, Text<String>>], shown: fn(&Best) -> (f64, String)) -> Vec<Text<String>> {
     let mut cells = Vec::new();
     for (index, value) in best.iter().enumerate() {
-        cells.push(value.as_ref().map_or_else(Clone::clone, |value| both(shown(value).1)));
+        cells.push(value.as_ref().map_or_else(Clone::clone, |value| same(shown(value).1)));
         if index == 0 {
             continue;
         }
         cells.push(match (&best[0], value) {
-            (Ok(base), Ok(value)) => unlike(base, value).unwrap_or_else(|| both(of(shown(value).0 / shown(base).0))),
-            _ => both("–"),
+            (Ok(base), Ok(value)) => unlike(base, value).unwrap_or_else(|| same(of(shown(value).0 / shown(base).0))),
+            _ => same("–"),
         });
     }
     cells
@@ -118,13 +119,12 @@ fn named(label: &str, best: &[Result<Best, Text<String>>]) -> Text<String> {
         Text { en: format!("kernel differs: {names}"), zh: format!("内核不同：{names}") }
     });
     let remarks: Vec<Text<String>> = found().find_map(|one| one.short.clone()).into_iter().chain(differ).collect();
-    let joined = |of: fn(&Text<String>) -> &str, by: &str| remarks.iter().map(of).collect::<Vec<_>>().join(by);
     match remarks.is_empty() {
-        true => both(label),
-        false => Text {
-            en: format!("{label} ({})", joined(|text| &text.en, "; ")),
-            zh: format!("{label}（{}）", joined(|text| &text.zh, "；")),
-        },
+        true => same(label),
+        false => {
+            let Text { en, zh } = joined(&remarks, SEMICOLON);
+            Text { en: format!("{label} ({en})"), zh: format!("{label}（{zh}）") }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::turns::MIB;
 use crate::workloads::pipeline::{Account, MOST_STAGES};
 
 /// Quantities of all processes together.
@@ -78,8 +79,6 @@ pub const ALSO: &[Quantity] = &{
     }
     all
 };
-
-const MIB: f64 = (1 << 20) as f64;
 
 /// Gives the case what the processes told. `tells_delay`: whether the kernel tells how long who could run had no CPU.
 pub fn give(case: &mut Case, accounts: &[Account], tells_delay: bool) -> Result<()> {

@@ -11,7 +11,7 @@ use super::congestion::Congestion;
 use super::window::Window;
 use crate::door::{self, Door, gone};
 use crate::workloads::busy::{self, Account};
-use crate::workloads::socket::{self, NAME_BYTES, Splicer, ZeroCopySender};
+use crate::workloads::socket::{self, NAME_BYTES, Splicer, ZeroCopySender, name_of};
 
 /// The axis of how a message is sent.
 pub const METHOD: Axis = Axis::choice(
@@ -190,27 +190,23 @@ impl Sender<'_> {
 pub struct Receiver {
     stream: TcpStream,
     block: Vec<u8>,
-    /// What the sender uses, as it told.
-    pub congestion: String,
 }
 
 impl Receiver {
     /// The receiver of a stream on which a read ends in time, a block at a time.
     pub fn of(stream: TcpStream, block: u64) -> Result<Receiver> {
-        let congestion = socket::congestion_control(&stream)?;
-        Ok(Receiver { stream, block: vec![1; usize::try_from(block.max(1)).map_err(Stop::skipped)?], congestion })
+        Ok(Receiver { stream, block: vec![1; usize::try_from(block.max(1)).map_err(Stop::skipped)?] })
     }
 
-    /// The receiver of a new stream of `far`, a tcp_sender; Skipped where another window gives the same buffers.
-    pub fn connect(far: &FarEnd, window: Window, block: u64) -> Result<Receiver> {
+    /// The receiver of a new stream of `far`, a tcp_sender, and the congestion control that this one tells; Skipped where another window gives the same buffers.
+    pub fn connect(far: &FarEnd, window: Window, block: u64) -> Result<(Receiver, String)> {
         let mut stream = door::connect_with(far, window.bytes())?;
         let (mut send_buffer, mut congestion) = ([0; 8], [0; NAME_BYTES]);
         for part in [&mut send_buffer[..], &mut congestion] {
             stream.read_exact(part).call("recvfrom").map_err(door::unanswered)?;
         }
         window.check(u64::from_le_bytes(send_buffer), socket::receive_buffer(&stream)?)?;
-        let congestion = String::from_utf8_lossy(&congestion).trim_end_matches('\0').to_owned();
-        Ok(Receiver { congestion, ..Receiver::of(stream, block)? })
+        Ok((Receiver::of(stream, block)?, name_of(&congestion)))
     }
 
     /// What its buffer has room for now, bytes.

@@ -21,7 +21,7 @@ pub fn measure(case: &mut Case, cpus: &[Cpu], step: u64, senders: &[FarEnd]) -> 
     let (window, block): (Window, u64) = (case.param("window")?, case.param("block")?);
     case.free_running(cpus, step, |cpu| {
         let stream = cpus.iter().position(|&known| known == cpu).unwrap_or(0);
-        let mut receiver = Receiver::connect(&senders[stream], window, block)?;
+        let (mut receiver, _) = Receiver::connect(&senders[stream], window, block)?;
         Ok(move |steps: u64| receiver.receive(steps.saturating_mul(step)).map_err(unanswered))
     })
 }
