@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::supervise::{Fed, Heard, Supervised, Terms};
+use crate::supervise::{Heard, Supervised, Terms, Told};
 
 /// What a shell there is told to do.
 const SCRIPT: &str = include_str!("copy_in.sh");
@@ -107,11 +107,11 @@ impl Far {
     }
 
     fn feed(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self.process.feed(bytes, &self.nonce, PATIENCE)? {
+        match self.process.feed(bytes, Some(&self.nonce), PATIENCE)? {
             // Who does not take all of it says why.
-            Fed::All | Fed::Answered => Ok(()),
-            Fed::TimedOut => Err(self.stood_still()),
-            Fed::Stopped => Err(io::ErrorKind::Interrupted.into()),
+            Told::All | Told::Closed => Ok(()),
+            Told::TimedOut => Err(self.stood_still()),
+            Told::Stopped => Err(io::ErrorKind::Interrupted.into()),
         }
     }
 

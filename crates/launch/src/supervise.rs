@@ -89,13 +89,13 @@ pub enum Heard {
     Stopped,
 }
 
-/// What became of what one was fed.
+/// What became of what one was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fed {
-    /// It was taken.
+pub enum Told {
+    /// It was taken, as far as a pipe can tell.
     All,
-    /// It has answered, or ended, and may not read the rest.
-    Answered,
+    /// It has ended, or reads no more.
+    Closed,
     /// It stood still.
     TimedOut,
     /// The person asked to stop.
@@ -169,34 +169,54 @@ impl Supervised {
         told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
     }
 
-    /// Tells it much, until it has all of it or answers with this word; no part may take longer than `at_most`.
-    pub(crate) fn feed(&mut self, bytes: &[u8], word: &str, at_most: Duration) -> io::Result<Fed> {
+    /// Tells it much, of which no part may stand still for longer than `at_most`. What it says meanwhile is taken in, and
+    /// there to be heard, so that neither waits for the other.
+    pub fn tell_within(&mut self, text: &str, at_most: Duration) -> io::Result<Told> {
+        self.feed(text.as_bytes(), None, at_most)
+    }
+
+    /// The same, unless it says this word: then it is told no more, as one that reads no more is.
+    pub(crate) fn feed(&mut self, bytes: &[u8], word: Option<&str>, at_most: Duration) -> io::Result<Told> {
         let mut parts = bytes.chunks(LEAST_ROOM);
         let mut next = parts.next();
+        let mut until = now().checked_add(at_most);
         while let Some(part) = next {
-            let ready = self.wait(Some(at_most), true)?;
+            // One that says much and reads nothing stands still, and must not fill the memory meanwhile.
+            let listens = self.unheard.len() < LONGEST_LINE;
+            let ready = self.wait(left(until), listens, true)?;
             if ready.has_errors {
                 self.hear_errors();
             }
             if ready.has_stop {
-                return Ok(Fed::Stopped);
+                return Ok(Told::Stopped);
             }
-            let has_answered = |heard: &[u8]| heard.windows(word.len()).any(|words| words == word.as_bytes());
-            if ready.has_output && (self.hear_part()? == Some(0) || has_answered(&self.unheard)) {
-                return Ok(Fed::Answered);
+            if ready.has_output {
+                let before = self.unheard.len();
+                if self.hear_part()? == Some(0) || word.is_some_and(|word| self.has_said(word, before)) {
+                    return Ok(Told::Closed);
+                }
             }
             match &mut self.input {
                 Some(input) if ready.has_room => match input.write_all(part) {
-                    Ok(()) => next = parts.next(),
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Fed::Answered),
+                    Ok(()) => {
+                        next = parts.next();
+                        until = now().checked_add(at_most);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Told::Closed),
                     Err(error) => return Err(named("write", error)),
                 },
-                None => return Ok(Fed::Answered),
-                _ if ready.has_output || ready.has_errors || ready.was_interrupted => {}
-                _ => return Ok(Fed::TimedOut),
+                None => return Ok(Told::Closed),
+                _ if left(until).is_some_and(|left| left.is_zero()) => return Ok(Told::TimedOut),
+                _ => {}
             }
         }
-        Ok(Fed::All)
+        Ok(Told::All)
+    }
+
+    /// Whether it has said this word, of which all that it had said up to there has been looked at.
+    fn has_said(&self, word: &str, looked_at: usize) -> bool {
+        let from = looked_at.saturating_sub(word.len());
+        self.unheard[from..].windows(word.len()).any(|words| words == word.as_bytes())
     }
 
     /// From now on it is told no more.
@@ -217,7 +237,7 @@ impl Supervised {
     }
 
     /// The same, of a line of so many bytes at most.
-    pub(crate) fn hear_line_of(&mut self, most: usize, at_most: Duration) -> io::Result<Heard> {
+    pub fn hear_line_of(&mut self, most: usize, at_most: Duration) -> io::Result<Heard> {
         let until = now().checked_add(at_most);
         let (mut searched, mut is_first) = (0, true);
         loop {
@@ -264,7 +284,7 @@ impl Supervised {
     /// Waits until it has said more, which is then there, or why that is not so.
     fn hear_more(&mut self, until: Option<Instant>) -> io::Result<Option<Heard>> {
         loop {
-            let ready = self.wait(left(until), false)?;
+            let ready = self.wait(left(until), true, false)?;
             if ready.has_errors {
                 self.hear_errors();
             }
@@ -299,8 +319,8 @@ impl Supervised {
         }
     }
 
-    /// Waits until it has said something, or, where that is wanted, may be told something.
-    fn wait(&mut self, at_most: Option<Duration>, wants_room: bool) -> io::Result<Readiness> {
+    /// Waits until it has said something, or may be told something, of which each is waited for where it is wanted.
+    fn wait(&mut self, at_most: Option<Duration>, wants_output: bool, wants_room: bool) -> io::Result<Readiness> {
         let mut watched = Vec::with_capacity(4);
         let mut watch = |fd| {
             watched.push(fd);
@@ -309,7 +329,7 @@ impl Supervised {
         let Some(stdout) = self.group.streams().stdout.as_ref() else {
             return Err(io::Error::other("there is no standard output"));
         };
-        let output = watch(PollFd::new(stdout, PollFlags::IN));
+        let output = wants_output.then(|| watch(PollFd::new(stdout, PollFlags::IN)));
         let stop = self.stop.as_ref().map(|stop| watch(PollFd::new(&**stop, PollFlags::IN)));
         let errors = self.errors.as_ref().map(|errors| watch(PollFd::new(errors, PollFlags::IN)));
         let input = self.input.as_ref().filter(|_| wants_room);
@@ -322,7 +342,7 @@ impl Supervised {
         }
         let is_ready = |index: Option<usize>| index.is_some_and(|index| !watched[index].revents().is_empty());
         Ok(Readiness {
-            has_output: is_ready(Some(output)),
+            has_output: is_ready(output),
             has_stop: is_ready(stop),
             has_errors: is_ready(errors),
             has_room: is_ready(room),

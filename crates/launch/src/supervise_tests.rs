@@ -128,3 +128,38 @@ fn a_request_to_stop_ends_every_wait() {
     assert_eq!(process.hear_line(Duration::MAX).unwrap(), Heard::Stopped);
     assert_eq!(process.hear_out(Duration::MAX, 1).unwrap(), Heard::Stopped);
 }
+
+#[test]
+fn much_is_told_while_as_much_is_heard() {
+    let mut process = shell("cat", terms(Ending::Killed));
+    let text = "0123456789abcde\n".repeat(60_000);
+    assert_eq!(process.tell_within(&text, SOON).unwrap(), Told::All);
+    process.tell_no_more();
+    assert_eq!(process.hear_out(SOON, 1 << 20).unwrap(), Heard::Closed);
+    assert!(process.heard() == text.as_bytes());
+}
+
+#[test]
+fn who_reads_nothing_stands_still_whatever_it_says_meanwhile() {
+    for script in ["exec sleep 60", "while :; do echo; echo >&2; sleep 0.01; done"] {
+        let mut process = shell(script, terms(Ending::Killed));
+        let text = "x".repeat(1 << 20);
+        assert_eq!(process.tell_within(&text, Duration::from_millis(100)).unwrap(), Told::TimedOut, "{script}");
+    }
+    let mut process = shell("exec yes", terms(Ending::Killed));
+    process.unheard = vec![b'x'; LONGEST_LINE];
+    assert_eq!(process.tell_within(&"x".repeat(1 << 20), Duration::from_millis(100)).unwrap(), Told::TimedOut);
+    assert_eq!(process.unheard.len(), LONGEST_LINE);
+}
+
+#[test]
+fn who_has_ended_or_reads_no_more_is_told_no_more() {
+    for script in ["exit 3", "exec 0<&-; echo; exec sleep 60", "exec 1>&-; exec sleep 60"] {
+        let mut process = shell(script, terms(Ending::Killed));
+        assert_eq!(process.tell_within(&"x".repeat(1 << 20), SOON).unwrap(), Told::Closed, "{script}");
+    }
+    let (read, write) = rustix::pipe::pipe().unwrap();
+    let mut process = shell("exec sleep 60", Terms { stop: Some(Rc::new(read)), ..terms(Ending::Killed) });
+    rustix::io::write(&write, b"x").unwrap();
+    assert_eq!(process.tell_within("x", SOON).unwrap(), Told::Stopped);
+}
