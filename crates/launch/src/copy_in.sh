@@ -1,30 +1,74 @@
-# Makes a place for a program, says so, reads the program from standard input, and becomes it. Before it come, as shell
-# words: n (what our lines are known by), size (of the program, bytes), and the program's arguments as this script's own.
-# Nothing of the program has a name while it is copied and when it runs: whoever is killed leaves nothing.
+# Reads a program from standard input and becomes it. Before it come, as shell words: n (what our lines are known by), and
+# the program's arguments as this script's own. It says what machine this is and the SHA-256 of the program of that name that
+# is installed here; then it is told to use that one, or to take another.
+# Nothing of the program has a name while it is copied and when it runs: whoever is killed leaves nothing. Only for as long as
+# a file takes to be made and removed is there an empty one.
 say() { printf '\nhostmark %s %s\n' "$n" "$*"; }
+# Of standard input, in s.
+digest() { s=$(command -v sha256sum) && s=$(sha256sum 2>&1) && s=${s%% *} || s=-; }
+# Says why a directory does not do; what the system said goes to the last colon and beyond.
+refused() {
+    say tried "$b ($1: ${e##*: })"
+    exec 8>&- 9>&-
+}
 umask 077
+f=
+trap '[ -z "$f" ] || rm -f "$f"; exit 1' HUP INT TERM PIPE
+own=$(command -v hostmark)
+s=-
+case $own in /*) if [ -f "$own" ] && [ -x "$own" ] && [ -r "$own" ]; then digest <"$own"; fi ;; esac
+m=$(uname -m)
+say ready "${m:-unknown}" "$s"
+IFS=' ' read -r word size want || exit 1
+case $word in
+    use)
+        trap - HUP INT TERM PIPE
+        exec "$own" "$@"
+        ;;
+    take) ;;
+    *) exit 1 ;;
+esac
+for t in head wc chmod rm; do
+    [ -n "$(command -v "$t")" ] || { say lacks "$t"; exit 1; }
+done
+[ -e /proc/self/fd/0 ] || { say lacks /proc; exit 1; }
 sh=$(command -v sh)
-d=
+# A shell that has all its programs in it names none.
+case $sh in /*) ;; *) sh="$(readlink /proc/self/exe) sh" ;; esac
+found=
 for b in "$TMPDIR" /tmp /var/tmp /dev/shm "$HOME" "$XDG_RUNTIME_DIR"; do
     [ -n "$b" ] || continue
-    d=$b/hostmark-$n
-    mkdir "$d" 2>/dev/null || { d=; continue; }
-    trap 'rm -rf "$d"' EXIT
-    trap 'exit 1' HUP INT TERM
+    # An empty file of ours that has this name is left by one who was killed at once, or is not needed by its name.
+    for o in "$b"/hostmark-????????????????????????????????; do
+        if [ -f "$o" ] && [ ! -L "$o" ] && [ ! -s "$o" ] && [ -O "$o" ]; then rm -f "$o"; fi
+    done
+    # What may fail is tried in another shell before: this one would end.
+    f=$b/hostmark-$n
+    e=$({ : >"$f"; } 2>&1) || { f=; refused "no file can be made"; continue; }
+    exec 8<>"$f"
+    e=$(rm -f "$f" 2>&1) || { refused "no file can be removed"; continue; }
+    f=
     # A file system may be mounted so that nothing on it is executed.
-    { printf '#!%s\n' "$sh" >"$d/try" && chmod 700 "$d/try" && "$d/try" &&
-        : >"$d/program" && chmod 700 "$d/program" && exec 8>"$d/program" 9<"$d/program"; } 2>/dev/null &&
-        rm -rf "$d" 2>/dev/null && [ -x /proc/self/fd/9 ] && break
-    exec 8>&- 9<&-
-    rm -rf "$d" 2>/dev/null
-    d=
+    e=$({ chmod 700 /proc/self/fd/8 && : 9<>/proc/self/fd/8 && printf '#!%s\n' "$sh" >&8; } 2>&1) || {
+        refused "no file can be written"
+        continue
+    }
+    exec 9</proc/self/fd/8 8>&-
+    e=$({ /proc/self/fd/9; } 2>&1) || { refused "no file can be executed"; continue; }
+    exec 8>/proc/self/fd/9
+    [ ! -c /dev/zero ] || e=$({ head -c "$size" /dev/zero >&8; } 2>&1) || { refused "no room for $size bytes"; continue; }
+    exec 8>/proc/self/fd/9
+    found=$b
+    break
 done
-trap - EXIT HUP INT TERM
-[ -n "$d" ] || { say nowhere; exit 1; }
-say ready "$(uname -m)"
-head -c "$size" >&8
+[ -n "$found" ] || { say nowhere; exit 1; }
+say room
+e=$({ head -c "$size" >&8; } 2>&1)
 exec 8>&-
-copied=$(wc -c <&9)
-[ "$copied" -eq "$size" ] || { say short "$copied"; exit 1; }
-say copied
+c=$(wc -c </proc/self/fd/9)
+[ "$c" -eq "$size" ] || { say short "$c" "${e##*: }"; exit 1; }
+digest </proc/self/fd/9
+[ "$s" = - ] || [ "$s" = "$want" ] || { say differs "$s"; exit 1; }
+say copied "$s"
+trap - HUP INT TERM PIPE
 exec /proc/self/fd/9 "$@"

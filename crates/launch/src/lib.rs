@@ -2,10 +2,13 @@
 //! the lines mean is not decided here.
 #![forbid(unsafe_code)]
 
+mod copy_in;
 pub mod group;
 pub mod link;
 pub mod local;
 pub mod place;
+mod place_error;
+pub mod program;
 mod starved;
 pub mod supervise;
 

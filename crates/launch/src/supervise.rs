@@ -457,12 +457,12 @@ fn timeout(at_most: Duration) -> Timespec {
 }
 
 /// The time until then; none where there is no end.
-fn left(until: Option<Instant>) -> Option<Duration> {
+pub(crate) fn left(until: Option<Instant>) -> Option<Duration> {
     until.map(|until| until.saturating_duration_since(now()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "bounds a wait; nothing is measured with it")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

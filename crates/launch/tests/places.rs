@@ -10,7 +10,8 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hostmark_launch::place::Place;
+use hostmark_launch::place::{Place, PlaceError, Started};
+use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use skip::skipped;
 use tempfile::TempDir;
@@ -80,12 +81,16 @@ impl Spot {
     }
 
     fn start(&self, text: &str, terms: Terms) -> Supervised {
-        self.place.start(&self.program(text), &[], terms).unwrap()
+        self.start_file(&self.program(text), &[], terms).unwrap().process
+    }
+
+    fn start_file(&self, own: &Path, arguments: &[&str], terms: Terms) -> Result<Started, PlaceError> {
+        self.place.start(&Programs::of(own, false, self.outside.path()), arguments, terms)
     }
 
     /// Why no program can be started there.
     fn refusal(&self) -> String {
-        self.place.start(&self.program("exit 0"), &[], terms(Ending::Killed)).unwrap_err().to_string()
+        self.start_file(&self.program("exit 0"), &[], terms(Ending::Killed)).unwrap_err().to_string()
     }
 }
 
@@ -149,14 +154,14 @@ fn lines_come_one_by_one_and_then_the_end(spot: &Spot) {
 fn arguments_arrive_as_they_are(spot: &Spot) {
     let arguments = ["a b", "", "it's", "\"$HOME\" `id` \\", "-n", "two\nlines", "}", "字"];
     let program = spot.program("for a in \"$@\"; do printf '<%s>' \"$a\"; done");
-    let mut process = spot.place.start(&program, &arguments, terms(Ending::Killed)).unwrap();
+    let mut process = spot.start_file(&program, &arguments, terms(Ending::Killed)).unwrap().process;
     assert_eq!(process.hear_out(SOON, 1000).unwrap(), Heard::Closed);
     let expected: String = arguments.iter().map(|argument| format!("<{argument}>")).collect();
     assert_eq!(String::from_utf8(process.heard()).unwrap(), expected);
 }
 
 fn a_program_in_the_machines_own_language_runs(spot: &Spot) {
-    let mut process = spot.place.start("/bin/cat".as_ref(), &["-"], terms(Ending::Killed)).unwrap();
+    let mut process = spot.start_file("/bin/cat".as_ref(), &["-"], terms(Ending::Killed)).unwrap().process;
     process.tell("hostmark\n").unwrap();
     says(&mut process, "hostmark");
     process.tell_last("and no more").unwrap();
@@ -216,7 +221,8 @@ fn a_request_to_stop_is_heard(spot: &Spot) {
 
 fn a_program_that_is_not_there_is_an_error(spot: &Spot) {
     let missing = spot.outside.path().join("nothing");
-    let error = spot.place.start(&missing, &[], terms(Ending::Killed)).unwrap_err();
+    let error = spot.start_file(&missing, &[], terms(Ending::Killed)).unwrap_err();
+    let PlaceError::Io(error) = error else { panic!("{error}") };
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
 
@@ -225,10 +231,11 @@ fn a_directory_whose_files_are_not_executed_is_passed_over() {
     let Some(spot) = Spot::apart(WITHOUT_TMP) else { return skipped("no user and mount namespace can be made here") };
     let mut process = spot.start("readlink /proc/self/fd/9", terms(Ending::Killed));
     let Heard::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
-    assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with("/program (deleted)"), "{path}");
+    assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with(" (deleted)"), "{path}");
     let Some(nowhere) = Spot::apart(WITHOUT_ANY) else { return };
     let refusal = nowhere.refusal();
-    assert!(refusal.contains("no directory takes a program that can be executed; set TMPDIR there"), "{refusal}");
+    let expected = "has no directory that takes a program and executes it; set TMPDIR there";
+    assert!(refusal.contains(expected) && refusal.contains("/var/tmp (no file can be executed: "), "{refusal}");
 }
 
 #[test]
@@ -251,33 +258,39 @@ fn what_is_said_before_the_shell_begins_is_dropped() {
     let spot = Spot::behind("yes Welcome | head -n 2000; printf 'last login: '; exec sh");
     says(&mut spot.start("echo begun", terms(Ending::Killed)), "begun");
     let refusal = Spot::behind("yes Welcome | head -n 20000; exec sh").refusal();
-    assert!(refusal.contains("says over 64 KiB before its shell does"), "{refusal}");
+    assert!(refusal.contains("prints more than 64 KiB before its shell starts"), "{refusal}");
     let refusal = Spot::behind("exec cat /dev/zero").refusal();
-    assert!(refusal.contains("says over 64 KiB before its shell does"), "{refusal}");
+    assert!(refusal.contains("prints more than 64 KiB before its shell starts"), "{refusal}");
 }
 
 #[test]
 fn what_leads_to_no_shell_is_told_in_one_sentence() {
     let refusal = Spot::behind("echo 'sh: no such file' >&2; exit 127").refusal();
-    assert!(refusal.contains("(exit status: 127: sh: no such file); it must lead to where there is sh"), "{refusal}");
+    assert!(
+        refusal.contains("has no shell (exit status: 127: sh: no such file); it must lead to where there is sh"),
+        "{refusal}"
+    );
     // What is typed at a terminal comes back.
     let refusal = Spot::behind("exec cat").refusal();
-    assert!(refusal.contains("gives a terminal") && refusal.contains("leave out -t"), "{refusal}");
+    assert!(refusal.contains("opens a terminal") && refusal.contains("leave out -t"), "{refusal}");
     let missing = Place::Command(vec!["/nonexistent/ssh".into(), "host".into()]);
-    let error = missing.start("/bin/cat".as_ref(), &[], terms(Ending::Killed)).unwrap_err();
-    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let cat = Programs::of("/bin/cat".as_ref(), false, "/nonexistent".as_ref());
+    let error = missing.start(&cat, &[], terms(Ending::Killed)).unwrap_err();
+    assert!(matches!(error, PlaceError::NotStarted { .. }), "{error}");
+    let expected = "cannot start '/nonexistent/ssh' to reach '/nonexistent/ssh host': No such file or directory";
+    assert!(error.to_string().starts_with(expected), "{error}");
 }
 
 #[test]
 fn a_program_of_which_only_a_part_arrives_is_not_started() {
     let spot = Spot::behind("dd bs=1 count=20000 2>/dev/null | sh; echo ended");
-    let error = spot.place.start("/bin/cat".as_ref(), &[], terms(Ending::Killed)).unwrap_err().to_string();
-    assert!(error.contains("took only a part of the program (short "), "{error}");
+    let error = spot.start_file("/bin/cat".as_ref(), &[], terms(Ending::Killed)).unwrap_err().to_string();
+    assert!(error.contains(" bytes of the program") && error.contains("free space there"), "{error}");
 }
 
 #[test]
 fn whoever_is_killed_while_it_is_copied_leaves_nothing() {
     let spot = Spot::behind("{ dd bs=1 count=6000 2>/dev/null; kill -9 0; } | sh");
-    assert!(spot.place.start("/bin/cat".as_ref(), &[], terms(Ending::Killed)).is_err());
+    assert!(spot.start_file("/bin/cat".as_ref(), &[], terms(Ending::Killed)).is_err());
     assert_eq!(fs::read_dir(spot.temporary.path()).unwrap().count(), 0);
 }

@@ -1,0 +1,207 @@
+//! A program is copied to where a command leads: what the script there says is heard, and answered.
+
+use std::io;
+use std::time::Duration;
+
+use crate::place_error::{Name, PlaceError, shown};
+use crate::program::{Program, Programs};
+use crate::supervise::{Heard, Supervised, Told, left, now};
+
+/// What a shell there is told to do.
+const SCRIPT: &str = include_str!("copy_in.sh");
+/// How long a shell may take to put its place in order, when no program comes.
+const GRACE: Duration = Duration::from_secs(1);
+/// Bytes that come before our own first line at most: greetings, the messages of the day.
+const MOST_BANNERS: usize = 64 << 10;
+/// Directories of which a place may say why they do not do, at most: it tries fewer.
+const MOST_TRIED: usize = 16;
+/// Bytes that a link carries in a second at least: what was sent may be on its way for so long.
+const SLOWEST_LINK: u64 = 32 << 10;
+
+/// A program that runs at its place.
+#[derive(Debug)]
+pub struct Started {
+    /// Its process, or that of the command that leads to it.
+    pub process: Supervised,
+    /// The SHA-256 of the program that runs there, hexadecimal.
+    pub digest: String,
+    /// Whether it was copied there; else it was there already.
+    pub has_copied: bool,
+    /// Whether it needs no loader and libraries there; else these may be why it does not begin.
+    pub is_static: bool,
+}
+
+/// A shell that is about to become the program.
+pub(crate) struct Far {
+    name: Name,
+    nonce: String,
+    process: Supervised,
+    patience: Duration,
+    /// What is under way, for errors.
+    step: &'static str,
+    /// The last line that was not for us: some commands complain there.
+    noise: String,
+}
+
+/// What no banner has in it.
+fn nonce() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+impl Far {
+    pub(crate) fn new(name: Name, process: Supervised, patience: Duration) -> io::Result<Far> {
+        let step = "before its shell had begun";
+        Ok(Far { name, nonce: nonce()?, process, patience, step, noise: String::new() })
+    }
+
+    /// Has the shell become the program; whatever fails, nothing of it is left.
+    pub(crate) fn copy_in(mut self, programs: &Programs, arguments: &[&str]) -> Result<Started, PlaceError> {
+        match self.try_copy_in(programs, arguments) {
+            Ok((Program { digest, is_static, .. }, has_copied)) => {
+                Ok(Started { process: self.process, digest, has_copied, is_static })
+            }
+            Err(error) => {
+                self.process.leave(GRACE);
+                // Whatever the terms say of one that works: this one has nothing to put in order any more.
+                let _ = self.process.kill();
+                Err(error)
+            }
+        }
+    }
+
+    /// The program, and whether it was copied.
+    fn try_copy_in(&mut self, programs: &Programs, arguments: &[&str]) -> Result<(Program, bool), PlaceError> {
+        let words: String = arguments.iter().map(|word| format!(" {}", quoted(word))).collect();
+        // Enclosed, so that the shell has read all of it before it does any of it, and nothing of what comes then.
+        let script = format!("{{ n={}\nset --{words}\n{SCRIPT}}}\n", self.nonce);
+        self.feed(script.as_bytes())?;
+        let answer = self.answer(self.patience)?;
+        let (machine, installed) = match answer.split_once(' ') {
+            Some(("ready", rest)) => rest.rsplit_once(' ').unwrap_or((rest, "")),
+            _ => return Err(self.strange(&answer)),
+        };
+        let program = programs.for_place(machine.trim(), &self.name)?;
+        if installed == program.digest {
+            self.step = "before it started the program that is installed there";
+            self.feed(b"use\n")?;
+            return Ok((program, false));
+        }
+        self.step = "while it looked for a directory";
+        let size = program.bytes.len();
+        self.feed(format!("take {size} {}\n", program.digest).as_bytes())?;
+        self.find_room()?;
+        self.step = "while the program was copied";
+        self.feed(&program.bytes)?;
+        let answer = self.answer(self.patience + Duration::from_secs(size as u64 / SLOWEST_LINK))?;
+        let place = self.name.clone();
+        match answer.split_once(' ') {
+            Some(("copied", there)) if there == "-" || there == program.digest => Ok((program, true)),
+            Some(("copied" | "differs", there)) => {
+                Err(PlaceError::DigestDiffers { place, here: program.digest, there: shown(there) })
+            }
+            Some(("short", rest)) => {
+                let (taken, why) = rest.split_once(' ').unwrap_or((rest, ""));
+                Err(PlaceError::Short { place, taken: shown(taken), size, why: after(": ", why) })
+            }
+            _ => Err(self.strange(&answer)),
+        }
+    }
+
+    /// Hears which directories do not do, until one does.
+    fn find_room(&mut self) -> Result<(), PlaceError> {
+        let mut tried = Vec::new();
+        loop {
+            let answer = self.answer(self.patience)?;
+            let place = self.name.clone();
+            match answer.split_once(' ').unwrap_or((&answer, "")) {
+                ("tried", what) if tried.len() < MOST_TRIED => tried.push(shown(what)),
+                ("room", _) => return Ok(()),
+                ("nowhere", _) => return Err(PlaceError::Nowhere { place, tried }),
+                ("lacks", what) => return Err(PlaceError::Lacks { place, what: shown(what) }),
+                _ => return Err(self.strange(&answer)),
+            }
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), PlaceError> {
+        match self.process.feed(bytes, Some(&self.nonce), self.patience)? {
+            // Who does not take all of it says why.
+            Told::All | Told::Closed => Ok(()),
+            Told::TimedOut => Err(self.silent(self.patience)),
+            Told::Stopped => Err(PlaceError::Stopped),
+        }
+    }
+
+    /// What its next line in our own words says; whatever else comes before is dropped.
+    fn answer(&mut self, patience: Duration) -> Result<String, PlaceError> {
+        // Of the whole wait, so that noise now and then makes it no longer.
+        let until = now().checked_add(patience);
+        let mut dropped = 0;
+        while dropped <= MOST_BANNERS {
+            let line = match self.process.hear_line_of(MOST_BANNERS, left(until).unwrap_or(Duration::MAX))? {
+                Heard::Line(line) => line,
+                Heard::TooLong => break,
+                Heard::Closed => return Err(self.ended()),
+                Heard::TimedOut => return Err(self.silent(patience)),
+                Heard::Stopped => return Err(PlaceError::Stopped),
+            };
+            if let Some(answer) = line.strip_prefix(&format!("hostmark {} ", self.nonce)) {
+                return Ok(answer.trim_end().to_owned());
+            }
+            if line.contains(&self.nonce) {
+                return Err(PlaceError::Terminal { place: self.name.clone() });
+            }
+            dropped += line.len() + 1;
+            if !line.trim().is_empty() {
+                self.noise = line;
+            }
+        }
+        Err(PlaceError::Banner { place: self.name.clone() })
+    }
+
+    /// Its last word on standard error, or else the last thing that it said.
+    fn last_word(&mut self) -> String {
+        shown(&self.process.last_word().unwrap_or_else(|| std::mem::take(&mut self.noise)))
+    }
+
+    fn silent(&mut self, patience: Duration) -> PlaceError {
+        let unended = self.process.heard();
+        if !unended.is_empty() {
+            // A question ends without a line.
+            self.noise = String::from_utf8_lossy(&unended).into_owned();
+        }
+        let (seconds, word) = (patience.as_secs(), after(": ", &self.last_word()));
+        PlaceError::Silent { place: self.name.clone(), seconds, step: self.step, word }
+    }
+
+    fn ended(&mut self) -> PlaceError {
+        // It is about to end by itself, and to say why.
+        self.process.ends_within(GRACE);
+        let status = self.process.kill();
+        let has_no_shell = status.as_ref().is_ok_and(|status| matches!(status.code(), Some(126 | 127)));
+        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let how = format!("{how}{}", after(": ", &self.last_word()));
+        let place = self.name.clone();
+        match has_no_shell {
+            true => PlaceError::NoShell { place, how },
+            false => PlaceError::Ended { place, step: self.step, how },
+        }
+    }
+
+    fn strange(&self, answer: &str) -> PlaceError {
+        PlaceError::Strange { place: self.name.clone(), step: self.step, answer: shown(answer) }
+    }
+}
+
+/// A part of a sentence, after its separator; nothing if it is empty.
+fn after(separator: &str, text: &str) -> String {
+    let text = shown(text);
+    if text.is_empty() { text } else { format!("{separator}{text}") }
+}
