@@ -183,10 +183,14 @@ impl Far {
 
     fn ended(&mut self) -> PlaceError {
         // It is about to end by itself, and to say why.
-        self.process.ends_within(GRACE);
+        let has_ended = self.process.ends_within(GRACE);
         let status = self.process.kill();
         let has_no_shell = status.as_ref().is_ok_and(|status| matches!(status.code(), Some(126 | 127)));
-        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let how = match status {
+            Ok(status) if has_ended => status.to_string(),
+            Ok(_) => "its output was closed".to_owned(),
+            Err(error) => error.to_string(),
+        };
         let how = format!("{how}{}", after(": ", &self.last_word()));
         let place = self.name.clone();
         match has_no_shell {

@@ -1,0 +1,139 @@
+//! Places whose root directory is their own: what may be written and executed there differs.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use hostmark_launch::place::PlaceError;
+use hostmark_launch::supervise::{Ending, Heard};
+
+use crate::skip::skipped;
+use crate::spot::Spot;
+use crate::{SOON, says, terms};
+
+const NO_NAMESPACE: &str = "no user and mount namespace can be made here";
+
+/// A root directory of one's own, where nothing in /tmp is executed, and what is in /var/tmp is seen outside.
+const WITHOUT_TMP: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o noexec none "$0/tmp" &&
+    mount --bind "$1" "$0/var/tmp" && root=$0 && shift && exec chroot "$root" "$@""#;
+/// The same, where nothing is executed in any of them.
+const WITHOUT_ANY: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o noexec none "$0/tmp" &&
+    mount -t tmpfs -o noexec none "$0/var/tmp" && mount -t tmpfs -o noexec none "$0/dev/shm" &&
+    root=$0 && shift && exec chroot "$root" "$@""#;
+
+#[test]
+fn a_directory_whose_files_are_not_executed_is_passed_over() {
+    let Some(spot) = Spot::apart(WITHOUT_TMP) else { return skipped(NO_NAMESPACE) };
+    let mut process = spot.start("readlink /proc/self/fd/9", terms(Ending::Killed));
+    let Heard::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with(" (deleted)"), "{path}");
+    let Some(nowhere) = Spot::apart(WITHOUT_ANY) else { return };
+    let refusal = nowhere.refusal();
+    let expected = "has no directory that takes a program and executes it; set TMPDIR there";
+    assert!(refusal.contains(expected) && refusal.contains("/var/tmp (no file can be executed: "), "{refusal}");
+}
+
+/// The same, where /tmp has little room, and what is in /var/tmp is seen outside.
+const WITH_LITTLE_TMP: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o size=256k none "$0/tmp" &&
+    mount --bind "$1" "$0/var/tmp" && root=$0 && shift && exec chroot "$root" "$@""#;
+/// The same, where each of them has little room, and /tmp none at all.
+const WITH_LITTLE: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o size=64k none "$0/tmp" &&
+    mount -t tmpfs -o size=256k none "$0/var/tmp" && mount -t tmpfs -o size=256k none "$0/dev/shm" &&
+    { head -c 1000000 /dev/zero > "$0/tmp/full" 2>&1 || :; } && root=$0 && shift && exec chroot "$root" "$@""#;
+/// The same, where nothing can be written but in /dev/shm, which is seen outside.
+const READ_ONLY: &str = r#"mount --rbind / "$0" && mount --bind "$1" "$0/dev/shm" && mount -o remount,bind,ro "$0" && root=$0 && shift && exec chroot "$root" "$@""#;
+/// A root directory that has nothing in it but what the test put there, and /tmp, which is seen outside.
+const BARE: &str = r#"mount --bind "$1" "$0/tmp" && mount --rbind /proc "$0/proc" && root=$0 && shift &&
+    exec chroot "$root" "$@""#;
+/// The same without /proc.
+const BARE_WITHOUT_PROC: &str = r#"mount --bind "$1" "$0/tmp" && root=$0 && shift && exec chroot "$root" "$@""#;
+
+/// Bytes that need more room than there is where there is little.
+const MUCH: usize = 1 << 20;
+
+#[test]
+fn a_directory_without_room_is_passed_over() {
+    let Some(spot) = Spot::apart(WITH_LITTLE_TMP) else { return skipped(NO_NAMESPACE) };
+    let own = spot.large("readlink /proc/self/fd/9; head -c 20 /proc/self/fd/9 | wc -c", MUCH);
+    let mut process = spot.start_file(&own, &[], terms(Ending::Killed)).unwrap().process;
+    let Heard::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with(" (deleted)"), "{path}");
+    says(&mut process, "20");
+    drop(process);
+
+    let Some(spot) = Spot::apart(WITH_LITTLE) else { return };
+    let error = spot.start_file(&spot.large("exit", MUCH), &[], terms(Ending::Killed)).unwrap_err();
+    let PlaceError::Nowhere { tried, .. } = &error else { panic!("{error}") };
+    assert_eq!(tried.len(), 3, "{tried:?}");
+    assert!(tried[0].starts_with("/tmp (no file can be written: "), "{tried:?}");
+    assert!(tried[1].starts_with(&format!("/var/tmp (no room for {} bytes: No space", own_size(&spot))), "{tried:?}");
+    assert!(error.to_string().ends_with(&tried.join(", ")), "{error}");
+}
+
+fn own_size(spot: &Spot) -> u64 {
+    fs::metadata(spot.outside.path().join("program")).unwrap().len()
+}
+
+#[test]
+fn a_root_directory_that_cannot_be_written_is_passed_over() {
+    let Some(spot) = Spot::apart(READ_ONLY) else { return skipped(NO_NAMESPACE) };
+    let own = spot.program("readlink /proc/self/fd/9; touch /var/tmp/written || echo no");
+    let mut process =
+        spot.start_file(&own, &[], terms(Ending::Killed)).unwrap_or_else(|error| panic!("{error}")).process;
+    let Heard::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    assert!(path.starts_with("/dev/shm/hostmark-"), "{path}");
+    says(&mut process, "no");
+}
+
+/// A place below a root directory in which there is a shell and these programs of busybox; none where that cannot be.
+fn bare(script: &str) -> Option<Spot> {
+    let found = Command::new("sh").args(["-c", "command -v busybox"]).output().ok()?.stdout;
+    let busybox = String::from_utf8(found).ok()?.trim().to_owned();
+    // It has no libraries there.
+    let needs_loader = fs::read(&busybox).ok()?.windows(8).take(4096).any(|bytes| bytes == b"/ld-linu");
+    if needs_loader {
+        return None;
+    }
+    let spot = Spot::apart(script)?;
+    let root = spot.outside.path().join("root");
+    for directory in ["bin", "tmp", "proc"] {
+        fs::create_dir(root.join(directory)).unwrap();
+    }
+    fs::copy(busybox, root.join("bin/busybox")).unwrap();
+    for program in PROGRAMS {
+        symlink("busybox", root.join("bin").join(program)).unwrap();
+    }
+    Some(spot)
+}
+
+const NO_CONTAINER: &str = "no container can be made here from a static busybox and namespaces";
+const PROGRAMS: [&str; 7] = ["sh", "uname", "head", "wc", "chmod", "rm", "cat"];
+
+#[test]
+fn a_container_needs_little_more_than_a_shell() {
+    let Some(spot) = bare(BARE) else { return skipped(NO_CONTAINER) };
+    spot.works();
+    let left = fs::read_dir(spot.outside.path().join("root")).unwrap().map(|file| file.unwrap().file_name());
+    let mut left: Vec<_> = left.collect();
+    left.sort();
+    assert_eq!(left, ["bin", "proc", "tmp"]);
+}
+
+#[test]
+fn a_container_that_lacks_something_is_told_of() {
+    let Some(spot) = bare(BARE_WITHOUT_PROC) else { return skipped(NO_CONTAINER) };
+    let refusal = spot.refusal();
+    assert!(refusal.contains("lacks /proc") && refusal.ends_with("mount it"), "{refusal}");
+}
+
+#[test]
+fn a_program_that_needs_libraries_does_not_begin_in_a_container_without_them() {
+    let Some(spot) = bare(BARE) else { return skipped(NO_CONTAINER) };
+    let mut started = spot.start_file("/bin/cat".as_ref(), &[], terms(Ending::Killed)).unwrap();
+    assert!(!started.is_static);
+    assert_eq!(started.process.hear_line(SOON).unwrap(), Heard::Closed);
+    assert!(started.process.ends_within(SOON));
+    assert_eq!(started.process.end().unwrap().code(), Some(127));
+    let word = started.process.last_word().unwrap();
+    assert!(word.ends_with("not found"), "{word}");
+}

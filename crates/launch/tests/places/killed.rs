@@ -1,0 +1,94 @@
+//! Whoever is killed on the way to a place leaves nothing there.
+
+use std::ffi::OsString;
+use std::fs;
+use std::time::Duration;
+
+use hostmark_launch::place::Place;
+use hostmark_launch::program::Programs;
+use hostmark_launch::supervise::Ending;
+
+use crate::skip::skipped;
+use crate::spot::Spot;
+use crate::ssh::{over_ssh, sessions};
+use crate::sshd::Options;
+use crate::{says, terms};
+
+/// How many are killed, each a little later than the one before.
+const KILLED: usize = 50;
+/// What is copied takes some time.
+const BYTES: usize = 4 << 20;
+
+#[test]
+fn whoever_is_killed_while_it_is_copied_leaves_nothing() {
+    let spot = Spot::behind("{ dd bs=1 count=6000 2>/dev/null; kill -9 0; } | sh");
+    assert!(spot.start_file("/bin/cat".as_ref(), &[], terms(Ending::Killed)).is_err());
+    assert_eq!(fs::read_dir(spot.temporary.path()).unwrap().count(), 0);
+}
+
+/// What a place is behind when this happens to it after so many milliseconds.
+fn after(milliseconds: usize, happens: &str) -> [OsString; 4] {
+    let script = format!("(sleep {}; {happens}) & exec \"$0\" \"$@\"", milliseconds as f64 / 1000.0);
+    ["sh", "-c", &script, "env"].map(OsString::from)
+}
+
+#[test]
+fn a_shell_that_is_ended_at_any_moment_leaves_nothing() {
+    for happens in ["kill -TERM 0", "kill -HUP 0", "kill -INT 0; kill -TERM 0", "kill -KILL 0"] {
+        let spot = Spot::behind("exec sh");
+        let programs = Programs::of(&spot.large("cat", BYTES), false, spot.outside.path());
+        let Place::Command(words) = &spot.place else { panic!() };
+        for moment in 0..KILLED {
+            let place = Place::Command([&after(moment * 40 / KILLED, happens)[..], words].concat());
+            // Where it was fast, it is ended afterwards.
+            let started = place.start(&programs, &[], terms(Ending::Killed));
+            drop(started);
+            let left: Vec<_> = fs::read_dir(spot.temporary.path()).unwrap().map(|file| file.unwrap()).collect();
+            // Between two calls of the system there is an empty file, which the next one removes.
+            let is_killed = happens.contains("KILL");
+            let is_empty =
+                left.iter().all(|file| file.metadata().unwrap().len() == 0 && file.file_type().unwrap().is_file());
+            assert!(left.is_empty() || is_killed && is_empty && left.len() == 1, "{happens} {moment}: {left:?}");
+        }
+        says(&mut spot.start("echo begun", terms(Ending::Killed)), "begun");
+        assert_eq!(fs::read_dir(spot.temporary.path()).unwrap().count(), 0, "{happens}");
+    }
+}
+
+#[test]
+fn only_empty_files_of_our_own_name_are_removed() {
+    let spot = Spot::behind("exec sh");
+    let name = |letter: &str| spot.temporary.path().join(format!("hostmark-{}", letter.repeat(32)));
+    fs::write(name("a"), "").unwrap();
+    fs::write(name("b"), "not empty").unwrap();
+    fs::create_dir(name("c")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", name("d")).unwrap();
+    fs::write(spot.temporary.path().join("hostmark-e"), "").unwrap();
+    says(&mut spot.start("echo begun", terms(Ending::Killed)), "begun");
+    assert!(!name("a").exists());
+    for letter in ["b", "c", "d"] {
+        assert!(name(letter).symlink_metadata().is_ok(), "{letter}");
+    }
+    for file in [name("b"), name("d"), spot.temporary.path().join("hostmark-e")] {
+        fs::remove_file(file).unwrap();
+    }
+    fs::remove_dir(name("c")).unwrap();
+}
+
+#[test]
+fn ssh_that_is_killed_at_any_moment_leaves_no_file_and_no_session() {
+    let Some((spot, server)) = over_ssh(&Options::default()) else {
+        return skipped("there is no sshd here that lets this user in");
+    };
+    let programs = Programs::of(&spot.large("cat", BYTES), false, spot.outside.path());
+    let Place::Command(words) = &spot.place else { panic!() };
+    for moment in 0..KILLED {
+        let place = Place::Command([&after(moment * 500 / KILLED, "kill -KILL 0")[..], words].concat());
+        drop(place.start(&programs, &[], terms(Ending::Killed)));
+    }
+    assert!(spot.is_cleared());
+    assert!((0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        sessions(&server).is_empty()
+    }));
+}

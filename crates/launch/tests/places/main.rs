@@ -1,0 +1,30 @@
+//! What is started here, and what is copied behind a command and started there: both are told, heard and ended alike, and
+//! nothing is left of either.
+
+mod apart;
+mod both;
+mod chain;
+mod killed;
+mod refused;
+#[path = "../../../../tests/support/skip.rs"]
+mod skip;
+mod spot;
+mod ssh;
+#[path = "../../../../tests/support/sshd.rs"]
+mod sshd;
+mod stand_in;
+
+use std::time::Duration;
+
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn terms(ending: Ending) -> Terms {
+    Terms { group: Membership::Own, has_input: true, errors: Errors::Heard, ending, stop: None }
+}
+
+#[track_caller]
+fn says(process: &mut Supervised, line: &str) {
+    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Line(line.into()));
+}
