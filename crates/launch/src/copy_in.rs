@@ -18,6 +18,9 @@ const MOST_TRIED: usize = 16;
 /// Bytes that a link carries in a second at least: what was sent may be on its way for so long.
 const SLOWEST_LINK: u64 = 32 << 10;
 
+/// Bytes after which it is looked whether all of them take too long.
+const PART: usize = 64 << 10;
+
 /// A program that runs at its place.
 #[derive(Debug)]
 pub struct Started {
@@ -99,7 +102,7 @@ impl Far {
         self.find_room()?;
         self.step = "while the program was copied";
         self.feed(&program.bytes)?;
-        let answer = self.answer(self.patience + Duration::from_secs(size as u64 / SLOWEST_LINK))?;
+        let answer = self.answer(self.patience + on_the_way(size))?;
         let place = self.name.clone();
         match answer.split_once(' ') {
             Some(("copied", there)) if there == "-" || there == program.digest => Ok((program, true)),
@@ -131,12 +134,18 @@ impl Far {
     }
 
     fn feed(&mut self, bytes: &[u8]) -> Result<(), PlaceError> {
-        match self.process.feed(bytes, Some(&self.nonce), self.patience)? {
-            // Who does not take all of it says why.
-            Told::All | Told::Closed => Ok(()),
-            Told::TimedOut => Err(self.silent(self.patience)),
-            Told::Stopped => Err(PlaceError::Stopped),
+        let patience = self.patience + on_the_way(bytes.len());
+        let until = now().checked_add(patience);
+        for part in bytes.chunks(PART) {
+            match self.process.feed(part, Some(&self.nonce), self.patience)? {
+                Told::All if left(until).is_none_or(|left| !left.is_zero()) => {}
+                Told::All | Told::TimedOut => return Err(self.silent(patience)),
+                // Who does not take all of it says why.
+                Told::Closed => return Ok(()),
+                Told::Stopped => return Err(PlaceError::Stopped),
+            }
         }
+        Ok(())
     }
 
     /// What its next line in our own words says; whatever else comes before is dropped.
@@ -202,6 +211,11 @@ impl Far {
     fn strange(&self, answer: &str) -> PlaceError {
         PlaceError::Strange { place: self.name.clone(), step: self.step, answer: shown(answer) }
     }
+}
+
+/// How long so many bytes may be on their way.
+fn on_the_way(bytes: usize) -> Duration {
+    Duration::from_secs(bytes as u64 / SLOWEST_LINK)
 }
 
 /// A part of a sentence, after its separator; nothing if it is empty.

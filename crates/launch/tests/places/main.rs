@@ -4,6 +4,7 @@
 mod apart;
 mod both;
 mod chain;
+mod descriptor;
 mod killed;
 mod refused;
 #[path = "../../../../tests/support/skip.rs"]

@@ -1,0 +1,28 @@
+//! A program that was copied lets go of the descriptor by which it was executed; this test's own is one.
+
+use hostmark_launch::place::{Place, close_own_descriptor};
+use hostmark_launch::program::Programs;
+use hostmark_launch::supervise::{Ending, Heard};
+
+use crate::{SOON, terms};
+
+/// Set where this test's program runs as a copy.
+const COPIED: &str = "HOSTMARK_TEST_COPIED";
+
+#[test]
+fn a_copy_lets_go_of_its_own_file_and_others_close_nothing() {
+    let held =
+        || std::fs::read_link("/proc/self/fd/9").is_ok_and(|file| file.to_string_lossy().ends_with(" (deleted)"));
+    if std::env::var_os(COPIED).is_some() {
+        return assert!(held() && close_own_descriptor() && !held());
+    }
+    assert!(!close_own_descriptor());
+    let place = Place::Command(vec!["env".into(), format!("{COPIED}=1").into()]);
+    let name = "descriptor::a_copy_lets_go_of_its_own_file_and_others_close_nothing";
+    let arguments = [name, "--exact", "--nocapture", "--test-threads=1"];
+    let mut process =
+        place.start(&Programs::of_this(false).unwrap(), &arguments, terms(Ending::Killed)).unwrap().process;
+    assert_eq!(process.hear_out(SOON, 1 << 20).unwrap(), Heard::Closed);
+    let said = String::from_utf8(process.heard()).unwrap();
+    assert!(said.contains("test result: ok. 1 passed"), "{said}");
+}
