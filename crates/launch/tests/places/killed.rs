@@ -62,7 +62,10 @@ fn only_empty_files_of_our_own_name_are_removed() {
     fs::write(name("a"), "").unwrap();
     fs::write(name("b"), "not empty").unwrap();
     fs::create_dir(name("c")).unwrap();
-    std::os::unix::fs::symlink("/dev/null", name("d")).unwrap();
+    // Of one that is ours and empty, too.
+    let linked = spot.outside.path().join("empty");
+    fs::write(&linked, "").unwrap();
+    std::os::unix::fs::symlink(linked, name("d")).unwrap();
     fs::write(spot.temporary.path().join("hostmark-e"), "").unwrap();
     says(&mut spot.start("echo begun", terms(Ending::Killed)), "begun");
     assert!(!name("a").exists());
