@@ -34,6 +34,14 @@ pub struct Options<'a> {
     pub environment: &'a [(&'a str, &'a str)],
 }
 
+/// What a server does with this user.
+enum Answer {
+    LetIn,
+    Refused,
+    /// It could not listen.
+    Ended,
+}
+
 /// A server that listens.
 pub struct Sshd {
     listener: Child,
@@ -46,10 +54,18 @@ impl Sshd {
         if !Path::new(SERVER).exists() {
             return None;
         }
-        (0..ATTEMPTS).find_map(|_| Sshd::attempt(options))
+        for _ in 0..ATTEMPTS {
+            let mut server = Sshd::begin(options)?;
+            match server.answer() {
+                Answer::LetIn => return Some(server),
+                Answer::Refused => return None,
+                Answer::Ended => {}
+            }
+        }
+        None
     }
 
-    fn attempt(options: &Options) -> Option<Sshd> {
+    fn begin(options: &Options) -> Option<Sshd> {
         let directory = tempfile::tempdir().ok()?;
         let at = |name: &str| directory.path().join(name);
         for key in ["host", "user"] {
@@ -95,27 +111,26 @@ impl Sshd {
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, "sh", SERVER, "-D", "-e", "-f"]).arg(at("sshd_config"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let mut started = Sshd { listener: command.spawn().ok()?, directory };
-        started.answers().then_some(started)
+        Some(Sshd { listener: command.spawn().ok()?, directory })
     }
 
-    /// Waits until it lets this user in. Whether it does.
-    fn answers(&mut self) -> bool {
+    /// Waits until it listens: what becomes of this user then.
+    fn answer(&mut self) -> Answer {
         for _ in 0..LOOKS {
             let prefix = self.prefix();
-            // Whatever is forced says more than this.
-            let told = Command::new(&prefix[0]).args(&prefix[1..]).arg("echo let in").stdin(Stdio::null()).output();
-            let Ok(told) = told else { return false };
-            if String::from_utf8_lossy(&told.stdout).contains("let in") {
-                return true;
+            let words = prefix[1..].iter().map(String::as_str).chain(["echo let in"]);
+            let Ok(told) = Command::new(&prefix[0]).args(words).stdin(Stdio::null()).output() else {
+                return Answer::Refused;
+            };
+            let [said, complained] = [told.stdout, told.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            match &said {
+                _ if said.contains("let in") => return Answer::LetIn,
+                _ if !matches!(self.listener.try_wait(), Ok(None)) => return Answer::Ended,
+                _ if !complained.contains("Connection refused") => return Answer::Refused,
+                _ => std::thread::sleep(BETWEEN_LOOKS),
             }
-            let log = fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
-            if !matches!(self.listener.try_wait(), Ok(None)) || log.contains("not allowed because") {
-                return false;
-            }
-            std::thread::sleep(BETWEEN_LOOKS);
         }
-        false
+        Answer::Refused
     }
 
     /// The words that lead to it.

@@ -90,6 +90,8 @@ impl Far {
             Some(("ready", rest)) => rest.rsplit_once(' ').unwrap_or((rest, "")),
             _ => return Err(self.strange(&answer)),
         };
+        // A banner is no word of the program, which has not begun yet.
+        self.process.forget_words();
         let program = programs.for_place(machine.trim(), &self.name)?;
         if installed == program.digest {
             self.step = "before it started the program that is installed there";

@@ -11,6 +11,7 @@ refused() {
     say tried "$b ($1: ${e##*: })"
     exec 8>&- 9>&-
 }
+mask=$(umask)
 umask 077
 f=
 trap '[ -z "$f" ] || rm -f "$f"; exit 1' HUP INT TERM PIPE
@@ -23,6 +24,7 @@ IFS=' ' read -r word size want || exit 1
 case $word in
     use)
         trap - HUP INT TERM PIPE
+        umask "$mask"
         exec "$own" "$@"
         ;;
     take) ;;
@@ -71,4 +73,5 @@ digest </proc/self/fd/9
 [ "$s" = - ] || [ "$s" = "$want" ] || { say differs "$s"; exit 1; }
 say copied "$s"
 trap - HUP INT TERM PIPE
+umask "$mask"
 exec /proc/self/fd/9 "$@"

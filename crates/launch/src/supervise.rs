@@ -424,6 +424,12 @@ impl Supervised {
         self.group.streams()
     }
 
+    /// What it has written to standard error so far is no last word of it: another began with it.
+    pub(crate) fn forget_words(&mut self) {
+        (0..LAST_PARTS).any(|_| !self.hear_errors());
+        self.tail.clear();
+    }
+
     /// The last line that it wrote to standard error: that of the loader, or of the language's start, which have no other
     /// way to say why a program cannot begin; or that of a program which has failed.
     pub fn last_word(&mut self) -> Option<String> {

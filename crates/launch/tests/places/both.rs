@@ -37,6 +37,7 @@ at_both! {
     arguments_arrive_as_they_are
     a_program_in_the_machines_own_language_runs
     nothing_has_a_name_while_it_runs
+    files_are_made_as_the_caller_has_it
     who_fails_says_why
     silence_times_out_and_nothing_is_left
     who_is_asked_to_stop_may_say_so
@@ -78,6 +79,12 @@ fn nothing_has_a_name_while_it_runs(spot: &Spot) {
     let mut process = spot.start("echo begun; read -r a", terms(Ending::Killed));
     says(&mut process, "begun");
     assert_eq!(fs::read_dir(spot.temporary.path()).unwrap().count(), 0);
+}
+
+fn files_are_made_as_the_caller_has_it(spot: &Spot) {
+    let ours = Command::new("sh").args(["-c", "umask"]).output().unwrap().stdout;
+    let mut process = spot.start("umask", terms(Ending::Killed));
+    says(&mut process, String::from_utf8(ours).unwrap().trim());
 }
 
 fn who_fails_says_why(spot: &Spot) {

@@ -50,6 +50,10 @@ fn a_banner_before_the_login_changes_nothing() {
         return skipped(NO_SERVER);
     };
     spot.works();
+    let mut process = spot.start("exit 4", terms(Ending::Killed));
+    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Closed);
+    assert!(process.ends_within(SOON));
+    assert_eq!((process.end().unwrap().code(), process.last_word()), (Some(4), None));
 }
 
 #[test]
