@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hostmark_launch::place::Place;
 use hostmark_launch::program::Programs;
@@ -26,10 +26,20 @@ fn whoever_is_killed_while_it_is_copied_leaves_nothing() {
     assert_eq!(fs::read_dir(spot.temporary.path()).unwrap().count(), 0);
 }
 
-/// What a place is behind when this happens to it after so many milliseconds.
-fn after(milliseconds: usize, happens: &str) -> [OsString; 4] {
-    let script = format!("(sleep {}; {happens}) & exec \"$0\" \"$@\"", milliseconds as f64 / 1000.0);
-    ["sh", "-c", &script, "env"].map(OsString::from)
+/// How long it takes to start a program there.
+#[expect(clippy::disallowed_methods, reason = "tells when one may be killed; nothing is measured with it")]
+fn duration(place: &Place, programs: &Programs) -> Duration {
+    let begin = Instant::now();
+    drop(place.start(programs, &[], terms(Ending::Killed)).unwrap());
+    begin.elapsed()
+}
+
+/// A place to which this happens at one of so many moments while a program is started there.
+fn at_moment(place: &Place, moment: usize, duration: Duration, happens: &str) -> Place {
+    let Place::Command(words) = place else { panic!() };
+    let seconds = duration.as_secs_f64() * moment as f64 / KILLED as f64;
+    let script = format!("(sleep {seconds}; {happens}) & exec \"$0\" \"$@\"");
+    Place::Command([&["sh", "-c", &script].map(OsString::from)[..], words].concat())
 }
 
 #[test]
@@ -37,9 +47,9 @@ fn a_shell_that_is_ended_at_any_moment_leaves_nothing() {
     for happens in ["kill -TERM 0", "kill -HUP 0", "kill -INT 0; kill -TERM 0", "kill -KILL 0"] {
         let spot = Spot::behind("exec sh");
         let programs = Programs::of(&spot.large("cat", BYTES), false, spot.outside.path());
-        let Place::Command(words) = &spot.place else { panic!() };
+        let duration = duration(&spot.place, &programs);
         for moment in 0..KILLED {
-            let place = Place::Command([&after(moment * 40 / KILLED, happens)[..], words].concat());
+            let place = at_moment(&spot.place, moment, duration, happens);
             // Where it was fast, it is ended afterwards.
             let started = place.start(&programs, &[], terms(Ending::Killed));
             drop(started);
@@ -84,9 +94,9 @@ fn ssh_that_is_killed_at_any_moment_leaves_no_file_and_no_session() {
         return skipped("there is no sshd here that lets this user in");
     };
     let programs = Programs::of(&spot.large("cat", BYTES), false, spot.outside.path());
-    let Place::Command(words) = &spot.place else { panic!() };
+    let duration = duration(&spot.place, &programs);
     for moment in 0..KILLED {
-        let place = Place::Command([&after(moment * 500 / KILLED, "kill -KILL 0")[..], words].concat());
+        let place = at_moment(&spot.place, moment, duration, "kill -KILL 0");
         drop(place.start(&programs, &[], terms(Ending::Killed)));
     }
     assert!(spot.is_cleared());
