@@ -42,7 +42,8 @@ enum Answer {
     Ended,
 }
 
-/// A server that listens.
+/// A server that listens, until it is dropped or the thread that started it ends. Where the system has not prepared for one,
+/// its sessions see an empty /run.
 pub struct Sshd {
     listener: Child,
     directory: tempfile::TempDir,

@@ -48,6 +48,10 @@ const BARE: &str = r#"mount --bind "$1" "$0/tmp" && mount --rbind /proc "$0/proc
 /// The same without /proc.
 const BARE_WITHOUT_PROC: &str = r#"mount --bind "$1" "$0/tmp" && root=$0 && shift && exec chroot "$root" "$@""#;
 
+/// The same with /proc, where /tmp has little room.
+const BARE_WITH_LITTLE: &str = r#"mount -t tmpfs -o size=256k none "$0/tmp" && mount --rbind /proc "$0/proc" &&
+    root=$0 && shift && exec chroot "$root" "$@""#;
+
 /// Bytes that need more room than there is where there is little.
 const MUCH: usize = 1 << 20;
 
@@ -124,6 +128,15 @@ fn a_container_that_lacks_something_is_told_of() {
     let Some(spot) = bare(BARE_WITHOUT_PROC) else { return skipped(NO_CONTAINER) };
     let refusal = spot.refusal();
     assert!(refusal.contains("lacks /proc") && refusal.ends_with("mount it"), "{refusal}");
+}
+
+#[test]
+fn room_that_ends_while_the_program_is_copied_is_told_of() {
+    // Without /dev/zero it is not tried before whether there is room.
+    let Some(spot) = bare(BARE_WITH_LITTLE) else { return skipped(NO_CONTAINER) };
+    let error = spot.start_file(&spot.large("exit", MUCH), &[], terms(Ending::Killed)).unwrap_err();
+    let PlaceError::Short { taken, why, .. } = &error else { panic!("{error}") };
+    assert!(taken.parse::<usize>().unwrap() < MUCH && why == ": No space left on device", "{error}");
 }
 
 #[test]

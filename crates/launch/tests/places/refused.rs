@@ -30,6 +30,9 @@ fn what_leads_to_no_shell_is_told_in_one_sentence() {
         refusal.contains("has no shell (exit status: 127: sh: no such file); it must lead to where there is sh"),
         "{refusal}"
     );
+    // Some say it where their output is expected.
+    let refusal = Spot::behind("echo 'exec: \"sh\": not found'; exit 126").refusal();
+    assert!(refusal.contains("has no shell (exit status: 126: exec: \"sh\": not found)"), "{refusal}");
     // What is typed at a terminal comes back.
     let refusal = Spot::behind("exec cat").refusal();
     assert!(refusal.contains("opens a terminal") && refusal.contains("leave out -t"), "{refusal}");
@@ -179,6 +182,31 @@ fn one_that_stands_still_after_it_has_answered_is_told_of() {
     ] {
         let refusal = Spot::behind(&format!("{begin} {after}")).refusal();
         assert!(refusal.contains(says), "{refusal}");
+    }
+}
+
+#[test]
+fn nothing_that_comes_from_there_fills_the_screen_or_steers_it() {
+    let begin = "read -r line; n=${line##*=}; long=$(head -c 50000 /dev/zero | tr '\\0' x)
+        say() { printf '\\nhostmark %s ' \"$n\"; printf \"$*\\n\" \"$long\"; }; machine=$(uname -m);";
+    for answers in [
+        "say '\\033[2J%s'",
+        "say 'ready \\033[2J%s'",
+        "say 'ready %s \\033'; exec cat",
+        "say \"ready $machine %s\"; for i in 1 2 3 4 5 6; do say 'tried \\033[2J%s'; done; say nowhere",
+        "say \"ready $machine -\"; say 'lacks \\033[2J%s'",
+        "say \"ready $machine -\"; say room; say 'short \\033[2J%s \\007%s'",
+        "say \"ready $machine -\"; say room; say 'short 1 \\007%s'",
+        "say \"ready $machine -\"; say room; say 'copied \\033[2J%s'",
+        "printf '\\033[2J%s' $long >&2; exit 3",
+        "printf '\\033[2J%s\\n' $long; exit 3",
+        "printf '\\xff\\377\\200\\n'; exit 3",
+    ] {
+        let mut spot = Spot::here();
+        let script = spot.tool("script", &format!("{begin} {answers}; cat > /dev/null"));
+        spot.place = Place::Command(vec![script.into()]);
+        let refusal = spot.refusal();
+        assert!(refusal.len() < 4000 && !refusal.chars().any(char::is_control), "{answers}: {refusal}");
     }
 }
 
