@@ -40,7 +40,8 @@ case $sh in /*) ;; *) sh="$(readlink /proc/self/exe) sh" ;; esac
 found=
 for b in "$TMPDIR" /tmp /var/tmp /dev/shm "$HOME" "$XDG_RUNTIME_DIR"; do
     [ -n "$b" ] || continue
-    # An empty file of ours that has this name is left by one who was killed at once, or is not needed by its name.
+    # An empty file of ours that has this name was left by one who was killed then, or is about to be removed by its maker,
+    # who has it open: no name of one that is used is taken away.
     for o in "$b"/hostmark-????????????????????????????????; do
         if [ -f "$o" ] && [ ! -L "$o" ] && [ ! -s "$o" ] && [ -O "$o" ]; then rm -f "$o"; fi
     done
@@ -56,7 +57,7 @@ for b in "$TMPDIR" /tmp /var/tmp /dev/shm "$HOME" "$XDG_RUNTIME_DIR"; do
         continue
     }
     exec 9</proc/self/fd/8 8>&-
-    e=$({ /proc/self/fd/9; } 2>&1) || { refused "no file can be executed"; continue; }
+    e=$({ /proc/self/fd/9 && : 8>/proc/self/fd/9; } 2>&1) || { refused "no file can be executed"; continue; }
     exec 8>/proc/self/fd/9
     [ ! -c /dev/zero ] || e=$({ head -c "$size" /dev/zero >&8; } 2>&1) || { refused "no room for $size bytes"; continue; }
     exec 8>/proc/self/fd/9
