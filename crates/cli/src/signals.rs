@@ -52,9 +52,26 @@ impl StopRequest {
         Rc::clone(&self.readable)
     }
 
+    /// What asks in a person's place.
+    pub fn asker(&self) -> Asker {
+        Asker(Arc::clone(&self.which))
+    }
+
     /// The signal that asked, if one did.
     pub fn signal(&self) -> Option<u8> {
         u8::try_from(self.which.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
+    }
+}
+
+/// Asks this process to stop, from any of its threads.
+pub struct Asker(Arc<AtomicUsize>);
+
+impl Asker {
+    /// Asks, unless somebody has: a second request would end the process at once.
+    pub fn ask(&self) {
+        if self.0.load(Ordering::Relaxed) == 0 {
+            let _ = signal_hook::low_level::raise(SIGTERM);
+        }
     }
 }
 

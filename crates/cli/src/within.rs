@@ -58,6 +58,11 @@ impl Layer {
         }
     }
 
+    /// The layer of this name.
+    pub fn named(name: &str) -> Option<Layer> {
+        Layer::value_variants().iter().copied().find(|layer| layer.name() == name)
+    }
+
     fn refused(self, error: &io::Error) -> anyhow::Error {
         let is_root = rustix::process::geteuid().is_root();
         let (name, remedy) = match self {

@@ -6,7 +6,7 @@ use hostmark_model::{
 
 use super::*;
 use crate::fixture::{PLAIN, host, request, resumed};
-use crate::journal::{Journal, Origin};
+use crate::journal::{Journal, Origin, PlanLine, RoundSink};
 use crate::mock::{Script, Seen, done, hello, line, perform, samples};
 use crate::plan::{Plan, plan};
 use crate::probe::{Axis, Group, Points, Probe, Quantity, Source};
@@ -370,7 +370,7 @@ fn of_a_journal_come_the_outcomes_of_its_run() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.partial.jsonl");
     let plan = planned();
-    let mut journal = Journal::create(&path, &begun(&plan), &plan, &Origin::default()).unwrap();
+    let mut journal = Journal::create(&path, &begun(&plan), &PlanLine::of(&plan), &Origin::default()).unwrap();
     let seen = perform(&plan, &host(), Some(&mut journal), script);
     drop(journal);
     let (_, header, past) = resumed::<Run>(&path).unwrap();

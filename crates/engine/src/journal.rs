@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostmark_model::{Event, PathBytes};
+use hostmark_model::{Elsewhere, PathBytes, RoundLine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -31,14 +31,25 @@ const HEADER_START: &str = r#"{"run":"#;
 #[derive(Serialize)]
 struct HeaderLine<'a, R> {
     run: &'a R,
-    plan: PlanLine,
+    plan: &'a PlanLine,
     origin: &'a Origin,
 }
 
-#[derive(Serialize, Deserialize)]
-struct PlanLine {
-    seed: u64,
-    cases: Vec<String>,
+/// What is planned, as a journal's header has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PlanLine {
+    /// The run's seed.
+    pub seed: u64,
+    /// Ids of its cases, in order.
+    pub cases: Vec<String>,
+}
+
+impl PlanLine {
+    /// Of a plan.
+    pub fn of(plan: &Plan) -> PlanLine {
+        let cases = plan.cases.iter().map(|case| case.id.to_string()).collect();
+        PlanLine { seed: plan.request.seed, cases }
+    }
 }
 
 /// What only the same program may go on with, and for which file.
@@ -48,6 +59,9 @@ pub struct Origin {
     pub binary: String,
     /// Name of the run file that is to lie beside the journal.
     pub file: PathBytes,
+    /// Where else it is measured; none: on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Elsewhere>,
 }
 
 /// The first line of a journal.
@@ -70,6 +84,47 @@ pub struct PastRound {
     pub round: RoundResult,
     /// What it took.
     pub took: Took,
+}
+
+impl PastRound {
+    /// As a line has it.
+    pub fn of(line: RoundLine) -> PastRound {
+        let time = Duration::from_nanos;
+        let took = Took { until: time(line.until_ns), spent: time(line.spent_ns), granted: time(line.granted_ns) };
+        let round = RoundResult { round: line.round, cpus: line.cpus, events: line.events, others: None };
+        PastRound { case: line.case, round, took }
+    }
+}
+
+/// A round as a line has it.
+pub fn line_of(case: &str, round: &RoundResult, took: &Took) -> RoundLine {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    RoundLine {
+        case: case.to_owned(),
+        round: round.round,
+        cpus: round.cpus.clone(),
+        until_ns: ns(took.until),
+        spent_ns: ns(took.spent),
+        granted_ns: ns(took.granted),
+        events: round.events.clone(),
+    }
+}
+
+/// Where the rounds of a run go as they end.
+pub trait RoundSink {
+    /// Takes a round that has ended.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be kept; the run goes on without.
+    fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()>;
+
+    /// Brings all that was taken to where it is safe; called when nothing is timed.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be brought there.
+    fn sync(&mut self) -> io::Result<()>;
 }
 
 /// When a round ended, and what it took.
@@ -108,28 +163,6 @@ pub enum ResumeError {
     },
 }
 
-#[derive(Serialize)]
-struct Line<'a> {
-    case: &'a str,
-    round: u32,
-    cpus: &'a [usize],
-    until_ns: u64,
-    spent_ns: u64,
-    granted_ns: u64,
-    events: &'a [Event],
-}
-
-#[derive(Deserialize)]
-struct ReadLine {
-    case: String,
-    round: u32,
-    cpus: Vec<usize>,
-    until_ns: u64,
-    spent_ns: u64,
-    granted_ns: u64,
-    events: Vec<Event>,
-}
-
 #[derive(Deserialize)]
 struct ReadHeader<R> {
     run: R,
@@ -138,10 +171,10 @@ struct ReadHeader<R> {
 }
 
 impl Journal {
-    /// Creates the journal exclusively and writes its header: the run so far, the plan, and who may go on with it. It is
+    /// Creates the journal exclusively and writes its header: the run so far, its seed and its cases, and who may go on with it. It is
     /// locked while it is open, which tells a run under way from one that was cut short. What a run left that was ended
     /// inside its header is taken over: nobody can go on with it.
-    pub fn create(path: &Path, run: &impl Serialize, plan: &Plan, origin: &Origin) -> io::Result<Journal> {
+    pub fn create(path: &Path, run: &impl Serialize, planned: &PlanLine, origin: &Origin) -> io::Result<Journal> {
         let file = match OpenOptions::new().write(true).create_new(true).mode(MODE).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => headerless(path)?.ok_or(error)?,
             created => created?,
@@ -152,8 +185,7 @@ impl Journal {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let mut journal = Journal { file, path: path.to_owned() };
-        let cases: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
-        let header = HeaderLine { run, plan: PlanLine { seed: plan.request.seed, cases }, origin };
+        let header = HeaderLine { run, plan: planned, origin };
         match journal.append_line(&header).and_then(|()| journal.sync()) {
             Ok(()) => Ok(journal),
             Err(error) => {
@@ -189,23 +221,13 @@ impl Journal {
         Ok((Journal { file, path: path.to_owned() }, header, rounds))
     }
 
-    /// Appends a round; from then on a killed run has it. What a machine that loses its power has, [`Journal::sync`] says.
-    pub fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
-        let ns = |time: Duration| time.as_nanos() as u64;
-        self.append_line(&Line {
-            case,
-            round: round.round,
-            cpus: &round.cpus,
-            until_ns: ns(took.until),
-            spent_ns: ns(took.spent),
-            granted_ns: ns(took.granted),
-            events: &round.events,
-        })
-    }
-
-    /// Puts all that was appended onto its device.
-    pub fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data().call("fdatasync")
+    /// Appends a round as a line has it.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub fn append_round(&mut self, line: &RoundLine) -> io::Result<()> {
+        self.append_line(line)
     }
 
     fn append_line(&mut self, line: &impl Serialize) -> io::Result<()> {
@@ -222,6 +244,18 @@ impl Journal {
     /// Removes it, once the run file stands.
     pub fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
+    }
+}
+
+impl RoundSink for Journal {
+    /// From then on a killed run has it. What a machine that loses its power has, `sync` says.
+    fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
+        self.append_line(&line_of(case, round, took))
+    }
+
+    /// Puts all that was appended onto its device.
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data().call("fdatasync")
     }
 }
 
@@ -270,12 +304,9 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
     };
     let mut rounds = Vec::new();
     for (index, line) in lines.enumerate() {
-        let line: ReadLine = serde_json::from_slice(line)
+        let line: RoundLine = serde_json::from_slice(line)
             .map_err(|error| ResumeError::Damaged { line: index + 2, why: error.to_string() })?;
-        let time = Duration::from_nanos;
-        let took = Took { until: time(line.until_ns), spent: time(line.spent_ns), granted: time(line.granted_ns) };
-        let round = RoundResult { round: line.round, cpus: line.cpus, events: line.events, others: None };
-        rounds.push(PastRound { case: line.case, round, took });
+        rounds.push(PastRound::of(line));
     }
     Ok((Header { run: header.run, cases: header.plan.cases, origin: header.origin }, rounds, whole as u64))
 }

@@ -1,6 +1,6 @@
 //! A journal reads back as it was written.
 
-use hostmark_model::{Histogram, PathBytes, Profile, RoundNoise};
+use hostmark_model::{Event, Histogram, PathBytes, Profile, RoundNoise};
 use serde_json::{Value, json};
 
 use super::*;
@@ -29,7 +29,7 @@ fn round(number: u32, ns: f64) -> RoundResult {
 }
 
 fn origin() -> Origin {
-    Origin { binary: "0.1.0 abc".into(), file: PathBytes(b"x\n \xff.json".to_vec()) }
+    Origin { binary: "0.1.0 abc".into(), file: PathBytes(b"x\n \xff.json".to_vec()), elsewhere: None }
 }
 
 fn took(number: u64) -> Took {
@@ -42,7 +42,7 @@ fn the_header_comes_first_and_the_rounds_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.partial.jsonl");
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let mut journal = Journal::create(&path, &json!({ "id": "abc" }), &plan, &origin()).unwrap();
+    let mut journal = Journal::create(&path, &json!({ "id": "abc" }), &PlanLine::of(&plan), &origin()).unwrap();
     let written = [("net.tcp", round(0, 1.5)), ("net.tcp_connect", round(0, 2.5)), ("net.tcp", round(1, -0.25))];
     let written: Vec<PastRound> = (0..)
         .zip(written)
@@ -97,7 +97,7 @@ fn a_journal_never_takes_the_place_of_another() {
     let path = directory.path().join("x");
     std::fs::write(&path, "mine").unwrap();
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let error = Journal::create(&path, &"run", &plan, &origin()).unwrap_err();
+    let error = Journal::create(&path, &"run", &PlanLine::of(&plan), &origin()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
 }
@@ -121,7 +121,7 @@ fn a_header_that_cannot_be_written_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    assert!(Journal::create(&path, &Unspeakable, &plan, &origin()).is_err());
+    assert!(Journal::create(&path, &Unspeakable, &PlanLine::of(&plan), &origin()).is_err());
     assert!(!path.exists());
 }
 
@@ -130,7 +130,7 @@ fn what_was_ended_inside_its_header_does_not_keep_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.partial.jsonl");
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let create = || Journal::create(&path, &json!({ "id": "abc" }), &plan, &origin());
+    let create = || Journal::create(&path, &json!({ "id": "abc" }), &PlanLine::of(&plan), &origin());
     for left in
         ["", "{", "{\"run\":", "{\"run\":{\"id\":\"old\",\"long\":\"............................................."]
     {
@@ -155,7 +155,7 @@ fn a_journal_under_way_keeps_its_name_before_its_header_is_there() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.partial.jsonl");
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let create = |path: &Path| Journal::create(path, &json!({}), &plan, &origin());
+    let create = |path: &Path| Journal::create(path, &json!({}), &PlanLine::of(&plan), &origin());
     let begun = File::create(&path).unwrap();
     begun.lock().unwrap();
     assert_eq!(create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);

@@ -58,7 +58,7 @@ pub use contention::{KernelMeters, Meters};
 pub use estimate::estimate;
 pub use eta::Eta;
 pub use hostmark_sys as sys;
-pub use journal::{Header, Journal, Origin, PastRound, ResumeError, Took};
+pub use journal::{Header, Journal, Origin, PastRound, PlanLine, ResumeError, RoundSink, Took, line_of};
 pub use record::{CaseRounds, Record, Round, RoundResult};
 pub use run::{Observer, OpenLink, Results, Setting, run};
 pub use stop::{Checked, Result, Stop};

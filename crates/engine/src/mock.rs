@@ -10,7 +10,7 @@ use hostmark_launch::{Received, WorkerLink};
 use hostmark_model::{Environment, Event, HostFacts, Job, PROTOCOL, RoundNoise};
 
 use crate::contention::Meters;
-use crate::journal::{Journal, PastRound};
+use crate::journal::{Journal, PastRound, RoundSink};
 use crate::outcomes::{self, Outcomes};
 use crate::plan::Plan;
 use crate::run::{Observer, Results, Setting, run};
@@ -155,6 +155,7 @@ pub fn go_on(
     let environment = Environment::bare();
     let setting = Setting { plan, host, environment, past, open_service, meters: &Unmetered };
     let mut progress = Vec::new();
+    let journal = journal.map(|journal| journal as &mut dyn RoundSink);
     let results = run(&setting, &mut open, &wall, &mut progress, journal);
     let outcomes = outcomes::of(&results.record);
     Seen { results, outcomes, jobs: jobs.take(), progress, elapsed: wall.elapsed(), ended: ended.get() }

@@ -15,7 +15,7 @@ use hostmark_stats::interval::LEAST_ROUNDS;
 
 use crate::contention::{Blocks, Judged, Meters};
 use crate::far::OpenService;
-use crate::journal::{Journal, PastRound, Took};
+use crate::journal::{PastRound, RoundSink, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
 use crate::record::{CaseRounds, Record, Round, RoundResult};
@@ -29,6 +29,9 @@ pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
 
 /// What a run tells while it goes on; called between rounds alone, never while something is timed.
 pub trait Observer {
+    /// Up to this much time may pass before anything more is told.
+    fn silent(&mut self, _at_most: Duration) {}
+
     /// A round is about to start: its case, rounds done, rounds in all, time left by estimate.
     fn round(&mut self, case: &str, done: usize, all: usize, left: Duration);
 }
@@ -66,7 +69,7 @@ struct Runner<'a> {
     open: &'a mut OpenLink<'a>,
     wall: &'a dyn Wall,
     observer: &'a mut dyn Observer,
-    journal: Option<&'a mut Journal>,
+    journal: Option<&'a mut dyn RoundSink>,
     states: Vec<Progress>,
     /// Of each probe, which ways its rounds have chosen.
     choices: HashMap<String, Vec<Choice>>,
@@ -87,7 +90,7 @@ pub fn run<'a>(
     open: &'a mut OpenLink<'a>,
     wall: &'a dyn Wall,
     observer: &'a mut dyn Observer,
-    journal: Option<&'a mut Journal>,
+    journal: Option<&'a mut dyn RoundSink>,
 ) -> Results {
     let fresh = |case: &PlannedCase| Progress { ended: case.skip.is_some(), ..Progress::default() };
     let cases = &setting.plan.cases;
@@ -160,6 +163,7 @@ impl Runner<'_> {
         let mut seen = std::collections::HashSet::new();
         let cpus: Vec<usize> = std::iter::once(plan.cpu).chain(used).filter(|&cpu| seen.insert(cpu)).collect();
         let end = self.wall.elapsed() + TimeBudget::warm_up(plan);
+        self.observer.silent(TimeBudget::warm_up(plan) + TimeBudget::WARM_UP_LIMIT);
         for cpu in cpus {
             if self.wall.elapsed() >= end {
                 return;
@@ -191,8 +195,8 @@ impl Runner<'_> {
             if !self.is_pending(index) {
                 continue;
             }
-            let case = &self.setting.plan.cases[index];
-            let id = case.id.to_string();
+            let plan = self.setting.plan;
+            let id = plan.cases[index].id.to_string();
             match self.past.front() {
                 Some(past) if past.case == id && past.round.round == pass => {
                     self.take_over(index);
@@ -208,7 +212,7 @@ impl Runner<'_> {
             let to_come = &sequence[position - 1..];
             let remaining: Vec<usize> = to_come.iter().copied().filter(|&index| self.is_pending(index)).collect();
             let (next, rounds, overhead) = self.costs(index, &remaining, pass);
-            let budget = TimeBudget::new(self.setting.plan, self.wall.elapsed(), rounds, overhead);
+            let budget = TimeBudget::new(plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
                 Verdict::Sample(grant) => grant,
                 Verdict::Drop => {
@@ -218,6 +222,7 @@ impl Runner<'_> {
                 Verdict::Over => return false,
             };
             let (unit, grant) = self.together(&to_come[..left[position - 1]], &remaining, pass, &budget, grant);
+            self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant));
             self.observer.round(&id, self.done, self.done + rounds, budget.expected());
             match self.work(&unit, pass, grant) {
                 Some(measured) => position += measured - 1,

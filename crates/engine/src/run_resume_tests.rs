@@ -6,11 +6,12 @@ use hostmark_launch::Received;
 
 use super::*;
 use crate::fixture::resumed;
+use crate::journal::{Journal, PlanLine};
 use crate::mock::go_on;
 
 /// A run with a journal, whose process is gone when it has journalled so many rounds.
 fn cut_short(plan: &Plan, path: &Path, rounds: usize, script: fn(&Job) -> Script) -> Vec<PastRound> {
-    let mut journal = Journal::create(path, &"run", plan, &Origin::default()).unwrap();
+    let mut journal = Journal::create(path, &"run", &PlanLine::of(plan), &Origin::default()).unwrap();
     let mut turns = 0;
     perform(plan, &host(), Some(&mut journal), |job| {
         turns += usize::from(!job.cases.is_empty());

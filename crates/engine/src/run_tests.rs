@@ -5,7 +5,7 @@ use hostmark_model::{FlagKind, PROTOCOL, Profile};
 
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, ODD, SHARED, host, planned};
-use crate::journal::Origin;
+use crate::journal::{Journal, Origin, PlanLine};
 use crate::mock::{STARVED, Script, Seen, done, fine, hello, line, perform, samples, usual};
 
 #[path = "run_budget_tests.rs"]
@@ -292,7 +292,8 @@ fn a_latency_that_falls_with_its_size_is_marked() {
 fn every_complete_round_is_journalled() {
     let directory = tempfile::tempdir().unwrap();
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
-    let mut journal = Journal::create(&directory.path().join("x"), &"run", &plan, &Origin::default()).unwrap();
+    let mut journal =
+        Journal::create(&directory.path().join("x"), &"run", &PlanLine::of(&plan), &Origin::default()).unwrap();
     let mut turns = 0;
     let seen = perform(&plan, &host(), Some(&mut journal), |job| {
         turns += 1;

@@ -134,6 +134,12 @@ impl TimeBudget {
         patience.min(TimeBudget::time_for_more(plan, elapsed)).max(patience / LEAST_SET_UP_SHARE)
     }
 
+    /// How long the rounds of a worker, each with this much for samples, may take in all, the last one hung.
+    pub fn silent(plan: &Plan, elapsed: Duration, grant: Duration) -> Duration {
+        let last = grant + TimeBudget::set_up(plan, elapsed) + TimeBudget::patience(plan);
+        TimeBudget::of_unit(plan) + last
+    }
+
     /// What is left for rounds beyond the planned ones.
     pub fn time_for_more(plan: &Plan, elapsed: Duration) -> Duration {
         TimeBudget::new(plan, elapsed, 0, Duration::ZERO).left

@@ -2,6 +2,7 @@
 //! the lines mean is not decided here.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 mod copy_in;
 pub mod group;
 pub mod link;

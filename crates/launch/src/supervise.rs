@@ -281,6 +281,11 @@ impl Supervised {
         std::mem::take(&mut self.unheard)
     }
 
+    /// From now on a person's request to stop ends no wait.
+    pub(crate) fn forget_stop(&mut self) {
+        self.stop = None;
+    }
+
     /// Waits until it has said more, which is then there, or why that is not so.
     fn hear_more(&mut self, until: Option<Instant>) -> io::Result<Option<Heard>> {
         loop {

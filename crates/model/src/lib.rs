@@ -1,6 +1,7 @@
 //! What is a result? Ids, units, probes' texts, cases, runs, worker events and exit codes: pure data and serde.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod case;
 mod event;
 mod exit;
@@ -21,6 +22,9 @@ mod text;
 mod time;
 mod unit;
 
+pub use agent::{
+    AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Elsewhere, LONGEST_AGENT_LINE, RoundLine, RunRequest,
+};
 pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
 pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
-use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, Lang};
+use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, HostReport, Lang};
 use hostmark_report::{findings, render};
 
+use super::on;
 use crate::output;
 
 /// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
@@ -24,25 +25,36 @@ pub struct HostArguments {
     /// How to show it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+    /// Look where this command leads, as 'ssh db-17'; hostmark is copied there by itself, and gone afterwards
+    #[arg(long, value_name = "COMMAND")]
+    on: Option<String>,
     /// End with exit code 1 when something would disturb a measurement
     #[arg(long)]
     check: bool,
 }
 
 pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
-    let root = Root::here();
-    let before = NoiseSnapshot::read_with_processes(&root);
-    std::thread::sleep(LOOK);
-    let after = NoiseSnapshot::read_with_processes(&root);
-    let host = hostmark_host::read(&root);
-    let disturbed = disturbed(&host, &before, &after);
-    let report = findings::host::host_report(host, disturbed);
+    let report = match &arguments.on {
+        Some(place) => on::report_of_host(&on::Place::named(place)?)?,
+        None => report_of_host(),
+    };
     let text = match arguments.format {
         Format::Json => output::json(&serde_json::to_string_pretty(&report)?),
         Format::Table => render::host::host(&report, &output::options(lang, false)),
     };
     output::print(&text);
     Ok(if arguments.check && report.is_disturbed() { Exit::Found } else { Exit::Fine })
+}
+
+/// What this machine is, and what others do with it.
+pub(super) fn report_of_host() -> HostReport {
+    let root = Root::here();
+    let before = NoiseSnapshot::read_with_processes(&root);
+    std::thread::sleep(LOOK);
+    let after = NoiseSnapshot::read_with_processes(&root);
+    let host = hostmark_host::read(&root);
+    let disturbed = disturbed(&host, &before, &after);
+    findings::host::host_report(host, disturbed)
 }
 
 /// What others did between two looks.

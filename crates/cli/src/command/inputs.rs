@@ -1,12 +1,12 @@
 //! Options that give a run its inputs: what to measure with, beside the axes.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use anyhow::{Result, bail};
 use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use hostmark_engine::plan::Request;
 use hostmark_model::{Inputs, PathBytes};
 
@@ -20,7 +20,7 @@ pub struct InputArguments {
     pub cpu: Option<String>,
     /// Put files that are measured below this directory, on whose file system the probes of files and disks are to run; by
     /// default $TMPDIR or /tmp
-    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().try_map(directory))]
+    #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
     /// Measure this command and nothing else: wall, user and system time and peak memory, once a round, however long it
     /// takes; split into words as by a shell, but run by none
@@ -45,8 +45,13 @@ impl InputArguments {
         layers
     }
 
-    /// What was given.
-    pub fn given(&self) -> Inputs {
+    /// What was given, for this machine.
+    pub fn given(&self) -> Result<Inputs> {
+        on_this_machine(self.as_typed())
+    }
+
+    /// What was given, as it was typed.
+    pub fn as_typed(&self) -> Inputs {
         Inputs {
             cpus: self.cpu.clone(),
             scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
@@ -79,11 +84,16 @@ fn command(typed: &str) -> Result<CommandWords, String> {
     }
 }
 
-/// A directory that is there, whole: other processes look for it. Its name may be any that the kernel takes.
-fn directory(typed: OsString) -> Result<PathBuf, String> {
-    match std::fs::canonicalize(typed) {
-        Ok(path) if path.is_dir() => Ok(path),
-        Ok(_) => Err("it is no directory; name one that may be written to".into()),
-        Err(error) => Err(format!("{error}; name a directory that may be written to")),
+/// Inputs whose directory is there, and named whole: other processes look for it. Its name may be any that the kernel takes.
+pub fn on_this_machine(inputs: Inputs) -> Result<Inputs> {
+    let Some(PathBytes(typed)) = &inputs.scratch else { return Ok(inputs) };
+    let typed = PathBuf::from(OsStr::from_bytes(typed));
+    let shown = typed.display();
+    match std::fs::canonicalize(&typed) {
+        Ok(path) if path.is_dir() => {
+            Ok(Inputs { scratch: Some(PathBytes(path.into_os_string().into_vec())), ..inputs })
+        }
+        Ok(_) => bail!("--scratch {shown} is no directory; name a directory that may be written to"),
+        Err(error) => bail!("--scratch {shown}: {error}; name a directory that may be written to"),
     }
 }

@@ -1,6 +1,7 @@
 //! The commands, and what all of them share.
 
 mod again;
+pub mod agent;
 pub mod compare;
 pub mod completions;
 mod disturbed;
@@ -10,8 +11,11 @@ pub mod host;
 pub mod import;
 mod inputs;
 pub mod janitor;
+mod kept;
 pub mod list;
 mod load;
+mod measure;
+mod on;
 mod processes;
 mod quiet;
 mod ready;

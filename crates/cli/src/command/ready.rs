@@ -4,14 +4,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use hostmark_engine::PastRound;
+use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
-use hostmark_engine::{Journal, PastRound};
-use hostmark_model::{HostFacts, Inputs, Run};
+use hostmark_host::Root;
+use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::tables::Table;
 
-use super::tables;
-use crate::store::Place;
+use super::quiet::{self, Look};
+use super::{inputs, tables};
+use crate::store::timestamp;
 
 /// What a run needs before its first round.
 pub struct Ready {
@@ -21,14 +24,97 @@ pub struct Ready {
     pub run: Run,
     /// The host as it is now, which may have less memory than when the run was planned.
     pub host: HostFacts,
-    /// Where it goes.
-    pub place: Option<Place>,
-    /// Its journal.
-    pub journal: Option<Journal>,
+    /// Its clock.
+    pub calibration: Calibration,
     /// What was measured before it was cut short.
     pub past: Vec<PastRound>,
     /// Where its files go.
     pub scratch: PathBuf,
+}
+
+impl Ready {
+    /// A run that nobody has begun; its name is its id until it has another.
+    pub fn fresh(request: &RunRequest, mut host: HostFacts, look: Look) -> Result<Ready> {
+        if request.inputs.cpus.is_none() {
+            look.end(&Root::here(), &mut host);
+        }
+        let id = uuid::Uuid::now_v7();
+        let (plan, host) = planned(request, host, id)?;
+        let calibration = hostmark_engine::clock::choose(&host);
+        let mut run = begin(&plan, host.clone(), &calibration, id);
+        run.settings.table.clone_from(&request.table);
+        run.disturbances.extend(quiet::chosen(&host, plan.cpu));
+        let scratch = inputs::scratch(&plan.request.inputs);
+        Ok(Ready { plan, run, host, calibration, past: Vec::new(), scratch })
+    }
+}
+
+/// The plan of what was asked, and the host as the run may use it.
+pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Result<(Plan, HostFacts)> {
+    if let Some(list) = &request.inputs.cpus {
+        plan::keep_to_cpus(&mut host, list)?;
+    }
+    let table = request.table.as_deref().map(tables::named).transpose()?;
+    if let Some(table) = table {
+        tables::check_set(table, &request.set)?;
+    }
+    let request = Request {
+        filters: request.filters.clone(),
+        profile: request.profile,
+        seed: request.seed.unwrap_or(id.as_u64_pair().1 & 0xffff_ffff),
+        set: request.set.clone(),
+        inputs: request.inputs.clone(),
+    };
+    let plan = fitted(&host, request, table)?;
+    Ok((plan, host))
+}
+
+/// The run before anything is measured.
+fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid) -> Run {
+    let request = &plan.request;
+    let limits = plan.profile_limits();
+    Run {
+        schema: SCHEMA.into(),
+        id: id.to_string(),
+        name: id.to_string(),
+        started: timestamp(jiff::Timestamp::now()),
+        finished: None,
+        interrupted: None,
+        imported: None,
+        tool: Tool {
+            version: env!("CARGO_PKG_VERSION").into(),
+            target: target(),
+            libc: if cfg!(target_env = "musl") { "musl" } else { "glibc" }.into(),
+            is_static: cfg!(target_feature = "crt-static"),
+        },
+        settings: Settings {
+            profile: request.profile,
+            seed: request.seed,
+            filters: request.filters.clone(),
+            table: None,
+            rounds: limits.rounds,
+            limit_s: if request.inputs.command.is_empty() { limits.limit.as_secs_f64() } else { 0.0 },
+            clock: calibration.facts(),
+            cpu: plan.cpu,
+            set: inputs::settings_set(request),
+            inputs: request.inputs.clone(),
+        },
+        host,
+        disturbances: Vec::new(),
+        probes: plan.probes(),
+        cases: Vec::new(),
+        lost_rounds: Vec::new(),
+        time: None,
+        findings: Vec::new(),
+        peers: Vec::new(),
+        again: None,
+    }
+}
+
+/// The target that this program was built for.
+pub fn target() -> String {
+    let environment = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+    format!("{}-unknown-linux-{environment}", std::env::consts::ARCH)
 }
 
 /// What tells this binary from any other: its version, and the size and the time of its file.

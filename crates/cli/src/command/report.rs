@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::export;
 
-use super::{again, load, unwritten};
+use super::{again, load, on, unwritten};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -28,6 +28,10 @@ pub struct ReportArguments {
     /// With overhead: the case of the first environment that all is held against
     #[arg(long, value_name = "CASE")]
     base: Option<String>,
+    /// Show runs that are kept where this command leads, as 'ssh db-17'; hostmark is copied there by itself, and gone
+    /// afterwards
+    #[arg(long, value_name = "COMMAND", conflicts_with = "again")]
+    on: Option<String>,
     /// Estimate again from the recorded rounds, by this version's rules; RUN may be a journal too. Values for which an older
     /// file lacks the data stay, and are named
     #[arg(long)]
@@ -41,8 +45,13 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
-    let load_one = if arguments.again { again::load } else { load::found };
-    let runs = arguments.runs.iter().map(|run| named(run, lang, load_one)).collect::<Result<Vec<Run>>>()?;
+    let place = arguments.on.as_deref().map(on::Place::named).transpose()?;
+    let load_one = |run: &str| match &place {
+        Some(place) => on::kept_run(place, run),
+        None if arguments.again => again::load(run, lang),
+        None => load::found(run, lang),
+    };
+    let runs = arguments.runs.iter().map(|run| named(run, &load_one)).collect::<Result<Vec<Run>>>()?;
     let text = match &arguments.base {
         None => render(&runs, &arguments.format, lang, arguments.verbose)?,
         Some(base) if arguments.format == "overhead" => {
@@ -62,11 +71,11 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 
 /// The run that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in
 /// it is meant as it stands.
-fn named(argument: &str, lang: Lang, load: fn(&str, Lang) -> Result<Run>) -> Result<Run> {
+fn named(argument: &str, load: &dyn Fn(&str) -> Result<Run>) -> Result<Run> {
     let is_name = |name: &str| !name.is_empty() && !name.contains('/');
     let named = argument.split_once('=').filter(|(name, _)| is_name(name) && store::find(argument).is_err());
-    let Some((name, run)) = named else { return load(argument, lang) };
-    Ok(Run { name: name.to_owned(), ..load(run, lang)? })
+    let Some((name, run)) = named else { return load(argument) };
+    Ok(Run { name: name.to_owned(), ..load(run)? })
 }
 
 /// Runs in the format of this name, which the command line has checked.

@@ -5,30 +5,89 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use hostmark_engine::clock::{self, Calibration};
-use hostmark_engine::{Header, Journal, PastRound, Wall};
-use hostmark_model::{HostFacts, PathBytes, Run, Text};
+use anyhow::{Result, bail};
+use hostmark_engine::{Header, Journal, PastRound, Wall, clock};
+use hostmark_model::{BegunRun, Elsewhere, HostFacts, Run, RunRequest, Text};
 
 use super::inputs::scratch;
+use super::kept::Kept;
 use super::ready::{Ready, binary, planned_before};
 use crate::store::{self, JOURNAL, Place};
 
-/// Everything for the rest of the run that a person named.
-pub fn ready(named: &str, host: HostFacts, within: &[String]) -> Result<(Ready, Calibration)> {
+/// A journal that a run goes on with.
+pub struct Begun {
+    /// Where the run goes.
+    pub kept: Kept,
+    /// What it says of the run.
+    pub header: Header<Run>,
+    /// What was measured.
+    pub past: Vec<PastRound>,
+    /// The journal as it was named, for sentences.
+    shown: String,
+}
+
+/// Where else the run is measured that a person named; none: on this machine.
+pub fn elsewhere(named: &str) -> Result<Option<Elsewhere>> {
     let path = store::find_journal(named)?;
-    let shown = path.display();
-    let (journal, header, past) = Journal::resume::<Run>(&path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
-    match (header.run.settings.inputs.within.as_slice(), within) {
-        (before, now) if before == now => {}
-        ([], _) => bail!("{shown} was begun outside of all layers; leave out --within"),
-        (before, _) => bail!("{shown} was begun within layers; add --within {}", before.join(",")),
+    let read = Journal::read::<Run>(&path).map_err(|error| anyhow::anyhow!("{} {error}", path.display()))?;
+    Ok(read.0.origin.elsewhere)
+}
+
+impl Begun {
+    /// Opens the journal that a person named.
+    pub fn open(named: &str) -> Result<Begun> {
+        let path = store::find_journal(named)?;
+        let shown = path.display().to_string();
+        let (journal, header, past) =
+            Journal::resume::<Run>(&path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
+        if !lies_beside(&header, &path) {
+            bail!("{shown} names no run file; measure anew");
+        }
+        let file = PathBuf::from(OsStr::from_bytes(&header.origin.file.0));
+        let place = Place::of_journal(&path, &file, &header.run.name);
+        Ok(Begun { kept: Kept { place: Some(place), journal: Some(journal) }, header, past, shown })
     }
-    check(&header, &host, &path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
-    let plan = planned_before(&header.run)
-        .with_context(|| format!("{shown} has a plan that this host no longer has; measure anew"))?;
-    let ids: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
-    if ids != header.cases {
+
+    /// What is asked for where it is measured elsewhere.
+    pub fn request(&self) -> RunRequest {
+        let Header { run, cases, .. } = &self.header;
+        let begun = BegunRun { run: run.clone(), cases: cases.clone(), rounds: self.past.len() };
+        let settings = &run.settings;
+        RunRequest {
+            filters: settings.filters.clone(),
+            profile: settings.profile,
+            seed: Some(settings.seed),
+            set: Vec::new(),
+            table: settings.table.clone(),
+            inputs: settings.inputs.clone(),
+            begun: Some(Box::new(begun)),
+        }
+    }
+
+    /// Everything for the rest of the run, on this machine.
+    pub fn ready(self, host: HostFacts, within: &[String]) -> Result<(Ready, Kept)> {
+        let Begun { kept, header, past, shown } = self;
+        match (header.run.settings.inputs.within.as_slice(), within) {
+            (before, now) if before == now => {}
+            ([], _) => bail!("{shown} was begun outside of all layers; leave out --within"),
+            (before, _) => bail!("{shown} was begun within layers; add --within {}", before.join(",")),
+        }
+        if header.origin.binary != binary() {
+            bail!("{shown} was begun by another build of hostmark; go on with that one, or measure anew");
+        }
+        Ok((go_on(header.run, &header.cases, past, host, &shown)?, kept))
+    }
+}
+
+/// What the rest of a run needs, on the machine where it began. `shown` is what a person knows it by.
+pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFacts, shown: &str) -> Result<Ready> {
+    if run.host.boot_id != host.boot_id {
+        bail!("{shown} was begun before this host was started anew; measure anew");
+    }
+    let Ok(plan) = planned_before(&run) else {
+        bail!("{shown} has a plan that this host no longer has; measure anew");
+    };
+    if plan.cases.len() != cases.len() || !plan.cases.iter().zip(cases).all(|(case, id)| case.id.to_string() == *id) {
         bail!("{shown} has another plan than its settings give; measure anew");
     }
     let usable = host.usable_cpus();
@@ -37,11 +96,10 @@ pub fn ready(named: &str, host: HostFacts, within: &[String]) -> Result<(Ready, 
         bail!("{shown} needs CPU {cpu}, which cannot be used any more; allow it, or measure anew");
     }
     let calibration = clock::choose(&host);
-    let (before, now) = (&header.run.settings.clock.source, calibration.facts().source);
+    let (before, now) = (&run.settings.clock.source, calibration.facts().source);
     if *before != now {
         bail!("{shown} was timed by {before}, and this host now has {now}; measure anew");
     }
-    let mut run = header.run;
     // Planned for the host as it was, and careful with the memory that it has now.
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };
     let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -49,28 +107,16 @@ pub fn ready(named: &str, host: HostFacts, within: &[String]) -> Result<(Ready, 
         en: format!("the run was cut short after {} rounds and went on at {at}", past.len()),
         zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),
     });
-    let path_of = |bytes: &PathBytes| PathBuf::from(OsStr::from_bytes(&bytes.0));
-    let place = Place::of_journal(&path, &path_of(&header.origin.file), &run.name);
     let scratch = scratch(&run.settings.inputs);
-    Ok((Ready { plan, run, host, place: Some(place), journal: Some(journal), past, scratch }, calibration))
+    Ok(Ready { plan, run, host, calibration, past, scratch })
 }
 
-/// Fragments that fit after the journal's name.
-fn check(header: &Header<Run>, host: &HostFacts, journal: &Path) -> Result<(), &'static str> {
-    if header.origin.binary != binary() {
-        return Err("was begun by another build of hostmark; go on with that one, or measure anew");
-    }
-    if header.run.host.boot_id != host.boot_id {
-        return Err("was begun before this host was started anew; measure anew");
-    }
-    // The run's file lies beside its journal under the same name, and is no other.
+/// Whether the run's file lies beside its journal under the same name, and is no other.
+fn lies_beside(header: &Header<Run>, journal: &Path) -> bool {
     let file = Path::new(OsStr::from_bytes(&header.origin.file.0));
     let mut beside = file.file_stem().unwrap_or_default().to_owned();
     beside.push(JOURNAL);
-    if file.file_name() != Some(file.as_os_str()) || journal.file_name() != Some(&beside) {
-        return Err("names no run file; measure anew");
-    }
-    Ok(())
+    file.file_name() == Some(file.as_os_str()) && journal.file_name() == Some(&beside)
 }
 
 /// The time of a run, from where it was cut short: what was used is gone from its limit.

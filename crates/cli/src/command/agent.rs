@@ -1,0 +1,192 @@
+//! `hostmark agent`: this program where another one sent it. It measures what that asks for, keeps nothing, and ends with it.
+
+mod inbox;
+mod outbox;
+mod watch;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use hostmark_engine::PastRound;
+use hostmark_host::{NoiseSnapshot, Root};
+use hostmark_launch::agent::{LEASES, LEAST_LEASE, digest_of};
+use hostmark_launch::place;
+use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, PathBytes, RunRequest};
+
+use super::host::report_of_host;
+use super::measure::{Means, measure};
+use super::quiet::Look;
+use super::ready::{self, Ready};
+use super::{EndsWith, exit_of, inputs, load, lost, resume, sentence};
+use crate::signals::StopRequest;
+use crate::wall::SinceStart;
+use crate::within::{self, Layer};
+use inbox::{Inbox, Next};
+use outbox::{Outbox, Teller};
+
+/// The word that starts it; no command for people.
+pub const NAME: &str = hostmark_launch::agent::AGENT;
+/// Rounds at most that a run goes on after: each case of the largest plan has some dozens.
+const MOST_PAST: usize = 1 << 20;
+/// This program's file, which has no name any more: it was copied here for this run alone.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Serves who is at the other end of standard input and output, until that is over.
+pub fn serve() -> ExitCode {
+    // What reads the list of processes finds it by this name, and not by that of a descriptor.
+    let _ = rustix::thread::set_name(c"hostmark");
+    // Nor does anything that is started here inherit the program's file.
+    let _ = place::close_own_descriptor();
+    let mut outbox = match Outbox::of_standard_output() {
+        Ok(outbox) => outbox,
+        Err(error) => return complain(&format!("standard output cannot be written ({error})")),
+    };
+    let mut session = Session { inbox: Inbox::of_standard_input(), greeted: false };
+    loop {
+        match session.next(&mut outbox) {
+            Ok(true) => {}
+            Ok(false) => return ExitCode::SUCCESS,
+            Err(error) => {
+                let answer = AgentAnswer::Error { sentence: sentence(&error), exit: exit_of(&error).code() };
+                return match outbox.say(&answer) {
+                    Ok(()) => ExitCode::from(exit_of(&error).code()),
+                    Err(_) => complain(&sentence(&error)),
+                };
+            }
+        }
+    }
+}
+
+fn complain(sentence: &str) -> ExitCode {
+    crate::output::complain(&format!("an agent is started by hostmark run --on, not by hand ({sentence})"));
+    ExitCode::from(Exit::BadInput.code())
+}
+
+/// What has been asked for so far.
+struct Session {
+    inbox: Inbox,
+    greeted: bool,
+}
+
+impl Session {
+    /// Does what is asked for next. False when nothing is any more.
+    fn next(&mut self, outbox: &mut Outbox) -> Result<bool> {
+        // Nobody is waited for who says nothing.
+        let request = match self.inbox.next(LEAST_LEASE * LEASES)? {
+            Next::Request(request) => request,
+            Next::Silence | Next::End => return Ok(false),
+        };
+        match request {
+            AgentRequest::Hello { protocol } => {
+                let digest = digest_of(Path::new(OWN_PROGRAM)).ok();
+                let (version, target) = (env!("CARGO_PKG_VERSION").to_owned(), ready::target());
+                outbox.say(&AgentAnswer::Hello { protocol: AGENT_PROTOCOL, version, target, digest })?;
+                self.greeted = true;
+                if protocol != AGENT_PROTOCOL {
+                    bail!(
+                        "this hostmark speaks version {AGENT_PROTOCOL} of the protocol and was asked in version {protocol}; \
+                         take the same version of both"
+                    );
+                }
+            }
+            AgentRequest::Bye => return Ok(false),
+            // One that comes late, of a run that has ended by itself.
+            AgentRequest::Heard { .. } | AgentRequest::Stop => {}
+            _ if !self.greeted => bail!("the first line is no greeting; use hostmark run --on"),
+            AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
+            AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
+            AgentRequest::Past(_) => bail!("rounds came that nothing goes on after; start anew"),
+            AgentRequest::Run(request) => {
+                self.run(*request, outbox)?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Measures: the plan, the rounds as they end, the run.
+    fn run(&mut self, mut request: RunRequest, outbox: &mut Outbox) -> Result<()> {
+        let wall = SinceStart::now();
+        let begun = request.begun.take();
+        let past = self.past(begun.as_deref())?;
+        let outside = within::enter(&layers(&request)?)?;
+        let root = Root::here();
+        let look = Look::begin(&root);
+        request.inputs = inputs::on_this_machine(request.inputs)?;
+        let scratch = request.inputs.scratch.as_ref().map(|PathBytes(path)| as_path(path));
+        let mut host = hostmark_host::read_with_scratch(&root, scratch.as_deref());
+        outside.correct(&mut host);
+        let stop = StopRequest::catch(outside.heard())
+            .map_err(|error| lost(format!("signals cannot be caught ({error}); raise the limit of open files")))?;
+        let before = NoiseSnapshot::read_with_processes(&root);
+        let ready = match begun {
+            Some(begun) => {
+                let BegunRun { run, cases, .. } = *begun;
+                let shown = format!("the run {}", run.name);
+                resume::go_on(run, &cases, past, host, &shown)?
+            }
+            None => Ready::fresh(&request, host, look)?,
+        };
+        let cases = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
+        let link = Arc::clone(outbox.link());
+        outbox.begin(&AgentAnswer::Plan { run: Box::new(ready.run.clone()), cases })?;
+        // From here on the other thread alone reads what comes.
+        let inbox = std::mem::replace(&mut self.inbox, Inbox::of_standard_input());
+        if let Some(woken) = outbox.woken() {
+            watch::begin(inbox, woken, &link, stop.asker()).map_err(|error| {
+                lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
+            })?;
+        }
+        let teller = RefCell::new(outbox);
+        let (mut observer, mut sink) = (Teller(&teller), Teller(&teller));
+        let means = Means { program: OWN_PROGRAM.into(), stop: &stop, outside, wall: &wall, before };
+        let measured = measure(ready, means, &mut observer, Some(&mut sink))?;
+        if let Some(error) = measured.sink_lost {
+            return Err(lost(format!("rounds could not be sent ({error}); go on by hostmark run --resume")));
+        }
+        teller.borrow_mut().say(&AgentAnswer::Run(Box::new(measured.run)))?;
+        link.wait_until_heard();
+        Ok(())
+    }
+
+    /// The rounds that a run goes on after.
+    fn past(&mut self, begun: Option<&BegunRun>) -> Result<Vec<PastRound>> {
+        let count = begun.map_or(0, |begun| begun.rounds);
+        if count > MOST_PAST {
+            bail!("the run to go on with has {count} rounds, more than any has; measure anew");
+        }
+        let mut past = Vec::new();
+        while past.len() < count {
+            match self.inbox.next(LEAST_LEASE * LEASES)? {
+                Next::Request(AgentRequest::Past(line)) => past.push(PastRound::of(line)),
+                Next::Request(_) => bail!("something else came in the place of a past round; start anew"),
+                Next::Silence | Next::End => {
+                    let sentence = "not all past rounds came; start anew".to_owned();
+                    return Err(EndsWith(Exit::ResourceLost, sentence).into());
+                }
+            }
+        }
+        Ok(past)
+    }
+}
+
+/// The layers that a request names.
+fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
+    let named = request.inputs.within.iter().map(|name| match Layer::named(name) {
+        Some(layer) => Ok(layer),
+        None => bail!("no layer is called '{}'; take the same version of both", name.escape_debug()),
+    });
+    named.collect()
+}
+
+fn as_path(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+/// How long a pause between two rounds is at least, once all that was said has been taken.
+const PAUSE: Duration = Duration::from_millis(2);

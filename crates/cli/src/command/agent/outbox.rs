@@ -1,0 +1,213 @@
+//! What an agent says: each line whole, between rounds alone, and counted until it is acknowledged.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
+use hostmark_launch::agent::{LEASES, LEAST_LEASE};
+use hostmark_model::AgentAnswer;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::PAUSE;
+use crate::wall::SinceStart;
+
+/// How long what was said may take to be taken by who carries it, before the next round begins all the same: who takes nothing
+/// for longer has stopped, and disturbs nothing.
+const TAKEN_WITHIN: Duration = Duration::from_millis(100);
+/// The time between two looks at that.
+const TURN: Duration = Duration::from_micros(200);
+/// How long the run's acknowledgement is waited for.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
+
+/// What both threads of an agent know of the link.
+pub struct Link {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Wakes who waits for what comes, when something has been said.
+    wake: File,
+    clock: SinceStart,
+}
+
+struct State {
+    said: u64,
+    heard: u64,
+    lease: Duration,
+    /// Since when something has been said that is not acknowledged.
+    waits_since: Option<Duration>,
+}
+
+impl Link {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// So many lines have been heard at the other end. Whether that can be.
+    pub fn heard(&self, lines: u64) -> bool {
+        let mut state = self.state();
+        if lines > state.said || lines < state.heard {
+            return false;
+        }
+        if lines > state.heard {
+            state.heard = lines;
+            state.waits_since = (state.said > lines).then(|| self.clock.elapsed());
+        }
+        self.changed.notify_all();
+        true
+    }
+
+    /// How long an acknowledgement may still take; none where none is waited for.
+    pub fn left(&self) -> Option<Duration> {
+        let state = self.state();
+        let until = state.waits_since? + state.lease * LEASES;
+        Some(until.saturating_sub(self.clock.elapsed()))
+    }
+
+    /// Waits until all has been heard, for a moment at most.
+    pub fn wait_until_heard(&self) {
+        let state = self.state();
+        let _ = self.changed.wait_timeout_while(state, HEARD_WITHIN, |state| state.heard < state.said);
+    }
+
+    fn says(&self, lease: Option<Duration>) {
+        let mut state = self.state();
+        state.said += 1;
+        state.waits_since.get_or_insert_with(|| self.clock.elapsed());
+        state.lease = lease.unwrap_or(state.lease);
+    }
+}
+
+/// Standard output.
+pub struct Outbox {
+    output: File,
+    link: Arc<Link>,
+    /// What wakes the other thread, until that has it.
+    woken: Option<OwnedFd>,
+    /// Whether lines are counted by now.
+    counts: bool,
+    /// Lines that go out together.
+    batch: String,
+    /// Whether anything has been said since the last pause.
+    is_fresh: bool,
+}
+
+impl Outbox {
+    /// Of this process. Nothing else writes to it.
+    pub fn of_standard_output() -> io::Result<Outbox> {
+        let output = File::from(rustix::io::dup(io::stdout())?);
+        Outbox::of(output)
+    }
+
+    /// Of a file.
+    pub fn of(output: File) -> io::Result<Outbox> {
+        let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let state = State { said: 0, heard: 0, lease: LEAST_LEASE, waits_since: None };
+        let (state, changed, clock) = (Mutex::new(state), Condvar::new(), SinceStart::now());
+        let link = Arc::new(Link { state, changed, wake: File::from(wake), clock });
+        Ok(Outbox { output, link, woken: Some(woken), counts: false, batch: String::new(), is_fresh: false })
+    }
+
+    /// What both threads know.
+    pub fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    /// Says the plan: it and all that follows is counted.
+    pub fn begin(&mut self, plan: &AgentAnswer) -> io::Result<()> {
+        self.counts = true;
+        self.say(plan)
+    }
+
+    /// What wakes the other thread.
+    pub fn woken(&mut self) -> Option<OwnedFd> {
+        self.woken.take()
+    }
+
+    /// Says it, with all that was to go out before it.
+    pub fn say(&mut self, answer: &AgentAnswer) -> io::Result<()> {
+        self.add(answer)?;
+        self.flush()
+    }
+
+    /// Keeps it for the next time that something goes out.
+    fn add(&mut self, answer: &AgentAnswer) -> io::Result<()> {
+        self.batch.push_str(&answer.line()?);
+        if self.counts {
+            let lease = match answer {
+                AgentAnswer::Silent { ms } => Some(Duration::from_millis(*ms).max(LEAST_LEASE)),
+                _ => None,
+            };
+            self.link.says(lease);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        // The other thread ends the process where this takes longer than the lease.
+        if self.counts {
+            let _ = (&self.link.wake).write(&[0]);
+        }
+        let batch = std::mem::take(&mut self.batch);
+        self.is_fresh = true;
+        self.output.write_all(batch.as_bytes())
+    }
+
+    /// Says how long it may be silent from now on, unless that is known.
+    fn lease(&mut self, at_most: Duration) -> io::Result<()> {
+        let lease = at_most.max(LEAST_LEASE);
+        if self.link.state().lease == lease {
+            return Ok(());
+        }
+        self.say(&AgentAnswer::Silent { ms: ms(lease) })
+    }
+
+    /// Waits until what was said is on its way, so that carrying it disturbs no round.
+    fn pause(&mut self) {
+        if !std::mem::take(&mut self.is_fresh) {
+            return;
+        }
+        let begin = SinceStart::now();
+        // Where the kernel does not tell, the pause alone has to do.
+        while begin.elapsed() < TAKEN_WITHIN && rustix::io::ioctl_fionread(&self.output).is_ok_and(|left| left > 0) {
+            std::thread::sleep(TURN);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// One of those who tell of a run as it goes on.
+pub struct Teller<'a, 'b>(pub &'a RefCell<&'b mut Outbox>);
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Observer for Teller<'_, '_> {
+    fn silent(&mut self, at_most: Duration) {
+        // What cannot be said is noticed by the other thread, and by the next round's end.
+        let _ = self.0.borrow_mut().lease(at_most);
+    }
+
+    fn round(&mut self, case: &str, done: usize, all: usize, left: Duration) {
+        let mut outbox = self.0.borrow_mut();
+        let step = AgentAnswer::Step { case: case.into(), done: done as u64, all: all as u64, left_ms: ms(left) };
+        let _ = outbox.say(&step);
+        outbox.pause();
+    }
+}
+
+impl RoundSink for Teller<'_, '_> {
+    fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
+        self.0.borrow_mut().add(&AgentAnswer::Round(line_of(case, round, took)))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
+}

@@ -1,0 +1,73 @@
+//! Hears who asked for a run while it goes on: acknowledgements, a request to stop, the end of the link; and ends the agent when
+//! nobody hears it any more.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hostmark_model::{AgentRequest, Exit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::inbox::Inbox;
+use super::outbox::Link;
+use crate::signals::Asker;
+
+/// How long a run that was asked to stop may take to put things in order. Then the janitor does.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Begins to hear.
+pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker) -> io::Result<()> {
+    let link = Arc::clone(link);
+    // It sleeps until something comes.
+    std::thread::Builder::new().name("hm-watch".into()).stack_size(256 << 10).spawn(move || {
+        if hear(inbox, &woken, &link, &asker) == End::Gone {
+            asker.ask();
+            std::thread::sleep(GRACE);
+            // The run's thread may be writing to where nobody reads.
+            std::process::exit(Exit::ResourceLost.code().into());
+        }
+    })?;
+    Ok(())
+}
+
+/// How the hearing ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// By a word.
+    Bye,
+    /// The other end is gone, or makes no sense.
+    Gone,
+}
+
+fn hear(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker) -> End {
+    loop {
+        loop {
+            match inbox.whole_line() {
+                Ok(None) => break,
+                Ok(Some(AgentRequest::Heard { lines })) if link.heard(lines) => {}
+                Ok(Some(AgentRequest::Stop)) => asker.ask(),
+                Ok(Some(AgentRequest::Bye)) => return End::Bye,
+                Ok(Some(_)) | Err(_) => return End::Gone,
+            }
+        }
+        let left = link.left();
+        if left.is_some_and(|left| left.is_zero()) {
+            return End::Gone;
+        }
+        let stdin = io::stdin();
+        let mut watched = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+        let at_most = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut watched, at_most.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return End::Gone,
+        }
+        let (has_line, is_woken) = (!watched[0].revents().is_empty(), !watched[1].revents().is_empty());
+        if is_woken {
+            let _ = rustix::io::read(woken, &mut [0; 64]);
+        }
+        if has_line && !matches!(inbox.read(stdin.as_fd(), Some(Duration::ZERO)), Ok(None | Some(1..))) {
+            return End::Gone;
+        }
+    }
+}

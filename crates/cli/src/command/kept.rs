@@ -1,0 +1,108 @@
+//! Where a run is kept: its file, and its journal while it goes on.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+use anyhow::Result;
+use hostmark_engine::{Journal, Origin, PlanLine};
+use hostmark_model::{Elsewhere, PathBytes, Run};
+
+use super::{EndsWith, exit_of, sentence, unwritten};
+use crate::output;
+use crate::store::{self, Place};
+
+/// Where a run goes: nowhere where it cannot be kept.
+#[derive(Default)]
+pub struct Kept {
+    /// Its file.
+    pub place: Option<Place>,
+    /// Its journal.
+    pub journal: Option<Journal>,
+}
+
+/// Who may go on with a run.
+pub struct Author {
+    /// What tells the program from any other.
+    pub binary: String,
+    /// Where else it measures.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+impl Kept {
+    /// Makes the place of a run that begins, and names the run after it: the file that a person named, else one with the others.
+    pub fn begin(run: &mut Run, named: Option<&Place>, planned: &PlanLine, author: Author) -> Result<Kept> {
+        let place = match named {
+            Some(place) => Some(place.clone()),
+            None => keep(&run.host.hostname),
+        };
+        let Some(place) = place else { return Ok(Kept { place: None, journal: None }) };
+        run.name.clone_from(&place.name);
+        let journal = open_journal(&place, named.is_some(), run, planned, author)?;
+        Ok(Kept { place: Some(place).filter(|_| journal.is_some()), journal })
+    }
+
+    /// Saves the run's file, and removes the journal, which would only be a copy. None where it is not kept.
+    pub fn save(self, run: &Run) -> Option<(Place, io::Result<()>)> {
+        let place = self.place?;
+        let saved = place.save(&store::text_of(run));
+        if saved.is_ok()
+            && let Some(journal) = self.journal
+        {
+            let _ = journal.remove();
+        }
+        Some((place, saved))
+    }
+
+    /// An error after which the run can go on, told with how.
+    pub fn goes_on_later(self, error: anyhow::Error, rounds: usize) -> anyhow::Error {
+        let Some(journal) = self.journal else { return error };
+        let path = journal.path().display().to_string();
+        let (exit, sentence) = (exit_of(&error), sentence(&error));
+        EndsWith(exit, format!("{sentence}; {rounds} rounds are kept: hostmark run --resume {path}")).into()
+    }
+
+    /// Of a run of which nothing was measured nothing is kept.
+    pub fn forget(self) {
+        let _ = self.journal.map(Journal::remove);
+    }
+}
+
+/// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
+fn keep(hostname: &str) -> Option<Place> {
+    let started = jiff::Timestamp::now();
+    let stamp = started.strftime("%Y%m%dT%H%M%SZ").to_string();
+    // Part of a second in 1/65536, so that runs of the same second are in order as well.
+    let unique = format!("{:04x}", (i64::from(started.subsec_nanosecond()) << 16) / 1_000_000_000);
+    match Place::fresh(&stamp, hostname, &unique) {
+        Ok(place) => Some(place),
+        Err(reason) => {
+            output::complain(&format!("the run cannot be kept ({reason}); name a file by --out"));
+            None
+        }
+    }
+}
+
+/// The run's journal. One that cannot be made is an error where a person named the file, and else only said.
+fn open_journal(place: &Place, is_named: bool, run: &Run, planned: &PlanLine, by: Author) -> Result<Option<Journal>> {
+    let bytes = |path: &OsStr| PathBytes(path.as_bytes().to_vec());
+    let file = bytes(place.file.file_name().unwrap_or_default());
+    let origin = Origin { binary: by.binary, file, elsewhere: by.elsewhere };
+    let error = match Journal::create(&place.journal, run, planned, &origin) {
+        Ok(journal) => return Ok(Some(journal)),
+        Err(error) => error,
+    };
+    let path = place.journal.display();
+    if !is_named {
+        output::complain(&format!("the run cannot be kept ({path}: {error}); name a file by --out"));
+        return Ok(None);
+    }
+    Err(match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            anyhow::anyhow!(
+                "{path} is the journal of a run under way or cut short; remove it, or name another file by --out"
+            )
+        }
+        _ => unwritten(&error, &format!("the journal {path} cannot be written"), "name another file by --out"),
+    })
+}

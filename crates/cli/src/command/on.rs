@@ -1,0 +1,348 @@
+//! `--on`: what is asked for is done where a command leads, and what comes of it is kept here.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::plan::profile_limits;
+use hostmark_engine::{Observer, PastRound, PlanLine, RoundSink, Wall, line_of};
+use hostmark_launch::agent::{AgentError, AgentLink};
+use hostmark_launch::place;
+use hostmark_launch::program::Programs;
+use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
+use hostmark_model::{
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostReport, Lang, PathBytes, RoundLine, Run, RunRequest, SCHEMA,
+};
+use hostmark_report::escape::visible;
+
+use super::janitor::Janitor;
+use super::kept::{Author, Kept};
+use super::measure::{self, Measured};
+use super::resume::Begun;
+use super::run::{RunArguments, catch, finish, show_plan};
+use super::{EndsWith, lost};
+use crate::progress::Bar;
+use crate::signals::StopRequest;
+use crate::store;
+use crate::wall::SinceStart;
+use crate::within::Outside;
+use crate::words;
+
+/// Beyond twice its limit a run there may take this: a login, the copying, a slow way.
+const SLACK: Duration = Duration::from_secs(120);
+/// How long a run that was asked to stop may take to send what it has.
+const STOPS_WITHIN: Duration = Duration::from_secs(20);
+/// Cases of a plan at most; the largest profile on the largest machines has some thousands.
+const MOST_CASES: usize = 1 << 17;
+/// Characters of a case's name that are shown.
+const LONGEST_CASE: usize = 200;
+
+/// Where a command leads.
+pub struct Place {
+    place: place::Place,
+    words: Vec<OsString>,
+    /// As a person reads it.
+    shown: String,
+    /// The program that has to run there, where a run goes on.
+    digest: Option<String>,
+}
+
+impl Place {
+    /// The one that a person typed.
+    pub fn named(typed: &str) -> Result<Place> {
+        match words::split(typed) {
+            Ok(words) if words.is_empty() => bail!("--on has no word; give a command, as 'ssh db-17'"),
+            Ok(words) => Ok(Place::of(words.into_iter().map(OsString::from).collect(), None)),
+            Err(why) => bail!("--on '{typed}': {why}; quote it as for a shell"),
+        }
+    }
+
+    /// The one that a journal names, which only this user can have written.
+    pub fn of_journal(elsewhere: Elsewhere) -> Result<Place> {
+        let words: Vec<OsString> = elsewhere.place.into_iter().map(|word| OsString::from_vec(word.0)).collect();
+        match words.is_empty() {
+            true => bail!("the journal names no place; measure anew"),
+            false => Ok(Place::of(words, Some(elsewhere.digest))),
+        }
+    }
+
+    fn of(words: Vec<OsString>, digest: Option<String>) -> Place {
+        let shown = words.join(OsStr::new(" ")).to_string_lossy().into_owned();
+        Place { place: place::Place::Command(words.clone()), words, shown, digest }
+    }
+
+    /// What a journal says of it.
+    fn elsewhere(&self, digest: &str) -> Elsewhere {
+        let place = self.words.iter().map(|word| PathBytes(word.as_bytes().to_vec())).collect();
+        Elsewhere { place, digest: digest.to_owned() }
+    }
+}
+
+/// An agent under way, in the janitor's charge: whoever kills this process leaves nothing of it here.
+struct Far {
+    link: Option<AgentLink>,
+    janitor: Janitor,
+    process: u32,
+}
+
+impl Far {
+    fn open(place: &Place, stop: &StopRequest) -> Result<Far> {
+        let mut janitor = Janitor::start(&measure::own_program()?).map_err(lost)?;
+        let programs = Programs::of_this(cfg!(target_feature = "crt-static"))
+            .map_err(|error| lost(format!("this program cannot be read to be copied ({error}); mount /proc")))?;
+        let (errors, ending) = (Errors::Heard, Ending::Killed);
+        let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };
+        let mut process = 0;
+        let link = AgentLink::open(&place.place, &place.shown, &programs, terms, |id| {
+            process = id;
+            janitor.tell(&CleanupEntry::Group(id));
+        })
+        .map_err(|error| failed(error, stop))?;
+        let far = Far { link: Some(link), janitor, process };
+        match &place.digest {
+            Some(digest) if far.digest() != digest => {
+                Err(anyhow!("the run was begun by another build of hostmark; go on with that one, or measure anew"))
+            }
+            _ => Ok(far),
+        }
+    }
+
+    fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
+        self.link.as_mut().map_or(Err(AgentError::Stopped), |link| link.ask(request))
+    }
+
+    fn hear(&mut self) -> Result<AgentAnswer, AgentError> {
+        self.link.as_mut().map_or(Err(AgentError::Stopped), AgentLink::hear)
+    }
+
+    fn digest(&self) -> &str {
+        self.link.as_ref().map_or("", AgentLink::digest)
+    }
+
+    /// Asks the run to stop, which gives what there is.
+    fn stops(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.stops_within(STOPS_WITHIN);
+            let _ = link.ask(&AgentRequest::Stop);
+        }
+    }
+
+    /// Ends it in peace.
+    fn finish(mut self) {
+        self.link.take().into_iter().for_each(AgentLink::finish);
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        self.link.take().into_iter().for_each(AgentLink::abandon);
+        self.janitor.tell(&CleanupEntry::Reaped(self.process));
+    }
+}
+
+/// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.
+fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
+    let exit = match &error {
+        AgentError::Stopped => Exit::Signal(stop.signal().unwrap_or(2)),
+        AgentError::Told { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
+        AgentError::Told { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
+        AgentError::Place(_) | AgentError::Version { .. } => Exit::BadInput,
+        _ => Exit::ResourceLost,
+    };
+    EndsWith(exit, error.to_string()).into()
+}
+
+/// What the machine there is.
+pub fn report_of_host(place: &Place) -> Result<HostReport> {
+    let stop = catch(&Outside::default())?;
+    let mut far = Far::open(place, &stop)?;
+    let heard = far.ask(&AgentRequest::Facts).and_then(|()| far.hear()).map_err(|error| failed(error, &stop))?;
+    let AgentAnswer::Facts(report) = heard else { return Err(astray(place)) };
+    far.finish();
+    Ok(*report)
+}
+
+/// A run that is kept there.
+pub fn kept_run(place: &Place, run: &str) -> Result<Run> {
+    let stop = catch(&Outside::default())?;
+    let mut far = Far::open(place, &stop)?;
+    let request = AgentRequest::Kept { run: run.to_owned() };
+    let heard = far.ask(&request).and_then(|()| far.hear()).map_err(|error| failed(error, &stop))?;
+    let AgentAnswer::Run(run) = heard else { return Err(astray(place)) };
+    far.finish();
+    readable(*run, place)
+}
+
+/// Where the rounds of a run go that is measured elsewhere.
+pub trait Keeper {
+    /// It begins: what is planned, and where it is measured. May name the run.
+    fn begins(&mut self, run: &mut Run, planned: &PlanLine, elsewhere: Elsewhere) -> Result<()>;
+
+    /// A round has ended.
+    fn round(&mut self, line: &RoundLine) -> io::Result<()>;
+}
+
+/// Measures there, keeps and shows here.
+pub fn run(arguments: &RunArguments, place: &Place, lang: Lang) -> Result<Exit> {
+    let mut request = arguments.request()?;
+    if arguments.dry_run {
+        // A plan follows from the machine's facts alone.
+        return show_plan(arguments, &request, report_of_host(place)?.host, lang);
+    }
+    let mut keeper = Here { named: arguments.named_file()?, kept: None, rounds: 0 };
+    let stop = catch(&Outside::default())?;
+    let mut past = Vec::new();
+    if let Some(named) = &arguments.resume {
+        let begun = Begun::open(named)?;
+        (request, past) = (begun.request(), begun.past);
+        keeper = Here { named: None, kept: Some(begun.kept), rounds: past.len() };
+    }
+    let mut bar = Bar::new();
+    let measured = measure_there(place, request, past, &stop, &mut bar, &mut keeper);
+    bar.finish();
+    match (measured, keeper.kept) {
+        (Ok(measured), kept) => finish(arguments, measured, kept.unwrap_or_default(), stop.signal(), lang),
+        (Err(error), Some(kept)) if keeper.rounds > 0 => Err(kept.goes_on_later(error, keeper.rounds)),
+        (Err(error), kept) => {
+            kept.unwrap_or_default().forget();
+            Err(error)
+        }
+    }
+}
+
+/// Keeps a run as one of this machine is kept.
+struct Here {
+    named: Option<store::Place>,
+    kept: Option<Kept>,
+    rounds: usize,
+}
+
+impl Keeper for Here {
+    fn begins(&mut self, run: &mut Run, planned: &PlanLine, elsewhere: Elsewhere) -> Result<()> {
+        match self.kept.as_ref().and_then(|kept| kept.place.as_ref()) {
+            Some(place) => run.name.clone_from(&place.name),
+            None => {
+                let author = Author { binary: env!("CARGO_PKG_VERSION").into(), elsewhere: Some(elsewhere) };
+                self.kept = Some(Kept::begin(run, self.named.as_ref(), planned, author)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn round(&mut self, line: &RoundLine) -> io::Result<()> {
+        let Some(journal) = self.kept.as_mut().and_then(|kept| kept.journal.as_mut()) else { return Ok(()) };
+        journal.append_round(line)?;
+        self.rounds += 1;
+        journal.sync()
+    }
+}
+
+/// Measures there: the run under the name that its keeper gave it.
+pub fn measure_there(
+    place: &Place,
+    request: RunRequest,
+    past: Vec<PastRound>,
+    stop: &StopRequest,
+    observer: &mut dyn Observer,
+    keeper: &mut dyn Keeper,
+) -> Result<Measured> {
+    let at_most = match request.inputs.command.is_empty() {
+        true => profile_limits(request.profile).limit * 2 + SLACK,
+        // How long a command takes is what is asked.
+        false => Duration::MAX,
+    };
+    let mut far = Far::open(place, stop)?;
+    let asked = far.ask(&AgentRequest::Run(Box::new(request))).and_then(|()| {
+        let lines = past.iter().map(|past| line_of(&past.case, &past.round, &past.took));
+        lines.map(AgentRequest::Past).try_for_each(|line| far.ask(&line))
+    });
+    asked.map_err(|error| failed(error, stop))?;
+    let mut hearing = Hearing { place, keeper, planned: None, sink_lost: None };
+    let (begin, mut is_stopping) = (SinceStart::now(), false);
+    loop {
+        let answer = match far.hear() {
+            Ok(answer) => answer,
+            Err(AgentError::Stopped) if !is_stopping => {
+                is_stopping = true;
+                far.stops();
+                continue;
+            }
+            Err(error) => return Err(failed(error, stop)),
+        };
+        if begin.elapsed() > at_most {
+            let (shown, seconds) = (&place.shown, at_most.as_secs());
+            return Err(lost(format!("the run behind '{shown}' has not ended after {seconds} s; look at that host")));
+        }
+        if let Some(run) = hearing.take(answer, far.digest(), observer)? {
+            far.finish();
+            return Ok(Measured { run, sink_lost: hearing.sink_lost });
+        }
+    }
+}
+
+/// What has been heard of a run.
+struct Hearing<'a> {
+    place: &'a Place,
+    keeper: &'a mut dyn Keeper,
+    planned: Option<Planned>,
+    sink_lost: Option<io::Error>,
+}
+
+/// What is to come.
+struct Planned {
+    id: String,
+    name: String,
+    cases: HashSet<String>,
+}
+
+impl Hearing<'_> {
+    /// Takes what was heard; the run, when that was it.
+    fn take(&mut self, answer: AgentAnswer, digest: &str, observer: &mut dyn Observer) -> Result<Option<Run>> {
+        match (answer, &self.planned) {
+            (AgentAnswer::Plan { run, cases }, None) => {
+                let mut run = readable(*run, self.place)?;
+                if cases.len() > MOST_CASES || cases.iter().any(|case| CaseId::from_str(case).is_err()) {
+                    return Err(astray(self.place));
+                }
+                let planned = PlanLine { seed: run.settings.seed, cases };
+                self.keeper.begins(&mut run, &planned, self.place.elsewhere(digest))?;
+                let cases = planned.cases.into_iter().collect();
+                self.planned = Some(Planned { id: run.id, name: run.name, cases });
+            }
+            (AgentAnswer::Step { case, done, all, left_ms }, Some(_)) => {
+                let case: String = visible(&case).chars().take(LONGEST_CASE).collect();
+                let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+                observer.round(&case, count(done), count(all), Duration::from_millis(left_ms));
+            }
+            (AgentAnswer::Round(line), Some(planned)) if planned.cases.contains(&line.case) => {
+                if self.sink_lost.is_none() {
+                    self.sink_lost = self.keeper.round(&line).err();
+                }
+            }
+            (AgentAnswer::Run(run), Some(planned)) if run.id == planned.id => {
+                let run = readable(*run, self.place)?;
+                return Ok(Some(Run { name: planned.name.clone(), ..run }));
+            }
+            _ => return Err(astray(self.place)),
+        }
+        Ok(None)
+    }
+}
+
+/// A run as files have them.
+fn readable(run: Run, place: &Place) -> Result<Run> {
+    match run.schema == SCHEMA && uuid::Uuid::parse_str(&run.id).is_ok() {
+        true => Ok(run),
+        false => Err(astray(place)),
+    }
+}
+
+/// What came fits nowhere.
+fn astray(place: &Place) -> anyhow::Error {
+    lost(format!("'{}' said what was not asked for; look at what runs there", place.shown))
+}

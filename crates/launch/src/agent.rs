@@ -1,0 +1,311 @@
+//! The parent's end of an agent: this program at another place, which measures there, and what it says, heard within its lease.
+//!
+//! A far host may be anybody's: what comes from there is data, bounded in length and in what it makes of memory.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE};
+use sha2::{Digest, Sha256};
+
+use crate::place::{Place, PlaceError};
+use crate::program::Programs;
+use crate::supervise::{Heard, Supervised, Terms, Told};
+
+/// The word that starts an agent.
+pub const AGENT: &str = "agent";
+/// How long either may be silent at least, twice: who says nothing for longer is given up. A link may well stand still for half a
+/// minute, and what was measured meanwhile comes all the same.
+pub const LEAST_LEASE: Duration = Duration::from_secs(20);
+/// An agent may ask for no longer lease: that of a command of which nobody knows how long it takes.
+const LONGEST_LEASE: Duration = Duration::from_secs(8 * 24 * 3600);
+/// Leases after which an end is given up.
+pub const LEASES: u32 = 2;
+/// How long an agent may take to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// What helps where a program that is not static does not start.
+const STATIC_REMEDY: &str = concat!(
+    "put a static program beside this one: hostmark-x86_64-linux-musl, made by cargo build --release --target ",
+    "x86_64-unknown-linux-musl, or the same for aarch64"
+);
+/// Values in a line at most. A few bytes of JSON may become hundreds in memory.
+const MOST_VALUES: usize = 8 << 20;
+/// The same of its objects, which become the largest.
+const MOST_OBJECTS: usize = 1 << 19;
+/// Characters that are shown of what an agent said.
+const LONGEST_QUOTE: usize = 1000;
+
+/// Why there is nothing more to hear. A sentence that ends with what to do, but for [`AgentError::Stopped`].
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The program did not come to run there.
+    #[error(transparent)]
+    Place(PlaceError),
+    /// It has ended, or the link to it has.
+    #[error("'{name}' broke off ({how}); look at that host and at the way there")]
+    Ended {
+        /// The place.
+        name: String,
+        /// What is known of it.
+        how: String,
+    },
+    /// It has ended before it said anything.
+    #[error("'{name}' took the program and could not start it ({how}); {remedy}")]
+    NotBegun {
+        /// The place.
+        name: String,
+        /// What is known of it.
+        how: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// It has said nothing for too long.
+    #[error("'{name}' has said nothing for {seconds} s, longer than it may; look at that host and at the way there")]
+    Silent {
+        /// The place.
+        name: String,
+        /// How long that was.
+        seconds: u64,
+    },
+    /// It said what no agent says.
+    #[error("'{name}' said what no hostmark says ({what}); look at what runs there")]
+    Garbled {
+        /// The place.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It speaks otherwise.
+    #[error(
+        "the hostmark behind '{name}' speaks version {theirs} of the protocol, this one {AGENT_PROTOCOL}; take the same version of both"
+    )]
+    Version {
+        /// The place.
+        name: String,
+        /// Its version.
+        theirs: u32,
+    },
+    /// It is another program than the one that was sent.
+    #[error(
+        "the program behind '{name}' has another digest than the one that was sent; send it anew, and look at the way there"
+    )]
+    DigestDiffers {
+        /// The place.
+        name: String,
+    },
+    /// It told an error of its own.
+    #[error("{sentence}")]
+    Told {
+        /// Its sentence, with the place before it.
+        sentence: String,
+        /// The exit code that it gave.
+        exit: u8,
+    },
+    /// The person asked to stop.
+    #[error("stopped")]
+    Stopped,
+    /// The system refused.
+    #[error("'{name}' cannot be heard or told ({error}); try again")]
+    Io {
+        /// The place.
+        name: String,
+        /// What it said.
+        error: io::Error,
+    },
+}
+
+/// An agent that has said what it is.
+#[derive(Debug)]
+pub struct AgentLink {
+    process: Supervised,
+    name: String,
+    digest: String,
+    lease: Duration,
+    most_lease: Duration,
+    /// Lines since its plan; none before it.
+    heard: Option<u64>,
+}
+
+impl From<PlaceError> for AgentError {
+    fn from(error: PlaceError) -> AgentError {
+        match error {
+            PlaceError::Stopped => AgentError::Stopped,
+            other => AgentError::Place(other),
+        }
+    }
+}
+
+impl AgentLink {
+    /// Starts one at this place, which is called this in sentences. `started` is told its process here as soon as there is one.
+    pub fn open(
+        place: &Place,
+        name: &str,
+        programs: &Programs,
+        terms: Terms,
+        started: impl FnOnce(u32),
+    ) -> Result<AgentLink, AgentError> {
+        let begun = place.start(programs, &[AGENT], terms)?;
+        started(begun.process.id());
+        let (process, digest) = (begun.process, begun.digest);
+        let mut link = AgentLink {
+            process,
+            name: name.to_owned(),
+            digest,
+            lease: LEAST_LEASE,
+            most_lease: LONGEST_LEASE,
+            heard: None,
+        };
+        link.ask(&AgentRequest::Hello { protocol: AGENT_PROTOCOL })?;
+        let hello = link.hear().map_err(|error| match error {
+            AgentError::Ended { name, how } => {
+                let remedy = match begun.is_static {
+                    true => "look at that host's limits of processes and memory".to_owned(),
+                    false => STATIC_REMEDY.to_owned(),
+                };
+                AgentError::NotBegun { name, how, remedy }
+            }
+            other => other,
+        })?;
+        match hello {
+            AgentAnswer::Hello { protocol, .. } if protocol != AGENT_PROTOCOL => {
+                Err(AgentError::Version { name: link.name.clone(), theirs: protocol })
+            }
+            AgentAnswer::Hello { digest: Some(digest), .. } if digest != link.digest => {
+                Err(AgentError::DigestDiffers { name: link.name.clone() })
+            }
+            AgentAnswer::Hello { .. } => Ok(link),
+            _ => Err(link.garbled("it does not begin with a greeting")),
+        }
+    }
+
+    /// SHA-256 of its program, hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Its process here, which leads there.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Asks it for something. One that has ended says so when it is heard.
+    pub fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
+        let io = |error: io::Error| AgentError::Io { name: self.name.clone(), error };
+        let line = request.line().map_err(|error| io(error.into()))?;
+        let at_most = self.lease * LEASES;
+        match self.process.tell_within(&line, at_most).map_err(io)? {
+            Told::All | Told::Closed => Ok(()),
+            Told::TimedOut => Err(AgentError::Silent { name: self.name.clone(), seconds: at_most.as_secs() }),
+            Told::Stopped => Err(AgentError::Stopped),
+        }
+    }
+
+    /// From now on a person's request to stop ends no wait: what is still to be said takes no longer than this.
+    pub fn stops_within(&mut self, at_most: Duration) {
+        self.process.forget_stop();
+        self.most_lease = at_most / LEASES;
+        self.lease = self.lease.min(self.most_lease);
+    }
+
+    /// What it says next. What is counted is acknowledged, and leases are kept.
+    pub fn hear(&mut self) -> Result<AgentAnswer, AgentError> {
+        loop {
+            let at_most = self.lease * LEASES;
+            let heard = self.process.hear_line_of(LONGEST_AGENT_LINE, at_most);
+            let line = match heard.map_err(|error| AgentError::Io { name: self.name.clone(), error })? {
+                Heard::Line(line) => line,
+                Heard::Closed => return Err(self.ended()),
+                Heard::TimedOut => {
+                    return Err(AgentError::Silent { name: self.name.clone(), seconds: at_most.as_secs() });
+                }
+                Heard::TooLong => return Err(self.garbled("a line without an end")),
+                Heard::Stopped => return Err(AgentError::Stopped),
+            };
+            let answer = parse(&line).map_err(|what| self.garbled(&what))?;
+            let answer = self.take(answer)?;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Counts and acknowledges an answer; none where it is for this end alone.
+    fn take(&mut self, answer: AgentAnswer) -> Result<Option<AgentAnswer>, AgentError> {
+        match (&answer, self.heard) {
+            (AgentAnswer::Plan { .. }, Some(_)) => return Err(self.garbled("a second plan")),
+            (AgentAnswer::Plan { .. }, None) => self.heard = Some(0),
+            (AgentAnswer::Error { sentence, exit }, _) => {
+                let sentence = format!("'{}': {}", self.name, quoted(sentence));
+                return Err(AgentError::Told { sentence, exit: *exit });
+            }
+            _ => {}
+        }
+        if let Some(heard) = &mut self.heard {
+            *heard += 1;
+            let lines = *heard;
+            self.ask(&AgentRequest::Heard { lines })?;
+        }
+        if let AgentAnswer::Silent { ms } = answer {
+            self.lease = Duration::from_millis(ms).max(LEAST_LEASE).min(self.most_lease);
+            return Ok(None);
+        }
+        Ok(Some(answer))
+    }
+
+    /// Says that this is all, and waits for its end; one that does not end is killed.
+    pub fn finish(mut self) {
+        let _ = self.ask(&AgentRequest::Bye);
+        self.process.leave(GRACE);
+        let _ = self.process.kill();
+    }
+
+    /// Leaves it without a word: its input ends, and it may put its place in order.
+    pub fn abandon(mut self) {
+        self.process.leave(GRACE);
+        let _ = self.process.kill();
+    }
+
+    fn garbled(&self, what: &str) -> AgentError {
+        AgentError::Garbled { name: self.name.clone(), what: quoted(what) }
+    }
+
+    fn ended(&mut self) -> AgentError {
+        // Its last word may still be under way.
+        self.process.ends_within(GRACE);
+        let status = self.process.kill().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let word = self.process.last_word().map(|word| format!(": {}", quoted(&word))).unwrap_or_default();
+        AgentError::Ended { name: self.name.clone(), how: format!("{status}{word}") }
+    }
+}
+
+/// An answer, if the line is one and makes no more of memory than it may.
+pub fn parse(line: &str) -> Result<AgentAnswer, String> {
+    bounded(line)?;
+    serde_json::from_str(line).map_err(|error| format!("{error}: {}", line.chars().take(80).collect::<String>()))
+}
+
+/// A request, if the line is one and makes no more of memory than it may.
+pub fn parse_request(line: &str) -> Result<AgentRequest, String> {
+    bounded(line)?;
+    serde_json::from_str(line).map_err(|error| error.to_string())
+}
+
+fn bounded(line: &str) -> Result<(), String> {
+    let count = |bytes: &[u8]| line.bytes().filter(|byte| bytes.contains(byte)).count();
+    match count(b"{") > MOST_OBJECTS || count(b",[") > MOST_VALUES {
+        true => Err("a line of more values than a run has".into()),
+        false => Ok(()),
+    }
+}
+
+/// SHA-256 of a file, hexadecimal.
+pub fn digest_of(file: &Path) -> io::Result<String> {
+    let digest = Sha256::digest(std::fs::read(file)?);
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What was said there, as a part of a sentence here.
+fn quoted(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(LONGEST_QUOTE).collect()
+}

@@ -1,0 +1,176 @@
+//! What a run's parent and an agent, its program on another machine, say to each other: a line of JSON each, both ways.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Event, HostReport, Inputs, PathBytes, Profile, Run};
+
+/// The version of these lines. Who speaks another one is refused.
+pub const AGENT_PROTOCOL: u32 = 1;
+
+/// Bytes of a line at most, either way. A run is the longest one: a thorough one of a large machine has some tens of MiB.
+pub const LONGEST_AGENT_LINE: usize = 64 << 20;
+
+/// What an agent is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentRequest {
+    /// The first line: the version of the lines that follow. The answer is the agent's own.
+    Hello {
+        /// [`AGENT_PROTOCOL`].
+        protocol: u32,
+    },
+    /// What this machine is, and what would disturb a measurement. Answer: [`AgentAnswer::Facts`].
+    Facts,
+    /// A run that is kept there. Answer: [`AgentAnswer::Run`].
+    Kept {
+        /// Its name, as `hostmark report` takes it.
+        run: String,
+    },
+    /// Measure. Answers: a plan, then rounds as they end, and the run. Nothing else is asked for after it.
+    Run(Box<RunRequest>),
+    /// A round that was measured before the run was cut short: as many of these follow a request to go on as that says.
+    Past(RoundLine),
+    /// So many lines of the agent have come since its plan.
+    Heard {
+        /// How many.
+        lines: u64,
+    },
+    /// End the run, and give what there is.
+    Stop,
+    /// That is all.
+    Bye,
+}
+
+/// What to measure: what a person asks `hostmark run` for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// Filters as typed.
+    pub filters: Vec<String>,
+    /// How much time it may take.
+    pub profile: Profile,
+    /// The seed, where one was given.
+    pub seed: Option<u64>,
+    /// Points in the place of an axis' own, as typed.
+    pub set: Vec<String>,
+    /// The table whose cells are measured, where one was named.
+    pub table: Option<String>,
+    /// What the run is given to measure with.
+    pub inputs: Inputs,
+    /// The run that is to go on, where it was cut short.
+    pub begun: Option<Box<BegunRun>>,
+}
+
+/// A run that was cut short: what its journal's header says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BegunRun {
+    /// The run before its first round.
+    pub run: Run,
+    /// Ids of the planned cases, in order.
+    pub cases: Vec<String>,
+    /// How many rounds follow, as [`AgentRequest::Past`].
+    pub rounds: usize,
+}
+
+/// What an agent says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentAnswer {
+    /// Its first line.
+    Hello {
+        /// [`AGENT_PROTOCOL`].
+        protocol: u32,
+        /// The program's version.
+        version: String,
+        /// The target that it was built for.
+        target: String,
+        /// SHA-256 of the program that runs, hexadecimal; none where it cannot read itself.
+        digest: Option<String>,
+    },
+    /// What the machine is.
+    Facts(Box<HostReport>),
+    /// What will be measured: the run before its first round, and the ids of its cases. The first line of those that are
+    /// counted and acknowledged.
+    Plan {
+        /// The run.
+        run: Box<Run>,
+        /// The cases.
+        cases: Vec<String>,
+    },
+    /// From now on so much time may pass before the next line: the lease.
+    Silent {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// A round is about to start.
+    Step {
+        /// Its case.
+        case: String,
+        /// Rounds done.
+        done: u64,
+        /// Rounds in all.
+        all: u64,
+        /// Time left by estimate, milliseconds.
+        left_ms: u64,
+    },
+    /// A round has ended.
+    Round(RoundLine),
+    /// The whole run.
+    Run(Box<Run>),
+    /// What was asked for cannot be had. Nothing follows.
+    Error {
+        /// A sentence that ends with what to do.
+        sentence: String,
+        /// The exit code that it would have there.
+        exit: u8,
+    },
+}
+
+/// A round as journals and agents write it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundLine {
+    /// The case id.
+    pub case: String,
+    /// Which round, from 0.
+    pub round: u32,
+    /// The CPUs it ran on.
+    pub cpus: Vec<usize>,
+    /// The run's time when it had ended, ns.
+    pub until_ns: u64,
+    /// All of its time, ns.
+    pub spent_ns: u64,
+    /// What was granted for samples, ns.
+    pub granted_ns: u64,
+    /// What the worker said.
+    pub events: Vec<Event>,
+}
+
+/// Where a run is measured that is kept here: what its journal needs to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elsewhere {
+    /// The words of the command that leads there.
+    pub place: Vec<PathBytes>,
+    /// SHA-256 of the program that measures there, hexadecimal.
+    pub digest: String,
+}
+
+impl AgentRequest {
+    /// The line that says it.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written as JSON.
+    pub fn line(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+}
+
+impl AgentAnswer {
+    /// The line that says it.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written as JSON.
+    pub fn line(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+}
