@@ -1,12 +1,15 @@
 //! A real server of ssh, with the shells, banners and greetings that there are.
 
+use std::path::Path;
+use std::time::Duration;
+
 use hostmark_launch::place::PlaceError;
 use hostmark_launch::supervise::{Ending, Heard};
 
 use crate::skip::skipped;
 use crate::spot::Spot;
 use crate::sshd::{Options, Sshd};
-use crate::{SOON, says, terms};
+use crate::{SOON, terms};
 
 const NO_SERVER: &str = "there is no sshd here that lets this user in";
 /// What a server's message of the day may be, at ten lines a KiB.
@@ -28,13 +31,20 @@ pub fn over_ssh(options: &Options) -> Option<(Spot, Sshd)> {
 fn a_program_runs_behind_ssh_and_nothing_of_it_is_left() {
     let Some((spot, server)) = over_ssh(&Options::default()) else { return skipped(NO_SERVER) };
     spot.works();
-    // Of a session in the middle of its work, too.
-    let mut process = spot.start("echo begun; sleep 1000", terms(Ending::Killed));
-    says(&mut process, "begun");
+    // Of a session in the middle of its work, too: an agent ends when its input does.
+    let mut process = spot.start("echo $$; exec cat >/dev/null", terms(Ending::Killed));
+    let Heard::Line(pid) = process.hear_line(SOON).unwrap() else { panic!("it says nothing") };
     assert_ne!(sessions(&server), "");
-    process.tell_last("").unwrap();
+    assert!(Path::new("/proc").join(&pid).exists());
     drop(process);
-    drop(spot);
+    let is_left = || Path::new("/proc").join(&pid).exists();
+    for _ in 0..SOON.as_millis() / 10 {
+        if !is_left() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!is_left());
 }
 
 /// The processes that the server's sessions have begun with.
