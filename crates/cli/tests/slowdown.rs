@@ -121,7 +121,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         finished: None,
         interrupted: None,
         imported: None,
-        tool: Tool { version: "0".into(), target: "test".into(), libc: "test".into(), is_static: false },
+        tool: Tool { version: "0".into(), target: "test".into(), libc: "test".into(), is_static: false, digest: None },
         settings: Settings {
             profile: Profile::Standard,
             seed: 0,
@@ -143,6 +143,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         findings: Vec::new(),
         peers: Vec::new(),
         again: None,
+        place: None,
     }
 }
 

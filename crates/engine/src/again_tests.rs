@@ -122,7 +122,7 @@ fn begun(plan: &Plan) -> Run {
         finished: None,
         interrupted: None,
         imported: None,
-        tool: Tool { version: empty(), target: empty(), libc: empty(), is_static: false },
+        tool: Tool { version: empty(), target: empty(), libc: empty(), is_static: false, digest: None },
         settings: Settings {
             profile: plan.request.profile,
             seed: plan.request.seed,
@@ -144,6 +144,7 @@ fn begun(plan: &Plan) -> Run {
         findings: Vec::new(),
         peers: Vec::new(),
         again: None,
+        place: None,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A far host may be anybody's: what comes from there is data, bounded in length and in what it makes of memory.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ const STATIC_REMEDY: &str = concat!(
 const MOST_VALUES: usize = 8 << 20;
 /// The same of its objects, which become the largest.
 const MOST_OBJECTS: usize = 1 << 19;
+/// Bytes of a file that are read at once for its digest.
+const DIGESTED_AT_ONCE: usize = 1 << 18;
 /// Characters that are shown of what an agent said.
 const LONGEST_QUOTE: usize = 1000;
 
@@ -301,8 +303,16 @@ fn bounded(line: &str) -> Result<(), String> {
 
 /// SHA-256 of a file, hexadecimal.
 pub fn digest_of(file: &Path) -> io::Result<String> {
-    let digest = Sha256::digest(std::fs::read(file)?);
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    let (mut file, mut digest, mut part) = (std::fs::File::open(file)?, Sha256::new(), vec![0; DIGESTED_AT_ONCE]);
+    loop {
+        match file.read(&mut part) {
+            Ok(0) => break,
+            Ok(length) => digest.update(&part[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// What was said there, as a part of a sentence here.

@@ -35,6 +35,9 @@ pub struct Tool {
     /// Whether it is linked statically.
     #[serde(rename = "static")]
     pub is_static: bool,
+    /// SHA-256 of its file, hexadecimal: two builds of one version are two programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 /// The clock of the run.
@@ -148,6 +151,9 @@ pub struct Run {
     pub imported: Option<Imported>,
     /// What measured.
     pub tool: Tool,
+    /// The command that led to the machine, as a person typed it; none where the run was measured where it was ordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// What was asked.
     pub settings: Settings,
     /// The machine.

@@ -2,6 +2,7 @@
 
 mod interleave;
 mod sides;
+mod turn;
 
 use std::path::PathBuf;
 
@@ -26,8 +27,9 @@ pub struct CompareArguments {
     /// which are pooled: a,b,c, a quoted pattern as 'before-*.json', or a directory. With --interleave: what to measure
     #[arg(value_name = "BASE NEW… | FILTER…")]
     names: Vec<String>,
-    /// Measure in turn, in random order: two commands that each end in a hostmark, as 'taskset -c 0 ./old/hostmark' and
-    /// 'ssh db-17 hostmark'; they are split into words as a shell does it, and no shell is started
+    /// Measure in turn, in random order, at two places, as 'ssh db-17', 'ip netns exec blue' or here: to each hostmark copies
+    /// itself, as run --on does. Or by two commands that each end in a hostmark of their own, as 'taskset -c 0 ./old/hostmark'
+    /// and 'ssh db-17 hostmark'. They are split into words as a shell does it, and no shell is started
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     interleave: Vec<String>,
     /// How often each of the two runs
@@ -69,7 +71,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     let sides = match arguments.interleave.as_slice() {
         [a, b] => {
             let trial = interleave::Trial {
-                commands: [a, b],
+                sides: [a, b],
                 filters: &arguments.names,
                 pairs: arguments.pairs,
                 profile: arguments.profile,

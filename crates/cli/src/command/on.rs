@@ -42,6 +42,9 @@ const MOST_CASES: usize = 1 << 17;
 /// Characters of a case's name that are shown.
 const LONGEST_CASE: usize = 200;
 
+/// The word for this machine, where a place is asked for.
+const HERE: &str = "here";
+
 /// Where a command leads.
 pub struct Place {
     place: place::Place,
@@ -57,23 +60,43 @@ impl Place {
     pub fn named(typed: &str) -> Result<Place> {
         match words::split(typed) {
             Ok(words) if words.is_empty() => bail!("--on has no word; give a command, as 'ssh db-17'"),
-            Ok(words) => Ok(Place::of(words.into_iter().map(OsString::from).collect(), None)),
+            Ok(words) => Ok(Place::of_words(words, typed)),
             Err(why) => bail!("--on '{typed}': {why}; quote it as for a shell"),
         }
     }
 
-    /// The one that a journal names, which only this user can have written.
-    pub fn of_journal(elsewhere: Elsewhere) -> Result<Place> {
+    /// The one behind these words, which a person typed so.
+    pub fn of_words(words: Vec<String>, typed: &str) -> Place {
+        Place::of(words.into_iter().map(OsString::from).collect(), typed.trim().to_owned(), None)
+    }
+
+    /// The one that a journal names, which only this user can have written, and what its run says was typed.
+    pub fn of_journal(elsewhere: Elsewhere, typed: Option<String>) -> Result<Place> {
         let words: Vec<OsString> = elsewhere.place.into_iter().map(|word| OsString::from_vec(word.0)).collect();
         match words.is_empty() {
             true => bail!("the journal names no place; measure anew"),
-            false => Ok(Place::of(words, Some(elsewhere.digest))),
+            false => {
+                let shown = typed.unwrap_or_else(|| words.join(OsStr::new(" ")).to_string_lossy().into_owned());
+                Ok(Place::of(words, shown, Some(elsewhere.digest)))
+            }
         }
     }
 
-    fn of(words: Vec<OsString>, digest: Option<String>) -> Place {
-        let shown = words.join(OsStr::new(" ")).to_string_lossy().into_owned();
-        Place { place: place::Place::Command(words.clone()), words, shown, digest }
+    fn of(words: Vec<OsString>, shown: String, digest: Option<String>) -> Place {
+        let place = match words.as_slice() {
+            [only] if only == HERE => place::Place::Here,
+            _ => place::Place::Command(words.clone()),
+        };
+        Place { place, words, shown, digest }
+    }
+
+    /// Writes into a run where it was measured, and by which program: what its maker says of that does not count.
+    fn mark(&self, run: &mut Run, digest: &str) {
+        run.place = match self.place {
+            place::Place::Here => None,
+            place::Place::Command(_) => Some(self.shown.clone()),
+        };
+        run.tool.digest = Some(digest.to_owned());
     }
 
     /// What a journal says of it.
@@ -309,6 +332,7 @@ impl Hearing<'_> {
                 if cases.len() > MOST_CASES || cases.iter().any(|case| CaseId::from_str(case).is_err()) {
                     return Err(astray(self.place));
                 }
+                self.place.mark(&mut run, digest);
                 let planned = PlanLine { seed: run.settings.seed, cases };
                 self.keeper.begins(&mut run, &planned, self.place.elsewhere(digest))?;
                 let cases = planned.cases.into_iter().collect();
@@ -325,8 +349,9 @@ impl Hearing<'_> {
                 }
             }
             (AgentAnswer::Run(run), Some(planned)) if run.id == planned.id => {
-                let run = readable(*run, self.place)?;
-                return Ok(Some(Run { name: planned.name.clone(), ..run }));
+                let mut run = Run { name: planned.name.clone(), ..readable(*run, self.place)? };
+                self.place.mark(&mut run, digest);
+                return Ok(Some(run));
             }
             _ => return Err(astray(self.place)),
         }

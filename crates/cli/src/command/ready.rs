@@ -1,13 +1,14 @@
 //! What a run needs before its first round, whether it is a new one or goes on.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use hostmark_engine::PastRound;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_host::Root;
+use hostmark_launch::agent::digest_of;
 use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::tables::Table;
@@ -15,6 +16,9 @@ use hostmark_report::tables::Table;
 use super::quiet::{self, Look};
 use super::{inputs, tables};
 use crate::store::timestamp;
+
+/// This program's file, also where it has no name any more.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// What a run needs before its first round.
 pub struct Ready {
@@ -86,6 +90,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
             target: target(),
             libc: if cfg!(target_env = "musl") { "musl" } else { "glibc" }.into(),
             is_static: cfg!(target_feature = "crt-static"),
+            digest: digest_of(Path::new(OWN_PROGRAM)).ok(),
         },
         settings: Settings {
             profile: request.profile,
@@ -108,6 +113,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         findings: Vec::new(),
         peers: Vec::new(),
         again: None,
+        place: None,
     }
 }
 

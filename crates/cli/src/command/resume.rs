@@ -26,11 +26,12 @@ pub struct Begun {
     shown: String,
 }
 
-/// Where else the run is measured that a person named; none: on this machine.
-pub fn elsewhere(named: &str) -> Result<Option<Elsewhere>> {
+/// Where else the run is measured that a person named, and how that was typed; none: on this machine.
+pub fn elsewhere(named: &str) -> Result<Option<(Elsewhere, Option<String>)>> {
     let path = store::find_journal(named)?;
     let read = Journal::read::<Run>(&path).map_err(|error| anyhow::anyhow!("{} {error}", path.display()))?;
-    Ok(read.0.origin.elsewhere)
+    let Header { run, origin, .. } = read.0;
+    Ok(origin.elsewhere.map(|elsewhere| (elsewhere, run.place)))
 }
 
 impl Begun {

@@ -120,7 +120,10 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
     let elsewhere = match (&arguments.on, &arguments.resume) {
         (Some(place), _) => Some(on::Place::named(place)?),
-        (None, Some(named)) => resume::elsewhere(named)?.map(on::Place::of_journal).transpose()?,
+        (None, Some(named)) => {
+            let begun = resume::elsewhere(named)?;
+            begun.map(|(elsewhere, typed)| on::Place::of_journal(elsewhere, typed)).transpose()?
+        }
         (None, None) => None,
     };
     match elsewhere {

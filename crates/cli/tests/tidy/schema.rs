@@ -129,7 +129,14 @@ fn run() -> Run {
         finished: None,
         interrupted: None,
         imported: Some(Imported::default()),
-        tool: Tool { version: String::new(), target: String::new(), libc: String::new(), is_static: false },
+        tool: Tool {
+            version: String::new(),
+            target: String::new(),
+            libc: String::new(),
+            is_static: false,
+            digest: Some(String::new()),
+        },
+        place: Some(String::new()),
         settings: Settings {
             profile: Profile::Quick,
             seed: 1,

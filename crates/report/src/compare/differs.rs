@@ -67,6 +67,13 @@ pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
     found
 }
 
+/// SHA-256 of the program that measured every run of both sides; none where there were several, or where one is not known.
+pub(super) fn program(base: &[Run], new: &[Run]) -> Option<String> {
+    let mut digests = base.iter().chain(new).map(|run| run.tool.digest.as_ref());
+    let first = digests.next()??;
+    digests.all(|digest| digest == Some(first)).then(|| first.clone())
+}
+
 /// Of two lists of words what only one of them has; whole where only their order differs.
 fn only_differing(before: Option<String>, after: Option<String>) -> (Option<String>, Option<String>) {
     let (Some(one), Some(other)) = (&before, &after) else { return (before, after) };

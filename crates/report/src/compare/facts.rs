@@ -241,6 +241,9 @@ fn settings(run: &Run, facts: &mut Facts) {
     if run.imported.is_some() {
         return;
     }
+    // A dozen digits tell two programs apart; the file has all.
+    let digest = run.tool.digest.as_ref().map(|digest| digest.chars().take(12).collect());
+    facts.add("tool.digest", "program (SHA-256)", "程序（SHA-256）", digest);
     facts.text("tool.target", "target", "目标平台", &tool.target);
     facts.text("tool.libc", "libc", "libc", &tool.libc);
     facts.shown("tool.static", "static linking", "静态链接", Some(on_off(tool.is_static)));

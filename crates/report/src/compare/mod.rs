@@ -71,6 +71,12 @@ pub struct RunName {
     pub tool: String,
     /// The format it was imported from, when another tool measured it.
     pub imported: Option<String>,
+    /// SHA-256 of the program that measured, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The command that led to the machine, where the run was ordered from another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 /// One side against the base.
@@ -82,6 +88,9 @@ pub struct Against {
     pub differs: Vec<Difference>,
     /// How many facts are known of both sides and the same.
     pub same: usize,
+    /// SHA-256 of the program, where one and the same measured every run of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Differences that shift values by themselves: libc, kernel, page size.
     pub warnings: Vec<Text<String>>,
     /// Every case of either side, in catalogue order.

@@ -50,6 +50,7 @@ pub(super) fn against(base: Pool, new: Pool, history: &History) -> Against {
         side: named(new),
         differs: differs.differences,
         same: differs.same,
+        program: differs::program(base.runs, new.runs),
         warnings: differs::warnings(base.runs, new.runs),
         counts: counts(&cases),
         cases,

@@ -18,6 +18,8 @@ pub(super) fn named(pool: Pool) -> Side {
         profile: run.settings.profile,
         tool: run.tool.version.clone(),
         imported: run.imported.as_ref().map(|imported| imported.format.clone()),
+        digest: run.tool.digest.clone(),
+        place: run.place.clone(),
     };
     let mut disturbances = Vec::new();
     for disturbance in pool.runs.iter().flat_map(|run| &run.disturbances) {

@@ -161,6 +161,7 @@ fn settings(runs: &Runs) -> Block {
     let measured = |run: &Run| run.imported.is_none();
     row("run", "运行", &|run| same(&run.name));
     row("host", "主机", &|run| same(&run.host.hostname));
+    row("measured at", "测量位置", &|run| same(run.place.clone().unwrap_or_default()));
     row("imported from", "导入自", &|run| {
         same(run.imported.as_ref().map(|from| from.file.clone()).unwrap_or_default())
     });
@@ -192,6 +193,7 @@ fn settings(runs: &Runs) -> Block {
         let linked = if tool.is_static { ", static" } else { "" };
         same(format!("hostmark {}, {}, {}{linked}", tool.version, tool.target, tool.libc))
     });
+    row("program's SHA-256", "程序的 SHA-256", &|run| same(run.tool.digest.clone().unwrap_or_default()));
     Block { title: Words { en: "Run and settings".to_owned(), zh: "运行与设置".to_owned() }, rows }
 }
 

@@ -175,7 +175,13 @@ impl Foreign {
             started: self.started,
             interrupted: None,
             imported: Some(Imported { format: source.format.into(), file: String::new(), date: self.date }),
-            tool: Tool { version: self.version, target: String::new(), libc: String::new(), is_static: false },
+            tool: Tool {
+                version: self.version,
+                target: String::new(),
+                libc: String::new(),
+                is_static: false,
+                digest: None,
+            },
             settings: no_settings(BTreeMap::new()),
             host: self.host,
             disturbances: Vec::new(),
@@ -186,6 +192,7 @@ impl Foreign {
             findings: Vec::new(),
             peers: Vec::new(),
             again: None,
+            place: None,
         }
     }
 }

@@ -178,6 +178,13 @@ pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
     let (history, rounds) = (of(FloorSource::History), of(FloorSource::Rounds));
     let mut said = Vec::new();
     let mut add = |en: String, zh: String| said.push(if lang == Lang::Zh { zh } else { en });
+    if let Some(program) = &against.program {
+        let program = crate::escape::visible(program);
+        add(
+            format!("one program measured both sides: SHA-256 {program}"),
+            format!("双方由同一程序测量：SHA-256 {program}"),
+        );
+    }
     if by_runs > 0 {
         add(
             format!("{by_runs} cases are compared by the values of their runs, several a side"),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
 
 use super::RenderOptions;
-use super::console::header::again;
+use super::console::header::{again, place};
 use crate::consistency;
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
@@ -79,6 +79,7 @@ fn head(run: &Run, lang: Lang, out: &mut String) {
     }
     facts.extend(host.virtualization.hypervisor.clone());
     facts.push(run.started.clone());
+    facts.extend(place(run, lang));
     let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| safe(fact)).collect();
     let _ = writeln!(out, "{}\n", facts.join(" · "));
 }

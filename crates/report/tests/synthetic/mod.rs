@@ -412,6 +412,7 @@ pub fn empty() -> Run {
             target: "x86_64-unknown-linux-gnu".into(),
             libc: "glibc 2.41".into(),
             is_static: false,
+            digest: None,
         },
         settings: Settings {
             profile: Profile::Quick,
@@ -434,6 +435,7 @@ pub fn empty() -> Run {
         findings: Vec::new(),
         peers: Vec::new(),
         again: None,
+        place: None,
     }
 }
 

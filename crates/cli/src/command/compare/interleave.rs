@@ -1,24 +1,20 @@
-//! Two commands that measure in turn, in random order, so that what drifts meanwhile meets both alike (Abedi & Brecht,
+//! Two sides that measure in turn, in random order, so that what drifts meanwhile meets both alike (Abedi & Brecht,
 //! "Conducting repeatable experiments in highly variable cloud computing environments", ICPE 2017).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
-use clap::ValueEnum;
-use hostmark_engine::janitor::CleanupEntry;
+use anyhow::{Result, bail};
 use hostmark_engine::plan::profile_limits;
-use hostmark_engine::sys::regular;
 use hostmark_engine::{Observer, Wall};
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
-use hostmark_model::{Exit, Inputs, Run, Scratch, load_run};
+use hostmark_model::{Inputs, Run, Scratch};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::sides::Side;
+use super::turn::{Party, Turn};
 use crate::command::inputs::scratch;
 use crate::command::janitor::Janitor;
 use crate::command::run::ProfileName;
@@ -27,19 +23,16 @@ use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store;
 use crate::wall::SinceStart;
-use crate::words;
 
 /// Beyond the profile's limit a command may take as much again, and this: a login to a far host, a slow disk.
 const SLACK: Duration = Duration::from_secs(60);
-/// How long a command that was asked to stop may take to end by itself.
-const GRACE: Duration = Duration::from_secs(5);
 /// What the two are called in the names of files.
 const LETTERS: [char; 2] = ['a', 'b'];
 
 /// What is to be measured in turn.
 pub struct Trial<'a> {
-    /// The commands as typed.
-    pub commands: [&'a String; 2],
+    /// The sides as typed.
+    pub sides: [&'a String; 2],
     /// What to measure.
     pub filters: &'a [String],
     /// How often each.
@@ -60,11 +53,10 @@ pub enum Ended {
     Stopped(u8),
 }
 
-/// Measures; each command runs `pairs` times.
+/// Measures; each side runs `pairs` times.
 pub fn run(trial: &Trial) -> Result<Ended> {
-    let commands = trial.commands.map(|command| split(command));
-    let [a, b] = commands;
-    let commands = [a?, b?];
+    let [a, b] = trial.sides.map(|typed| Party::of(typed));
+    let parties = [a?, b?];
     if let Some(directory) = trial.keep {
         prepare(directory)?;
     }
@@ -90,50 +82,26 @@ pub fn run(trial: &Trial) -> Result<Ended> {
         let seed = random.random::<u32>();
         for side in [first, 1 - first] {
             let done = runs[0].len() + runs[1].len();
-            let left = begin.elapsed() / done.max(1) as u32 * (all - done) as u32;
-            let name = format!("{} {}/{} {}", LETTERS[side], pair + 1, trial.pairs, trial.commands[side]);
-            bar.round(&name, done, all, if done == 0 { guess(trial) * all as u32 } else { left });
-            let mut command = Command::new(&commands[side][0]);
-            command.args(&commands[side][1..]).args(arguments(trial, seed)).env("XDG_DATA_HOME", &data);
-            let turn = Turn { name: trial.commands[side], limit: guess(trial) * 2 + SLACK, stop: &stop };
-            let Some(text) = turn.take(command, &mut janitor)? else {
+            let mean = if done == 0 { guess(trial) } else { begin.elapsed() / done as u32 };
+            let turn = format!("{} {}/{}", LETTERS[side], pair + 1, trial.pairs);
+            bar.round(&format!("{turn} {}", trial.sides[side]), done, all, mean * (all - done) as u32);
+            let mut progress = Progress { bar: &mut bar, turn, done, all, later: mean * (all - done - 1) as u32 };
+            let (run, limit) = (file_stem(side, pair), guess(trial) * 2 + SLACK);
+            let (filters, profile) = (trial.filters, trial.profile);
+            let turn = Turn { name: trial.sides[side], run, filters, profile, seed, limit, stop: &stop };
+            let Some((run, text)) = turn.take(&parties[side], &mut janitor, &data, &mut progress)? else {
                 bar.finish();
                 return Ok(Ended::Stopped(stop.signal().unwrap_or(2)));
             };
-            runs[side].push(turn.read(&text)?);
+            runs[side].push(run);
             if let Some(directory) = trial.keep {
-                keep(directory, side, pair, &text)?;
+                keep(directory, &turn.run, &text)?;
             }
         }
     }
     bar.finish();
-    let sides = trial.commands.into_iter().zip(runs).map(|(name, runs)| Side { name: name.clone(), runs });
+    let sides = trial.sides.into_iter().zip(runs).map(|(name, runs)| Side { name: name.clone(), runs });
     Ok(Ended::Whole(sides.collect()))
-}
-
-fn split(command: &str) -> Result<Vec<String>> {
-    let words = words::split(command)
-        .map_err(|why| anyhow!("the command {command:?} cannot be split into words: {why}; quote it as for a shell"))?;
-    if words.is_empty() {
-        bail!("--interleave wants two commands that each end in a hostmark; one of them is empty");
-    }
-    Ok(words)
-}
-
-/// What stands behind a command's own words.
-fn arguments(trial: &Trial, seed: u32) -> Vec<String> {
-    let profile = trial.profile.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let mut arguments = vec!["run".to_owned()];
-    arguments.extend(trial.filters.iter().cloned());
-    arguments.extend([
-        "--profile".into(),
-        profile,
-        "--format".into(),
-        "json".into(),
-        "--seed".into(),
-        seed.to_string(),
-    ]);
-    arguments
 }
 
 /// How long a run takes at most.
@@ -146,76 +114,35 @@ fn prepare(directory: &Path) -> Result<()> {
     let shown = directory.display();
     std::fs::create_dir_all(directory)
         .map_err(|error| unwritten(&error, &format!("{shown} cannot be made"), "give another directory"))?;
-    if LETTERS.iter().any(|letter| directory.join(format!("{letter}-01.json")).exists()) {
+    if (0..LETTERS.len()).any(|side| directory.join(format!("{}.json", file_stem(side, 0))).exists()) {
         bail!("{shown} holds runs of an earlier trial; give another directory");
     }
     Ok(())
 }
 
-fn keep(directory: &Path, side: usize, pair: u32, text: &str) -> Result<()> {
-    let file = directory.join(format!("{}-{:02}.json", LETTERS[side], pair + 1));
+fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
+    let file = directory.join(format!("{stem}.json"));
     store::write(&file, text)
         .map_err(|error| unwritten(&error, &format!("{} cannot be written", file.display()), "give another directory"))
 }
 
-/// One run of one command.
-struct Turn<'a> {
-    name: &'a str,
-    limit: Duration,
-    stop: &'a StopRequest,
+/// What the file of a run is called.
+fn file_stem(side: usize, pair: u32) -> String {
+    format!("{}-{:02}", LETTERS[side], pair + 1)
 }
 
-impl Turn<'_> {
-    /// What the command printed, when it ended well; none when the person asked to stop.
-    fn take(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
-        let name = self.name;
-        let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));
-        let stop = Some(self.stop.readable());
-        let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
-        let mut process = Supervised::start(command, terms)
-            .map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
-        janitor.tell(&CleanupEntry::Group(process.id()));
-        let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
-        let text = process.heard();
-        let has_ended = matches!(heard, Ok(Heard::Closed)) && process.ends_within(GRACE);
-        let status = process.end();
-        // One that cannot be ended stays in the janitor's charge.
-        if status.is_ok() {
-            janitor.tell(&CleanupEntry::Reaped(process.id()));
-        }
-        match heard.map_err(|error| anyhow!("'{name}' cannot be heard ({error}); try again"))? {
-            Heard::Stopped => return Ok(None),
-            Heard::TimedOut => {
-                bail!("'{name}' took over {} s; a far host must let hostmark in without asking", self.limit.as_secs())
-            }
-            Heard::TooLong => bail!("'{name}' printed over 256 MiB; the command must end with the hostmark executable"),
-            Heard::Closed | Heard::Line(_) => {}
-        }
-        let Some(status) = status.ok().filter(|_| has_ended) else {
-            bail!("'{name}' closed its output and did not end; give another command")
-        };
-        // A case that failed is told in the comparison.
-        if ![Exit::Fine, Exit::CaseFailed].iter().any(|fine| status.code() == Some(fine.code().into())) {
-            bail!("'{name}' ended with {status}{}; try it by itself", because(&mut process));
-        }
-        String::from_utf8(text).map(Some).map_err(|_| anyhow!("'{name}' printed no text; it must end in a hostmark"))
-    }
-
-    /// The run that was printed.
-    fn read(&self, text: &str) -> Result<Run> {
-        if text.trim().is_empty() {
-            bail!("'{}' printed nothing; it must end in a hostmark", self.name);
-        }
-        let run = load_run(text).map_err(|error| anyhow!("what '{}' printed {error}", self.name))?;
-        match &run.interrupted {
-            Some(why) => bail!("'{}' ended before its plan did ({why}); measure again", self.name),
-            None => Ok(run),
-        }
-    }
+/// A turn within the progress of its trial.
+struct Progress<'a> {
+    bar: &'a mut Bar,
+    turn: String,
+    done: usize,
+    all: usize,
+    /// What the turns after it take.
+    later: Duration,
 }
 
-/// What a command complained of last, behind a colon.
-fn because(process: &mut Supervised) -> String {
-    let last = process.last_word();
-    last.map(|line| format!(": {}", line.trim_end_matches(['.', ';']))).unwrap_or_default()
+impl Observer for Progress<'_> {
+    fn round(&mut self, case: &str, _: usize, _: usize, left: Duration) {
+        self.bar.round(&format!("{} {case}", self.turn), self.done, self.all, left.saturating_add(self.later));
+    }
 }

@@ -178,6 +178,7 @@ impl Reader {
                 target: told("OS"),
                 libc: String::new(),
                 is_static: false,
+                digest: None,
             },
             settings: no_settings(BTreeMap::from_iter(set)),
             host: self.host,
@@ -189,6 +190,7 @@ impl Reader {
             findings: Vec::new(),
             peers: Vec::new(),
             again: None,
+            place: None,
         })
     }
 

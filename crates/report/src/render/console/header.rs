@@ -169,6 +169,7 @@ fn settings(view: &View) -> Vec<Piece> {
     } else {
         facts.push(run.started.clone());
     }
+    facts.extend(place(run, view.lang));
     facts.push(match view.lang {
         Lang::En => format!("seed {:#x}", settings.seed),
         Lang::Zh => format!("种子 {:#x}", settings.seed),
@@ -197,6 +198,15 @@ fn settings(view: &View) -> Vec<Piece> {
     }
     facts.extend(settings.set.iter().map(|(key, value)| format!("{key}={value}")));
     facts.into_iter().map(Piece::plain).collect()
+}
+
+/// Where the run was measured, if not where it was ordered.
+pub(crate) fn place(run: &Run, lang: Lang) -> Option<String> {
+    let place = run.place.as_ref()?;
+    Some(match lang {
+        Lang::En => format!("measured at '{place}'"),
+        Lang::Zh => format!("测量位置：'{place}'"),
+    })
 }
 
 /// Probes that nobody asked for, by those that are computed from them.

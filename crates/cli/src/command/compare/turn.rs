@@ -1,0 +1,218 @@
+//! One turn of a trial: a command that ends in a hostmark, or this program at a place.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use clap::ValueEnum;
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::sys::regular;
+use hostmark_engine::{Observer, PlanLine};
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_model::{Elsewhere, Exit, Inputs, RoundLine, Run, RunRequest, load_run};
+
+use crate::command::janitor::Janitor;
+use crate::command::on::{self, Keeper, Place};
+use crate::command::run::ProfileName;
+use crate::signals::StopRequest;
+use crate::{store, words};
+
+/// How long a command that was asked to stop may take to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// What a program is called that measures by itself.
+const PROGRAM: &str = "hostmark";
+
+/// A side that measures in turn.
+pub enum Party {
+    /// A command that ends in a hostmark, whose runs it prints.
+    Command(Vec<String>),
+    /// Where this program measures.
+    Place(Place),
+}
+
+impl Party {
+    /// What a person typed: a command where one of its words is a hostmark, else a place.
+    pub fn of(typed: &str) -> Result<Party> {
+        let words = words::split(typed).map_err(|why| {
+            anyhow!("the command {typed:?} cannot be split into words: {why}; quote it as for a shell")
+        })?;
+        if words.is_empty() {
+            bail!("--interleave wants two places, or commands that each end in a hostmark; one of them is empty");
+        }
+        Ok(match words.iter().any(|word| is_hostmark(word)) {
+            true => Party::Command(words),
+            false => Party::Place(Place::of_words(words, typed)),
+        })
+    }
+}
+
+/// Whether a word of a command is a hostmark: its name, or the path of one, which may have more behind its name.
+fn is_hostmark(word: &str) -> bool {
+    match word.rsplit_once('/') {
+        Some((_, name)) => name.starts_with(PROGRAM),
+        None => word == PROGRAM,
+    }
+}
+
+/// One run of one side.
+pub struct Turn<'a> {
+    /// The side as it was typed.
+    pub name: &'a str,
+    /// What the run is called where it has no name yet.
+    pub run: String,
+    /// What is measured.
+    pub filters: &'a [String],
+    /// In how much time.
+    pub profile: ProfileName,
+    /// The run's.
+    pub seed: u32,
+    /// How long a command may take.
+    pub limit: Duration,
+    /// The person's request.
+    pub stop: &'a StopRequest,
+}
+
+impl Turn<'_> {
+    /// The run and its file's text; none when the person asked to stop. Commands keep their runs in `data`.
+    pub fn take(
+        &self,
+        party: &Party,
+        janitor: &mut Janitor,
+        data: &OsString,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<(Run, String)>> {
+        match party {
+            Party::Place(place) => self.measured_at(place, observer),
+            Party::Command(words) => {
+                let mut command = Command::new(&words[0]);
+                command.args(&words[1..]).args(self.arguments()).env("XDG_DATA_HOME", data);
+                let text = self.printed_by(command, janitor)?;
+                text.map(|text| Ok((self.read(&text)?, text))).transpose()
+            }
+        }
+    }
+
+    /// The run that this program measures there.
+    fn measured_at(&self, place: &Place, observer: &mut dyn Observer) -> Result<Option<(Run, String)>> {
+        let request = RunRequest {
+            filters: self.filters.to_vec(),
+            profile: self.profile.into(),
+            seed: Some(self.seed.into()),
+            set: Vec::new(),
+            table: None,
+            inputs: Inputs::default(),
+            begun: None,
+        };
+        let mut keeper = Named(&self.run);
+        let measured = on::measure_there(place, request, Vec::new(), self.stop, observer, &mut keeper);
+        // What there is of a run that was stopped is no turn.
+        if self.stop.signal().is_some() {
+            return Ok(None);
+        }
+        let run = self.whole(measured?.run)?;
+        let text = store::text_of(&run);
+        Ok(Some((run, text)))
+    }
+
+    /// What stands behind a command's own words.
+    fn arguments(&self) -> Vec<String> {
+        let profile = self.profile.to_possible_value().map(|value| value.get_name().to_owned());
+        let mut arguments = vec!["run".to_owned()];
+        arguments.extend(self.filters.iter().cloned());
+        arguments.extend(["--profile".into(), profile.unwrap_or_default()]);
+        arguments.extend(["--format".into(), "json".into(), "--seed".into(), self.seed.to_string()]);
+        arguments
+    }
+
+    /// What the command printed, when it ended well; none when the person asked to stop.
+    fn printed_by(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
+        let name = self.name;
+        let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));
+        let stop = Some(self.stop.readable());
+        let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
+        let mut process = Supervised::start(command, terms)
+            .map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
+        janitor.tell(&CleanupEntry::Group(process.id()));
+        let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
+        let text = process.heard();
+        let has_ended = matches!(heard, Ok(Heard::Closed)) && process.ends_within(GRACE);
+        let status = process.end();
+        // One that cannot be ended stays in the janitor's charge.
+        if status.is_ok() {
+            janitor.tell(&CleanupEntry::Reaped(process.id()));
+        }
+        match heard.map_err(|error| anyhow!("'{name}' cannot be heard ({error}); try again"))? {
+            Heard::Stopped => return Ok(None),
+            Heard::TimedOut => {
+                bail!("'{name}' took over {} s; a far host must let hostmark in without asking", self.limit.as_secs())
+            }
+            Heard::TooLong => bail!("'{name}' printed over 256 MiB; the command must end with the hostmark executable"),
+            Heard::Closed | Heard::Line(_) => {}
+        }
+        let Some(status) = status.ok().filter(|_| has_ended) else {
+            bail!("'{name}' closed its output and did not end; give another command")
+        };
+        // A case that failed is told in the comparison.
+        if ![Exit::Fine, Exit::CaseFailed].iter().any(|fine| status.code() == Some(fine.code().into())) {
+            bail!("'{name}' ended with {status}{}; try it by itself", because(&mut process));
+        }
+        String::from_utf8(text).map(Some).map_err(|_| anyhow!("'{name}' printed no text; it must end in a hostmark"))
+    }
+
+    /// The run that was printed.
+    fn read(&self, text: &str) -> Result<Run> {
+        if text.trim().is_empty() {
+            bail!("'{}' printed nothing; it must end in a hostmark", self.name);
+        }
+        self.whole(load_run(text).map_err(|error| anyhow!("what '{}' printed {error}", self.name))?)
+    }
+
+    /// A run that came to its end.
+    fn whole(&self, run: Run) -> Result<Run> {
+        match &run.interrupted {
+            Some(why) => bail!("'{}' ended before its plan did ({why}); measure again", self.name),
+            None => Ok(run),
+        }
+    }
+}
+
+/// What a command complained of last, behind a colon.
+fn because(process: &mut Supervised) -> String {
+    let last = process.last_word();
+    last.map(|line| format!(": {}", line.trim_end_matches(['.', ';']))).unwrap_or_default()
+}
+
+/// Names a run, and keeps none of its rounds: a turn that is cut short is taken anew.
+struct Named<'a>(&'a str);
+
+impl Keeper for Named<'_> {
+    fn begins(&mut self, run: &mut Run, _: &PlanLine, _: Elsewhere) -> Result<()> {
+        self.0.clone_into(&mut run.name);
+        Ok(())
+    }
+
+    fn round(&mut self, _: &RoundLine) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_is_a_command_where_one_of_its_words_is_a_hostmark() {
+        let is_command = |typed: &str| matches!(Party::of(typed).unwrap(), Party::Command(_));
+        for typed in
+            ["hostmark", "ssh db-17 hostmark", "./hostmark-0.2", "taskset -c 0 '/a b/hostmark'", "hostmark --x"]
+        {
+            assert!(is_command(typed), "{typed}");
+        }
+        for typed in ["here", "ssh hostmark-7", "ssh a", "env", "hostmark/bin/env", "ssh me@hostmark", "my-hostmark"] {
+            assert!(!is_command(typed), "{typed}");
+        }
+        assert!(Party::of(" ").is_err() && Party::of("'a").is_err());
+    }
+}
