@@ -159,9 +159,12 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
         (vec!["compare", "--interleave", "", "hostmark"], "is empty"),
         (vec!["compare", "--interleave", "'a", "hostmark"], "a single quote is not closed"),
         (vec!["compare", "--interleave", "/nonexistent/hostmark", "hostmark"], "cannot be started"),
-        (vec!["compare", "--interleave", "true", "true"], "printed nothing"),
-        (vec!["compare", "--interleave", "echo", "echo"], "printed is not a hostmark run"),
-        (vec!["compare", "--interleave", "false", "false"], "ended with exit status: 1"),
+        (vec!["compare", "--interleave", "true hostmark", "true hostmark"], "'true hostmark' printed nothing"),
+        (vec!["compare", "--interleave", "echo hostmark", "echo hostmark"], "printed is not a hostmark run"),
+        (vec!["compare", "--interleave", "false hostmark", "false hostmark"], "ended with exit status: 1"),
+        (vec!["compare", "--interleave", "true", "true"], "'true' ended before its shell had begun"),
+        (vec!["compare", "--interleave", "false", "false"], "'false' ended before its shell had begun"),
+        (vec!["compare", "--interleave", "/nonexistent/ssh a", "/nonexistent/ssh a"], "'/nonexistent/ssh a'"),
     ] {
         let (code, out, errors) = ended(&mut home.hostmark(&arguments));
         assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{arguments:?}: {errors}");
@@ -175,7 +178,8 @@ fn two_commands_measure_in_turn() {
     let at = tempfile::tempdir().unwrap();
     let kept = at.path().join("kept");
     // A word with a blank, as a shell would quote it.
-    let script = at.path().join("my hostmark");
+    let script = at.path().join("my tools/hostmark-0.2");
+    std::fs::create_dir(script.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(PROGRAM, &script).unwrap();
     let other = format!("env 'A B=c d' '{}'", script.display());
     let arguments = [
@@ -211,6 +215,90 @@ fn two_commands_measure_in_turn() {
     assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
     let again = ended(&mut home.hostmark(&arguments));
     assert_eq!(again.0, 2, "{}", again.2);
+}
+
+/// Two sides in turn, and the comparison.
+fn in_turn(home: &Home, sides: [&str; 2], rest: &[&str]) -> Value {
+    let arguments = [&["compare", "--interleave", sides[0], sides[1], "clock.loop", "--format", "json"], rest].concat();
+    let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+    assert!(matches!(code, 0 | 1) && errors.is_empty(), "{code} {errors}");
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn two_places_measure_in_turn_by_one_program() {
+    let home = Home::new();
+    let at = tempfile::tempdir().unwrap();
+    let kept = at.path().join("kept");
+    let value = in_turn(&home, ["env 'A=b c'", "here"], &["--pairs", "2", "--keep", kept.to_str().unwrap()]);
+    assert_eq!((&value["base"]["name"], &value["new"][0]["side"]["name"]), (&"env 'A=b c'".into(), &"here".into()));
+    let digest = value["new"][0]["program"].as_str().unwrap();
+    assert_eq!(digest, hostmark_launch::agent::digest_of(PROGRAM.as_ref()).unwrap());
+    let mut files = files(&kept);
+    files.sort();
+    let runs: Vec<Run> = files.iter().map(|file| load_run(&std::fs::read_to_string(file).unwrap()).unwrap()).collect();
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    assert_eq!(names, ["a-01", "a-02", "b-01", "b-02"]);
+    assert!(files.iter().zip(&names).all(|(file, name)| file.file_stem().unwrap() == *name));
+    let places: Vec<Option<&str>> = runs.iter().map(|run| run.place.as_deref()).collect();
+    assert_eq!(places, [Some("env 'A=b c'"), Some("env 'A=b c'"), None, None]);
+    let of_pair = |run: &Run| (run.settings.seed, run.settings.rounds, run.settings.filters.clone());
+    assert_eq!((of_pair(&runs[0]), of_pair(&runs[1])), (of_pair(&runs[2]), of_pair(&runs[3])));
+    assert_ne!(runs[0].settings.seed, runs[1].settings.seed);
+    assert!(support::files(home.data.path()).is_empty() && support::files(home.scratch.path()).is_empty());
+    let [a, b] = ["a-01.json", "b-01.json"].map(|name| kept.join(name).display().to_string());
+    let (_, table, _) = ended(&mut home.hostmark(&["compare", &a, &b]));
+    assert!(table.contains("one program measured both sides: SHA-256") && table.contains(digest), "{table}");
+    let (_, table, _) = ended(&mut home.hostmark(&["compare", &a, &b, "--lang", "zh"]));
+    assert!(table.contains("双方由同一程序测量：SHA-256"), "{table}");
+}
+
+#[test]
+fn a_place_and_a_command_measure_in_turn_and_two_programs_are_told() {
+    let home = Home::new();
+    let at = tempfile::tempdir().unwrap();
+    // One more byte makes it another program, which measures the same.
+    let other = at.path().join("hostmark-other");
+    std::fs::copy(PROGRAM, &other).unwrap();
+    std::io::Write::write_all(&mut std::fs::File::options().append(true).open(&other).unwrap(), b"x").unwrap();
+    let value = in_turn(&home, ["env", other.to_str().unwrap()], &["--pairs", "1"]);
+    let (base, new) = (&value["base"]["runs"][0], &value["new"][0]["side"]["runs"][0]);
+    assert_eq!((&base["place"], &new["place"]), (&"env".into(), &Value::Null));
+    assert!(base["digest"].is_string() && base["digest"] != new["digest"]);
+    assert!(value["new"][0]["program"].is_null());
+    let differs = value["new"][0]["differs"].as_array().unwrap();
+    assert!(differs.iter().any(|fact| fact["key"] == "tool.digest"), "{differs:?}");
+    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
+}
+
+#[test]
+fn what_a_place_cannot_measure_ends_a_trial_as_it_ends_a_run() {
+    let home = Home::new();
+    let (code, out, errors) = ended(&mut home.hostmark(&["compare", "--interleave", "env", "here", "nothing.here"]));
+    assert_eq!((code, out.as_str()), (4, ""));
+    let sentence = "no probe is called 'nothing.here'; hostmark list shows all\n";
+    assert!(
+        [format!("hostmark: 'env': {sentence}"), format!("hostmark: 'here': {sentence}")].contains(&errors),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_request_to_stop_ends_a_turn_at_a_place_and_leaves_nothing() {
+    let home = Home::new();
+    let kept = tempfile::tempdir().unwrap();
+    let kept_as = kept.path().display().to_string();
+    let arguments = ["compare", "--interleave", "env", "env", "memory", "syscall", "--keep", &kept_as];
+    let child = home.hostmark(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let measures = || processes(&home).iter().any(|(_, word)| word == "worker");
+    assert!(within(Duration::from_secs(60), measures), "it never began");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty() && output.stderr.is_empty() && files(kept.path()).is_empty());
+    assert!(within(Duration::from_secs(10), || processes(&home).is_empty()), "left: {:?}", processes(&home));
+    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
 }
 
 #[test]

@@ -1,0 +1,332 @@
+//! `--on`: what is measured where a command leads is a run as any other, kept here, and says where that was.
+
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+mod support;
+#[path = "support/under_way.rs"]
+mod under_way;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use alone::alone;
+use hostmark_launch::agent::digest_of;
+use hostmark_model::{Run, load_run};
+use rustix::process::Signal;
+use serde_json::Value;
+use skip::skipped;
+use support::{Home, PROGRAM, ended, files, said};
+use under_way::{SOON, UnderWay, assert_is_interrupted};
+
+/// The place of these tests: a command that leads here, by its own process, pipe and copy of the program.
+const ENV: &str = "env 'A B=c d'";
+/// A far run that is cut short has this long: it ends the round under way first.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// A run that ended well, as `--format json` printed it.
+fn measured(home: &Home, arguments: &[&str]) -> Run {
+    let (code, out, errors) = ended(&mut home.hostmark(&[arguments, &["--format", "json"]].concat()));
+    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    load_run(&out).unwrap()
+}
+
+fn case_ids(run: &Run) -> Vec<&str> {
+    run.cases.iter().map(|case| case.id.as_str()).collect()
+}
+
+#[test]
+fn a_run_at_a_place_is_kept_here_and_says_where_it_was_measured() {
+    let _alone = alone();
+    let home = Home::new();
+    let run = measured(&home, &["run", "--on", ENV, "clock.loop"]);
+    assert_eq!(run.place.as_deref(), Some(ENV), "as it was typed, quotes and all");
+    assert_eq!(run.tool.digest, Some(digest_of(PROGRAM.as_ref()).unwrap()));
+    assert!(run.cases.iter().all(|case| case.measured().is_some()));
+    let kept = files(home.data.path());
+    let [file] = kept.as_slice() else { panic!("{kept:?}") };
+    assert_eq!(load_run(&std::fs::read_to_string(file).unwrap()).unwrap(), run);
+    assert_eq!(file.file_stem().unwrap().to_str(), Some(run.name.as_str()));
+    assert!(files(home.scratch.path()).is_empty(), "something was left where it was measured");
+    for (format, lang, says) in [
+        ("table", "en", "measured at 'env 'A B=c d''"),
+        ("table", "zh", "测量位置：'env 'A B=c d''"),
+        ("markdown", "en", "measured at 'env 'A B=c d''"),
+        ("html", "en", "measured at"),
+        ("html", "zh", "测量位置"),
+    ] {
+        let (_, out, _) = ended(&mut home.hostmark(&["report", "--format", format, "--lang", lang]));
+        assert!(out.contains(says), "{format} {lang}");
+    }
+}
+
+#[test]
+fn a_run_here_has_its_programs_digest_and_no_place() {
+    let _alone = alone();
+    let home = Home::new();
+    let run = measured(&home, &["run", "clock.loop"]);
+    assert_eq!((run.tool.digest, run.place), (Some(digest_of(PROGRAM.as_ref()).unwrap()), None));
+    let run = measured(&home, &["run", "--on", "here", "clock.loop"]);
+    assert_eq!((run.tool.digest, run.place), (Some(digest_of(PROGRAM.as_ref()).unwrap()), None));
+}
+
+#[test]
+fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
+    let _alone = alone();
+    let home = Home::new();
+    let arguments = ["clock", "syscall.null", "--seed", "0x7f3a"];
+    let here = measured(&home, &[&["run"], &arguments[..]].concat());
+    let there = measured(&home, &[&["run", "--on", ENV], &arguments[..]].concat());
+    assert_eq!(case_ids(&here), case_ids(&there));
+    let planned = |run: &Run| (run.settings.seed, run.settings.rounds, run.settings.limit_s, run.settings.cpu);
+    assert_eq!(planned(&here), planned(&there));
+    assert_eq!(here.probes, there.probes);
+    for (one, other) in here.cases.iter().zip(&there.cases) {
+        let rounds = |case: &hostmark_model::CaseRecord| case.measured().map(|measured| measured.rounds.len() >= 5);
+        assert_eq!(rounds(one), rounds(other), "{}", one.id);
+    }
+    // A journal is in the order of time.
+    let order = |place: &[&str]| {
+        let mut run = UnderWay::start(&[&["run"], place, &LONG[..], &["--seed", "7"]].concat());
+        let text = run.journal();
+        run.child.kill().unwrap();
+        run.child.wait().unwrap();
+        run.left(ENDS_WITHIN);
+        let lines = text.lines().skip(1).take(3).map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| (line["case"].to_string(), line["round"].to_string())).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&[]), order(&["--on", ENV]));
+}
+
+/// A run of some tens of seconds when nobody stops it.
+const LONG: &[&str] = &["memory.read", "clock", "syscall"];
+
+#[test]
+fn a_plan_and_facts_are_those_of_the_place() {
+    let _alone = alone();
+    let home = Home::new();
+    let plan = |on: &[&str]| {
+        let arguments = [&["run", "--dry-run", "--format", "json", "--seed", "7", "clock", "syscall"], on].concat();
+        let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+        assert_eq!((code, errors.as_str()), (0, ""));
+        serde_json::from_str::<Value>(&out).unwrap()
+    };
+    let (here, there) = (plan(&[]), plan(&["--on", ENV]));
+    assert_eq!(here["cases"], there["cases"]);
+    assert!(here["cases"].as_array().is_some_and(|cases| !cases.is_empty()));
+    let host = |on: &[&str]| {
+        let (code, out, errors) = ended(&mut home.hostmark(&[&["host", "--format", "json"], on].concat()));
+        assert_eq!((code, errors.as_str()), (0, ""));
+        let facts: Value = serde_json::from_str(&out).unwrap();
+        ["hostname", "kernel", "cpus", "boot_id"].map(|fact| facts["host"][fact].clone())
+    };
+    assert_eq!(host(&[]), host(&["--on", ENV]));
+    let (_, table, _) = ended(&mut home.hostmark(&["host", "--on", ENV]));
+    assert!(table.lines().count() > 5, "{table}");
+    assert!(files(home.data.path()).is_empty(), "nothing was measured");
+}
+
+#[test]
+fn runs_that_are_kept_at_a_place_are_shown_here() {
+    let _alone = alone();
+    let (here, there) = (Home::new(), Home::new());
+    let run = measured(&there, &["run", "clock.loop"]);
+    let place = format!("env 'XDG_DATA_HOME={}'", there.data.path().display());
+    for name in ["last", &run.name] {
+        let shown = measured(&here, &["report", name, "--on", &place]);
+        assert_eq!(shown, run);
+    }
+    let (code, out, errors) = ended(&mut here.hostmark(&["report", "nothing", "--on", &place]));
+    assert_eq!((code, out.as_str()), (2, ""));
+    let sentence = "there is no run 'nothing'; give a file, a run's name, or last";
+    assert_eq!(errors, format!("hostmark: '{place}': {sentence}\n"));
+    let (code, _, errors) = ended(&mut here.hostmark(&["report", "--on", ENV]));
+    assert_eq!((code, errors.lines().count()), (2, 1), "none is kept there yet: {errors}");
+    assert!(files(here.data.path()).is_empty());
+}
+
+#[test]
+fn what_a_run_is_given_is_given_to_the_place() {
+    let _alone = alone();
+    let home = Home::new();
+    let at = tempfile::tempdir().unwrap();
+    let out = at.path().join("far.json").display().to_string();
+    let (code, text, errors) = ended(&mut home.hostmark(&["run", "--on", ENV, "clock.loop", "--out", &out]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(text.contains(&format!("saved as {out}")), "{text}");
+    assert_eq!(load_run(&std::fs::read_to_string(&out).unwrap()).unwrap().name, "far");
+    assert!(files(home.data.path()).is_empty());
+
+    let cpu = measured(&home, &["run", "--on", ENV, "clock.loop", "--cpu", "0"]);
+    assert_eq!((cpu.settings.cpu, cpu.settings.set.get("cpu").map(String::as_str)), (0, Some("0")));
+    let command = measured(&home, &["run", "--on", ENV, "--command", "true"]);
+    assert!(command.cases.iter().any(|case| case.probe.starts_with("external") && case.measured().is_some()));
+    let set = measured(&home, &["run", "--on", ENV, "memory.read", "--set", "size=4K"]);
+    assert!(case_ids(&set).iter().all(|id| id.contains("size=4096")), "{:?}", case_ids(&set));
+    let (code, table, _) = ended(&mut home.hostmark(&["run", "--on", ENV, "--table", "stream"]));
+    assert_eq!(code, 0);
+    assert!(table.contains("Triad") || table.contains("triad"), "{table}");
+}
+
+#[test]
+fn a_scratch_directory_is_looked_for_at_the_place_alone() {
+    let _alone = alone();
+    let home = Home::new();
+    let at = tempfile::tempdir().unwrap();
+    let there = at.path().join("there");
+    // What is mounted and made in another mount namespace is only there.
+    let (root, scratch) = (at.path().display().to_string(), there.display().to_string());
+    let script = format!("mount -t tmpfs none {root} && mkdir {scratch} && exec \"$@\"");
+    let can = Command::new("unshare").args(["-m", "sh", "-c", &script, "x", "true"]).stderr(Stdio::null()).status();
+    if !can.is_ok_and(|status| status.success()) {
+        return skipped("no mount namespace can be made");
+    }
+    let place = format!("unshare -m sh -c '{script}' x");
+    let probe = "file.create";
+    let run = measured(&home, &["run", "--on", &place, probe, "--scratch", &scratch]);
+    assert!(run.cases.iter().any(|case| case.measured().is_some()), "{:?}", run.cases);
+    assert!(run.host.storage.directories.iter().any(|directory| directory.filesystem.as_deref() == Some("tmpfs")));
+    assert!(!there.exists());
+    let (code, _, errors) = ended(&mut home.hostmark(&["run", "--on", ENV, probe, "--scratch", &scratch]));
+    assert_eq!((code, errors.lines().count()), (2, 1), "{errors}");
+    assert!(errors.starts_with(&format!("hostmark: '{ENV}': ")) && errors.contains(&scratch), "{errors}");
+}
+
+#[test]
+fn a_place_may_be_measured_within_namespaces() {
+    let _alone = alone();
+    let home = Home::new();
+    let (code, _, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--within", "namespaces"]));
+    if code != 0 {
+        return skipped(&format!("no namespaces can be entered ({})", errors.trim()));
+    }
+    let run = measured(&home, &["run", "--on", ENV, "clock.loop", "--within", "namespaces"]);
+    assert_eq!(run.settings.inputs.within, ["namespaces"]);
+    assert!(run.cases.iter().all(|case| case.measured().is_some()));
+}
+
+#[test]
+fn a_place_that_leads_nowhere_is_told_in_one_sentence_and_leaves_nothing() {
+    let _alone = alone();
+    let home = Home::new();
+    for (place, words) in [
+        ("", vec!["has no word"]),
+        ("  ", vec!["has no word"]),
+        ("'a", vec!["--on ''a'", "a single quote is not closed"]),
+        ("a \\", vec!["it ends with a backslash"]),
+        ("/nonexistent/ssh h", vec!["'/nonexistent/ssh h'", "No such file"]),
+        ("false", vec!["'false'", "exit status: 1"]),
+        ("true", vec!["'true'", "exit status: 0"]),
+        ("echo hi", vec!["'echo hi'", "hi sh"]),
+        ("env PATH=/nonexistent", vec!["'env PATH=/nonexistent'"]),
+    ] {
+        for command in [&["run", "clock.loop"][..], &["host"], &["report"], &["run", "--dry-run"]] {
+            let (code, out, errors) = ended(&mut home.hostmark(&[command, &["--on", place]].concat()));
+            assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{command:?} {place:?}: {errors}");
+            assert!(words.iter().all(|word| errors.contains(word)), "{command:?} {place:?}: {errors}");
+        }
+    }
+    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
+}
+
+#[test]
+fn what_cannot_be_measured_there_ends_as_it_does_here_with_the_place_before_it() {
+    let _alone = alone();
+    let home = Home::new();
+    for arguments in [
+        &["run", "nothing.here"][..],
+        &["run", "memory.read", "--set", "size=4Q"],
+        &["run", "clock.loop", "--cpu", "4096"],
+        &["run", "--command", "/nonexistent/program"],
+    ] {
+        let (code, out, errors) = ended(&mut home.hostmark(arguments));
+        assert!(matches!(code, 2..=4), "{arguments:?} {code} {errors}");
+        let (far_code, far_out, far) = ended(&mut home.hostmark(&[arguments, &["--on", ENV]].concat()));
+        assert_eq!(far_code, code, "{arguments:?}");
+        // A command that cannot be started is a case that fails, here as there.
+        if code != 3 {
+            assert_eq!((out.as_str(), far_out.as_str()), ("", ""));
+            let sentence = errors.strip_prefix("hostmark: ").unwrap();
+            assert_eq!(far, format!("hostmark: '{ENV}': {sentence}"), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal() {
+    let _alone = alone();
+    let home = Home::new();
+    let line = format!("{PROGRAM} run --on env clock.loop clock.read >/dev/null");
+    let Ok(output) = home.start("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output() else {
+        return skipped("there is no script (bsdutils)");
+    };
+    let (code, drawn, _) = said(&output);
+    assert_eq!(code, 0, "{drawn}");
+    assert!(drawn.contains("clock.read") && drawn.contains("s left"), "{drawn:?}");
+}
+
+#[test]
+fn a_request_to_stop_keeps_what_was_measured_there() {
+    let _alone = alone();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut run = UnderWay::start(&[&["run", "--on", ENV, "--format", "json"], LONG].concat());
+        run.signal(signal);
+        let (ended, json, errors) = said(&run.ends(ENDS_WITHIN));
+        assert_eq!((ended, errors.as_str()), (code, ""));
+        let kept = run.kept();
+        assert_is_interrupted(&kept);
+        assert_eq!(kept.place.as_deref(), Some(ENV));
+        assert_eq!(load_run(&json).unwrap(), kept);
+    }
+}
+
+/// A far run of which only the journal is left, as its parent was killed.
+fn killed(arguments: &[&str]) -> (UnderWay, PathBuf) {
+    let mut run = UnderWay::start(arguments);
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    run.left(ENDS_WITHIN);
+    run.assert_only_the_journal_is_left();
+    let left = files(run.home.data.path());
+    let [journal] = left.as_slice() else { panic!("{left:?}") };
+    let journal = journal.clone();
+    (run, journal)
+}
+
+#[test]
+fn a_run_whose_parent_was_killed_goes_on_where_it_was() {
+    let _alone = alone();
+    let (run, journal) = killed(&["run", "--on", ENV, "clock", "syscall.null", "--seed", "7"]);
+    let before = std::fs::read_to_string(&journal).unwrap().lines().count() - 1;
+    assert!(before > 2);
+    let whole = measured(&run.home, &["run", "--resume"]);
+    assert_eq!((whole.place.as_deref(), whole.settings.seed), (Some(ENV), 7));
+    assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
+    let told = format!("cut short after {before} rounds");
+    assert!(whole.disturbances.iter().any(|one| one.en.contains(&told)), "{:?}", whole.disturbances);
+    assert_eq!(run.kept(), whole);
+}
+
+#[test]
+fn another_build_does_not_go_on_with_a_far_run() {
+    let _alone = alone();
+    let (run, journal) = killed(&["run", "--on", ENV, "clock", "syscall.null"]);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let digest = digest_of(PROGRAM.as_ref()).unwrap();
+    let forged = text.replace(&digest, &"0".repeat(digest.len()));
+    assert_ne!(text, forged);
+    std::fs::write(&journal, &forged).unwrap();
+    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume"]));
+    assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{errors}");
+    assert!(errors.contains("begun by another build of hostmark"), "{errors}");
+    assert_eq!(std::fs::read_to_string(&journal).unwrap(), forged, "the journal is as it was");
+    // With its own program it goes on.
+    std::fs::write(&journal, &text).unwrap();
+    assert!(measured(&run.home, &["run", "--resume"]).interrupted.is_none());
+    run.left(SOON);
+}
