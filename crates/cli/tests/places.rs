@@ -26,6 +26,8 @@ use under_way::{SOON, UnderWay, assert_is_interrupted};
 
 /// The place of these tests: a command that leads here, by its own process, pipe and copy of the program.
 const ENV: &str = "env 'A B=c d'";
+/// A run of some tens of seconds when nobody stops it.
+const LONG: &[&str] = &["memory.read", "clock", "syscall"];
 /// A far run that is cut short has this long: it ends the round under way first.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
@@ -92,7 +94,7 @@ fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
     }
     // A journal is in the order of time.
     let order = |place: &[&str]| {
-        let mut run = UnderWay::start(&[&["run"], place, &LONG[..], &["--seed", "7"]].concat());
+        let mut run = UnderWay::start(&[&["run"], place, LONG, &["--seed", "7"]].concat());
         let text = run.journal();
         run.child.kill().unwrap();
         run.child.wait().unwrap();
@@ -102,9 +104,6 @@ fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
     };
     assert_eq!(order(&[]), order(&["--on", ENV]));
 }
-
-/// A run of some tens of seconds when nobody stops it.
-const LONG: &[&str] = &["memory.read", "clock", "syscall"];
 
 #[test]
 fn a_plan_and_facts_are_those_of_the_place() {

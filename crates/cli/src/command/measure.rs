@@ -51,6 +51,15 @@ pub fn own_program() -> Result<PathBuf> {
         .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))
 }
 
+/// From now on a person's request to stop is heard.
+pub fn catch(outside: &Outside) -> Result<StopRequest> {
+    StopRequest::catch(outside.heard()).map_err(|error| {
+        lost(format!(
+            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
+        ))
+    })
+}
+
 /// Measures; on an error nothing was measured.
 pub fn measure(
     ready: Ready,

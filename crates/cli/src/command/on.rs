@@ -10,25 +10,20 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::profile_limits;
-use hostmark_engine::{Observer, PastRound, PlanLine, RoundSink, Wall, line_of};
+use hostmark_engine::{Observer, PastRound, PlanLine, Wall, line_of};
 use hostmark_launch::agent::{AgentError, AgentLink};
 use hostmark_launch::place;
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
 use hostmark_model::{
-    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostReport, Lang, PathBytes, RoundLine, Run, RunRequest, SCHEMA,
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostReport, PathBytes, RoundLine, Run, RunRequest, SCHEMA,
 };
 use hostmark_report::escape::visible;
 
 use super::janitor::Janitor;
-use super::kept::{Author, Kept};
-use super::measure::{self, Measured};
-use super::resume::Begun;
-use super::run::{RunArguments, catch, finish, show_plan};
+use super::measure::{self, Measured, catch};
 use super::{EndsWith, lost};
-use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::store;
 use crate::wall::SinceStart;
 use crate::within::Outside;
 use crate::words;
@@ -208,61 +203,6 @@ pub trait Keeper {
 
     /// A round has ended.
     fn round(&mut self, line: &RoundLine) -> io::Result<()>;
-}
-
-/// Measures there, keeps and shows here.
-pub fn run(arguments: &RunArguments, place: &Place, lang: Lang) -> Result<Exit> {
-    let mut request = arguments.request()?;
-    if arguments.dry_run {
-        // A plan follows from the machine's facts alone.
-        return show_plan(arguments, &request, report_of_host(place)?.host, lang);
-    }
-    let mut keeper = Here { named: arguments.named_file()?, kept: None, rounds: 0 };
-    let stop = catch(&Outside::default())?;
-    let mut past = Vec::new();
-    if let Some(named) = &arguments.resume {
-        let begun = Begun::open(named)?;
-        (request, past) = (begun.request(), begun.past);
-        keeper = Here { named: None, kept: Some(begun.kept), rounds: past.len() };
-    }
-    let mut bar = Bar::new();
-    let measured = measure_there(place, request, past, &stop, &mut bar, &mut keeper);
-    bar.finish();
-    match (measured, keeper.kept) {
-        (Ok(measured), kept) => finish(arguments, measured, kept.unwrap_or_default(), stop.signal(), lang),
-        (Err(error), Some(kept)) if keeper.rounds > 0 => Err(kept.goes_on_later(error, keeper.rounds)),
-        (Err(error), kept) => {
-            kept.unwrap_or_default().forget();
-            Err(error)
-        }
-    }
-}
-
-/// Keeps a run as one of this machine is kept.
-struct Here {
-    named: Option<store::Place>,
-    kept: Option<Kept>,
-    rounds: usize,
-}
-
-impl Keeper for Here {
-    fn begins(&mut self, run: &mut Run, planned: &PlanLine, elsewhere: Elsewhere) -> Result<()> {
-        match self.kept.as_ref().and_then(|kept| kept.place.as_ref()) {
-            Some(place) => run.name.clone_from(&place.name),
-            None => {
-                let author = Author { binary: env!("CARGO_PKG_VERSION").into(), elsewhere: Some(elsewhere) };
-                self.kept = Some(Kept::begin(run, self.named.as_ref(), planned, author)?);
-            }
-        }
-        Ok(())
-    }
-
-    fn round(&mut self, line: &RoundLine) -> io::Result<()> {
-        let Some(journal) = self.kept.as_mut().and_then(|kept| kept.journal.as_mut()) else { return Ok(()) };
-        journal.append_round(line)?;
-        self.rounds += 1;
-        journal.sync()
-    }
 }
 
 /// Measures there: the run under the name that its keeper gave it.

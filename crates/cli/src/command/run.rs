@@ -1,5 +1,7 @@
 //! `hostmark run`: measures, shows and stores.
 
+mod elsewhere;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -13,17 +15,16 @@ use hostmark_report::escape::visible;
 
 use super::inputs::InputArguments;
 use super::kept::{Author, Kept};
-use super::measure::{self, Means, Measured};
+use super::measure::{self, Means, Measured, catch};
 use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::resume::{self, Begun};
 use super::{dry_run, lost, on, remedy, report, unsaved};
 use crate::output;
 use crate::progress::Bar;
-use crate::signals::StopRequest;
 use crate::store::Place;
 use crate::wall::SinceStart;
-use crate::within::{self, Outside};
+use crate::within;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProfileName {
@@ -118,7 +119,7 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
 }
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
-    let elsewhere = match (&arguments.on, &arguments.resume) {
+    let place = match (&arguments.on, &arguments.resume) {
         (Some(place), _) => Some(on::Place::named(place)?),
         (None, Some(named)) => {
             let begun = resume::elsewhere(named)?;
@@ -126,8 +127,8 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
         }
         (None, None) => None,
     };
-    match elsewhere {
-        Some(place) => on::run(arguments, &place, lang),
+    match place {
+        Some(place) => elsewhere::run(arguments, &place, lang),
         None => here(arguments, lang, wall),
     }
 }
@@ -177,28 +178,13 @@ fn here(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit>
 }
 
 /// Shows what would be measured on this host.
-pub(super) fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, lang: Lang) -> Result<Exit> {
+fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, lang: Lang) -> Result<Exit> {
     let plan = ready::planned(request, host, uuid::Uuid::now_v7())?.0;
     dry_run::show(&plan, arguments.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
 }
 
-/// From now on a person's request to stop is heard.
-pub(super) fn catch(outside: &Outside) -> Result<StopRequest> {
-    StopRequest::catch(outside.heard()).map_err(|error| {
-        lost(format!(
-            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
-        ))
-    })
-}
-
 /// Saves and shows what was measured, wherever that was.
-pub(super) fn finish(
-    arguments: &RunArguments,
-    measured: Measured,
-    kept: Kept,
-    signal: Option<u8>,
-    lang: Lang,
-) -> Result<Exit> {
+fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Option<u8>, lang: Lang) -> Result<Exit> {
     let Measured { run, sink_lost } = measured;
     let saved = kept.save(&run);
     let asked = arguments.format.as_deref();
