@@ -23,6 +23,8 @@ fn hostile() -> Run {
     run.host.hostname = HOSTILE.into();
     run.host.cpu.model = Some(HOSTILE.into());
     run.tool.version = HOSTILE.into();
+    run.tool.digest = Some(HOSTILE.into());
+    run.place = Some(HOSTILE.into());
     run.disturbances = vec![text()];
     run.findings = vec![Finding { id: HOSTILE.into(), text: text(), cure: Some(text()), cases: vec![], cost: 0.0 }];
     for probe in &mut run.probes {

@@ -393,6 +393,8 @@ fn nothing_from_a_file_steers_the_terminal() {
     let evil = "\u{1b}[2Jgone\r\n\u{202e}\u{7}\u{9b}31m";
     let mut run = synthetic::plausible();
     run.tool.version = evil.into();
+    run.tool.digest = Some(evil.into());
+    run.place = Some(evil.into());
     run.host.hostname = evil.into();
     run.host.cpu.model = Some(evil.into());
     run.host.kernel.release = evil.into();
