@@ -289,7 +289,10 @@ fn a_request_to_stop_ends_a_turn_at_a_place_and_leaves_nothing() {
     let kept = tempfile::tempdir().unwrap();
     let kept_as = kept.path().display().to_string();
     let arguments = ["compare", "--interleave", "env", "env", "memory", "syscall", "--keep", &kept_as];
-    let child = home.hostmark(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A background job of a script ignores interrupts, and its children inherit it.
+    let mut command = home.start("env");
+    command.args(["--default-signal=INT", PROGRAM]).args(arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let measures = || processes(&home).iter().any(|(_, word)| word == "worker");
     assert!(within(Duration::from_secs(60), measures), "it never began");
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
