@@ -4,14 +4,14 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE};
 use sha2::{Digest, Sha256};
 
 use crate::place::{Place, PlaceError};
 use crate::program::Programs;
-use crate::supervise::{Heard, Supervised, Terms, Told};
+use crate::supervise::{Heard, Supervised, Terms, Told, left, now};
 
 /// The word that starts an agent.
 pub const AGENT: &str = "agent";
@@ -22,6 +22,8 @@ pub const LEAST_LEASE: Duration = Duration::from_secs(20);
 const LONGEST_LEASE: Duration = Duration::from_secs(8 * 24 * 3600);
 /// Leases after which an end is given up.
 pub const LEASES: u32 = 2;
+/// Bytes that a link carries in a second at least: a long line may be on its way for as long as that takes.
+pub const SLOWEST_LINK: usize = 32 << 10;
 /// How long an agent may take to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 /// What helps where a program that is not static does not start.
@@ -35,6 +37,8 @@ const MOST_VALUES: usize = 8 << 20;
 const MOST_OBJECTS: usize = 1 << 19;
 /// Bytes of a file that are read at once for its digest.
 const DIGESTED_AT_ONCE: usize = 1 << 18;
+/// Bytes of all that one says at most: as much as a journal may have to be read again.
+const MOST_HEARD: u64 = 256 << 20;
 /// Characters that are shown of what an agent said.
 const LONGEST_QUOTE: usize = 1000;
 
@@ -68,6 +72,14 @@ pub enum AgentError {
         /// The place.
         name: String,
         /// How long that was.
+        seconds: u64,
+    },
+    /// It speaks on and on.
+    #[error("'{name}' has not ended after {seconds} s; look at that host")]
+    Endless {
+        /// The place.
+        name: String,
+        /// How long it was given.
         seconds: u64,
     },
     /// It said what no agent says.
@@ -124,7 +136,10 @@ pub struct AgentLink {
     name: String,
     digest: String,
     lease: Duration,
-    most_lease: Duration,
+    /// When all has to be over, and how long it was given; none where there is no end.
+    until: Option<(Instant, Duration)>,
+    /// Bytes that it has said.
+    taken: u64,
     /// Lines since its plan; none before it.
     heard: Option<u64>,
 }
@@ -155,7 +170,8 @@ impl AgentLink {
             name: name.to_owned(),
             digest,
             lease: LEAST_LEASE,
-            most_lease: LONGEST_LEASE,
+            until: None,
+            taken: 0,
             heard: None,
         };
         link.ask(&AgentRequest::Hello { protocol: AGENT_PROTOCOL })?;
@@ -195,40 +211,75 @@ impl AgentLink {
     pub fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
         let io = |error: io::Error| AgentError::Io { name: self.name.clone(), error };
         let line = request.line().map_err(|error| io(error.into()))?;
-        let at_most = self.lease * LEASES;
-        match self.process.tell_within(&line, at_most).map_err(io)? {
+        match self.process.tell_within(&line, self.patience()).map_err(io)? {
             Told::All | Told::Closed => Ok(()),
-            Told::TimedOut => Err(AgentError::Silent { name: self.name.clone(), seconds: at_most.as_secs() }),
+            Told::TimedOut => Err(self.silent()),
             Told::Stopped => Err(AgentError::Stopped),
         }
     }
 
-    /// From now on a person's request to stop ends no wait: what is still to be said takes no longer than this.
+    /// All has to be over in this time, whatever lease it asks for.
+    pub fn ends_within(&mut self, at_most: Duration) {
+        self.until = now().checked_add(at_most).map(|until| (until, at_most));
+    }
+
+    /// The same, and from now on a person's request to stop ends no wait.
     pub fn stops_within(&mut self, at_most: Duration) {
         self.process.forget_stop();
-        self.most_lease = at_most / LEASES;
-        self.lease = self.lease.min(self.most_lease);
+        self.ends_within(at_most);
     }
 
     /// What it says next. What is counted is acknowledged, and leases are kept.
     pub fn hear(&mut self) -> Result<AgentAnswer, AgentError> {
         loop {
-            let at_most = self.lease * LEASES;
-            let heard = self.process.hear_line_of(LONGEST_AGENT_LINE, at_most);
+            // Whoever is never silent ends no wait below.
+            if self.is_over() {
+                return Err(self.silent());
+            }
+            let (begun, patience) = (self.process.unheard_bytes(), self.patience());
+            let heard = self.process.hear_line_of(LONGEST_AGENT_LINE, patience);
             let line = match heard.map_err(|error| AgentError::Io { name: self.name.clone(), error })? {
                 Heard::Line(line) => line,
                 Heard::Closed => return Err(self.ended()),
-                Heard::TimedOut => {
-                    return Err(AgentError::Silent { name: self.name.clone(), seconds: at_most.as_secs() });
-                }
+                // A long line on a slow link is no silence.
+                Heard::TimedOut if self.has_come(begun, patience) => continue,
+                Heard::TimedOut => return Err(self.silent()),
                 Heard::TooLong => return Err(self.garbled("a line without an end")),
                 Heard::Stopped => return Err(AgentError::Stopped),
             };
+            self.taken += line.len() as u64 + 1;
+            if self.taken > MOST_HEARD {
+                return Err(self.garbled("more than a run has"));
+            }
             let answer = parse(&line).map_err(|what| self.garbled(&what))?;
-            let answer = self.take(answer)?;
-            if let Some(answer) = answer {
+            if let Some(answer) = self.take(answer)? {
                 return Ok(answer);
             }
+        }
+    }
+
+    /// How long it may be silent from now on.
+    fn patience(&self) -> Duration {
+        let at_most = self.lease * LEASES;
+        self.until.and_then(|(until, _)| left(Some(until))).map_or(at_most, |left| left.min(at_most))
+    }
+
+    /// Whether more of a line has come in this time than the slowest link carries.
+    fn has_come(&self, before: usize, during: Duration) -> bool {
+        let more = self.process.unheard_bytes().saturating_sub(before);
+        !during.is_zero() && more as u64 >= during.as_secs() * SLOWEST_LINK as u64
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.and_then(|(until, _)| left(Some(until))).is_some_and(|left| left.is_zero())
+    }
+
+    /// Why it is waited for no longer.
+    fn silent(&self) -> AgentError {
+        let name = self.name.clone();
+        match self.until {
+            Some((_, given)) if self.is_over() => AgentError::Endless { name, seconds: given.as_secs() },
+            _ => AgentError::Silent { name, seconds: (self.lease * LEASES).as_secs() },
         }
     }
 
@@ -237,6 +288,9 @@ impl AgentLink {
         match (&answer, self.heard) {
             (AgentAnswer::Plan { .. }, Some(_)) => return Err(self.garbled("a second plan")),
             (AgentAnswer::Plan { .. }, None) => self.heard = Some(0),
+            (AgentAnswer::Silent { .. } | AgentAnswer::Step { .. } | AgentAnswer::Round(_), None) => {
+                return Err(self.garbled("what follows a plan, and no plan"));
+            }
             (AgentAnswer::Error { sentence, exit }, _) => {
                 let sentence = format!("'{}': {}", self.name, quoted(sentence));
                 return Err(AgentError::Told { sentence, exit: *exit });
@@ -246,10 +300,14 @@ impl AgentLink {
         if let Some(heard) = &mut self.heard {
             *heard += 1;
             let lines = *heard;
-            self.ask(&AgentRequest::Heard { lines })?;
+            match self.ask(&AgentRequest::Heard { lines }) {
+                // What was said counts all the same; the next wait ends by the same request.
+                Ok(()) | Err(AgentError::Stopped) => {}
+                Err(error) => return Err(error),
+            }
         }
         if let AgentAnswer::Silent { ms } = answer {
-            self.lease = Duration::from_millis(ms).max(LEAST_LEASE).min(self.most_lease);
+            self.lease = Duration::from_millis(ms).clamp(LEAST_LEASE, LONGEST_LEASE);
             return Ok(None);
         }
         Ok(Some(answer))

@@ -190,7 +190,8 @@ impl Supervised {
             if ready.has_stop {
                 return Ok(Told::Stopped);
             }
-            if ready.has_output {
+            // One that may be told at once is heard later: whoever answers each word with a flood fills no memory by that.
+            if ready.has_output && (word.is_some() || !ready.has_room) {
                 let before = self.unheard.len();
                 if self.hear_part()? == Some(0) || word.is_some_and(|word| self.has_said(word, before)) {
                     return Ok(Told::Closed);
@@ -279,6 +280,11 @@ impl Supervised {
     /// What it has said since the last line.
     pub fn heard(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.unheard)
+    }
+
+    /// How much it has said since the last line.
+    pub(crate) fn unheard_bytes(&self) -> usize {
+        self.unheard.len()
     }
 
     /// From now on a person's request to stop ends no wait.

@@ -10,13 +10,14 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::profile_limits;
-use hostmark_engine::{Observer, PastRound, PlanLine, Wall, line_of};
+use hostmark_engine::{Observer, PastRound, PlanLine, line_of};
 use hostmark_launch::agent::{AgentError, AgentLink};
-use hostmark_launch::place;
+use hostmark_launch::place::{self, PlaceError};
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
 use hostmark_model::{
-    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostReport, PathBytes, RoundLine, Run, RunRequest, SCHEMA,
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostReport, PathBytes, Profile, RoundLine, Run, RunRequest,
+    SCHEMA, Settings,
 };
 use hostmark_report::escape::visible;
 
@@ -24,7 +25,6 @@ use super::janitor::Janitor;
 use super::measure::{self, Measured, catch};
 use super::{EndsWith, lost};
 use crate::signals::StopRequest;
-use crate::wall::SinceStart;
 use crate::within::Outside;
 use crate::words;
 
@@ -105,23 +105,24 @@ impl Place {
 struct Far {
     link: Option<AgentLink>,
     janitor: Janitor,
-    process: u32,
+    /// Its process here, once there is one.
+    process: Option<u32>,
 }
 
 impl Far {
     fn open(place: &Place, stop: &StopRequest) -> Result<Far> {
-        let mut janitor = Janitor::start(&measure::own_program()?).map_err(lost)?;
+        let janitor = Janitor::start(&measure::own_program()?).map_err(lost)?;
         let programs = Programs::of_this(cfg!(target_feature = "crt-static"))
             .map_err(|error| lost(format!("this program cannot be read to be copied ({error}); mount /proc")))?;
         let (errors, ending) = (Errors::Heard, Ending::Killed);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };
-        let mut process = 0;
+        // From its start on, so that the janitor is told of its end too where it comes to nothing.
+        let mut far = Far { link: None, janitor, process: None };
         let link = AgentLink::open(&place.place, &place.shown, &programs, terms, |id| {
-            process = id;
-            janitor.tell(&CleanupEntry::Group(id));
-        })
-        .map_err(|error| failed(error, stop))?;
-        let far = Far { link: Some(link), janitor, process };
+            far.process = Some(id);
+            far.janitor.tell(&CleanupEntry::Group(id));
+        });
+        far.link = Some(link.map_err(|error| failed(error, stop))?);
         match &place.digest {
             Some(digest) if far.digest() != digest => {
                 Err(anyhow!("the run was begun by another build of hostmark; go on with that one, or measure anew"))
@@ -159,14 +160,16 @@ impl Far {
 impl Drop for Far {
     fn drop(&mut self) {
         self.link.take().into_iter().for_each(AgentLink::abandon);
-        self.janitor.tell(&CleanupEntry::Reaped(self.process));
+        if let Some(process) = self.process {
+            self.janitor.tell(&CleanupEntry::Reaped(process));
+        }
     }
 }
 
 /// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.
 fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
     let exit = match &error {
-        AgentError::Stopped => Exit::Signal(stop.signal().unwrap_or(2)),
+        AgentError::Stopped | AgentError::Place(PlaceError::Stopped) => Exit::Signal(stop.signal().unwrap_or(2)),
         AgentError::Told { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
         AgentError::Told { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
         AgentError::Place(_) | AgentError::Version { .. } => Exit::BadInput,
@@ -214,19 +217,24 @@ pub fn measure_there(
     observer: &mut dyn Observer,
     keeper: &mut dyn Keeper,
 ) -> Result<Measured> {
-    let at_most = match request.inputs.command.is_empty() {
+    let wanted = Wanted::of(&request);
+    let at_most = match wanted.command.is_empty() {
         true => profile_limits(request.profile).limit * 2 + SLACK,
         // How long a command takes is what is asked.
         false => Duration::MAX,
     };
     let mut far = Far::open(place, stop)?;
+    if let Some(link) = &mut far.link {
+        link.ends_within(at_most);
+    }
     let asked = far.ask(&AgentRequest::Run(Box::new(request))).and_then(|()| {
         let lines = past.iter().map(|past| line_of(&past.case, &past.round, &past.took));
         lines.map(AgentRequest::Past).try_for_each(|line| far.ask(&line))
     });
     asked.map_err(|error| failed(error, stop))?;
-    let mut hearing = Hearing { place, keeper, planned: None, sink_lost: None };
-    let (begin, mut is_stopping) = (SinceStart::now(), false);
+    let rounds = past.into_iter().map(|past| (past.case, past.round.round)).collect();
+    let mut hearing = Hearing { place, keeper, wanted, planned: None, rounds, sink_lost: None };
+    let mut is_stopping = false;
     loop {
         let answer = match far.hear() {
             Ok(answer) => answer,
@@ -237,10 +245,6 @@ pub fn measure_there(
             }
             Err(error) => return Err(failed(error, stop)),
         };
-        if begin.elapsed() > at_most {
-            let (shown, seconds) = (&place.shown, at_most.as_secs());
-            return Err(lost(format!("the run behind '{shown}' has not ended after {seconds} s; look at that host")));
-        }
         if let Some(run) = hearing.take(answer, far.digest(), observer)? {
             far.finish();
             return Ok(Measured { run, sink_lost: hearing.sink_lost });
@@ -248,11 +252,38 @@ pub fn measure_there(
     }
 }
 
+/// What of a request its run says again.
+struct Wanted {
+    filters: Vec<String>,
+    profile: Profile,
+    seed: Option<u64>,
+    table: Option<String>,
+    command: Vec<String>,
+}
+
+impl Wanted {
+    fn of(request: &RunRequest) -> Wanted {
+        let RunRequest { filters, profile, seed, table, inputs, .. } = request.clone();
+        Wanted { filters, profile, seed, table, command: inputs.command }
+    }
+
+    /// Whether the run is of what was asked for: how it is shown, and how it goes on, follows from that.
+    fn is_of(&self, run: &Run) -> bool {
+        let Settings { filters, profile, seed, table, inputs, .. } = &run.settings;
+        let is_seed = self.seed.is_none_or(|wanted| wanted == *seed);
+        let is_work = (&self.filters, &self.table, &self.command) == (filters, table, &inputs.command);
+        is_work && is_seed && self.profile == *profile
+    }
+}
+
 /// What has been heard of a run.
 struct Hearing<'a> {
     place: &'a Place,
     keeper: &'a mut dyn Keeper,
+    wanted: Wanted,
     planned: Option<Planned>,
+    /// Which rounds are there.
+    rounds: HashSet<(String, u32)>,
     sink_lost: Option<io::Error>,
 }
 
@@ -269,7 +300,8 @@ impl Hearing<'_> {
         match (answer, &self.planned) {
             (AgentAnswer::Plan { run, cases }, None) => {
                 let mut run = readable(*run, self.place)?;
-                if cases.len() > MOST_CASES || cases.iter().any(|case| CaseId::from_str(case).is_err()) {
+                if !self.wanted.is_of(&run)
+                    || cases.len() > MOST_CASES || cases.iter().any(|case| CaseId::from_str(case).is_err()) {
                     return Err(astray(self.place));
                 }
                 self.place.mark(&mut run, digest);
@@ -279,16 +311,18 @@ impl Hearing<'_> {
                 self.planned = Some(Planned { id: run.id, name: run.name, cases });
             }
             (AgentAnswer::Step { case, done, all, left_ms }, Some(_)) => {
-                let case: String = visible(&case).chars().take(LONGEST_CASE).collect();
+                let case = visible(&case.chars().take(LONGEST_CASE).collect::<String>());
                 let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
                 observer.round(&case, count(done), count(all), Duration::from_millis(left_ms));
             }
-            (AgentAnswer::Round(line), Some(planned)) if planned.cases.contains(&line.case) => {
+            (AgentAnswer::Round(line), Some(planned))
+                if planned.cases.contains(&line.case) && self.rounds.insert((line.case.clone(), line.round)) =>
+            {
                 if self.sink_lost.is_none() {
                     self.sink_lost = self.keeper.round(&line).err();
                 }
             }
-            (AgentAnswer::Run(run), Some(planned)) if run.id == planned.id => {
+            (AgentAnswer::Run(run), Some(planned)) if run.id == planned.id && self.wanted.is_of(&run) => {
                 let mut run = Run { name: planned.name.clone(), ..readable(*run, self.place)? };
                 self.place.mark(&mut run, digest);
                 return Ok(Some(run));

@@ -8,8 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
-use hostmark_launch::agent::{LEASES, LEAST_LEASE};
+use hostmark_launch::agent::{LEASES, LEAST_LEASE, SLOWEST_LINK};
 use hostmark_model::AgentAnswer;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::PAUSE;
@@ -20,6 +22,8 @@ use crate::wall::SinceStart;
 const TAKEN_WITHIN: Duration = Duration::from_millis(100);
 /// The time between two looks at that.
 const TURN: Duration = Duration::from_micros(200);
+/// Bytes that may be written without a wait to a pipe that has room.
+const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
 /// How long the run's acknowledgement is waited for.
 const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
@@ -36,6 +40,8 @@ struct State {
     said: u64,
     heard: u64,
     lease: Duration,
+    /// Bytes said since all was acknowledged.
+    on_its_way: usize,
     /// Since when something has been said that is not acknowledged.
     waits_since: Option<Duration>,
 }
@@ -54,6 +60,9 @@ impl Link {
         if lines > state.heard {
             state.heard = lines;
             state.waits_since = (state.said > lines).then(|| self.clock.elapsed());
+            if state.waits_since.is_none() {
+                state.on_its_way = 0;
+            }
         }
         self.changed.notify_all();
         true
@@ -62,7 +71,8 @@ impl Link {
     /// How long an acknowledgement may still take; none where none is waited for.
     pub fn left(&self) -> Option<Duration> {
         let state = self.state();
-        let until = state.waits_since? + state.lease * LEASES;
+        let carried = Duration::from_secs((state.on_its_way / SLOWEST_LINK) as u64);
+        let until = state.waits_since? + state.lease * LEASES + carried;
         Some(until.saturating_sub(self.clock.elapsed()))
     }
 
@@ -72,9 +82,10 @@ impl Link {
         let _ = self.changed.wait_timeout_while(state, HEARD_WITHIN, |state| state.heard < state.said);
     }
 
-    fn says(&self, lease: Option<Duration>) {
+    fn says(&self, bytes: usize, lease: Option<Duration>) {
         let mut state = self.state();
         state.said += 1;
+        state.on_its_way += bytes;
         state.waits_since.get_or_insert_with(|| self.clock.elapsed());
         state.lease = lease.unwrap_or(state.lease);
     }
@@ -92,6 +103,8 @@ pub struct Outbox {
     batch: String,
     /// Whether anything has been said since the last pause.
     is_fresh: bool,
+    /// Whether nobody takes anything any more.
+    is_lost: bool,
 }
 
 impl Outbox {
@@ -104,10 +117,11 @@ impl Outbox {
     /// Of a file.
     pub fn of(output: File) -> io::Result<Outbox> {
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let state = State { said: 0, heard: 0, lease: LEAST_LEASE, waits_since: None };
+        let state = State { said: 0, heard: 0, lease: LEAST_LEASE, on_its_way: 0, waits_since: None };
         let (state, changed, clock) = (Mutex::new(state), Condvar::new(), SinceStart::now());
         let link = Arc::new(Link { state, changed, wake: File::from(wake), clock });
-        Ok(Outbox { output, link, woken: Some(woken), counts: false, batch: String::new(), is_fresh: false })
+        let (counts, is_fresh, is_lost) = (false, false, false);
+        Ok(Outbox { output, link, woken: Some(woken), counts, batch: String::new(), is_fresh, is_lost })
     }
 
     /// What both threads know.
@@ -134,14 +148,15 @@ impl Outbox {
 
     /// Keeps it for the next time that something goes out.
     fn add(&mut self, answer: &AgentAnswer) -> io::Result<()> {
-        self.batch.push_str(&answer.line()?);
+        let line = answer.line()?;
         if self.counts {
             let lease = match answer {
                 AgentAnswer::Silent { ms } => Some(Duration::from_millis(*ms).max(LEAST_LEASE)),
                 _ => None,
             };
-            self.link.says(lease);
+            self.link.says(line.len(), lease);
         }
+        self.batch.push_str(&line);
         Ok(())
     }
 
@@ -155,7 +170,29 @@ impl Outbox {
         }
         let batch = std::mem::take(&mut self.batch);
         self.is_fresh = true;
-        self.output.write_all(batch.as_bytes())
+        let written = if self.is_lost { Err(nobody_reads()) } else { self.write(batch.as_bytes()) };
+        self.is_lost = written.is_err();
+        written
+    }
+
+    /// Writes it in parts, none of which may stand still for longer than two leases: there need be nobody yet who would end
+    /// the process.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let at_most = self.link.state().lease * LEASES;
+        for part in bytes.chunks(LEAST_ROOM) {
+            let begin = SinceStart::now();
+            loop {
+                let left = at_most.saturating_sub(begin.elapsed());
+                match poll(&mut [PollFd::new(&self.output, PollFlags::OUT)], Timespec::try_from(left).ok().as_ref()) {
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                    Ok(0) => return Err(nobody_reads()),
+                    Ok(_) => break,
+                }
+            }
+            self.output.write_all(part)?;
+        }
+        Ok(())
     }
 
     /// Says how long it may be silent from now on, unless that is known.
@@ -183,6 +220,10 @@ impl Outbox {
 
 /// One of those who tell of a run as it goes on.
 pub struct Teller<'a, 'b>(pub &'a RefCell<&'b mut Outbox>);
+
+fn nobody_reads() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")
+}
 
 fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)

@@ -21,12 +21,14 @@ pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker) -> io
     let link = Arc::clone(link);
     // It sleeps until something comes.
     std::thread::Builder::new().name("hm-watch".into()).stack_size(256 << 10).spawn(move || {
-        if hear(inbox, &woken, &link, &asker) == End::Gone {
-            asker.ask();
+        if hear(inbox, &woken, &link, &asker) == End::Bye {
+            // A run that is over needs no more time, and is not to be stopped.
             std::thread::sleep(GRACE);
-            // The run's thread may be writing to where nobody reads.
-            std::process::exit(Exit::ResourceLost.code().into());
         }
+        asker.ask();
+        std::thread::sleep(GRACE);
+        // The run's thread may be writing to where nobody reads.
+        std::process::exit(Exit::ResourceLost.code().into());
     })?;
     Ok(())
 }
