@@ -287,6 +287,12 @@ impl Supervised {
         self.unheard.len()
     }
 
+    /// As if it had said this first.
+    #[cfg(test)]
+    pub(crate) fn put_back(&mut self, bytes: Vec<u8>) {
+        self.unheard.splice(..0, bytes);
+    }
+
     /// From now on a person's request to stop ends no wait.
     pub(crate) fn forget_stop(&mut self) {
         self.stop = None;

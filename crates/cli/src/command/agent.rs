@@ -45,7 +45,11 @@ pub fn serve() -> ExitCode {
         Ok(outbox) => outbox,
         Err(error) => return complain(&format!("standard output cannot be written ({error})")),
     };
-    let mut session = Session { inbox: Inbox::of_standard_input(), greeted: false };
+    let inbox = match Inbox::of_standard_input() {
+        Ok(inbox) => inbox,
+        Err(error) => return complain(&format!("standard input cannot be read ({error})")),
+    };
+    let mut session = Session { inbox: Some(inbox), greeted: false };
     loop {
         match session.next(&mut outbox) {
             Ok(true) => {}
@@ -68,7 +72,8 @@ fn complain(sentence: &str) -> ExitCode {
 
 /// What has been asked for so far.
 struct Session {
-    inbox: Inbox,
+    /// What comes; none once another thread reads it.
+    inbox: Option<Inbox>,
     greeted: bool,
 }
 
@@ -76,7 +81,7 @@ impl Session {
     /// Does what is asked for next. False when nothing is any more.
     fn next(&mut self, outbox: &mut Outbox) -> Result<bool> {
         // Nobody is waited for who says nothing.
-        let request = match self.inbox.next(LEAST_LEASE * LEASES)? {
+        let request = match self.heard()? {
             Next::Request(request) => request,
             Next::Silence | Next::End => return Ok(false),
         };
@@ -108,6 +113,11 @@ impl Session {
         Ok(true)
     }
 
+    /// What comes next, unless nobody says anything any more.
+    fn heard(&mut self) -> Result<Next> {
+        self.inbox.as_mut().map_or(Ok(Next::End), |inbox| inbox.next(LEAST_LEASE * LEASES))
+    }
+
     /// Measures: the plan, the rounds as they end, the run.
     fn run(&mut self, mut request: RunRequest, outbox: &mut Outbox) -> Result<()> {
         let wall = SinceStart::now();
@@ -135,8 +145,7 @@ impl Session {
         let link = Arc::clone(outbox.link());
         outbox.begin(&AgentAnswer::Plan { run: Box::new(ready.run.clone()), cases })?;
         // From here on the other thread alone reads what comes.
-        let inbox = std::mem::replace(&mut self.inbox, Inbox::of_standard_input());
-        if let Some(woken) = outbox.woken() {
+        if let (Some(inbox), Some(woken)) = (self.inbox.take(), outbox.woken()) {
             watch::begin(inbox, woken, &link, stop.asker()).map_err(|error| {
                 lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
             })?;
@@ -161,7 +170,7 @@ impl Session {
         }
         let mut past = Vec::new();
         while past.len() < count {
-            match self.inbox.next(LEAST_LEASE * LEASES)? {
+            match self.heard()? {
                 Next::Request(AgentRequest::Past(line)) => past.push(PastRound::of(line)),
                 Next::Request(_) => bail!("something else came in the place of a past round; start anew"),
                 Next::Silence | Next::End => {
@@ -190,3 +199,7 @@ fn as_path(bytes: &[u8]) -> PathBuf {
 
 /// How long a pause between two rounds is at least, once all that was said has been taken.
 const PAUSE: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+#[path = "agent/hostile_tests.rs"]
+mod tests;

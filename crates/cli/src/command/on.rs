@@ -301,7 +301,9 @@ impl Hearing<'_> {
             (AgentAnswer::Plan { run, cases }, None) => {
                 let mut run = readable(*run, self.place)?;
                 if !self.wanted.is_of(&run)
-                    || cases.len() > MOST_CASES || cases.iter().any(|case| CaseId::from_str(case).is_err()) {
+                    || cases.len() > MOST_CASES
+                    || cases.iter().any(|case| CaseId::from_str(case).is_err())
+                {
                     return Err(astray(self.place));
                 }
                 self.place.mark(&mut run, digest);
@@ -345,3 +347,7 @@ fn readable(run: Run, place: &Place) -> Result<Run> {
 fn astray(place: &Place) -> anyhow::Error {
     lost(format!("'{}' said what was not asked for; look at what runs there", place.shown))
 }
+
+#[cfg(test)]
+#[path = "on_tests.rs"]
+mod tests;

@@ -8,7 +8,7 @@ use hostmark_engine::Wall;
 use hostmark_launch::agent::parse_request;
 use hostmark_model::{AgentRequest, LONGEST_AGENT_LINE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::wall::SinceStart;
 
@@ -29,8 +29,9 @@ pub enum Next {
     End,
 }
 
-/// Requests from standard input. Nothing else reads it.
+/// Requests from one end of a link, which nothing else reads.
 pub struct Inbox {
+    from: OwnedFd,
     unread: Vec<u8>,
     /// How much of it holds no end of a line.
     searched: usize,
@@ -40,8 +41,13 @@ pub struct Inbox {
 
 impl Inbox {
     /// Of this process.
-    pub fn of_standard_input() -> Inbox {
-        Inbox { unread: Vec::new(), searched: 0, taken: 0 }
+    pub fn of_standard_input() -> io::Result<Inbox> {
+        Ok(Inbox::of(rustix::io::dup(io::stdin())?))
+    }
+
+    /// Of a file.
+    pub fn of(from: OwnedFd) -> Inbox {
+        Inbox { from, unread: Vec::new(), searched: 0, taken: 0 }
     }
 
     /// The next request, waited for no longer than this.
@@ -51,8 +57,7 @@ impl Inbox {
             if let Some(request) = self.whole_line()? {
                 return Ok(Next::Request(request));
             }
-            let stdin = io::stdin();
-            match self.read(stdin.as_fd(), Some(at_most.saturating_sub(begin.elapsed())))? {
+            match self.read(Some(at_most.saturating_sub(begin.elapsed())))? {
                 None if begin.elapsed() >= at_most => return Ok(Next::Silence),
                 Some(0) => return Ok(Next::End),
                 _ => {}
@@ -76,15 +81,15 @@ impl Inbox {
     }
 
     /// Takes in what there is, waited for no longer than this: how many bytes, none where nothing came.
-    pub fn read(&mut self, from: BorrowedFd, at_most: Option<Duration>) -> io::Result<Option<usize>> {
+    pub fn read(&mut self, at_most: Option<Duration>) -> io::Result<Option<usize>> {
         let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
-        match poll(&mut [PollFd::new(&from, PollFlags::IN)], at_most.as_ref()) {
+        match poll(&mut [PollFd::new(&self.from, PollFlags::IN)], at_most.as_ref()) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
         let mut part = [0; PART];
-        match rustix::io::read(from, &mut part) {
+        match rustix::io::read(&self.from, &mut part) {
             Ok(length) => {
                 self.taken += length as u64;
                 if self.taken > MOST_BYTES {
@@ -96,5 +101,11 @@ impl Inbox {
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.from.as_fd()
     }
 }

@@ -105,6 +105,8 @@ pub struct Outbox {
     is_fresh: bool,
     /// Whether nobody takes anything any more.
     is_lost: bool,
+    /// How long its reader may stand still.
+    patience: Duration,
 }
 
 impl Outbox {
@@ -116,12 +118,18 @@ impl Outbox {
 
     /// Of a file.
     pub fn of(output: File) -> io::Result<Outbox> {
+        Outbox::of_patience(output, LEAST_LEASE * LEASES)
+    }
+
+    /// Of a file whose reader may stand still for so long.
+    pub(super) fn of_patience(output: File, patience: Duration) -> io::Result<Outbox> {
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let state = State { said: 0, heard: 0, lease: LEAST_LEASE, on_its_way: 0, waits_since: None };
         let (state, changed, clock) = (Mutex::new(state), Condvar::new(), SinceStart::now());
         let link = Arc::new(Link { state, changed, wake: File::from(wake), clock });
         let (counts, is_fresh, is_lost) = (false, false, false);
-        Ok(Outbox { output, link, woken: Some(woken), counts, batch: String::new(), is_fresh, is_lost })
+        let (woken, batch) = (Some(woken), String::new());
+        Ok(Outbox { output, link, woken, counts, batch, is_fresh, is_lost, patience })
     }
 
     /// What both threads know.
@@ -175,14 +183,13 @@ impl Outbox {
         written
     }
 
-    /// Writes it in parts, none of which may stand still for longer than two leases: there need be nobody yet who would end
-    /// the process.
+    /// Writes it in parts, none of which may stand still for longer than two of the shortest leases: there need be nobody yet
+    /// who would end the process.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let at_most = self.link.state().lease * LEASES;
         for part in bytes.chunks(LEAST_ROOM) {
             let begin = SinceStart::now();
             loop {
-                let left = at_most.saturating_sub(begin.elapsed());
+                let left = self.patience.saturating_sub(begin.elapsed());
                 match poll(&mut [PollFd::new(&self.output, PollFlags::OUT)], Timespec::try_from(left).ok().as_ref()) {
                     Err(Errno::INTR) => {}
                     Err(error) => return Err(error.into()),

@@ -2,7 +2,7 @@
 //! nobody hears it any more.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,8 +57,7 @@ fn hear(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker) -> End {
         if left.is_some_and(|left| left.is_zero()) {
             return End::Gone;
         }
-        let stdin = io::stdin();
-        let mut watched = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+        let mut watched = [PollFd::new(&inbox, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
         let at_most = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut watched, at_most.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -68,7 +67,7 @@ fn hear(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker) -> End {
         if is_woken {
             let _ = rustix::io::read(woken, &mut [0; 64]);
         }
-        if has_line && !matches!(inbox.read(stdin.as_fd(), Some(Duration::ZERO)), Ok(None | Some(1..))) {
+        if has_line && !matches!(inbox.read(Some(Duration::ZERO)), Ok(None | Some(1..))) {
             return End::Gone;
         }
     }

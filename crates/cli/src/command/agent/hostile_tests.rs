@@ -1,0 +1,128 @@
+use super::*;
+use std::io::Write;
+
+use hostmark_model::{AgentAnswer, Inputs, Profile, RoundLine};
+use mutated::{Mutator, trials};
+
+#[path = "../../../../../tests/support/mutated.rs"]
+mod mutated;
+
+/// An inbox with this in it, and the end behind it.
+fn inbox(bytes: &[u8]) -> Inbox {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    std::io::Seek::rewind(&mut file).unwrap();
+    Inbox::of(file.into())
+}
+
+fn session(bytes: &[u8]) -> Session {
+    Session { inbox: Some(inbox(bytes)), greeted: false }
+}
+
+fn request(begun: Option<Box<BegunRun>>) -> RunRequest {
+    let (filters, inputs) = (vec!["clock".to_owned()], Inputs { cpus: Some("0".into()), ..Inputs::default() });
+    let set = vec!["size=4K".to_owned()];
+    RunRequest { filters, profile: Profile::Quick, seed: Some(7), set, table: None, inputs, begun }
+}
+
+/// What a parent says, a line each; `last` asks to measure.
+fn lines() -> Vec<String> {
+    let host = hostmark_host::read(&Root::here());
+    let ready =
+        Ready::fresh(&RunRequest { set: Vec::new(), ..request(None) }, host, Look::begin(&Root::here())).unwrap();
+    let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
+    let round = RoundLine {
+        case: cases[0].clone(),
+        round: 0,
+        cpus: vec![0],
+        until_ns: 7,
+        spent_ns: 5,
+        granted_ns: 3,
+        events: vec![hostmark_model::Event::Skipped { reason: "r".into() }],
+    };
+    let begun = BegunRun { run: ready.run, cases, rounds: 1 };
+    let requests = [
+        AgentRequest::Hello { protocol: AGENT_PROTOCOL },
+        AgentRequest::Past(round),
+        AgentRequest::Heard { lines: 1 },
+        AgentRequest::Stop,
+        AgentRequest::Kept { run: "last".into() },
+        AgentRequest::Run(Box::new(request(None))),
+        AgentRequest::Run(Box::new(request(Some(Box::new(begun))))),
+    ];
+    requests.iter().map(|request| request.line().unwrap()).collect()
+}
+
+/// Hears a session to its end, and plans what is asked for in it, but measures nothing.
+fn hear(mut session: Session, plans: &mut usize) -> usize {
+    let mut heard = 0;
+    while let Ok(Next::Request(request)) = session.heard() {
+        heard += 1;
+        let AgentRequest::Run(mut request) = request else { continue };
+        let begun = request.begun.take();
+        let Ok(past) = session.past(begun.as_deref()) else { continue };
+        let _ = layers(&request);
+        *plans += 1;
+        // A plan takes a thousand times as long as a line.
+        if !plans.is_multiple_of(50) {
+            continue;
+        }
+        match begun {
+            Some(begun) => drop(ready::planned_before(&begun.run)),
+            None => drop(ready::planned(&request, hostmark_host::read(&Root::here()), uuid::Uuid::now_v7())),
+        }
+        drop(past);
+    }
+    heard
+}
+
+#[test]
+fn whatever_a_session_is_an_agent_reads_or_refuses_it() {
+    let lines = lines();
+    let mut draw = Mutator::new(0xbadc_0ffe);
+    let (mut tried, mut heard, mut plans) = (0, 0, 0);
+    while tried < trials(2000) {
+        let count = 1 + draw.below(12);
+        tried += count;
+        let mut said: Vec<u8> = lines[0].clone().into_bytes();
+        for _ in 0..count {
+            // Some as they are: else no session comes far.
+            match draw.below(3) {
+                0 => said.extend(lines[draw.below(lines.len())].bytes()),
+                _ => said.extend([draw.line(&lines), b"\n".to_vec()].concat()),
+            }
+        }
+        said.truncate(said.len() - draw.below(3));
+        heard += hear(session(&said), &mut plans);
+    }
+    assert!(heard > tried / 20 && plans > tried / 200, "{heard} {plans} of {tried}");
+}
+
+#[test]
+fn a_session_that_ends_at_any_byte_ends_in_peace() {
+    let lines = lines();
+    let whole = lines[..4].concat();
+    for end in 0..whole.len() {
+        let heard = hear(session(&whole.as_bytes()[..end]), &mut 0);
+        assert_eq!(heard, whole[..end].matches('\n').count());
+    }
+}
+
+#[test]
+fn a_line_without_an_end_and_an_input_without_one_are_refused() {
+    let error = inbox(&vec![b' '; LONGEST + 2]).next(Duration::from_secs(60)).unwrap_err().to_string();
+    assert!(error.contains("a line has no end; start anew"), "{error}");
+}
+
+const LONGEST: usize = hostmark_model::LONGEST_AGENT_LINE;
+
+#[test]
+fn who_reads_nothing_is_given_up_and_told_no_more() {
+    let (read, write) = rustix::pipe::pipe().unwrap();
+    let mut outbox = Outbox::of_patience(write.into(), Duration::from_millis(100)).unwrap();
+    let long = AgentAnswer::Error { sentence: "x".repeat(1 << 20), exit: 2 };
+    for _ in 0..2 {
+        assert_eq!(outbox.say(&long).unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+    }
+    drop(read);
+}
