@@ -1,0 +1,227 @@
+//! `hostmark agent` as a process, told what no parent says: it answers with a sentence or ends, and leaves nothing.
+
+#[path = "support/processes.rs"]
+mod processes;
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::Duration;
+
+use hostmark_model::{AgentAnswer, AgentRequest, Inputs, PathBytes, Profile, RoundLine, RunRequest};
+use processes::{processes, within};
+use support::{Home, ended, files};
+
+/// Long enough for a loaded machine to do what is done at once.
+const SOON: Duration = Duration::from_secs(30);
+const HELLO: &str = "{\"hello\":{\"protocol\":1}}\n";
+
+struct Agent {
+    home: Home,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Agent {
+    fn start() -> Agent {
+        let home = Home::new();
+        let mut command = home.hostmark(&["agent"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Agent { home, child, input, output }
+    }
+
+    /// One that has been greeted.
+    fn greeted() -> Agent {
+        let mut agent = Agent::start();
+        agent.tell(HELLO);
+        assert!(matches!(agent.hears(), Some(AgentAnswer::Hello { .. })));
+        agent
+    }
+
+    /// It may have ended.
+    fn tell(&mut self, text: &str) {
+        let _ = self.input.as_mut().unwrap().write_all(text.as_bytes());
+    }
+
+    fn ask(&mut self, request: &AgentRequest) {
+        self.tell(&request.line().unwrap());
+    }
+
+    fn hears(&mut self) -> Option<AgentAnswer> {
+        let mut line = String::new();
+        (self.output.read_line(&mut line).unwrap() > 0).then(|| serde_json::from_str(&line).unwrap())
+    }
+
+    /// All that it still says, once it has been told all; it has ended, and nothing is left.
+    fn rest(&mut self) -> (Option<i32>, Vec<AgentAnswer>) {
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).unwrap();
+        assert!(within(SOON, || self.child.try_wait().unwrap().is_some()));
+        let code = self.child.wait().unwrap().code();
+        assert!(within(SOON, || processes(&self.home).is_empty()), "{:?}", processes(&self.home));
+        assert!(files(self.home.scratch.path()).is_empty());
+        (code, said.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    }
+
+    /// The sentence with which it refuses, and its exit code.
+    fn refuses(&mut self) -> (String, i32) {
+        let (code, said) = self.rest();
+        let [AgentAnswer::Error { sentence, exit }] = &said[..] else { panic!("{code:?} {said:?}") };
+        assert_eq!(code, Some(i32::from(*exit)));
+        assert!(sentence.contains("; "), "{sentence}");
+        (sentence.clone(), i32::from(*exit))
+    }
+}
+
+fn request() -> RunRequest {
+    let (filters, inputs) = (vec!["clock.loop".to_owned()], Inputs::default());
+    RunRequest { filters, profile: Profile::Quick, seed: None, set: Vec::new(), table: None, inputs, begun: None }
+}
+
+#[test]
+fn what_is_no_greeting_is_refused_with_a_sentence() {
+    for (told, why) in [
+        ("garbage\n", "a line is no request"),
+        ("\n", "a line is no request"),
+        ("\u{0}\u{0}\n", "a line is no request"),
+        ("\"facts\"\n", "the first line is no greeting"),
+        ("{\"hello\":{\"protocol\":4294967295}}\n", ""),
+        ("{\"hello\":{\"protocol\":4294967296}}\n", "a line is no request"),
+        ("{\"hello\":{\"protocol\":1}}\n{\"past\":{}}\n", ""),
+    ] {
+        let mut agent = Agent::start();
+        agent.tell(told);
+        let (code, said) = agent.rest();
+        let Some(AgentAnswer::Error { sentence, exit: 2 }) = said.last() else { panic!("{told} {said:?}") };
+        assert!(code == Some(2) && sentence.contains(why), "{told} {sentence}");
+    }
+}
+
+#[test]
+fn whoever_says_nothing_more_is_left_in_peace() {
+    for told in [
+        "",
+        "{",
+        "{\"hello\"",
+        HELLO,
+        "{\"hello\":{\"protocol\":1}}\n\"by",
+        "{\"hello\":{\"protocol\":1}}\n\"bye\"\n\"stop",
+    ] {
+        let mut agent = Agent::start();
+        agent.tell(told);
+        agent.input = None;
+        assert_eq!(agent.rest().0, Some(0), "{told}");
+    }
+}
+
+#[test]
+fn an_agent_that_nobody_talks_to_ends_in_peace() {
+    assert_eq!(ended(Home::new().hostmark(&["agent"]).stdin(Stdio::null())), (0, String::new(), String::new()));
+}
+
+#[test]
+fn a_run_of_what_is_not_there_is_refused_and_nothing_is_left() {
+    let inputs = Inputs::default;
+    let scratch = |path: &[u8]| Inputs { scratch: Some(PathBytes(path.to_vec())), ..inputs() };
+    for wanted in [
+        RunRequest { filters: vec!["\u{1b}[31m\n".into()], ..request() },
+        RunRequest { filters: vec!["x".repeat(1 << 20)], ..request() },
+        RunRequest { set: vec!["size=99999999999999999999".into()], ..request() },
+        RunRequest { set: vec!["=".into(); 1000], ..request() },
+        RunRequest { table: Some("../table".into()), ..request() },
+        RunRequest { inputs: scratch(b"/nonexistent/\xff\n"), ..request() },
+        RunRequest { inputs: scratch(b"/dev/null"), ..request() },
+        RunRequest { inputs: scratch(b"\0"), ..request() },
+        RunRequest { inputs: Inputs { cpus: Some("0-4294967295".into()), ..inputs() }, ..request() },
+        RunRequest { inputs: Inputs { cpus: Some("99999".into()), ..inputs() }, ..request() },
+        RunRequest { inputs: Inputs { within: vec!["chroot\n".into()], ..inputs() }, ..request() },
+    ] {
+        let mut agent = Agent::greeted();
+        agent.ask(&AgentRequest::Run(Box::new(wanted.clone())));
+        let (sentence, exit) = agent.refuses();
+        assert!(matches!(exit, 2 | 4), "{sentence} {exit}");
+    }
+}
+
+#[test]
+fn past_rounds_that_fit_nowhere_end_no_agent_without_a_word() {
+    // A run that is under way, cut short by the end of its link.
+    let mut agent = Agent::greeted();
+    agent.ask(&AgentRequest::Run(Box::new(request())));
+    let Some(AgentAnswer::Plan { run, cases }) = agent.hears() else { panic!() };
+    let round = loop {
+        if let Some(AgentAnswer::Round(line)) = agent.hears() {
+            break line;
+        }
+    };
+    agent.input = None;
+    assert!(agent.rest().0.is_some());
+    let hostile = [
+        vec![RoundLine { case: "no.case".into(), ..round.clone() }],
+        vec![RoundLine { round: u32::MAX, cpus: vec![usize::MAX; 100], ..round.clone() }],
+        vec![RoundLine { until_ns: u64::MAX, spent_ns: u64::MAX, granted_ns: u64::MAX, ..round.clone() }; 9],
+        vec![RoundLine { events: Vec::new(), ..round.clone() }],
+    ];
+    for past in hostile {
+        let begun = hostmark_model::BegunRun { run: (*run).clone(), cases: cases.clone(), rounds: past.len() };
+        let settings = &run.settings;
+        let mut agent = Agent::greeted();
+        let wanted = RunRequest { seed: Some(settings.seed), begun: Some(Box::new(begun)), ..request() };
+        agent.ask(&AgentRequest::Run(Box::new(wanted)));
+        past.iter().for_each(|line| agent.ask(&AgentRequest::Past(line.clone())));
+        agent.hears();
+        agent.ask(&AgentRequest::Stop);
+        let mut lines = 1;
+        let last = loop {
+            let answer = agent.hears();
+            lines += 1;
+            match answer {
+                Some(AgentAnswer::Run(_) | AgentAnswer::Error { .. }) | None => break answer,
+                Some(_) => agent.ask(&AgentRequest::Heard { lines }),
+            }
+        };
+        assert!(matches!(last, Some(AgentAnswer::Run(_) | AgentAnswer::Error { .. })), "{past:?}");
+        agent.ask(&AgentRequest::Heard { lines });
+        agent.tell("\"bye\"\n");
+        assert!(agent.rest().0.is_some_and(|code| code < 6), "{past:?}");
+    }
+}
+
+#[test]
+fn fewer_past_rounds_than_were_told_of_are_a_lost_link() {
+    let mut agent = Agent::greeted();
+    agent.ask(&AgentRequest::Run(Box::new(request())));
+    let Some(AgentAnswer::Plan { run, cases }) = agent.hears() else { panic!() };
+    for rounds in [1, usize::MAX] {
+        let begun = Some(Box::new(hostmark_model::BegunRun { run: (*run).clone(), cases: cases.clone(), rounds }));
+        let mut agent = Agent::greeted();
+        agent.ask(&AgentRequest::Run(Box::new(RunRequest { begun, ..request() })));
+        agent.input = None;
+        let (sentence, exit) = agent.refuses();
+        assert_eq!(exit, if rounds == 1 { 5 } else { 2 }, "{sentence}");
+    }
+}
+
+#[test]
+fn words_that_make_no_sense_in_a_run_end_it() {
+    let heard = |lines| AgentRequest::Heard { lines }.line().unwrap();
+    for told in ["garbage\n", "\"facts\"\n", &heard(u64::MAX), "\"stop\"\n\"stop\"\n\"stop\"\n", "\"bye\"\n"] {
+        let mut agent = Agent::greeted();
+        agent.ask(&AgentRequest::Run(Box::new(RunRequest { filters: vec!["memory".into()], ..request() })));
+        assert!(matches!(agent.hears(), Some(AgentAnswer::Plan { .. })));
+        agent.tell(told);
+        let (code, _) = agent.rest();
+        // What a run that was stopped says comes before the end.
+        assert!(matches!(code, Some(0 | 5)), "{told} {code:?}");
+    }
+}
