@@ -1,4 +1,4 @@
-//! What is nearly right: lines and documents that are changed at a few places, by a seed.
+//! What is nearly right: documents that are changed at a few places, by a seed.
 
 use serde_json::{Number, Value};
 
@@ -44,10 +44,6 @@ const TEXTS: &[&str] = &[
     "0-999999999",
     "NaN",
 ];
-/// Pieces of JSON.
-const PIECES: &[&str] =
-    &["{", "}", "[", "]", "\"", ",", ":", "null", "true", "1e999", "\\u0000", "\\ud800", "\n", "\u{0}", "[[[[[[[["];
-
 /// Draws changes.
 pub struct Mutator(u64);
 
@@ -71,48 +67,6 @@ impl Mutator {
 
     pub fn one<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len())]
-    }
-
-    /// One of these lines, changed: its values, its bytes, or both.
-    pub fn line(&mut self, of: &[String]) -> Vec<u8> {
-        let chosen = &of[self.below(of.len())];
-        let how = self.below(8);
-        let mut bytes = match (how < 6).then(|| serde_json::from_str(chosen)) {
-            Some(Ok(mut value)) => {
-                self.document(&mut value);
-                value.to_string().into_bytes()
-            }
-            _ => chosen.trim_end().as_bytes().to_vec(),
-        };
-        if how > 4 {
-            for _ in 0..=self.below(4) {
-                self.bytes(&mut bytes, of);
-            }
-        }
-        bytes
-    }
-
-    /// Changes some of its bytes.
-    pub fn bytes(&mut self, bytes: &mut Vec<u8>, of: &[String]) {
-        let (at, end) = (self.below(bytes.len() + 1), self.below(bytes.len() + 1));
-        let (from, to) = (at.min(end), at.max(end));
-        match self.below(6) {
-            0 => bytes.truncate(at),
-            1 if at < bytes.len() => bytes[at] = self.below(256) as u8,
-            2 => drop(bytes.splice(at..at, self.one(PIECES).bytes())),
-            3 => drop(bytes.drain(from..to.min(from + 20))),
-            4 => {
-                let part = bytes[from..to.min(from + 200)].to_vec();
-                bytes.splice(at..at, part);
-            }
-            _ => {
-                let other = of[self.below(of.len())].as_bytes();
-                let part = other[self.below(other.len())..].to_vec();
-                bytes.truncate(at);
-                bytes.extend(part);
-            }
-        }
-        bytes.retain(|&byte| byte != b'\n');
     }
 
     /// Changes some of its values, mostly by others of their type.

@@ -364,8 +364,14 @@ pub fn parse_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
+/// Characters of a name that may be a slip: how alike two are takes time by the product of their lengths.
+const LONGEST_SLIP: usize = 200;
+
 /// The known name that is most like `name`, when one is alike.
 pub fn nearest(catalogue: Catalogue, name: &str) -> Option<String> {
+    if name.len() > LONGEST_SLIP {
+        return None;
+    }
     let mut names: Vec<String> = Vec::new();
     for entry in entries(catalogue) {
         names.extend([entry.id(), entry.group.to_owned()]);

@@ -3,8 +3,11 @@ use std::process::Command;
 use std::rc::Rc;
 
 use crate::supervise::{Ending, Errors, Membership};
+use garbled::garbled;
 use mutated::{Mutator, trials};
 
+#[path = "../../../tests/support/garbled.rs"]
+mod garbled;
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 
@@ -112,9 +115,9 @@ fn whatever_comes_on_a_line_is_read_or_refused_with_a_short_sentence() {
     let mut draw = Mutator::new(0x11fe);
     let mut read = [0; 2];
     for _ in 0..trials(2000) {
-        let line = draw.line(&requests);
+        let line = garbled(&mut draw, &requests);
         read[0] += usize::from(parse_request(&String::from_utf8_lossy(&line)).is_ok());
-        let line = draw.line(&answers);
+        let line = garbled(&mut draw, &answers);
         match parse(&String::from_utf8_lossy(&line)) {
             Ok(_) => read[1] += 1,
             Err(what) => assert!(quoted(&what).chars().count() <= LONGEST_QUOTE),
@@ -131,7 +134,7 @@ fn whatever_a_session_is_it_ends_with_a_sentence() {
     let mut draw = Mutator::new(0xa9e7);
     for trial in 0..trials(2000) / 20 {
         let count = 1 + draw.below(20);
-        let said: Vec<Vec<u8>> = (0..count).map(|_| [draw.line(&answers), b"\n".to_vec()].concat()).collect();
+        let said: Vec<Vec<u8>> = (0..count).map(|_| [garbled(&mut draw, &answers), b"\n".to_vec()].concat()).collect();
         std::fs::write(&file, said.concat()).unwrap();
         let mut link = link(&format!("exec cat {}", file.display()), Some(0), None);
         let mut heard = 0;

@@ -55,7 +55,7 @@ fn whatever_the_values_of_a_run_are_it_is_shown_in_every_format() {
 }
 
 fn show(hostile: &Run, other: &Run, trial: usize) {
-    let lang = if trial % 2 == 0 { Lang::En } else { Lang::Zh };
+    let lang = if trial.is_multiple_of(2) { Lang::En } else { Lang::Zh };
     let options = RenderOptions { lang, verbose: trial % 4 < 2, ..RenderOptions::default() };
     consistency::sentence(hostile);
     let mut again = hostile.clone();

@@ -27,6 +27,13 @@ pub mod service;
 mod tables;
 pub mod worker;
 
+#[cfg(test)]
+#[path = "../../../../tests/support/garbled.rs"]
+mod garbled;
+#[cfg(test)]
+#[path = "../../../../tests/support/mutated.rs"]
+mod mutated;
+
 use std::io;
 
 use clap::{Parser, Subcommand};

@@ -1,13 +1,13 @@
 use super::*;
 
+use garbled::garbled;
 use hostmark_launch::agent::parse;
 use hostmark_model::{CaseRecord, Event, Outcome, Profile};
 use mutated::{Mutator, trials};
 
-use super::super::ready::Ready;
-
-#[path = "../../../../tests/support/mutated.rs"]
-mod mutated;
+use crate::command::garbled::garbled;
+use crate::command::mutated::{Mutator, trials};
+use crate::command::ready::Ready;
 
 /// Keeps nothing.
 #[derive(Default)]
@@ -143,11 +143,11 @@ fn whatever_an_agent_says_is_taken_or_refused() {
             .map(|line| match draw.below(3) {
                 0 => {
                     tried += 1;
-                    String::from_utf8_lossy(&draw.line(&lines)).into_owned()
+                    String::from_utf8_lossy(&garbled(&mut draw, &lines)).into_owned()
                 }
                 1 => {
                     tried += 1;
-                    String::from_utf8_lossy(&draw.line(std::slice::from_ref(line))).into_owned()
+                    String::from_utf8_lossy(&garbled(&mut draw, std::slice::from_ref(line))).into_owned()
                 }
                 _ => line.clone(),
             })
@@ -160,4 +160,27 @@ fn whatever_an_agent_says_is_taken_or_refused() {
         }
     }
     assert!(taken > tried / 100 && whole > tried / 200, "{taken} {whole} of {tried}");
+}
+
+#[test]
+fn a_machine_is_planned_for_and_shown_whatever_it_says_of_itself() {
+    let whole = serde_json::to_value(hostmark_host::read(&hostmark_host::Root::here())).unwrap();
+    let mut draw = Mutator::new(0x4057);
+    let mut planned = 0;
+    for trial in 0..trials(2000) / 20 {
+        let mut document = whole.clone();
+        draw.document(&mut document);
+        let Ok(host) = serde_json::from_value::<HostFacts>(document.clone()) else { continue };
+        let came = std::panic::catch_unwind(|| {
+            let report = hostmark_report::findings::host::host_report(host.clone(), Default::default());
+            hostmark_report::render::host::host(&report, &hostmark_report::RenderOptions::default());
+            if is_machine(&host) {
+                let id = uuid::Uuid::now_v7();
+                drop(super::super::ready::planned(&RunRequest { filters: Vec::new(), ..request() }, host, id));
+            }
+        });
+        assert!(came.is_ok(), "trial {trial}: {document}");
+        planned += 1;
+    }
+    assert!(planned > trials(2000) / 100, "{planned}");
 }

@@ -1,11 +1,11 @@
 use super::*;
 use std::io::Write;
 
+use crate::command::garbled::garbled;
+use crate::command::mutated::{Mutator, trials};
+use garbled::garbled;
 use hostmark_model::{AgentAnswer, Inputs, Profile, RoundLine};
 use mutated::{Mutator, trials};
-
-#[path = "../../../../../tests/support/mutated.rs"]
-mod mutated;
 
 /// An inbox with this in it, and the end behind it.
 fn inbox(bytes: &[u8]) -> Inbox {
@@ -89,7 +89,7 @@ fn whatever_a_session_is_an_agent_reads_or_refuses_it() {
             // Some as they are: else no session comes far.
             match draw.below(3) {
                 0 => said.extend(lines[draw.below(lines.len())].bytes()),
-                _ => said.extend([draw.line(&lines), b"\n".to_vec()].concat()),
+                _ => said.extend([garbled(&mut draw, &lines), b"\n".to_vec()].concat()),
             }
         }
         said.truncate(said.len() - draw.below(3));

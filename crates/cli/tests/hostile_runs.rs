@@ -1,0 +1,87 @@
+//! A run that was measured on somebody's machine may say anything: whatever its values are, it is estimated and shown here,
+//! by every format. 100 mutations of a real one; `HOSTMARK_FUZZ=10000` asks for as many.
+
+#[path = "../../../tests/support/mutated.rs"]
+mod mutated;
+mod support;
+
+use hostmark_engine::{PastRound, again};
+use hostmark_model::{RoundLine, Run, load_run};
+use hostmark_probes::CATALOGUE;
+use hostmark_report::{RenderOptions, export, findings};
+use mutated::{Mutator, trials};
+use serde_json::Value;
+use support::{Home, ended, files};
+
+/// A real run of some groups.
+fn measured() -> Run {
+    let home = Home::new();
+    let (code, json, errors) =
+        ended(&mut home.hostmark(&["run", "clock.loop", "signal", "ipc.pipe", "--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_eq!(files(home.data.path()).len(), 1);
+    load_run(&json).unwrap()
+}
+
+/// Tries mutations of a document, and says which one was too much.
+fn each(whole: &Value, seed: u64, mut tried: impl FnMut(&Value) -> bool) {
+    let mut draw = Mutator::new(seed);
+    let mut read = 0;
+    for trial in 0..trials(100) {
+        let mut document = whole.clone();
+        draw.document(&mut document);
+        let came = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tried(&document)));
+        let Ok(could) = came else { panic!("trial {trial}: {:.3000}", document.to_string()) };
+        read += usize::from(could);
+    }
+    assert!(read > trials(100) / 5, "only {read} could be read");
+}
+
+#[test]
+fn a_run_is_estimated_again_and_shown_whatever_it_says() {
+    let run = measured();
+    let options = RenderOptions { verbose: true, ..RenderOptions::default() };
+    each(&serde_json::to_value(&run).unwrap(), 1, |document| {
+        let Ok(hostile) = serde_json::from_value::<Run>(document.clone()) else { return false };
+        let made = again::of_run(CATALOGUE, &hostile).0;
+        let mut run = Run { cases: made.cases, lost_rounds: made.lost_rounds, ..hostile };
+        run.findings = findings(&run);
+        for format in export::FORMATS {
+            format.render_one(&run, &options);
+        }
+        true
+    });
+}
+
+#[test]
+fn a_journal_is_estimated_whatever_its_rounds_say() {
+    let run = measured();
+    let home = Home::new();
+    // The journal of a run that is killed: its rounds as they are written.
+    let mut child = home.hostmark(&["run", "clock", "ipc"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let journal = || files(home.data.path()).pop();
+    let text = loop {
+        let text = journal().and_then(|journal| std::fs::read_to_string(journal).ok()).unwrap_or_default();
+        if text.lines().count() > 12 || child.try_wait().unwrap().is_some() {
+            break text;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (_, rounds) = text.split_once('\n').unwrap();
+    let lines: Vec<Value> = rounds.lines().filter_map(|line| serde_json::from_str(line).ok()).take(12).collect();
+    assert!(lines.len() > 5);
+    let cases: Vec<String> = run.cases.iter().map(|case| case.id.clone()).collect();
+    each(&Value::Array(lines), 2, |document| {
+        let Ok(lines) = serde_json::from_value::<Vec<RoundLine>>(document.clone()) else { return false };
+        let rounds = lines.into_iter().map(PastRound::of).collect();
+        let made = again::of_journal(CATALOGUE, &run, &cases, rounds, |_| None).0;
+        let mut run = Run { cases: made.cases, lost_rounds: made.lost_rounds, ..run.clone() };
+        run.findings = findings(&run);
+        for format in export::FORMATS {
+            format.render_one(&run, &RenderOptions::default());
+        }
+        true
+    });
+}
