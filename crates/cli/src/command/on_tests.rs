@@ -1,9 +1,7 @@
 use super::*;
 
-use garbled::garbled;
 use hostmark_launch::agent::parse;
 use hostmark_model::{CaseRecord, Event, Outcome, Profile};
-use mutated::{Mutator, trials};
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};

@@ -3,9 +3,7 @@ use std::io::Write;
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};
-use garbled::garbled;
 use hostmark_model::{AgentAnswer, Inputs, Profile, RoundLine};
-use mutated::{Mutator, trials};
 
 /// An inbox with this in it, and the end behind it.
 fn inbox(bytes: &[u8]) -> Inbox {
