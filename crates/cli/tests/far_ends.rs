@@ -311,6 +311,18 @@ fn stopped(signal: Signal) {
 }
 
 #[test]
+fn a_request_to_stop_while_a_place_is_reached_ends_it() {
+    let home = Home::new();
+    let mut command = home.hostmark(&["run", "clock", "--on", "sh -c 'sleep 1000'"]);
+    let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(within(SOON, || processes(&home).iter().any(|(_, word)| word == "1000")), "{:?}", processes(&home));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+    assert!(files(home.data.path()).is_empty());
+}
+
+#[test]
 fn a_command_without_an_end_and_layers_end_with_their_link() {
     at_once(&[("a command", || ends_with_its_link(&["--command", "sleep 1000"])), ("layers", layers)]);
 }
