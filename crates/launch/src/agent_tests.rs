@@ -41,6 +41,7 @@ fn who_speaks_for_ever_is_ended_by_the_time_that_a_run_has() {
             }
         };
         assert!(matches!(error, AgentError::Endless { .. }), "{error}");
+        assert!(begin.elapsed() < SOON / 4);
         // What it says is taken no faster than it is heard.
         assert!(link.process.unheard_bytes() < 1 << 20);
     }
