@@ -1,3 +1,5 @@
+//! An agent that says anything, for ever, or nothing.
+
 use super::*;
 use std::process::Command;
 use std::rc::Rc;

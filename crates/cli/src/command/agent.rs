@@ -201,5 +201,5 @@ fn as_path(bytes: &[u8]) -> PathBuf {
 const PAUSE: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
-#[path = "agent/hostile_tests.rs"]
+#[path = "agent_tests.rs"]
 mod tests;

@@ -1,3 +1,5 @@
+//! What a far host says of a run: anything.
+
 use super::*;
 
 use hostmark_launch::agent::parse;

@@ -1,3 +1,5 @@
+//! An agent that is told anything, and one that nobody hears.
+
 use super::*;
 use std::io::Write;
 
