@@ -16,8 +16,8 @@ use hostmark_launch::place::{self, PlaceError};
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
 use hostmark_model::{
-    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostFacts, HostReport, PathBytes, Profile, RoundLine, Run, RunRequest,
-    SCHEMA, Settings,
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostFacts, HostReport, PathBytes, Profile, RoundLine, Run,
+    RunRequest, SCHEMA, Settings,
 };
 use hostmark_report::escape::visible;
 
