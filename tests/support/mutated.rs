@@ -97,7 +97,7 @@ impl Mutator {
             _ if way == 0 => *value = Value::Null,
             _ if way == 1 => *value = self.number(),
             Value::Number(_) => *value = self.number(),
-            Value::String(text) if way == 2 => *text = text.repeat(1000),
+            Value::String(text) if way == 2 && text.len() < 1000 => *text = text.repeat(1000),
             Value::String(text) => *text = self.one(TEXTS).to_owned(),
             Value::Bool(is) => *is = !*is,
             Value::Array(values) if way < 5 => values.truncate(values.len() / 2),

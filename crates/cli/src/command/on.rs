@@ -16,8 +16,8 @@ use hostmark_launch::place::{self, PlaceError};
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
 use hostmark_model::{
-    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostFacts, HostReport, PathBytes, Profile, RoundLine, Run,
-    RunRequest, SCHEMA, Settings,
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostReport, PathBytes, Profile, RoundLine, Run, RunRequest,
+    SCHEMA, Settings,
 };
 use hostmark_report::escape::visible;
 
@@ -34,10 +34,6 @@ const SLACK: Duration = Duration::from_secs(120);
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
 /// Cases of a plan at most; the largest profile on the largest machines has some thousands.
 const MOST_CASES: usize = 1 << 17;
-/// CPUs of a machine at most.
-const MOST_CPUS: usize = 1 << 16;
-/// Bytes of any memory or cache of it at most.
-const MOST_BYTES: u64 = 1 << 50;
 /// Characters of a case's name that are shown.
 const LONGEST_CASE: usize = 200;
 
@@ -189,7 +185,7 @@ pub fn report_of_host(place: &Place) -> Result<HostReport> {
     let heard = far.ask(&AgentRequest::Facts).and_then(|()| far.hear()).map_err(|error| failed(error, &stop))?;
     let AgentAnswer::Facts(report) = heard else { return Err(astray(place)) };
     far.finish();
-    match is_machine(&report.host) {
+    match super::ready::is_machine(&report.host) {
         true => Ok(*report),
         false => Err(astray(place)),
     }
@@ -344,19 +340,10 @@ impl Hearing<'_> {
 
 /// A run as files have them.
 fn readable(run: Run, place: &Place) -> Result<Run> {
-    match run.schema == SCHEMA && uuid::Uuid::parse_str(&run.id).is_ok() && is_machine(&run.host) {
+    match run.schema == SCHEMA && uuid::Uuid::parse_str(&run.id).is_ok() && super::ready::is_machine(&run.host) {
         true => Ok(run),
         false => Err(astray(place)),
     }
-}
-
-/// Whether a machine can be so: what is planned here for it multiplies its sizes.
-fn is_machine(host: &HostFacts) -> bool {
-    let HostFacts { cpus, caches, nodes, memory, .. } = host;
-    let sizes = [memory.total_bytes, memory.available_bytes, memory.page_bytes, memory.pmd_page_bytes.unwrap_or(0)];
-    let of_caches = caches.iter().flat_map(|cache| [cache.size_bytes, cache.line_bytes.unwrap_or(0)]);
-    let mut sizes = sizes.into_iter().chain(nodes.iter().map(|node| node.memory_bytes)).chain(of_caches);
-    sizes.all(|bytes| bytes <= MOST_BYTES) && cpus.len() <= MOST_CPUS && cpus.iter().all(|cpu| cpu.id < MOST_CPUS)
 }
 
 /// What came fits nowhere.

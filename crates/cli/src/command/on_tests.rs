@@ -170,11 +170,11 @@ fn a_machine_is_planned_for_and_shown_whatever_it_says_of_itself() {
     for trial in 0..trials(2000) / 20 {
         let mut document = whole.clone();
         draw.document(&mut document);
-        let Ok(host) = serde_json::from_value::<HostFacts>(document.clone()) else { continue };
+        let Ok(host) = serde_json::from_value::<hostmark_model::HostFacts>(document.clone()) else { continue };
         let came = std::panic::catch_unwind(|| {
             let report = hostmark_report::findings::host::host_report(host.clone(), Default::default());
             hostmark_report::render::host::host(&report, &hostmark_report::RenderOptions::default());
-            if is_machine(&host) {
+            if super::super::ready::is_machine(&host) {
                 let id = uuid::Uuid::now_v7();
                 drop(super::super::ready::planned(&RunRequest { filters: Vec::new(), ..request() }, host, id));
             }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
@@ -20,6 +20,10 @@ use crate::store::timestamp;
 /// This program's file, also where it has no name any more.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
+/// CPUs of a machine at most.
+const MOST_CPUS: usize = 1 << 16;
+/// Bytes of any memory or cache of it at most.
+const MOST_BYTES: u64 = 1 << 50;
 /// What a run needs before its first round.
 pub struct Ready {
     /// The plan.
@@ -152,6 +156,9 @@ pub fn fitted(host: &HostFacts, request: Request, table: Option<&Table>) -> Resu
 
 /// The plan of a run from what its file says.
 pub fn planned_before(run: &Run) -> Result<Plan> {
+    if !is_machine(&run.host) {
+        bail!("the run is of a machine that cannot be; measure anew");
+    }
     let request = Request {
         filters: run.settings.filters.clone(),
         profile: run.settings.profile,
@@ -161,4 +168,13 @@ pub fn planned_before(run: &Run) -> Result<Plan> {
     };
     let table = run.settings.table.as_deref().map(tables::named).transpose()?;
     fitted(&run.host, request, table)
+}
+
+/// Whether a machine can be so: what is planned here for it multiplies its sizes.
+pub fn is_machine(host: &HostFacts) -> bool {
+    let HostFacts { cpus, caches, nodes, memory, .. } = host;
+    let sizes = [memory.total_bytes, memory.available_bytes, memory.page_bytes, memory.pmd_page_bytes.unwrap_or(0)];
+    let of_caches = caches.iter().flat_map(|cache| [cache.size_bytes, cache.line_bytes.unwrap_or(0)]);
+    let mut sizes = sizes.into_iter().chain(nodes.iter().map(|node| node.memory_bytes)).chain(of_caches);
+    sizes.all(|bytes| bytes <= MOST_BYTES) && cpus.len() <= MOST_CPUS && cpus.iter().all(|cpu| cpu.id < MOST_CPUS)
 }
