@@ -313,7 +313,10 @@ fn a_request_to_stop_ends_both_and_leaves_nothing() {
     let begun = home.scratch.path().join("begun");
     let command = format!("sh -c 'echo $$ > {}; exec sleep 300' hostmark", begun.display());
     let arguments = ["compare", "--interleave", &command, &command, "--keep", &kept_as];
-    let child = home.hostmark(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A background job of a script ignores interrupts, and its children inherit it.
+    let mut command = home.start("env");
+    command.args(["--default-signal=INT", PROGRAM]).args(arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let said = || std::fs::read_to_string(&begun).unwrap_or_default();
     assert!(within(Duration::from_secs(60), || said().ends_with('\n')), "it never began");
     let process = said().trim().to_owned();

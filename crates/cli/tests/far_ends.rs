@@ -12,7 +12,7 @@ mod support;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{Run, load_run};
@@ -20,7 +20,7 @@ use processes::{processes, within};
 use relay::{Gate, Harm, Link, Relay, entries};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use skip::skipped;
-use support::{Home, ended, files};
+use support::{Home, PROGRAM, ended, files};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(30);
@@ -28,6 +28,13 @@ const SOON: Duration = Duration::from_secs(30);
 const TWO_LEASES: Duration = Duration::from_secs(40 + 5 + 15);
 /// A run's limit, and all that may hold it up.
 const WHOLE: Duration = Duration::from_secs(170);
+
+/// hostmark with these arguments, which heeds signals even where this test ignores them: a background job of a script does.
+fn heeding(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = home.start("env");
+    command.args(["--default-signal=INT,HUP", PROGRAM]).args(arguments);
+    command
+}
 
 /// A run under way behind a link.
 struct UnderWay {
@@ -56,7 +63,7 @@ impl UnderWay {
     fn begin(arguments: &[&str], harm: Option<Harm>) -> UnderWay {
         let (near, link) = (Home::new(), Link::new());
         let relay = link.carries(harm);
-        let mut command = near.hostmark(&["run", "--format", "json", "--on", &link.command()]);
+        let mut command = heeding(&near, &["run", "--format", "json", "--on", &link.command()]);
         command.args(arguments).process_group(0);
         let to = |name: &str| Stdio::from(File::create(link.path(name)).unwrap());
         command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err"));
@@ -313,7 +320,7 @@ fn stopped(signal: Signal) {
 #[test]
 fn a_request_to_stop_while_a_place_is_reached_ends_it() {
     let home = Home::new();
-    let mut command = home.hostmark(&["run", "clock", "--on", "sh -c 'sleep 1000'"]);
+    let mut command = heeding(&home, &["run", "clock", "--on", "sh -c 'sleep 1000'"]);
     let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(within(SOON, || processes(&home).iter().any(|(_, word)| word == "1000")), "{:?}", processes(&home));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();

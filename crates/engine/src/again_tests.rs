@@ -6,7 +6,7 @@ use hostmark_model::{
 
 use super::*;
 use crate::fixture::{PLAIN, host, request, resumed};
-use crate::journal::{Journal, Origin, PlanLine, RoundSink};
+use crate::journal::{Journal, Origin, PlanLine};
 use crate::mock::{Script, Seen, done, hello, line, perform, samples};
 use crate::plan::{Plan, plan};
 use crate::probe::{Axis, Group, Points, Probe, Quantity, Source};

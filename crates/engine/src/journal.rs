@@ -300,15 +300,20 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
     let mut lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n');
     let header: ReadHeader<R> = match lines.next() {
         None => return Err(ResumeError::NoHeader("it has no whole line".into())),
-        Some(line) => serde_json::from_slice(line).map_err(|error| ResumeError::NoHeader(error.to_string()))?,
+        Some(line) => value(line).map_err(ResumeError::NoHeader)?,
     };
     let mut rounds = Vec::new();
     for (index, line) in lines.enumerate() {
-        let line: RoundLine = serde_json::from_slice(line)
-            .map_err(|error| ResumeError::Damaged { line: index + 2, why: error.to_string() })?;
+        let line: RoundLine = value(line).map_err(|why| ResumeError::Damaged { line: index + 2, why })?;
         rounds.push(PastRound::of(line));
     }
     Ok((Header { run: header.run, cases: header.plan.cases, origin: header.origin }, rounds, whole as u64))
+}
+
+/// What a line says, read from text as run files are: one way less in the program.
+fn value<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
