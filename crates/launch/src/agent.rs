@@ -266,7 +266,7 @@ impl AgentLink {
     /// Whether more of a line has come in this time than the slowest link carries.
     fn has_come(&self, before: usize, during: Duration) -> bool {
         let more = self.process.unheard_bytes().saturating_sub(before);
-        !during.is_zero() && more as u64 >= during.as_secs() * SLOWEST_LINK as u64
+        more > 0 && more as u128 * 1000 >= during.as_millis() * SLOWEST_LINK as u128
     }
 
     fn is_over(&self) -> bool {

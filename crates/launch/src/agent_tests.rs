@@ -76,6 +76,29 @@ fn a_long_line_on_a_slow_link_is_no_silence() {
 }
 
 #[test]
+fn a_long_line_is_waited_for_while_it_comes_and_no_longer() {
+    let part = "head -c 200000 /dev/zero | tr '\\0' ' '; sleep 0.4";
+    let whole = format!("for part in 1 2 3 4 5 6 7 8; do {part}; done; echo '{}'; exec sleep 1000", step());
+    for (script, comes) in [(whole, true), (format!("{part}; exec sleep 1000"), false)] {
+        let mut link = link(&script, Some(0), None);
+        link.lease = Duration::from_secs(1);
+        match link.hear() {
+            Ok(AgentAnswer::Step { .. }) => assert!(comes),
+            other => assert!(!comes && matches!(other, Err(AgentError::Silent { .. })), "{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn more_than_a_run_has_is_not_heard() {
+    let mut link = link(&format!("yes '{}' & exec cat > /dev/null", step()), Some(0), None);
+    assert!(link.hear().is_ok());
+    link.taken = MOST_HEARD;
+    let error = link.hear().unwrap_err().to_string();
+    assert!(error.contains("more than a run has"), "{error}");
+}
+
+#[test]
 fn nothing_is_counted_before_a_plan() {
     let mut link = link(r#"echo '{"silent":{"ms":1}}'; exec sleep 1000"#, None, None);
     let error = link.hear().unwrap_err().to_string();
