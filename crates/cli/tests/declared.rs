@@ -4,8 +4,9 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use hostmark_engine::plan::TIME_BUDGET;
 use hostmark_engine::probe::{Need, entries};
-use hostmark_model::{Measured, Outcome, Run, load_run};
+use hostmark_model::{CaseRecord, Measured, Outcome, Run, load_run};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::{RenderOptions, export};
 use support::{Home, ended, files};
@@ -19,22 +20,44 @@ fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
     let (_, json, errors) = ended(&mut home.hostmark(&["run", "--format", "json"]));
     let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}"));
     of_its_record_come_the_same_outcomes(&home, &json, &run);
+    for case in &run.cases {
+        // A machine that stands still is no fault of a probe; every other failure is.
+        if let Outcome::Failed { reason } = &case.outcome {
+            assert!(reason.starts_with("no answer within"), "{}: {reason}", case.id);
+        }
+    }
+    for entry in entries(CATALOGUE) {
+        let is_there = run.cases.iter().any(|case| case.probe == entry.id());
+        assert!(is_there || entry.probe.needs.contains(&Need::Command), "{} is absent", entry.id());
+    }
+    let more = |filters: &[&str]| {
+        let (_, json, errors) = ended(&mut home.hostmark(&[&["run", "--format", "json"], filters].concat()));
+        load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}")).cases
+    };
+    let mut cases = run.cases;
     // What only a longer profile has: the pipeline of most processes.
-    let longest = "net.data_path@path=zero_pipe_socket_pipe_pipe_null";
-    let (_, json, errors) = ended(&mut home.hostmark(&["run", "--format", "json", longest]));
-    let further = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}"));
+    cases.extend(more(&["net.data_path@path=zero_pipe_socket_pipe_pipe_null"]));
+    // On a machine whose memory is slow to touch there is no time for all points at once.
+    let lacking = missing(&cases);
+    let is_left_out = |case: &&CaseRecord| {
+        let has_no_time = matches!(&case.outcome, Outcome::Skipped { reason } if reason == TIME_BUDGET);
+        has_no_time && lacking.iter().any(|(probe, _)| *probe == case.probe)
+    };
+    let left_out: Vec<String> = cases.iter().filter(is_left_out).map(|case| case.id.to_string()).collect();
+    if !left_out.is_empty() {
+        cases.extend(more(&left_out.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
+    assert_eq!(missing(&cases), []);
+    assert!(files(home.scratch.path()).is_empty());
+}
+
+/// The probes of which no case gives a quantity that they declare, and the quantity.
+fn missing(cases: &[CaseRecord]) -> Vec<(String, &'static str)> {
     let mut missing = Vec::new();
     for entry in entries(CATALOGUE) {
         let id = entry.id();
-        let cases: Vec<_> = run.cases.iter().filter(|case| case.probe == id).collect();
-        for case in &cases {
-            // A machine that stands still is no fault of a probe; every other failure is.
-            if let Outcome::Failed { reason } = &case.outcome {
-                assert!(reason.starts_with("no answer within"), "{}: {reason}", case.id);
-            }
-        }
-        let more = further.cases.iter().filter(|case| case.probe == id);
-        let measured: Vec<_> = cases.iter().copied().chain(more).filter_map(|case| case.measured()).collect();
+        let measured: Vec<_> =
+            cases.iter().filter(|case| case.probe == id).filter_map(|case| case.measured()).collect();
         let given: BTreeSet<&str> = measured.iter().flat_map(|one| one.also.keys().map(String::as_str)).collect();
         // A percentile takes ten operations beyond it, which short rounds need not have.
         let is_percentile = |name: &str| name.strip_prefix('p').is_some_and(|number| number.parse::<u32>().is_ok());
@@ -48,13 +71,11 @@ fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
                 false => !measured.is_empty() && !given.contains(quantity.name),
             };
             if is_missing {
-                missing.push(format!("{id}: {}", quantity.name));
+                missing.push((id.clone(), quantity.name));
             }
         }
-        assert!(!cases.is_empty() || entry.probe.needs.contains(&Need::Command), "{id} is absent");
     }
-    assert_eq!(missing, Vec::<String>::new());
-    assert!(files(home.scratch.path()).is_empty());
+    missing
 }
 
 /// The most that a file may grow by what estimates are made of.

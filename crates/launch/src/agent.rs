@@ -312,17 +312,17 @@ impl AgentLink {
         Ok(Some(answer))
     }
 
-    /// Says that this is all, and waits for its end; one that does not end is killed.
-    pub fn finish(mut self) {
+    /// Says that this is all, and waits for its end; one that does not end is killed. Whether it is gone: another user's cannot be
+    /// killed.
+    pub fn finish(mut self) -> bool {
         let _ = self.ask(&AgentRequest::Bye);
-        self.process.leave(GRACE);
-        let _ = self.process.kill();
+        self.abandon()
     }
 
-    /// Leaves it without a word: its input ends, and it may put its place in order.
-    pub fn abandon(mut self) {
+    /// The same without a word: its input ends, and it may put its place in order.
+    pub fn abandon(mut self) -> bool {
         self.process.leave(GRACE);
-        let _ = self.process.kill();
+        self.process.kill().is_ok()
     }
 
     fn garbled(&self, what: &str) -> AgentError {

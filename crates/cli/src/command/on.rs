@@ -153,16 +153,24 @@ impl Far {
 
     /// Ends it in peace.
     fn finish(mut self) {
-        self.link.take().into_iter().for_each(AgentLink::finish);
+        let is_gone = self.link.take().is_none_or(AgentLink::finish);
+        self.is_over(is_gone);
+    }
+
+    /// What has gone is no longer in the janitor's charge; what has not stays there.
+    fn is_over(&mut self, is_gone: bool) {
+        if let Some(process) = self.process.take()
+            && is_gone
+        {
+            self.janitor.tell(&CleanupEntry::Reaped(process));
+        }
     }
 }
 
 impl Drop for Far {
     fn drop(&mut self) {
-        self.link.take().into_iter().for_each(AgentLink::abandon);
-        if let Some(process) = self.process {
-            self.janitor.tell(&CleanupEntry::Reaped(process));
-        }
+        let is_gone = self.link.take().is_none_or(AgentLink::abandon);
+        self.is_over(is_gone);
     }
 }
 
