@@ -225,13 +225,21 @@ fn cpus_of<'a>(job: &'a Job, own: &'a JobCase) -> &'a [usize] {
     if own.cpus.is_empty() { &job.cpus } else { &own.cpus }
 }
 
+/// The directory of a case of the job: one of its own for each, since that of a case before may not have been removable.
+fn folder_of(job: &Job, own: &JobCase) -> String {
+    match job.cases.iter().position(|case| case.id == own.id) {
+        None | Some(0) => job.folder.clone(),
+        Some(place) => format!("{}-{place}", job.folder),
+    }
+}
+
 /// The worker's part of the case, with the replicas that do the same meanwhile. They start before this one is bound to its CPU,
 /// so that they need not share it until they are bound to theirs.
 fn part_of(entry: &Entry, id: &CaseId, copies: usize, job: &Job, own: &JobCase) -> Result<WorkersPart> {
     let cpus = cpus_of(job, own).to_vec();
     // Which CPU lies beside a case's is told for those that have all of the job's.
     let other_cpu = job.other_cpu.filter(|_| own.cpus.is_empty());
-    let alone = Job { cases: vec![own.clone()], cpus, other_cpu, ..job.clone() };
+    let alone = Job { cases: vec![own.clone()], cpus, other_cpu, folder: folder_of(job, own), ..job.clone() };
     let alike = alike(entry, id);
     if job.replica || copies == 1 {
         let copies = if job.replica { Copies::Replica } else { Copies::Alone };

@@ -12,6 +12,7 @@ const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, better: Bette
 static FINE: Probe = Probe { measure: Measure::Run(fine), ..PLAIN };
 static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
 static PANICS: Probe = Probe { measure: Measure::Run(panics), ..PLAIN };
+static ENTERED: Probe = Probe { measure: Measure::Run(entered), ..PLAIN };
 static SKIPS: Probe = Probe { measure: Measure::Run(skips), ..PLAIN };
 static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
 static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
@@ -52,6 +53,8 @@ static CATALOGUE: Catalogue = &[&Group {
         ("command", &COMMAND),
         ("derived", &DERIVED),
         ("placed", &PLACED),
+        ("entered", &ENTERED),
+        ("entered_too", &ENTERED),
     ],
 }];
 
@@ -73,6 +76,11 @@ fn rate(case: &mut Case) -> Result<()> {
 fn panics(case: &mut Case) -> Result<()> {
     std::fs::write(case.scratch_dir()?.join("file"), "left behind")?;
     panic!("over the edge of {}", 7)
+}
+
+fn entered(case: &mut Case) -> Result<()> {
+    case.scratch_dir()?;
+    fine(case)
 }
 
 fn skips(_: &mut Case) -> Result<()> {
@@ -269,6 +277,22 @@ fn the_cases_of_a_job_are_done_in_its_sequence_each_to_its_own_end() {
         .collect();
     assert_eq!(amounts, [64, 0]);
     assert!(matches!(events.last(), Some(Event::Done { .. })));
+}
+
+#[test]
+fn a_directory_that_a_case_could_not_remove_is_in_no_other_cases_way() {
+    let base = tempfile::tempdir().unwrap();
+    let run = crate::sys::scratch::Private::make(base.path()).unwrap();
+    let of_one = job("try.entered").with(|job| job.environment.scratch = run.told().unwrap());
+    let inside = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
+    let left = inside.join(&of_one.folder);
+    std::fs::create_dir(&left).unwrap();
+    let too = JobCase { id: "try.entered_too".into(), ..of_one.cases[0].clone() };
+    let events = told(of_one.with(|job| job.cases.push(too)));
+    let ends: Vec<&Event> = events.iter().filter(|event| event.is_last()).collect();
+    let [Event::Skipped { reason }, Event::Done { .. }] = ends.as_slice() else { panic!("{events:?}") };
+    assert!(reason.contains("mkdirat: File exists"), "{reason}");
+    assert_eq!(inside.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>(), [left]);
 }
 
 #[test]
