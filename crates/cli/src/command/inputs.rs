@@ -61,10 +61,14 @@ impl InputArguments {
     }
 }
 
+/// The directory that a person named for the run's files.
+pub fn named_scratch(inputs: &Inputs) -> Option<PathBuf> {
+    inputs.scratch.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(&path.0)))
+}
+
 /// Where the run's files go: the directory that a person named, else the usual one. Whole, since other processes look for it.
 pub fn scratch(inputs: &Inputs) -> PathBuf {
-    let named = inputs.scratch.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(&path.0)));
-    let named = named.unwrap_or_else(std::env::temp_dir);
+    let named = named_scratch(inputs).unwrap_or_else(std::env::temp_dir);
     std::path::absolute(named).unwrap_or_else(|_| "/tmp".into())
 }
 
@@ -86,8 +90,7 @@ fn command(typed: &str) -> Result<CommandWords, String> {
 
 /// Inputs whose directory is there, and named whole: other processes look for it. Its name may be any that the kernel takes.
 pub fn on_this_machine(inputs: Inputs) -> Result<Inputs> {
-    let Some(PathBytes(typed)) = &inputs.scratch else { return Ok(inputs) };
-    let typed = PathBuf::from(OsStr::from_bytes(typed));
+    let Some(typed) = named_scratch(&inputs) else { return Ok(inputs) };
     let shown = typed.display();
     match std::fs::canonicalize(&typed) {
         Ok(path) if path.is_dir() => {

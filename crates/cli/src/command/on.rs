@@ -66,13 +66,14 @@ impl Place {
     }
 
     /// The one that a journal names, which only this user can have written, and what its run says was typed.
-    pub fn of_journal(elsewhere: Elsewhere, typed: Option<String>) -> Result<Place> {
-        let words: Vec<OsString> = elsewhere.place.into_iter().map(|word| OsString::from_vec(word.0)).collect();
+    pub fn of_journal(elsewhere: &Elsewhere, typed: Option<&str>) -> Result<Place> {
+        let words: Vec<OsString> = elsewhere.place.iter().map(|word| OsString::from_vec(word.0.clone())).collect();
         match words.is_empty() {
             true => bail!("the journal names no place; measure anew"),
             false => {
-                let shown = typed.unwrap_or_else(|| words.join(OsStr::new(" ")).to_string_lossy().into_owned());
-                Ok(Place::of(words, shown, Some(elsewhere.digest)))
+                let joined = || words.join(OsStr::new(" ")).to_string_lossy().into_owned();
+                let shown = typed.map_or_else(joined, str::to_owned);
+                Ok(Place::of(words, shown, Some(elsewhere.digest.clone())))
             }
         }
     }

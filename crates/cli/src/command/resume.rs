@@ -26,14 +26,6 @@ pub struct Begun {
     shown: String,
 }
 
-/// Where else the run is measured that a person named, and how that was typed; none: on this machine.
-pub fn elsewhere(named: &str) -> Result<Option<(Elsewhere, Option<String>)>> {
-    let path = store::find_journal(named)?;
-    let read = Journal::read::<Run>(&path).map_err(|error| anyhow::anyhow!("{} {error}", path.display()))?;
-    let Header { run, origin, .. } = read.0;
-    Ok(origin.elsewhere.map(|elsewhere| (elsewhere, run.place)))
-}
-
 impl Begun {
     /// Opens the journal that a person named.
     pub fn open(named: &str) -> Result<Begun> {
@@ -47,6 +39,12 @@ impl Begun {
         let file = PathBuf::from(OsStr::from_bytes(&header.origin.file.0));
         let place = Place::of_journal(&path, &file, &header.run.name);
         Ok(Begun { kept: Kept { place: Some(place), journal: Some(journal) }, header, past, shown })
+    }
+
+    /// Where else the run is measured, and how that was typed; none: on this machine.
+    pub fn elsewhere(&self) -> Option<(&Elsewhere, Option<&str>)> {
+        let Header { run, origin, .. } = &self.header;
+        origin.elsewhere.as_ref().map(|elsewhere| (elsewhere, run.place.as_deref()))
     }
 
     /// What is asked for where it is measured elsewhere.

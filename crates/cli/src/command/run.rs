@@ -2,8 +2,6 @@
 
 mod elsewhere;
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -13,12 +11,12 @@ use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{Exit, HostFacts, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_report::escape::visible;
 
-use super::inputs::InputArguments;
+use super::inputs::{self, InputArguments};
 use super::kept::{Author, Kept};
 use super::measure::{self, Means, Measured, catch};
 use super::quiet::Look;
 use super::ready::{self, Ready};
-use super::resume::{self, Begun};
+use super::resume::Begun;
 use super::{dry_run, lost, on, remedy, report, unsaved};
 use crate::output;
 use crate::progress::Bar;
@@ -119,37 +117,36 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
 }
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
-    let place = match (&arguments.on, &arguments.resume) {
+    // Read once: what it says is done is what its owner has been checked for.
+    let begun = arguments.resume.as_deref().map(Begun::open).transpose()?;
+    let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
         (Some(place), _) => Some(on::Place::named(place)?),
-        (None, Some(named)) => {
-            let begun = resume::elsewhere(named)?;
-            begun.map(|(elsewhere, typed)| on::Place::of_journal(elsewhere, typed)).transpose()?
-        }
+        (None, Some((elsewhere, typed))) => Some(on::Place::of_journal(elsewhere, typed)?),
         (None, None) => None,
     };
     match place {
-        Some(place) => elsewhere::run(arguments, &place, lang),
-        None => here(arguments, lang, wall),
+        Some(place) => elsewhere::run(arguments, begun, &place, lang),
+        None => here(arguments, begun, lang, wall),
     }
 }
 
 /// Measures on this machine.
-fn here(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
-    // Before all else: what is read, started and measured from here on is read, started and measured within.
+fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &SinceStart) -> Result<Exit> {
+    let is_fresh = begun.is_none();
+    // Before all else about this machine: what is read, started and measured from here on is read, started and measured within.
     let outside = within::enter(&arguments.inputs.layers())?;
     let root = Root::here();
     let look = Look::begin(&root);
     let request = arguments.request()?;
-    let scratch = request.inputs.scratch.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(&path.0)));
-    let mut host = hostmark_host::read_with_scratch(&root, scratch.as_deref());
+    let mut host = hostmark_host::read_with_scratch(&root, inputs::named_scratch(&request.inputs).as_deref());
     outside.correct(&mut host);
     if arguments.dry_run {
         return show_plan(arguments, &request, host, lang);
     }
     let stop = catch(&outside)?;
     let before = NoiseSnapshot::read_with_processes(&root);
-    let (ready, mut kept) = match &arguments.resume {
-        Some(named) => Begun::open(named)?.ready(host, &request.inputs.within)?,
+    let (ready, mut kept) = match begun {
+        Some(begun) => begun.ready(host, &request.inputs.within)?,
         None => {
             let named = arguments.named_file()?;
             let mut ready = Ready::fresh(&request, host, look)?;
@@ -168,7 +165,7 @@ fn here(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit>
     match measured {
         Ok(measured) => finish(arguments, measured, kept, stop.signal(), lang),
         Err(error) => {
-            if arguments.resume.is_none() {
+            if is_fresh {
                 // Nothing was measured, so the journal holds nothing.
                 kept.forget();
             }

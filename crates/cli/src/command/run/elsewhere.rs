@@ -16,7 +16,7 @@ use crate::store;
 use crate::within::Outside;
 
 /// Measures there, keeps and shows here.
-pub(super) fn run(arguments: &RunArguments, place: &Place, lang: Lang) -> Result<Exit> {
+pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place, lang: Lang) -> Result<Exit> {
     let mut request = arguments.request()?;
     if arguments.dry_run {
         // A plan follows from the machine's facts alone.
@@ -25,8 +25,7 @@ pub(super) fn run(arguments: &RunArguments, place: &Place, lang: Lang) -> Result
     let mut keeper = Here { named: arguments.named_file()?, kept: None, rounds: 0 };
     let stop = catch(&Outside::default())?;
     let mut past = Vec::new();
-    if let Some(named) = &arguments.resume {
-        let begun = Begun::open(named)?;
+    if let Some(begun) = begun {
         (request, past) = (begun.request(), begun.past);
         keeper = Here { named: None, kept: Some(begun.kept), rounds: past.len() };
     }
