@@ -233,7 +233,7 @@ fn two_places_measure_in_turn_by_one_program() {
     let value = in_turn(&home, ["env 'A=b c'", "here"], &["--pairs", "2", "--keep", kept.to_str().unwrap()]);
     assert_eq!((&value["base"]["name"], &value["new"][0]["side"]["name"]), (&"env 'A=b c'".into(), &"here".into()));
     let digest = value["new"][0]["program"].as_str().unwrap();
-    assert_eq!(digest, hostmark_launch::agent::digest_of(PROGRAM.as_ref()).unwrap());
+    assert_eq!(digest, hostmark_launch::program::digest_of(PROGRAM.as_ref()).unwrap());
     let mut files = files(&kept);
     files.sort();
     let runs: Vec<Run> = files.iter().map(|file| load_run(&std::fs::read_to_string(file).unwrap()).unwrap()).collect();

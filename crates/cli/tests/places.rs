@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use alone::alone;
-use hostmark_launch::agent::digest_of;
+use hostmark_launch::program::digest_of;
 use hostmark_model::{Run, load_run};
 use rustix::process::Signal;
 use serde_json::Value;

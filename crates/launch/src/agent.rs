@@ -2,13 +2,12 @@
 //!
 //! A far host may be anybody's: what comes from there is data, bounded in length and in what it makes of memory.
 
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
 use std::time::{Duration, Instant};
 
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE};
-use sha2::{Digest, Sha256};
 
+use crate::link_speed::SLOWEST_LINK;
 use crate::place::{Place, PlaceError};
 use crate::program::Programs;
 use crate::supervise::{Heard, Supervised, Terms, Told, left, now};
@@ -22,8 +21,6 @@ pub const LEAST_LEASE: Duration = Duration::from_secs(20);
 const LONGEST_LEASE: Duration = Duration::from_secs(8 * 24 * 3600);
 /// Leases after which an end is given up.
 pub const LEASES: u32 = 2;
-/// Bytes that a link carries in a second at least: a long line may be on its way for as long as that takes.
-pub const SLOWEST_LINK: usize = 32 << 10;
 /// How long an agent may take to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 /// What helps where a program that is not static does not start.
@@ -34,8 +31,6 @@ const STATIC_REMEDY: &str = concat!(
 /// What a line has of these at most, far more than a run has of each but the numbers. A few bytes of JSON become dozens in memory:
 /// all together no more than 400 MB, of which a line of numbers alone makes 300.
 const MOST_OF: [(u8, usize); 4] = [(b',', 8 << 20), (b'"', 4 << 20), (b'[', 1 << 19), (b'{', 1 << 19)];
-/// Bytes of a file that are read at once for its digest.
-const DIGESTED_AT_ONCE: usize = 1 << 18;
 /// Bytes of all that one says at most: as much as a journal may have to be read again.
 const MOST_HEARD: u64 = 256 << 20;
 /// Characters that are shown of what an agent said.
@@ -357,20 +352,6 @@ fn bounded(line: &str) -> Result<(), String> {
         true => Err("a line of more values than a run has".into()),
         false => Ok(()),
     }
-}
-
-/// SHA-256 of a file, hexadecimal.
-pub fn digest_of(file: &Path) -> io::Result<String> {
-    let (mut file, mut digest, mut part) = (std::fs::File::open(file)?, Sha256::new(), vec![0; DIGESTED_AT_ONCE]);
-    loop {
-        match file.read(&mut part) {
-            Ok(0) => break,
-            Ok(length) => digest.update(&part[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// What was said there, as a part of a sentence here.

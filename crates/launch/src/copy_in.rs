@@ -3,8 +3,9 @@
 use std::io;
 use std::time::Duration;
 
+use crate::link_speed::on_the_way;
 use crate::place_error::{Name, PlaceError, shown};
-use crate::program::{Program, Programs};
+use crate::program::{Program, Programs, hex};
 use crate::supervise::{Heard, Supervised, Told, left, now};
 
 /// What a shell there is told to do.
@@ -15,9 +16,6 @@ const GRACE: Duration = Duration::from_secs(1);
 const MOST_BANNERS: usize = 64 << 10;
 /// Directories of which a place may say why they do not do, at most: it tries fewer.
 const MOST_TRIED: usize = 16;
-/// Bytes that a link carries in a second at least: what was sent may be on its way for so long.
-const SLOWEST_LINK: u64 = 32 << 10;
-
 /// Bytes after which it is looked whether all of them take too long.
 const PART: usize = 64 << 10;
 
@@ -50,7 +48,7 @@ pub(crate) struct Far {
 fn nonce() -> io::Result<String> {
     let mut bytes = [0; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 /// A word as a shell reads it back.
@@ -213,11 +211,6 @@ impl Far {
     fn strange(&self, answer: &str) -> PlaceError {
         PlaceError::Strange { place: self.name.clone(), step: self.step, answer: shown(answer) }
     }
-}
-
-/// How long so many bytes may be on their way.
-fn on_the_way(bytes: usize) -> Duration {
-    Duration::from_secs(bytes as u64 / SLOWEST_LINK)
 }
 
 /// A part of a sentence, after its separator; nothing if it is empty.

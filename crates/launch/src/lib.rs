@@ -6,6 +6,7 @@ pub mod agent;
 mod copy_in;
 pub mod group;
 pub mod link;
+pub mod link_speed;
 pub mod local;
 pub mod place;
 mod place_error;

@@ -1,7 +1,7 @@
 //! The programs that may be copied to another place: this one, and static ones for other machines from beside it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -12,8 +12,10 @@ use crate::place_error::{Name, PlaceError, shown};
 /// number in an ELF file.
 const MACHINES: [(&str, &[&str], u16); 2] =
     [("x86_64", &["x86_64", "amd64"], 62), ("aarch64", &["aarch64", "arm64"], 183)];
-/// What the file of this process is read through, also when it has no name any more.
-const OWN: &str = "/proc/self/exe";
+/// What the file of this process is read and started through, also when it has no name any more.
+pub const OWN: &str = "/proc/self/exe";
+/// Bytes of a file that are read at once for its digest.
+const DIGESTED_AT_ONCE: usize = 1 << 18;
 
 /// The programs that may be copied to another place.
 #[derive(Debug, Clone)]
@@ -106,9 +108,28 @@ impl Programs {
 
 impl Program {
     fn of(bytes: Vec<u8>, is_static: bool) -> Program {
-        let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&Sha256::digest(&bytes));
         Program { bytes, digest, is_static }
     }
+}
+
+/// SHA-256 of a file, hexadecimal.
+pub fn digest_of(file: &Path) -> io::Result<String> {
+    let (mut file, mut digest, mut part) = (fs::File::open(file)?, Sha256::new(), vec![0; DIGESTED_AT_ONCE]);
+    loop {
+        match file.read(&mut part) {
+            Ok(0) => break,
+            Ok(length) => digest.update(&part[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(hex(&digest.finalize()))
+}
+
+/// Bytes as they are written, hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether this is an ELF file of 64 bits, little-endian, for the machine of this number.

@@ -116,7 +116,7 @@ pub enum AgentAnswer {
     Round(RoundLine),
     /// The whole run.
     Run(Box<Run>),
-    /// What was asked for cannot be had. Nothing follows.
+    /// The agent cannot do what it was asked for. It says nothing more.
     Error {
         /// A sentence that ends with what to do.
         sentence: String,

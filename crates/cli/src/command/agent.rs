@@ -5,24 +5,22 @@ mod outbox;
 mod watch;
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
 use hostmark_host::{NoiseSnapshot, Root};
-use hostmark_launch::agent::{LEASES, LEAST_LEASE, digest_of};
+use hostmark_launch::agent::{LEASES, LEAST_LEASE};
 use hostmark_launch::place;
-use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, PathBytes, RunRequest};
+use hostmark_launch::program::OWN;
+use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, RunRequest};
 
 use super::host::report_of_host;
-use super::measure::{Means, measure};
+use super::measure::{Means, catch, measure};
 use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::{EndsWith, exit_of, inputs, load, lost, resume, sentence};
-use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 use crate::within::{self, Layer};
 use inbox::{Inbox, Next};
@@ -32,8 +30,6 @@ use outbox::{Outbox, Teller};
 pub const NAME: &str = hostmark_launch::agent::AGENT;
 /// Rounds at most that a run goes on after: each case of the largest plan has some dozens.
 const MOST_PAST: usize = 1 << 20;
-/// This program's file, which has no name any more: it was copied here for this run alone.
-const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Serves who is at the other end of standard input and output, until that is over.
 pub fn serve() -> ExitCode {
@@ -87,7 +83,7 @@ impl Session {
         };
         match request {
             AgentRequest::Hello { protocol } => {
-                let digest = digest_of(Path::new(OWN_PROGRAM)).ok();
+                let digest = ready::own_digest();
                 let (version, target) = (env!("CARGO_PKG_VERSION").to_owned(), ready::target());
                 outbox.say(&AgentAnswer::Hello { protocol: AGENT_PROTOCOL, version, target, digest })?;
                 self.greeted = true;
@@ -127,11 +123,9 @@ impl Session {
         let root = Root::here();
         let look = Look::begin(&root);
         request.inputs = inputs::on_this_machine(request.inputs)?;
-        let scratch = request.inputs.scratch.as_ref().map(|PathBytes(path)| as_path(path));
-        let mut host = hostmark_host::read_with_scratch(&root, scratch.as_deref());
+        let mut host = hostmark_host::read_with_scratch(&root, inputs::named_scratch(&request.inputs).as_deref());
         outside.correct(&mut host);
-        let stop = StopRequest::catch(outside.heard())
-            .map_err(|error| lost(format!("signals cannot be caught ({error}); raise the limit of open files")))?;
+        let stop = catch(&outside)?;
         let before = NoiseSnapshot::read_with_processes(&root);
         let ready = match begun {
             Some(begun) => {
@@ -152,7 +146,7 @@ impl Session {
         }
         let teller = RefCell::new(outbox);
         let (mut observer, mut sink) = (Teller(&teller), Teller(&teller));
-        let means = Means { program: OWN_PROGRAM.into(), stop: &stop, outside, wall: &wall, before };
+        let means = Means { program: OWN.into(), stop: &stop, outside, wall: &wall, before };
         let measured = measure(ready, means, &mut observer, Some(&mut sink))?;
         if let Some(error) = measured.sink_lost {
             return Err(lost(format!("rounds could not be sent ({error}); go on by hostmark run --resume")));
@@ -191,14 +185,6 @@ fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
     });
     named.collect()
 }
-
-fn as_path(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-/// How long a pause between two rounds is at least, once all that was said has been taken.
-const PAUSE: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
 #[path = "agent_tests.rs"]

@@ -1,5 +1,7 @@
 //! An agent that is told anything, and one that nobody hears.
 
+use std::time::Duration;
+
 use super::*;
 use std::io::Write;
 

@@ -2,13 +2,14 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_host::Root;
-use hostmark_launch::agent::digest_of;
+use hostmark_launch::program::{OWN, digest_of};
 use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::tables::Table;
@@ -17,13 +18,11 @@ use super::quiet::{self, Look};
 use super::{inputs, tables};
 use crate::store::timestamp;
 
-/// This program's file, also where it has no name any more.
-const OWN_PROGRAM: &str = "/proc/self/exe";
-
 /// CPUs of a machine at most.
 const MOST_CPUS: usize = 1 << 16;
 /// Bytes of any memory or cache of it at most.
 const MOST_BYTES: u64 = 1 << 50;
+
 /// What a run needs before its first round.
 pub struct Ready {
     /// The plan.
@@ -94,7 +93,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
             target: target(),
             libc: if cfg!(target_env = "musl") { "musl" } else { "glibc" }.into(),
             is_static: cfg!(target_feature = "crt-static"),
-            digest: digest_of(Path::new(OWN_PROGRAM)).ok(),
+            digest: own_digest(),
         },
         settings: Settings {
             profile: request.profile,
@@ -119,6 +118,12 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         again: None,
         place: None,
     }
+}
+
+/// SHA-256 of this program, hexadecimal: read once. None where it cannot read itself.
+pub fn own_digest() -> Option<String> {
+    static DIGEST: OnceLock<Option<String>> = OnceLock::new();
+    DIGEST.get_or_init(|| digest_of(Path::new(OWN)).ok()).clone()
 }
 
 /// The target that this program was built for.

@@ -8,15 +8,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
-use hostmark_launch::agent::{LEASES, LEAST_LEASE, SLOWEST_LINK};
+use hostmark_launch::agent::{LEASES, LEAST_LEASE};
+use hostmark_launch::link_speed::on_the_way;
 use hostmark_model::AgentAnswer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::PAUSE;
 use crate::wall::SinceStart;
 
+/// How long a pause between two rounds is at least, once all that was said has been taken.
+const PAUSE: Duration = Duration::from_millis(2);
 /// How long what was said may take to be taken by who carries it, before the next round begins all the same: who takes nothing
 /// for longer has stopped, and disturbs nothing.
 const TAKEN_WITHIN: Duration = Duration::from_millis(100);
@@ -71,8 +73,7 @@ impl Link {
     /// How long an acknowledgement may still take; none where none is waited for.
     pub fn left(&self) -> Option<Duration> {
         let state = self.state();
-        let carried = Duration::from_secs((state.on_its_way / SLOWEST_LINK) as u64);
-        let until = state.waits_since? + state.lease * LEASES + carried;
+        let until = state.waits_since? + state.lease * LEASES + on_the_way(state.on_its_way);
         Some(until.saturating_sub(self.clock.elapsed()))
     }
 

@@ -17,12 +17,13 @@ use super::sides::Side;
 use super::turn::{Party, Turn};
 use crate::command::inputs::scratch;
 use crate::command::janitor::Janitor;
+use crate::command::measure::{catch, own_program};
 use crate::command::run::ProfileName;
 use crate::command::{lost, unwritten};
 use crate::progress::Bar;
-use crate::signals::StopRequest;
 use crate::store;
 use crate::wall::SinceStart;
+use crate::within::Outside;
 
 /// Beyond the profile's limit a command may take as much again, and this: a login to a far host, a slow disk.
 const SLACK: Duration = Duration::from_secs(60);
@@ -60,11 +61,8 @@ pub fn run(trial: &Trial) -> Result<Ended> {
     if let Some(directory) = trial.keep {
         prepare(directory)?;
     }
-    let stop =
-        StopRequest::catch(None).map_err(|error| lost(format!("signals cannot be caught ({error}); try again")))?;
-    let own = std::env::current_exe()
-        .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))?;
-    let mut janitor = Janitor::start(&own).map_err(lost)?;
+    let stop = catch(&Outside::default())?;
+    let mut janitor = Janitor::start(&own_program()?).map_err(lost)?;
     // Whoever runs here keeps its run in a place of its own, which goes when this ends.
     let data = match janitor.directory(&scratch(&Inputs::default())) {
         Scratch::Made { path, .. } => OsString::from_vec(path.0),
