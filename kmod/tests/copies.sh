@@ -26,13 +26,17 @@ cat >"$root/compare.awk" <<'EOF'
 # The copies told, as "stage4_copies,ratio,2"; then the lines of /proc/copies, in the order in which processes started.
 FNR == NR { split($0, told, ","); of_stage[substr(told[1], 6, 1)] = told[3]; stages++; next }
 $1 == "missed" { print "FAILED: not all is counted: " $0; failed = 1 }
-# Of the processes those that moved all, and started none that did: the worker fills files.
+# Of the processes those that moved all, and are no ancestor of one that did: the worker fills files, and the program reads
+# itself for its digest.
 $1 == "process" && $2 > last {
+    parent[$2] = $3
     moved = 0
     for (column = 4; column <= 7; column++) if ($column > moved) moved = $column
-    if (moved >= amount) { all[++count] = $2; parent[$2] = $3; starts[$3] = 1; ratio[$2] = ($8 + $9 + $10 + $11) / moved }
+    if (moved >= amount) { all[++count] = $2; ratio[$2] = ($8 + $9 + $10 + $11) / moved }
 }
 END {
+    for (nth = 1; nth <= count; nth++)
+        for (number = parent[all[nth]]; number in parent && !(number in starts); number = parent[number]) starts[number] = 1
     for (nth = 1; nth <= count; nth++) {
         number = all[nth]
         if (number in starts) continue
