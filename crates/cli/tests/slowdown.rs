@@ -142,6 +142,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         time: None,
         findings: Vec::new(),
         peers: Vec::new(),
+        pairs: Vec::new(),
         again: None,
         place: None,
     }

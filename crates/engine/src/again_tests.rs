@@ -143,6 +143,7 @@ fn begun(plan: &Plan) -> Run {
         time: None,
         findings: Vec::new(),
         peers: Vec::new(),
+        pairs: Vec::new(),
         again: None,
         place: None,
     }

@@ -21,6 +21,7 @@ mod kernel;
 mod limits;
 mod memory;
 mod network;
+mod network_path;
 mod nodes;
 mod noise;
 mod placement;
@@ -35,6 +36,7 @@ mod virtualization;
 pub use cpu_list::parse_cpu_list;
 pub use cpu_times::{CpuTimes, Used, note_busy};
 pub use hypervisor::EMULATED;
+pub use network_path::{addresses, network_path, ssh_address};
 pub use noise::{NoiseSnapshot, busiest_other};
 pub use placement::{
     CoreKind, Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,

@@ -2,6 +2,7 @@
 
 mod condition;
 mod devices;
+mod network_path;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure};
 pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, NetworkInterface, Purpose, StorageFacts};
+pub use network_path::{
+    Channels, InterfaceLosses, InterruptModeration, NetworkPath, Offloads, QueueingDiscipline, Rings,
+};
 
 /// The machine that a run measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

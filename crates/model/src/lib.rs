@@ -31,9 +31,10 @@ pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
 pub use histogram::Histogram;
 pub use host::{
-    Activity, BlockDevice, BusyTask, CacheFact, CacheKind, CoreKindFact, CpuFact, CpuFacts, DirectoryFact, Disturbed,
-    FirmwareFacts, HostFacts, HostFinding, HostReport, HostWeight, HugePages, KernelFacts, LimitFacts, MemoryFacts,
-    MemoryModule, NetworkInterface, NodeFact, Pressure, Purpose, StorageFacts, VirtualizationFacts,
+    Activity, BlockDevice, BusyTask, CacheFact, CacheKind, Channels, CoreKindFact, CpuFact, CpuFacts, DirectoryFact,
+    Disturbed, FirmwareFacts, HostFacts, HostFinding, HostReport, HostWeight, HugePages, InterfaceLosses,
+    InterruptModeration, KernelFacts, LimitFacts, MemoryFacts, MemoryModule, NetworkInterface, NetworkPath, NodeFact,
+    Offloads, Pressure, Purpose, QueueingDiscipline, Rings, StorageFacts, VirtualizationFacts,
 };
 pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
@@ -43,7 +44,9 @@ pub use outcome::{
 };
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use record::{Again, Gap, LostRound, Raw};
-pub use run::{ClockFacts, Finding, Imported, LoadError, Peer, Profile, Run, SCHEMA, Settings, Tool, load_run};
+pub use run::{
+    ClockFacts, Finding, Imported, LoadError, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool, load_run,
+};
 pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};
 pub use time::{RoundTime, RunTime};

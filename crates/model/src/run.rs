@@ -1,10 +1,11 @@
 //! The run file: everything measured by one command, readable without the program that made it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Again, CaseRecord, HostFacts, Inputs, LostRound, ProbeInfo, RunTime, Text};
+use crate::{Again, CaseRecord, HostFacts, Inputs, LostRound, NetworkPath, ProbeInfo, RunTime, Text};
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.run/1";
@@ -118,10 +119,35 @@ pub struct Imported {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peer {
-    /// What the run calls it.
+    /// What the run calls it: the value of the axis `to` of its cases.
     pub name: String,
     /// The machine.
     pub host: HostFacts,
+    /// The command that led to it, as a person typed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// The address at which it was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// The way from the machine that measured to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<NetworkPath>,
+    /// The way back, as it tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_back: Option<NetworkPath>,
+}
+
+/// What was measured between two peers of a run: each of them by its name there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PairRun {
+    /// The peer that measured.
+    pub from: String,
+    /// The peer at the other end.
+    pub to: String,
+    /// The cases.
+    #[serde(default)]
+    pub cases: Vec<CaseRecord>,
 }
 
 /// Everything that one command measured: the content of a run file.
@@ -161,6 +187,9 @@ pub struct Run {
     /// The other machines that took part; empty where all was measured on one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<Peer>,
+    /// What was measured between the peers themselves; empty where there are fewer than two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairRun>,
     /// What took the machine's time while it ran.
     #[serde(default)]
     pub disturbances: Vec<Text<String>>,

@@ -19,6 +19,7 @@ pub mod last_words;
 pub mod memory;
 mod names;
 pub mod namespaces;
+pub mod netlink;
 pub mod peer;
 pub mod process;
 pub mod random;

@@ -115,6 +115,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         time: None,
         findings: Vec::new(),
         peers: Vec::new(),
+        pairs: Vec::new(),
         again: None,
         place: None,
     }

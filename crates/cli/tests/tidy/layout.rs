@@ -16,7 +16,7 @@ const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("stats", &[]),
     ("report", &["model", "stats"]),
     ("launch", &["model"]),
-    ("host", &["model"]),
+    ("host", &["model", "sys"]),
     ("sys", &["model"]),
     ("engine", &["model", "stats", "host", "sys", "launch"]),
     ("probes", &["engine"]),

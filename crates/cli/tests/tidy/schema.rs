@@ -1,16 +1,17 @@
 //! Rule on the description of what programs read: every field that is written is named in docs/schema.md.
 
 use std::collections::{BTreeMap, HashSet};
+use std::net::IpAddr;
 
 use hostmark_engine::estimate;
 use hostmark_engine::probe::entries;
 use hostmark_model::{
-    Activity, Again, Also, Better, BlockDevice, BusyTask, CacheFact, CalibratedClock, CaseRecord, ClockFacts, CpuFact,
-    DirectoryFact, Disturbed, Event, FarEnd, FarUsage, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram,
-    HostFacts, HostFinding, HostReport, HostWeight, HugePages, Imported, Job, LostRound, Measured, MemoryFacts,
-    MemoryModule, NetworkInterface, NodeFact, Noise, Nonce, Others, Outcome, PROTOCOL, Params, PathBytes, Peer,
-    Pressure, Profile, Raw, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings,
-    StorageFacts, Text, Throttling, Tool,
+    Activity, Again, Also, Better, BlockDevice, BusyTask, CacheFact, CalibratedClock, CaseRecord, Channels, ClockFacts,
+    CpuFact, DirectoryFact, Disturbed, Event, FarEnd, FarUsage, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram,
+    HostFacts, HostFinding, HostReport, HostWeight, HugePages, Imported, InterfaceLosses, InterruptModeration, Job,
+    LostRound, Measured, MemoryFacts, MemoryModule, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others,
+    Outcome, PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, Profile, QueueingDiscipline, Raw, Rings, RoundNoise,
+    RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings, StorageFacts, Text, Throttling, Tool,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -156,9 +157,25 @@ fn run() -> Run {
         cases: outcomes.map(case).into(),
         lost_rounds: vec![lost],
         findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new(), cost: 0.5 }],
-        peers: vec![Peer { name: String::new(), host: host() }],
+        peers: vec![peer()],
+        pairs: vec![PairRun { from: reason(), to: reason(), cases: Vec::new() }],
         again: Some(again),
     }
+}
+
+fn peer() -> Peer {
+    let queue = QueueingDiscipline { inner: vec![String::new()], ..QueueingDiscipline::default() };
+    let path = NetworkPath {
+        queue: Some(queue),
+        rings: Some(Rings::default()),
+        moderation: Some(InterruptModeration::default()),
+        channels: Some(Channels::default()),
+        losses: Some(InterfaceLosses::default()),
+        congestion_controls: vec![String::new()],
+        ..NetworkPath::default()
+    };
+    let address = Some(IpAddr::from([127, 0, 0, 1]));
+    Peer { name: String::new(), host: host(), place: Some(String::new()), address, path: Some(path), path_back: None }
 }
 
 fn host() -> HostFacts {

@@ -191,6 +191,7 @@ impl Foreign {
             time: None,
             findings: Vec::new(),
             peers: Vec::new(),
+            pairs: Vec::new(),
             again: None,
             place: None,
         }

@@ -434,6 +434,7 @@ pub fn empty() -> Run {
         time: None,
         findings: Vec::new(),
         peers: Vec::new(),
+        pairs: Vec::new(),
         again: None,
         place: None,
     }

@@ -189,6 +189,7 @@ impl Reader {
             time: None,
             findings: Vec::new(),
             peers: Vec::new(),
+            pairs: Vec::new(),
             again: None,
             place: None,
         })

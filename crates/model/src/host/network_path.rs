@@ -1,0 +1,178 @@
+//! The way from a machine to another one: interface, route, queue and TCP's limits, as the kernel of the near end tells them.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// The way from this machine to one address, read without sending anything. Facts that nobody tells are absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct NetworkPath {
+    /// Where it leads.
+    pub destination: Option<IpAddr>,
+    /// The address that this machine sends from.
+    pub source: Option<IpAddr>,
+    /// The interface's name.
+    pub interface: Option<String>,
+    /// Its driver, or its kind where it has no device: virtio_net, veth, bridge, tun …
+    pub driver: Option<String>,
+    /// The speed that the driver names, bits a second. Virtual interfaces name one that nothing holds to: see
+    /// [`NetworkPath::link_bits_per_s`].
+    pub bits_per_s: Option<u64>,
+    /// Whether both directions work at the same time.
+    pub full_duplex: Option<bool>,
+    /// The interface's largest packet, without the link's own header.
+    pub mtu_bytes: Option<u64>,
+    /// The largest packet that the kernel sends to the destination whole.
+    pub path_mtu_bytes: Option<u64>,
+    /// The router that packets go to first; none where the destination is on the link, or where the route is unknown.
+    pub next_hop: Option<IpAddr>,
+    /// Whether the destination is on the link itself.
+    pub on_link: Option<bool>,
+    /// What packets wait in before the interface takes them.
+    pub queue: Option<QueueingDiscipline>,
+    /// What the interface does for the CPU.
+    pub offloads: Offloads,
+    /// Packets that the interface has room for.
+    pub rings: Option<Rings>,
+    /// When it interrupts the CPU.
+    pub moderation: Option<InterruptModeration>,
+    /// Queues that work in parallel.
+    pub channels: Option<Channels>,
+    /// What it has lost since it is there.
+    pub losses: Option<InterfaceLosses>,
+    /// The congestion control of sockets that choose none (net.ipv4.tcp_congestion_control).
+    pub congestion_control: Option<String>,
+    /// Those that the kernel offers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub congestion_controls: Vec<String>,
+    /// Smallest, first and largest receive buffer of a TCP socket that the kernel tunes, bytes (net.ipv4.tcp_rmem).
+    pub tcp_receive_buffers: Option<[u64; 3]>,
+    /// The same of its send buffer (net.ipv4.tcp_wmem).
+    pub tcp_send_buffers: Option<[u64; 3]>,
+    /// The largest receive buffer that a program may ask for, bytes (net.core.rmem_max).
+    pub receive_buffer_limit: Option<u64>,
+    /// The largest send buffer that a program may ask for, bytes (net.core.wmem_max).
+    pub send_buffer_limit: Option<u64>,
+}
+
+/// Interfaces without a wire: their drivers name a speed because they must name one.
+const WITHOUT_A_WIRE: [&str; 6] = ["veth", "tun", "dummy", "ifb", "bridge", "openvswitch"];
+
+impl NetworkPath {
+    /// The speed of the wire, bits a second; none where there is no wire that holds packets to it.
+    pub fn link_bits_per_s(&self) -> Option<u64> {
+        let is_wire = !self.driver.as_deref().is_some_and(|driver| WITHOUT_A_WIRE.contains(&driver));
+        self.bits_per_s.filter(|speed| *speed > 0 && is_wire)
+    }
+
+    /// The rate to which the interface's queue holds everything that goes through it, bits a second.
+    pub fn limit_bits_per_s(&self) -> Option<u64> {
+        let queue = self.queue.as_ref()?;
+        queue.bits_per_s.filter(|rate| *rate > 0 && queue.holds_flows_apart != Some(true))
+    }
+}
+
+/// What packets wait in before an interface takes them (tc-qdisc).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct QueueingDiscipline {
+    /// The interface's own: fq_codel, mq, tbf, noqueue …
+    pub kind: String,
+    /// Those within it, each kind once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<String>,
+    /// The rate that it holds traffic to, bits a second; none where it has none, or none that is known how to read.
+    pub bits_per_s: Option<u64>,
+    /// Whether that rate is one flow's rather than that of all together.
+    pub holds_flows_apart: Option<bool>,
+    /// What may pass at once, bytes.
+    pub burst_bytes: Option<u64>,
+    /// What may wait, bytes; more is dropped.
+    pub limit_bytes: Option<u64>,
+}
+
+/// What an interface does for the CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Offloads {
+    /// It cuts what TCP sends to packets (TSO).
+    pub tso: Option<bool>,
+    /// The kernel cuts late, just before the driver (GSO).
+    pub gso: Option<bool>,
+    /// The kernel joins what is received (GRO).
+    pub gro: Option<bool>,
+    /// The interface joins what is received (LRO).
+    pub lro: Option<bool>,
+    /// It computes checksums of what is sent.
+    pub transmit_checksum: Option<bool>,
+    /// It checks those of what is received.
+    pub receive_checksum: Option<bool>,
+    /// It gathers a packet from several pieces of memory.
+    pub scatter_gather: Option<bool>,
+}
+
+/// Packets that an interface has room for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Rings {
+    /// Received ones.
+    pub receive: u32,
+    /// The most it could be set to.
+    pub receive_max: u32,
+    /// Those to be sent.
+    pub transmit: u32,
+    /// The most it could be set to.
+    pub transmit_max: u32,
+}
+
+/// When an interface interrupts the CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct InterruptModeration {
+    /// How long after a received packet, µs.
+    pub receive_us: u32,
+    /// Or after so many of them.
+    pub receive_frames: u32,
+    /// How long after a sent packet, µs.
+    pub transmit_us: u32,
+    /// Or after so many of them.
+    pub transmit_frames: u32,
+    /// Whether the driver adapts the first two to the traffic.
+    pub adaptive_receive: bool,
+    /// Whether it adapts the other two.
+    pub adaptive_transmit: bool,
+}
+
+/// Queues of an interface that work in parallel.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Channels {
+    /// Those that receive and send.
+    pub combined: u32,
+    /// Those that only receive.
+    pub receive: u32,
+    /// Those that only send.
+    pub transmit: u32,
+}
+
+/// Packets that an interface has lost since it is there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct InterfaceLosses {
+    /// Received whole, and dropped for want of room.
+    pub receive_dropped: u64,
+    /// Received in a bad state.
+    pub receive_errors: u64,
+    /// Never sent, for want of room.
+    pub transmit_dropped: u64,
+    /// Not sent because of faults.
+    pub transmit_errors: u64,
+}

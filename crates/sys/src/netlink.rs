@@ -1,0 +1,245 @@
+//! What the kernel tells of its network: questions and answers of rtnetlink(7), and the ioctls of an interface. Nothing here
+//! changes anything, and nothing is sent to the network.
+
+use std::ffi::CStr;
+use std::io;
+use std::time::Duration;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use super::call::{Call, named, returned};
+
+/// The header of a message: length, kind, flags, number of the question, sender.
+const HEADER_BYTES: usize = 16;
+/// The kernel fills at most 32 KiB at once.
+const DATAGRAM_BYTES: usize = 64 << 10;
+/// A host of containers has some thousand interfaces, and tells some hundred bytes of each.
+const MOST_BYTES: usize = 16 << 20;
+/// The kernel answers at once; this ends a wait for an answer that never comes.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The number of the one question that a socket here asks.
+const QUESTION: u32 = 1;
+
+/// A message of the kernel, without its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// RTM_NEWLINK, RTM_NEWROUTE …
+    pub kind: u16,
+    /// The fixed part of its kind, then attributes.
+    pub body: Vec<u8>,
+}
+
+/// How much is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The one that the question describes.
+    One,
+    /// All that there are.
+    All,
+}
+
+/// Asks the kernel about its network: a question of kind RTM_GETLINK and the like, with its fixed part and attributes.
+pub fn ask(kind: u16, scope: Scope, body: &[u8]) -> io::Result<Vec<Answer>> {
+    let more = match scope {
+        Scope::One => libc::NLM_F_ACK,
+        Scope::All => libc::NLM_F_DUMP,
+    };
+    let mut question = Vec::with_capacity(HEADER_BYTES + body.len());
+    question.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
+    question.extend(kind.to_ne_bytes());
+    question.extend(((libc::NLM_F_REQUEST | more) as u16).to_ne_bytes());
+    question.extend(QUESTION.to_ne_bytes());
+    question.extend(0_u32.to_ne_bytes());
+    question.extend(body);
+    // Protocol 0 is NETLINK_ROUTE; without an address it goes to the kernel.
+    let socket: OwnedFd =
+        rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None).call("socket")?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).call("setsockopt")?;
+    rustix::net::send(&socket, &question, SendFlags::empty()).call("send")?;
+    let (mut answers, mut datagram, mut heard) = (Vec::new(), vec![0; DATAGRAM_BYTES], 0_usize);
+    while heard < MOST_BYTES {
+        let (got, _) = rustix::net::recv(&socket, &mut datagram[..], RecvFlags::empty()).call("recv")?;
+        heard = heard.saturating_add(got.max(1));
+        if is_last(&datagram[..got], &mut answers)? {
+            return Ok(answers);
+        }
+    }
+    Err(named("rtnetlink", io::Error::other("the answer has no end")))
+}
+
+/// Takes the answers out of a datagram, and says whether the kernel has told all.
+fn is_last(datagram: &[u8], answers: &mut Vec<Answer>) -> io::Result<bool> {
+    let mut rest = datagram;
+    while let Some((header, _)) = rest.split_first_chunk::<HEADER_BYTES>() {
+        let number = |from: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| header[from + byte]));
+        let (length, kind) = (number(0) as usize, u16::from_ne_bytes([header[4], header[5]]));
+        let Some(body) = rest.get(HEADER_BYTES..length) else {
+            return Err(named("rtnetlink", io::ErrorKind::InvalidData.into()));
+        };
+        if number(8) == QUESTION {
+            match libc::c_int::from(kind) {
+                libc::NLMSG_DONE => return Ok(true),
+                libc::NLMSG_ERROR => {
+                    let error = body.first_chunk().map_or(-libc::EINVAL, |bytes| i32::from_ne_bytes(*bytes));
+                    return match error {
+                        0 => Ok(true),
+                        _ => Err(named("rtnetlink", io::Error::from_raw_os_error(error.saturating_neg()))),
+                    };
+                }
+                libc::NLMSG_NOOP => {}
+                _ => answers.push(Answer { kind, body: body.to_vec() }),
+            }
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+/// What an interface's driver is asked (linux/ethtool.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// ETHTOOL_GDRVINFO.
+    Driver,
+    /// ETHTOOL_GCOALESCE.
+    Moderation,
+    /// ETHTOOL_GRINGPARAM.
+    Rings,
+    /// ETHTOOL_GRXCSUM.
+    ReceiveChecksum,
+    /// ETHTOOL_GTXCSUM.
+    TransmitChecksum,
+    /// ETHTOOL_GSG.
+    ScatterGather,
+    /// ETHTOOL_GTSO.
+    Tso,
+    /// ETHTOOL_GGSO.
+    Gso,
+    /// ETHTOOL_GFLAGS.
+    Flags,
+    /// ETHTOOL_GGRO.
+    Gro,
+    /// ETHTOOL_GCHANNELS.
+    Channels,
+    /// ETHTOOL_GLINKSETTINGS.
+    Link,
+}
+
+impl Question {
+    fn command(self) -> u32 {
+        match self {
+            Question::Driver => 0x03,
+            Question::Moderation => 0x0e,
+            Question::Rings => 0x10,
+            Question::ReceiveChecksum => 0x14,
+            Question::TransmitChecksum => 0x16,
+            Question::ScatterGather => 0x18,
+            Question::Tso => 0x1e,
+            Question::Gso => 0x23,
+            Question::Flags => 0x25,
+            Question::Gro => 0x2b,
+            Question::Channels => 0x3c,
+            Question::Link => 0x4c,
+        }
+    }
+}
+
+/// Words of the longest answer: of a link's settings, whose three masks have at most 127 words each.
+const ANSWER_WORDS: usize = 512;
+/// The word of a link's settings whose last byte says how long the masks are.
+const MASKS_WORD: usize = 3;
+
+/// What the driver of an interface answers, in words of 4 bytes of which the first is the question's number. What is behind the
+/// answer is 0.
+pub fn ask_driver(interface: &CStr, question: Question) -> io::Result<Vec<u32>> {
+    let mut words = vec![0_u32; ANSWER_WORDS];
+    words[0] = question.command();
+    drive(interface, &mut words)?;
+    if question == Question::Link {
+        // The first answer is how long the masks are, below zero; the second question repeats that above zero.
+        let mut bytes = words[MASKS_WORD].to_ne_bytes();
+        bytes[3] = (bytes[3] as i8).saturating_neg().max(0) as u8;
+        words.fill(0);
+        (words[0], words[MASKS_WORD]) = (question.command(), u32::from_ne_bytes([0, 0, 0, bytes[3]]));
+        drive(interface, &mut words)?;
+    }
+    Ok(words)
+}
+
+fn drive(interface: &CStr, words: &mut [u32]) -> io::Result<()> {
+    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    let socket = socket.call("socket")?;
+    // SAFETY: integers, arrays of integers and pointers, for which all bits 0 are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let name = interface.to_bytes();
+    if name.len() >= request.ifr_name.len() || words.len() < ANSWER_WORDS {
+        return Err(named("SIOCETHTOOL", io::ErrorKind::InvalidInput.into()));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name) {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    // SAFETY: the request is whole; of the questions above none has an answer of more bytes than `words`, which live on.
+    returned("SIOCETHTOOL", unsafe {
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, std::ptr::from_mut(&mut request))
+    })
+    .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u16, question: u32, body: &[u8]) -> Vec<u8> {
+        let mut bytes = ((HEADER_BYTES + body.len()) as u32).to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend([0; 2]);
+        bytes.extend(question.to_ne_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(body);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    #[test]
+    fn answers_to_another_question_are_not_heard() {
+        let mut answers = Vec::new();
+        let datagram = [message(16, 7, &[1; 4]), message(16, QUESTION, &[2; 6]), message(24, QUESTION, &[])].concat();
+        assert!(!is_last(&datagram, &mut answers).unwrap());
+        let heard: Vec<_> = answers.iter().map(|answer| (answer.kind, answer.body.as_slice())).collect();
+        assert_eq!(heard, [(16, &[2; 6][..]), (24, &[][..])]);
+    }
+
+    #[test]
+    fn the_end_and_a_refusal_end_an_answer() {
+        let done = message(libc::NLMSG_DONE as u16, QUESTION, &[0; 4]);
+        assert!(is_last(&done, &mut Vec::new()).unwrap());
+        assert!(is_last(&message(libc::NLMSG_ERROR as u16, QUESTION, &[0; 20]), &mut Vec::new()).unwrap());
+        for (number, refused) in [(-libc::EPERM, libc::EPERM), (i32::MIN, i32::MAX)] {
+            let refusal = message(libc::NLMSG_ERROR as u16, QUESTION, &number.to_ne_bytes());
+            let error = is_last(&refusal, &mut Vec::new()).unwrap_err();
+            assert_eq!(crate::call::errno(&error), Some(refused));
+        }
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_refused_or_end_the_datagram() {
+        for length in [0_u32, 3, 15, 17, u32::MAX] {
+            let mut bytes = message(16, QUESTION, &[]);
+            bytes[..4].copy_from_slice(&length.to_ne_bytes());
+            assert!(is_last(&bytes, &mut Vec::new()).is_err(), "{length}");
+        }
+        assert!(!is_last(&[1, 2, 3], &mut Vec::new()).unwrap());
+    }
+
+    #[test]
+    fn the_kernel_tells_of_loopback() {
+        let all = ask(libc::RTM_GETLINK, Scope::All, &[0; 16]).unwrap();
+        assert!(all.iter().any(|answer| answer.body.windows(3).any(|name| name == b"lo\0")), "{}", all.len());
+        assert!(ask(libc::RTM_GETLINK, Scope::One, &[0; 16]).is_err());
+        assert!(ask_driver(c"lo", Question::Tso).unwrap()[1] <= 1);
+        assert!(ask_driver(c"a-name-that-is-too-long", Question::Tso).is_err());
+        assert!(ask_driver(c"none such", Question::Link).is_err());
+    }
+}
