@@ -85,7 +85,16 @@ impl Agent {
 
 fn request() -> RunRequest {
     let (filters, inputs) = (vec!["clock.loop".to_owned()], Inputs::default());
-    RunRequest { filters, profile: Profile::Quick, seed: None, set: Vec::new(), table: None, inputs, begun: None }
+    RunRequest {
+        filters,
+        profile: Profile::Quick,
+        seed: None,
+        set: Vec::new(),
+        table: None,
+        inputs,
+        via: Vec::new(),
+        begun: None,
+    }
 }
 
 #[test]

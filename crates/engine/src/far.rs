@@ -6,11 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use hostmark_launch::{Received, ServiceLink};
-use hostmark_model::{AxisKind, CaseId, Event, FarEnd, FarUsage, Nonce, PROTOCOL, Params, Scratch, ServiceJob};
+use hostmark_model::{
+    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, Nonce, PROTOCOL, Params, Scratch, ServeRequest, ServiceJob,
+};
 use rustix::fd::AsFd;
 
 use crate::patience::{Patience, Waited};
-use crate::probe::{Entry, FREE};
+use crate::probe::{Entry, FREE, IP};
 use crate::stop::Stop;
 use crate::sys::{last_words, random, scratch};
 use crate::wall::Wall;
@@ -69,6 +71,39 @@ pub enum Missing {
     Interrupted,
 }
 
+/// What far ends say when they are ended.
+#[derive(Debug, Default)]
+pub struct Account {
+    /// What they recorded.
+    pub notes: Vec<Event>,
+    /// Of each what it has used, where it said so, or why it failed.
+    pub said: Vec<Result<Option<FarUsage>, String>>,
+}
+
+/// The other machines of a run.
+pub trait Peers {
+    /// Starts far ends at one of them.
+    fn serve(&self, peer: &str, request: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing>;
+}
+
+/// A run without any.
+pub struct NoPeers;
+
+impl Peers for NoPeers {
+    fn serve(&self, peer: &str, _: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
+        Err(Missing::Round(Stop::Skipped(format!("no peer of this run is called {peer}; name it by --peer"))))
+    }
+}
+
+/// Far ends that serve on another machine. When dropped they are ended.
+pub trait Distant {
+    /// How they are reached.
+    fn ends(&self) -> &[FarEnd];
+
+    /// Ends them: what they say.
+    fn account(self: Box<Self>) -> Account;
+}
+
 /// Far ends that serve. When dropped they are ended, and nothing is left of them.
 pub struct FarEnds {
     links: Vec<Box<dyn ServiceLink>>,
@@ -81,17 +116,50 @@ pub struct FarEnds {
 /// The CPUs of each of the far ends that a case needs on these: by its axes one for each copy, or for each of several
 /// threads, and otherwise one, on the last CPU or wherever the scheduler puts it.
 pub fn cpus_of(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Vec<Vec<usize>> {
-    if entry.probe.service().is_none() {
-        return Vec::new();
-    }
-    let value = |kind| entry.probe.axis_of(kind).and_then(|axis| id.params.get(axis.name));
-    let number = |kind| value(kind).and_then(|value| value.parse().ok()).unwrap_or(1);
-    let parties = number(AxisKind::Copies).max(number(AxisKind::Threads));
-    match value(AxisKind::Placement) {
+    let parties = parties_of(entry, id);
+    match placement_of(entry, id) {
+        _ if parties == 0 => Vec::new(),
         _ if parties > 1 => cpus.iter().take(parties).map(|&cpu| vec![cpu]).collect(),
         Some(FREE) => vec![cpus.to_vec()],
         _ => vec![cpus.last().copied().into_iter().collect()],
     }
+}
+
+/// How many far ends a case needs.
+pub(crate) fn parties_of(entry: &Entry, id: &CaseId) -> usize {
+    let value = |kind| entry.probe.axis_of(kind).and_then(|axis| id.params.get(axis.name));
+    let number = |kind| value(kind).and_then(|value| value.parse().ok()).unwrap_or(1);
+    if entry.probe.service().is_some() { number(AxisKind::Copies).max(number(AxisKind::Threads)) } else { 0 }
+}
+
+/// Where the scheduler is not to choose: how the two ends lie.
+fn placement_of<'a>(entry: &Entry, id: &'a CaseId) -> Option<&'a str> {
+    entry.probe.axis_of(AxisKind::Placement).and_then(|axis| id.params.get(axis.name))
+}
+
+/// What a peer is asked to serve for a case, where its own side may take so long and so much.
+pub(crate) fn request_of(entry: &Entry, id: &CaseId, job: &Job, silent: Duration) -> ServeRequest {
+    ServeRequest {
+        service: entry.probe.service().map_or("", |service| service.name).to_owned(),
+        params: id.params.clone(),
+        at: Vec::new(),
+        parties: u32::try_from(parties_of(entry, id)).unwrap_or(u32::MAX),
+        is_bound: placement_of(entry, id) != Some(FREE),
+        memory_bytes: job.memory_bytes,
+        setup_ns: job.setup_ns,
+        silent_ms: u64::try_from(silent.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// The addresses of these that a case may use, by its version of the Internet Protocol.
+pub fn of_version(at: &[IpAddr], params: &Params) -> Vec<IpAddr> {
+    let wanted = params.get(IP.name);
+    let is_meant = |address: &&IpAddr| match wanted {
+        Some("4") => address.is_ipv4(),
+        Some("6") => address.is_ipv6(),
+        _ => true,
+    };
+    at.iter().filter(is_meant).copied().collect()
 }
 
 impl FarEnds {
@@ -166,25 +234,14 @@ impl FarEnds {
 
     /// Ends them, and adds what they say to the events of a round that is complete. One that has failed, or has ended before
     /// it was asked to, makes it a failed one: what was measured without it is something else.
-    pub fn finish(mut self, events: &mut Vec<Event>) {
-        let said: Vec<_> = self.links.iter_mut().map(|link| account_of(link.as_mut())).collect();
-        let last = events.pop();
-        events.append(&mut self.notes);
-        let mut why = None;
-        for said in said {
-            match said {
-                Ok(usage) => events.extend(usage.map(Event::Served)),
-                Err(reason) => why = why.or(Some(reason)),
-            }
-        }
-        events.extend(match (last, why) {
-            (last, None) => last,
-            (Some(Event::Skipped { reason } | Event::Failed { reason }), Some(why)) => {
-                let reason = if reason.contains(&why) { reason } else { format!("{why} ({reason})") };
-                Some(Event::Failed { reason })
-            }
-            (_, Some(reason)) => Some(Event::Failed { reason }),
-        });
+    pub fn finish(self, events: &mut Vec<Event>) {
+        self.account().join(events);
+    }
+
+    /// Ends them: what they say.
+    pub fn account(mut self) -> Account {
+        let said = self.links.iter_mut().map(|link| account_of(link.as_mut())).collect();
+        Account { notes: std::mem::take(&mut self.notes), said }
     }
 
     fn end(&mut self) {
@@ -200,6 +257,29 @@ impl FarEnds {
                 let _ = scratch::remove_folder(run.as_fd(), &folder);
             }
         }
+    }
+}
+
+impl Account {
+    /// Adds it to the events of a round that is complete.
+    pub fn join(mut self, events: &mut Vec<Event>) {
+        let last = events.pop();
+        events.append(&mut self.notes);
+        let mut why = None;
+        for said in self.said {
+            match said {
+                Ok(usage) => events.extend(usage.map(Event::Served)),
+                Err(reason) => why = why.or(Some(reason)),
+            }
+        }
+        events.extend(match (last, why) {
+            (last, None) => last,
+            (Some(Event::Skipped { reason } | Event::Failed { reason }), Some(why)) => {
+                let reason = if reason.contains(&why) { reason } else { format!("{why} ({reason})") };
+                Some(Event::Failed { reason })
+            }
+            (_, Some(reason)) => Some(Event::Failed { reason }),
+        });
     }
 }
 

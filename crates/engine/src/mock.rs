@@ -153,7 +153,8 @@ pub fn go_on(
     };
     let open_service = &|_: &_| Err(std::io::ErrorKind::Unsupported.into());
     let environment = Environment::bare();
-    let setting = Setting { plan, host, environment, past, open_service, meters: &Unmetered };
+    let setting =
+        Setting { plan, host, environment, past, open_service, peers: &crate::far::NoPeers, meters: &Unmetered };
     let mut progress = Vec::new();
     let journal = journal.map(|journal| journal as &mut dyn RoundSink);
     let results = run(&setting, &mut open, &wall, &mut progress, journal);

@@ -16,7 +16,7 @@ use hostmark_host as host_facts;
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
 use crate::bind::Bind;
-use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, Measure, Need, Points, entries};
+use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, IP, Measure, Need, Points, TO, TWO_HOSTS, entries};
 use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
@@ -100,9 +100,8 @@ impl Plan {
             let mut info = entry.info();
             info.brought_by = self.brought_by(&info.id).to_vec();
             let base = self.bases.get(&info.id);
-            if base.is_some_and(|base| base.get(CORE.name).is_some()) {
-                info.axes.push(CORE.info());
-            }
+            let has = |axis: &&Axis| base.is_some_and(|base| base.get(axis.name).is_some());
+            info.axes.extend([CORE, TO, IP].iter().filter(has).map(Axis::info));
             for axis in &mut info.axes {
                 if let Some(value) = base.and_then(|base| base.get(&axis.name)) {
                     axis.default = value.to_owned();
@@ -142,9 +141,21 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             plan.derived.push(entry);
             continue;
         }
-        let (axes, set, profile) = (entry.axes_on(host), sets.of(&entry, host)?, plan.request.profile);
-        let swept = |profile| star(&Swept { axes: &axes, set: set.clone(), host, profile }, &entry);
+        let peers = &plan.request.inputs.peers;
+        let (axes, set, profile) = (entry.axes_on(host, peers), sets.of(&entry, host, peers)?, plan.request.profile);
+        let swept = |profile| {
+            // What was set of the far end's machine chooses among all of them.
+            let (to, set) = set.iter().cloned().partition::<Vec<_>, _>(|(name, _)| *name == TO.name);
+            let mut star = with_peers(&entry, star(&Swept { axes: &axes, set, host, profile }, &entry), peers);
+            star.retain(|params| {
+                to.iter().all(|(name, values)| params.get(name).is_none_or(|to| values.iter().any(|value| value == to)))
+            });
+            star
+        };
         let star = swept(profile);
+        if star.is_empty() {
+            continue;
+        }
         let shorter: Vec<(Profile, HashSet<Params>)> = [Profile::Quick, Profile::Standard]
             .into_iter()
             .filter(|&shorter| shorter < profile)
@@ -160,15 +171,33 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         }
         plan.selected.push(entry);
         for params in points {
-            let skip = entry.probe.needs.iter().find_map(|need| need.unmet(host, &plan.request.inputs));
-            let worth = worth::of_case(&params, &star[0], &shorter, profile);
-            plan.cases.push(PlannedCase { worth, ..placed(entry, params, &star[0], host, cpu, skip) });
+            let needs = if entry.peer(&params).is_some() { &[][..] } else { entry.probe.needs };
+            let skip = needs.iter().find_map(|need| need.unmet(host, &plan.request.inputs));
+            let strange = entry.peer(&params).filter(|peer| !peers.iter().any(|known| known == peer));
+            let skip = skip.or_else(|| Some(format!("no peer of this run is called {}; name it by --peer", strange?)));
+            // Cases of a peer are swept around a point of its own.
+            let base = entry.peer(&params).and_then(|peer| entry.to_peer(&star[0], peer));
+            let base = base.as_ref().unwrap_or(&star[0]);
+            let worth = worth::of_case(&params, base, &shorter, profile);
+            plan.cases.push(PlannedCase { worth, ..placed(entry, params, base, host, cpu, skip) });
         }
         plan.bases.insert(entry.id(), star[0].clone());
         plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
     }
-    sets.check(&plan.selected, host)?;
+    sets.check(&plan.selected, host, &plan.request.inputs.peers)?;
     Ok(plan)
+}
+
+/// The cases with both ends here, and behind them those with the far end at each of the peers.
+fn with_peers(entry: &Entry, star: Vec<Params>, peers: &[String]) -> Vec<Params> {
+    if entry.probe.service().is_none() {
+        return star;
+    }
+    // One machine has one way to itself.
+    let here: Vec<Params> =
+        star.iter().filter(|params| params.get(IP.name).is_none_or(|ip| ip == IP.default)).cloned().collect();
+    let there = peers.iter().flat_map(|peer| star.iter().filter_map(|params| entry.to_peer(params, peer)));
+    unique(here.iter().cloned().chain(there).collect())
 }
 
 fn unique(points: Vec<Params>) -> Vec<Params> {
@@ -310,6 +339,9 @@ pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<St
     // What names no number: `auto`, or all threads that there can be.
     if value == found.default {
         return Ok(value.to_owned());
+    }
+    if axis == TO.name || (found.kind == AxisKind::Placement && entry.probe.service().is_some() && value == TWO_HOSTS) {
+        return is_axis_value(value).then(|| value.to_owned()).ok_or_else(|| no_value("what a peer is called".into()));
     }
     match found.kind {
         AxisKind::Size => match parse_size(value) {

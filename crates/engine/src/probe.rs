@@ -3,6 +3,7 @@
 mod bind;
 mod fill;
 mod need;
+mod peers;
 mod placements;
 
 use hostmark_model::{
@@ -19,6 +20,7 @@ use crate::stop::Result;
 pub use crate::quantity::Quantity;
 pub use fill::Fill;
 pub use need::Need;
+pub(crate) use peers::{IP, TO, TWO_HOSTS};
 
 /// The points of an axis. Quick's are part of standard's, and those of thorough's.
 #[derive(Clone, Copy)]
@@ -369,7 +371,7 @@ impl Entry {
         format!("{}.{}", self.group, self.name)
     }
 
-    /// Its axes, and that of the kinds of core where it has one: what one CPU does in the groups cpu and memory stands for the core
+    /// Its axes; those of the far end's machine where it has one; and that of the kinds of core where it has one: what one CPU does in the groups cpu and memory stands for the core
     /// that it is done on. On a host whose cores are all alike no case has that axis.
     pub fn axes(&self) -> Vec<Axis> {
         let is_of_one_cpu = self.probe.axes.iter().all(|axis| match axis.kind {
@@ -381,13 +383,15 @@ impl Entry {
         });
         let is_of_core = ["cpu", "memory"].contains(&self.group) && matches!(self.probe.measure, Measure::Run(_));
         let core = (is_of_core && is_of_one_cpu).then_some(CORE);
-        self.probe.axes.iter().copied().chain(core).collect()
+        let peers = self.probe.service().map(|_| [TO, IP]).into_iter().flatten();
+        self.probe.axes.iter().copied().chain(core).chain(peers).collect()
     }
 
-    /// The axes that cases of this host have.
-    pub(crate) fn axes_on(&self, host: &HostFacts) -> Vec<Axis> {
+    /// The axes that cases of this host have in a run with these peers.
+    pub(crate) fn axes_on(&self, host: &HostFacts, peers: &[String]) -> Vec<Axis> {
         let mut axes = self.axes();
         axes.retain(|axis| axis.name != CORE.name || hostmark_host::core_kinds(host).len() > 1);
+        axes.retain(|axis| ![TO.name, IP.name].contains(&axis.name) || !peers.is_empty());
         axes
     }
 

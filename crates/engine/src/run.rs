@@ -14,7 +14,7 @@ use hostmark_model::{Choice, Environment, Event, HostFacts, Job, JobCase, Outcom
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use crate::contention::{Blocks, Judged, Meters};
-use crate::far::OpenService;
+use crate::far::{OpenService, Peers};
 use crate::journal::{PastRound, RoundSink, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
@@ -48,6 +48,8 @@ pub struct Setting<'a> {
     pub past: Vec<PastRound>,
     /// How far ends are started.
     pub open_service: &'a OpenService<'a>,
+    /// Where else they may be.
+    pub peers: &'a dyn Peers,
     /// What tells who used the CPUs.
     pub meters: &'a dyn Meters,
 }
@@ -342,11 +344,12 @@ fn caches_bytes(host: &HostFacts, cpu: usize) -> Vec<u64> {
     told.filter(|&bytes| bytes > 0).collect()
 }
 
-/// Of each case, the default of its probe, or itself when that is not in the plan.
+/// Of each case, the default of its probe with its far end on the same machine, or itself when that is not in the plan.
 fn defaults(cases: &[PlannedCase]) -> Vec<usize> {
-    let of_probe: HashMap<&str, usize> =
-        cases.iter().enumerate().filter(|(_, case)| case.is_default).map(|(i, case)| (&*case.id.probe, i)).collect();
-    cases.iter().enumerate().map(|(index, case)| *of_probe.get(&*case.id.probe).unwrap_or(&index)).collect()
+    let key = |case: &PlannedCase| (case.id.probe.clone(), case.entry.peer(&case.id.params).map(str::to_owned));
+    let of_probe: HashMap<_, usize> =
+        cases.iter().enumerate().filter(|(_, case)| case.is_default).map(|(index, case)| (key(case), index)).collect();
+    cases.iter().enumerate().map(|(index, case)| *of_probe.get(&key(case)).unwrap_or(&index)).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! What a run's parent and an agent, its program on another machine, say to each other: a line of JSON each, both ways.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, HostReport, Inputs, PathBytes, Profile, Run};
+use crate::{Event, HostReport, Inputs, PathBytes, PeerAnswer, PeerRequest, Profile, Run};
 
 /// The version of these lines. Who speaks another one is refused.
 pub const AGENT_PROTOCOL: u32 = 1;
@@ -30,6 +32,15 @@ pub enum AgentRequest {
     Run(Box<RunRequest>),
     /// A round that was measured before the run was cut short: as many of these follow a request to go on as that says.
     Past(RoundLine),
+    /// Serve the other half of what is measured elsewhere. Answer: [`AgentAnswer::Peer`].
+    Peer(PeerRequest),
+    /// What a peer of the run answers, or why it cannot: the run had asked by [`AgentAnswer::Wants`].
+    Relayed(Result<PeerAnswer, String>),
+    /// Nothing may be asked for this time, and all the same something later: the lease of who asks.
+    Idle {
+        /// Milliseconds.
+        ms: u64,
+    },
     /// So many lines of the agent have come since its plan.
     Heard {
         /// How many.
@@ -56,6 +67,9 @@ pub struct RunRequest {
     pub table: Option<String>,
     /// What the run is given to measure with.
     pub inputs: Inputs,
+    /// Addresses by which the run's peers are reached; none: those that they tell.
+    #[serde(default)]
+    pub via: Vec<IpAddr>,
     /// The run that is to go on, where it was cut short.
     pub begun: Option<Box<BegunRun>>,
 }
@@ -114,6 +128,15 @@ pub enum AgentAnswer {
     },
     /// A round has ended.
     Round(RoundLine),
+    /// What was asked of it as a peer.
+    Peer(PeerAnswer),
+    /// The run needs this of one of its peers. Answer: [`AgentRequest::Relayed`].
+    Wants {
+        /// The peer.
+        peer: String,
+        /// What it is to do.
+        request: PeerRequest,
+    },
     /// The whole run.
     Run(Box<Run>),
     /// The agent cannot do what it was asked for. It says nothing more.

@@ -23,17 +23,21 @@ pub struct Inputs {
     /// The layers of a container within which the run measured, as `namespaces` and `seccomp`. Empty: none, it measured
     /// natively.
     pub within: Vec<String>,
+    /// What the other machines are called at which far ends serve, as values of the axis `to`. Empty: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<String>,
 }
 
 impl Inputs {
     /// What was given, by the name of its option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        let Inputs { cpus, scratch, command, within } = self;
+        let Inputs { cpus, scratch, command, within, peers } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
         let command =
             (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
         let within = (!within.is_empty()).then(|| within.join(","));
-        let all = [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command), (WITHIN, within)];
+        let peers = (!peers.is_empty()).then(|| peers.join(","));
+        let all = [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command), (WITHIN, within), (PEER, peers)];
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
@@ -44,7 +48,7 @@ impl Inputs {
 
     /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
     pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
-        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND, WITHIN].contains(&key.as_str());
+        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND, WITHIN, PEER].contains(&key.as_str());
         set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 }
@@ -54,6 +58,7 @@ const CPUS: &str = "cpu";
 const SCRATCH: &str = "scratch";
 const COMMAND: &str = "command";
 const WITHIN: &str = "within";
+const PEER: &str = "peer";
 
 /// A word as a shell would read it.
 fn quoted(word: &str) -> String {

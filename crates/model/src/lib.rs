@@ -12,6 +12,7 @@ mod inputs;
 mod job;
 mod noise;
 mod outcome;
+mod peer;
 mod probe;
 mod record;
 mod run;
@@ -42,6 +43,7 @@ pub use noise::{Noise, Others, Throttling};
 pub use outcome::{
     Also, CaseRecord, Estimate, Flag, FlagKind, IntervalMethod, Measured, Outcome, RoundRecord, default_case_of,
 };
+pub use peer::{PeerAnswer, PeerRequest, ServeRequest};
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use record::{Again, Gap, LostRound, Raw};
 pub use run::{

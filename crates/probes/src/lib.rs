@@ -33,6 +33,8 @@ mod turns;
 
 use hostmark_engine::probe::Catalogue;
 
+pub use net::{REACHED, reach};
+
 /// Every group, in the order of a report.
 pub static CATALOGUE: Catalogue = &[
     &memory::GROUP,

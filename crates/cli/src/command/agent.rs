@@ -2,11 +2,15 @@
 
 mod inbox;
 mod outbox;
+mod relayed;
+mod serving;
 mod watch;
 
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
@@ -18,6 +22,7 @@ use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, 
 
 use super::host::report_of_host;
 use super::measure::{Means, catch, measure};
+use super::peers::FarPeers;
 use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::{EndsWith, exit_of, inputs, load, lost, resume, sentence};
@@ -25,11 +30,15 @@ use crate::wall::SinceStart;
 use crate::within::{self, Layer};
 use inbox::{Inbox, Next};
 use outbox::{Outbox, Teller};
+use relayed::Relayed;
+use serving::Serving;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = hostmark_launch::agent::AGENT;
 /// Rounds at most that a run goes on after: each case of the largest plan has some dozens.
 const MOST_PAST: usize = 1 << 20;
+/// Nobody may be silent for longer, whatever was asked for: twice the longest run.
+const LONGEST_IDLE: Duration = Duration::from_secs(2 * 3600);
 
 /// Serves who is at the other end of standard input and output, until that is over.
 pub fn serve() -> ExitCode {
@@ -45,7 +54,8 @@ pub fn serve() -> ExitCode {
         Ok(inbox) => inbox,
         Err(error) => return complain(&format!("standard input cannot be read ({error})")),
     };
-    let mut session = Session { inbox: Some(inbox), greeted: false };
+    let mut session =
+        Session { inbox: Some(inbox), greeted: false, serving: Serving::default(), idle: LEAST_LEASE * LEASES };
     loop {
         match session.next(&mut outbox) {
             Ok(true) => {}
@@ -71,6 +81,10 @@ struct Session {
     /// What comes; none once another thread reads it.
     inbox: Option<Inbox>,
     greeted: bool,
+    /// What is served for a run of another machine.
+    serving: Serving,
+    /// How long nobody need say anything while nothing is served.
+    idle: Duration,
 }
 
 impl Session {
@@ -100,6 +114,12 @@ impl Session {
             _ if !self.greeted => bail!("the first line is no greeting; use hostmark run --on"),
             AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
             AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
+            AgentRequest::Peer(request) => outbox.say(&AgentAnswer::Peer(self.serving.answer(request)?))?,
+            AgentRequest::Idle { ms } => {
+                self.idle = Duration::from_millis(ms).clamp(LEAST_LEASE * LEASES, LONGEST_IDLE)
+            }
+            // One that comes late, as above.
+            AgentRequest::Relayed(_) => {}
             AgentRequest::Past(_) => bail!("rounds came that nothing goes on after; start anew"),
             AgentRequest::Run(request) => {
                 self.run(*request, outbox)?;
@@ -111,7 +131,8 @@ impl Session {
 
     /// What comes next, unless nobody says anything any more.
     fn heard(&mut self) -> Result<Next> {
-        self.inbox.as_mut().map_or(Ok(Next::End), |inbox| inbox.next(LEAST_LEASE * LEASES))
+        let patience = self.serving.patience(self.idle);
+        self.inbox.as_mut().map_or(Ok(Next::End), |inbox| inbox.next(patience))
     }
 
     /// Measures: the plan, the rounds as they end, the run.
@@ -139,14 +160,20 @@ impl Session {
         let link = Arc::clone(outbox.link());
         outbox.begin(&AgentAnswer::Plan { run: Box::new(ready.run.clone()), cases })?;
         // From here on the other thread alone reads what comes.
+        let (relays, answers) = mpsc::channel();
         if let (Some(inbox), Some(woken)) = (self.inbox.take(), outbox.woken()) {
-            watch::begin(inbox, woken, &link, stop.asker()).map_err(|error| {
+            watch::begin(inbox, woken, &link, stop.asker(), relays).map_err(|error| {
                 lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
             })?;
         }
         let teller = RefCell::new(outbox);
         let (mut observer, mut sink) = (Teller(&teller), Teller(&teller));
-        let means = Means { program: OWN.into(), stop: &stop, outside, wall: &wall, before };
+        let names = request.inputs.peers.clone();
+        let relayed = Relayed { teller: Teller(&teller), answers, names: names.clone(), stop: &stop };
+        let peers = FarPeers::settle(relayed, names, &request.via)?;
+        let mut ready = ready;
+        ready.run.peers = peers.described()?;
+        let means = Means { program: OWN.into(), stop: &stop, outside, wall: &wall, before, peers: &peers };
         let measured = measure(ready, means, &mut observer, Some(&mut sink))?;
         if let Some(error) = measured.sink_lost {
             return Err(lost(format!("rounds could not be sent ({error}); go on by hostmark run --resume")));

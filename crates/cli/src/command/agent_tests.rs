@@ -18,13 +18,13 @@ fn inbox(bytes: &[u8]) -> Inbox {
 }
 
 fn session(bytes: &[u8]) -> Session {
-    Session { inbox: Some(inbox(bytes)), greeted: false }
+    Session { inbox: Some(inbox(bytes)), greeted: false, serving: Serving::default(), idle: Duration::from_secs(40) }
 }
 
 fn request(begun: Option<Box<BegunRun>>) -> RunRequest {
     let (filters, inputs) = (vec!["clock".to_owned()], Inputs { cpus: Some("0".into()), ..Inputs::default() });
     let set = vec!["size=4K".to_owned()];
-    RunRequest { filters, profile: Profile::Quick, seed: Some(7), set, table: None, inputs, begun }
+    RunRequest { filters, profile: Profile::Quick, seed: Some(7), set, table: None, inputs, via: Vec::new(), begun }
 }
 
 /// What a parent says, a line each; `last` asks to measure.

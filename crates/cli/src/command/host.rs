@@ -35,7 +35,7 @@ pub struct HostArguments {
 
 pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
     let report = match &arguments.on {
-        Some(place) => on::report_of_host(&on::Place::named(place)?)?,
+        Some(place) => on::report_of_host(&on::Place::named(place, "--on")?)?,
         None => report_of_host(),
     };
     let text = match arguments.format {

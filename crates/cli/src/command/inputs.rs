@@ -57,6 +57,7 @@ impl InputArguments {
             scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
             command: self.command.clone().map_or_else(Vec::new, |command| command.0),
             within: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
+            peers: Vec::new(),
         }
     }
 }

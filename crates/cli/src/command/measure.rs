@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use hostmark_engine::far::OpenService;
+use hostmark_engine::far::{OpenService, Peers};
 use hostmark_engine::{KernelMeters, Observer, RoundSink, Setting, Wall, outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{Environment, Job, PROTOCOL, Run};
@@ -35,6 +35,8 @@ pub struct Means<'a> {
     pub wall: &'a dyn Wall,
     /// How disturbed the machine was before.
     pub before: NoiseSnapshot,
+    /// The other machines that take part.
+    pub peers: &'a dyn Peers,
 }
 
 /// What a run came to.
@@ -68,7 +70,7 @@ pub fn measure(
     sink: Option<&mut dyn RoundSink>,
 ) -> Result<Measured> {
     let Ready { plan, mut run, host, calibration, past, scratch } = ready;
-    let Means { program, stop, mut outside, wall, before } = means;
+    let Means { program, stop, mut outside, wall, before, peers } = means;
     let wall = GoesOn::after(&past, wall);
     let mut janitor = Janitor::start(&program).map_err(lost)?;
     outside.told().into_iter().for_each(|told| janitor.tells(told));
@@ -81,9 +83,10 @@ pub fn measure(
         inputs: plan.request.inputs.clone(),
     };
     let results = {
-        let processes = Processes::of(&program, janitor, stop);
+        let processes = Processes::of(&program, janitor, Some(stop.readable()));
         let open_service: &OpenService = &|job| processes.service(job);
-        let setting = Setting { plan: &plan, host: &host, environment, past, open_service, meters: &KernelMeters };
+        let setting =
+            Setting { plan: &plan, host: &host, environment, past, open_service, peers, meters: &KernelMeters };
         let mut open = |job: &Job| processes.worker(job);
         let sink = sink.map(|sink| sink as &mut dyn RoundSink);
         hostmark_engine::run(&setting, &mut open, &wall, observer, sink)

@@ -7,31 +7,27 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
-use hostmark_engine::janitor::CleanupEntry;
+use anyhow::{Result, bail};
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PastRound, PlanLine, line_of};
-use hostmark_launch::agent::{AgentError, AgentLink};
-use hostmark_launch::place::{self, PlaceError};
-use hostmark_launch::program::Programs;
-use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
+use hostmark_launch::agent::AgentError;
+use hostmark_launch::place;
 use hostmark_model::{
-    AgentAnswer, AgentRequest, CaseId, Elsewhere, Exit, HostReport, PathBytes, Profile, RoundLine, Run, RunRequest,
-    SCHEMA, Settings,
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, HostReport, PathBytes, Profile, RoundLine, Run, RunRequest, SCHEMA,
+    Settings,
 };
 use hostmark_report::escape::visible;
 
-use super::janitor::Janitor;
-use super::measure::{self, Measured, catch};
-use super::{EndsWith, lost};
+use super::far::{Far, failed};
+use super::lost;
+use super::measure::{Measured, catch};
+use super::peers::{Direct, NoAnswer, PeerLink};
 use crate::signals::StopRequest;
 use crate::within::Outside;
 use crate::words;
 
 /// Beyond twice its limit a run there may take this: a login, the copying, a slow way.
 const SLACK: Duration = Duration::from_secs(120);
-/// How long a run that was asked to stop may take to send what it has.
-const STOPS_WITHIN: Duration = Duration::from_secs(20);
 /// Cases of a plan at most; the largest profile on the largest machines has some thousands.
 const MOST_CASES: usize = 1 << 17;
 /// Characters of a case's name that are shown.
@@ -51,12 +47,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// The one that a person typed.
-    pub fn named(typed: &str) -> Result<Place> {
+    /// The one that a person typed behind this option.
+    pub fn named(typed: &str, option: &str) -> Result<Place> {
         match words::split(typed) {
-            Ok(words) if words.is_empty() => bail!("--on has no word; give a command, as 'ssh db-17'"),
+            Ok(words) if words.is_empty() => bail!("{option} has no word; give a command, as 'ssh db-17'"),
             Ok(words) => Ok(Place::of_words(words, typed)),
-            Err(why) => bail!("--on '{typed}': {why}; quote it as for a shell"),
+            Err(why) => bail!("{option} '{typed}': {why}; quote it as for a shell"),
         }
     }
 
@@ -86,6 +82,21 @@ impl Place {
         Place { place, words, shown, digest }
     }
 
+    /// Where it leads.
+    pub fn leads_to(&self) -> &place::Place {
+        &self.place
+    }
+
+    /// As a person reads it.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// The program that has to run there, where one has to.
+    pub fn wanted_digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+
     /// Writes into a run where it was measured, and by which program: what its maker says of that does not count.
     fn mark(&self, run: &mut Run, digest: &str) {
         run.place = match self.place {
@@ -100,91 +111,6 @@ impl Place {
         let place = self.words.iter().map(|word| PathBytes(word.as_bytes().to_vec())).collect();
         Elsewhere { place, digest: digest.to_owned() }
     }
-}
-
-/// An agent under way, in the janitor's charge: whoever kills this process leaves nothing of it here.
-struct Far {
-    link: Option<AgentLink>,
-    janitor: Janitor,
-    /// Its process here, once there is one.
-    process: Option<u32>,
-}
-
-impl Far {
-    fn open(place: &Place, stop: &StopRequest) -> Result<Far> {
-        let janitor = Janitor::start(&measure::own_program()?).map_err(lost)?;
-        let programs = Programs::of_this(cfg!(target_feature = "crt-static"))
-            .map_err(|error| lost(format!("this program cannot be read to be copied ({error}); mount /proc")))?;
-        let (errors, ending) = (Errors::Heard, Ending::Killed);
-        let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };
-        // From its start on, so that the janitor is told of its end too where it comes to nothing.
-        let mut far = Far { link: None, janitor, process: None };
-        let link = AgentLink::open(&place.place, &place.shown, &programs, terms, |id| {
-            far.process = Some(id);
-            far.janitor.tell(&CleanupEntry::Group(id));
-        });
-        far.link = Some(link.map_err(|error| failed(error, stop))?);
-        match &place.digest {
-            Some(digest) if far.digest() != digest => {
-                Err(anyhow!("the run was begun by another build of hostmark; go on with that one, or measure anew"))
-            }
-            _ => Ok(far),
-        }
-    }
-
-    fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
-        self.link.as_mut().map_or(Err(AgentError::Stopped), |link| link.ask(request))
-    }
-
-    fn hear(&mut self) -> Result<AgentAnswer, AgentError> {
-        self.link.as_mut().map_or(Err(AgentError::Stopped), AgentLink::hear)
-    }
-
-    fn digest(&self) -> &str {
-        self.link.as_ref().map_or("", AgentLink::digest)
-    }
-
-    /// Asks the run to stop, which gives what there is.
-    fn stops(&mut self) {
-        if let Some(link) = &mut self.link {
-            link.stops_within(STOPS_WITHIN);
-            let _ = link.ask(&AgentRequest::Stop);
-        }
-    }
-
-    /// Ends it in peace.
-    fn finish(mut self) {
-        let is_gone = self.link.take().is_none_or(AgentLink::finish);
-        self.is_over(is_gone);
-    }
-
-    /// What has gone is no longer in the janitor's charge; what has not stays there.
-    fn is_over(&mut self, is_gone: bool) {
-        if let Some(process) = self.process.take()
-            && is_gone
-        {
-            self.janitor.tell(&CleanupEntry::Reaped(process));
-        }
-    }
-}
-
-impl Drop for Far {
-    fn drop(&mut self) {
-        let is_gone = self.link.take().is_none_or(AgentLink::abandon);
-        self.is_over(is_gone);
-    }
-}
-
-/// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.
-fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
-    let exit = match &error {
-        AgentError::Stopped | AgentError::Place(PlaceError::Stopped) => Exit::Signal(stop.signal().unwrap_or(2)),
-        AgentError::Told { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
-        AgentError::Told { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
-        AgentError::Place(_) | AgentError::Version { .. } => Exit::BadInput,
-        _ => Exit::ResourceLost,
-    };
-    EndsWith(exit, error.to_string()).into()
 }
 
 /// What the machine there is.
@@ -228,6 +154,7 @@ pub fn measure_there(
     stop: &StopRequest,
     observer: &mut dyn Observer,
     keeper: &mut dyn Keeper,
+    peers: Option<&Direct>,
 ) -> Result<Measured> {
     let wanted = Wanted::of(&request);
     let at_most = match wanted.command.is_empty() {
@@ -236,9 +163,7 @@ pub fn measure_there(
         false => Duration::MAX,
     };
     let mut far = Far::open(place, stop)?;
-    if let Some(link) = &mut far.link {
-        link.ends_within(at_most);
-    }
+    far.ends_within(at_most);
     let asked = far.ask(&AgentRequest::Run(Box::new(request))).and_then(|()| {
         let lines = past.iter().map(|past| line_of(&past.case, &past.round, &past.took));
         lines.map(AgentRequest::Past).try_for_each(|line| far.ask(&line))
@@ -257,6 +182,18 @@ pub fn measure_there(
             }
             Err(error) => return Err(failed(error, stop)),
         };
+        // What the run needs of its peers is asked for here.
+        if let (AgentAnswer::Wants { peer, request }, Some(peers)) = (&answer, peers) {
+            let index = hearing.wanted.peers.iter().position(|name| name == peer).ok_or_else(|| astray(place))?;
+            let answer = match peers.ask(index, request.clone()) {
+                Ok(answer) => Ok(answer),
+                Err(NoAnswer::Lost(sentence)) => Err(sentence),
+                // The run ends by the request to stop, which is heard next.
+                Err(NoAnswer::Stopped) => continue,
+            };
+            far.ask(&AgentRequest::Relayed(answer)).map_err(|error| failed(error, stop))?;
+            continue;
+        }
         if let Some(run) = hearing.take(answer, far.digest(), observer)? {
             far.finish();
             return Ok(Measured { run, sink_lost: hearing.sink_lost });
@@ -271,19 +208,21 @@ struct Wanted {
     seed: Option<u64>,
     table: Option<String>,
     command: Vec<String>,
+    peers: Vec<String>,
 }
 
 impl Wanted {
     fn of(request: &RunRequest) -> Wanted {
         let RunRequest { filters, profile, seed, table, inputs, .. } = request.clone();
-        Wanted { filters, profile, seed, table, command: inputs.command }
+        Wanted { filters, profile, seed, table, command: inputs.command, peers: inputs.peers }
     }
 
     /// Whether the run is of what was asked for: how it is shown, and how it goes on, follows from that.
     fn is_of(&self, run: &Run) -> bool {
         let Settings { filters, profile, seed, table, inputs, .. } = &run.settings;
         let is_seed = self.seed.is_none_or(|wanted| wanted == *seed);
-        let is_work = (&self.filters, &self.table, &self.command) == (filters, table, &inputs.command);
+        let is_work = (&self.filters, &self.table, &self.command) == (filters, table, &inputs.command)
+            && self.peers == inputs.peers;
         is_work && is_seed && self.profile == *profile
     }
 }
@@ -349,7 +288,8 @@ impl Hearing<'_> {
 
 /// A run as files have them.
 fn readable(run: Run, place: &Place) -> Result<Run> {
-    match run.schema == SCHEMA && uuid::Uuid::parse_str(&run.id).is_ok() && super::ready::is_machine(&run.host) {
+    let mut machines = std::iter::once(&run.host).chain(run.peers.iter().map(|peer| &peer.host));
+    match run.schema == SCHEMA && uuid::Uuid::parse_str(&run.id).is_ok() && machines.all(super::ready::is_machine) {
         true => Ok(run),
         false => Err(astray(place)),
     }

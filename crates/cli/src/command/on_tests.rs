@@ -1,6 +1,7 @@
 //! What a far host says of a run: anything.
 
 use super::*;
+use hostmark_model::Exit;
 
 use hostmark_launch::agent::parse;
 use hostmark_model::{CaseRecord, Event, Outcome, Profile};
@@ -37,7 +38,16 @@ impl Observer for Shown {
 
 fn request() -> RunRequest {
     let (filters, inputs) = (vec!["clock".to_owned()], hostmark_model::Inputs::default());
-    RunRequest { filters, profile: Profile::Quick, seed: Some(7), set: Vec::new(), table: None, inputs, begun: None }
+    RunRequest {
+        filters,
+        profile: Profile::Quick,
+        seed: Some(7),
+        set: Vec::new(),
+        table: None,
+        inputs,
+        via: Vec::new(),
+        begun: None,
+    }
 }
 
 /// What an agent says, a line each, from its plan to its run.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use hostmark_engine::sys::descendants;
 use hostmark_launch::local::{LocalService, LocalWorker, Warden};
 use hostmark_launch::{ServiceLink, WorkerLink};
 use hostmark_model::{Job, ServiceJob};
+use rustix::fd::OwnedFd;
 
 use super::janitor::Janitor;
 use super::{service, worker};
-use crate::signals::StopRequest;
 
 /// How long who cleans up after a killed worker may take, and how long then who has been killed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -50,34 +50,35 @@ impl Warden for Charges {
 }
 
 /// What starts them.
-pub struct Processes<'a> {
-    program: &'a Path,
-    stop: &'a StopRequest,
+pub struct Processes {
+    program: PathBuf,
+    stop: Option<Rc<OwnedFd>>,
     charges: Rc<Charges>,
 }
 
-impl<'a> Processes<'a> {
-    /// From now on what a child of this process leaves comes to this one, where that is not another's.
-    pub fn of(program: &'a Path, janitor: Janitor, stop: &'a StopRequest) -> Processes<'a> {
+impl Processes {
+    /// From now on what a child of this process leaves comes to this one, where that is not another's. `stop` becomes readable
+    /// when the person asks to stop.
+    pub fn of(program: &Path, janitor: Janitor, stop: Option<Rc<OwnedFd>>) -> Processes {
         // Where it does not, workers still end what they have started.
         let has_adopted = descendants::adopt_if_all_are_own(&[janitor.id()]).unwrap_or(false);
         let charges = Charges { janitor: RefCell::new(janitor), has_adopted, groups: RefCell::default() };
-        Processes { program, stop, charges: Rc::new(charges) }
+        Processes { program: program.to_owned(), stop, charges: Rc::new(charges) }
     }
 
     /// A fresh worker that has been given the job.
     pub fn worker(&self, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
-        let (line, stop) = (serde_json::to_string(job)?, Some(self.stop.readable()));
+        let (line, stop) = (serde_json::to_string(job)?, self.stop.clone());
         let (words, warden) = ([worker::NAME], self.charges.clone());
-        let worker = LocalWorker::start(self.program, &words, &line, stop, warden).map_err(spawned)?;
+        let worker = LocalWorker::start(&self.program, &words, &line, stop, warden).map_err(spawned)?;
         Ok(Box::new(worker))
     }
 
     /// A far end that has been given the job.
     pub fn service(&self, job: &ServiceJob) -> io::Result<Box<dyn ServiceLink>> {
-        let (line, stop) = (serde_json::to_string(job)?, Some(self.stop.readable()));
+        let (line, stop) = (serde_json::to_string(job)?, self.stop.clone());
         let (words, warden) = ([service::NAME], self.charges.clone());
-        let service = LocalService::start(self.program, &words, &line, stop, warden).map_err(spawned)?;
+        let service = LocalService::start(&self.program, &words, &line, stop, warden).map_err(spawned)?;
         Ok(Box::new(service))
     }
 }

@@ -45,7 +45,7 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
-    let place = arguments.on.as_deref().map(on::Place::named).transpose()?;
+    let place = arguments.on.as_deref().map(|typed| on::Place::named(typed, "--on")).transpose()?;
     let load_one = |run: &str| match &place {
         Some(place) => on::kept_run(place, run),
         None if arguments.again => again::load(run, lang),

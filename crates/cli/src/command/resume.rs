@@ -59,6 +59,7 @@ impl Begun {
             set: Vec::new(),
             table: settings.table.clone(),
             inputs: settings.inputs.clone(),
+            via: Vec::new(),
             begun: Some(Box::new(begun)),
         }
     }

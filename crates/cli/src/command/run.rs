@@ -6,14 +6,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_host::{NoiseSnapshot, Root};
-use hostmark_model::{Exit, HostFacts, Lang, Outcome, Profile, Run, RunRequest};
+use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_report::escape::visible;
 
 use super::inputs::{self, InputArguments};
 use super::kept::{Author, Kept};
 use super::measure::{self, Means, Measured, catch};
+use super::peers::{self, Direct, FarPeers};
 use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::resume::Begun;
@@ -57,6 +59,13 @@ pub struct RunArguments {
     /// 'sudo -n', 'ip netns exec name'
     #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
     on: Option<String>,
+    /// Measure the network to this machine too: what leads there, as 'ssh db-17'; hostmark is copied there by itself, and gone
+    /// afterwards. Named again for each further one
+    #[arg(long, value_name = "PLACE")]
+    peer: Vec<String>,
+    /// The address by which the peer is reached, where it is none that it knows of itself; named again for each further one
+    #[arg(long, value_name = "ADDRESS", requires = "peer")]
+    via: Vec<std::net::IpAddr>,
     /// Where the run goes; by default it is kept with the others and called last
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -90,15 +99,22 @@ pub struct RunArguments {
 impl RunArguments {
     /// What is asked for, wherever it is measured.
     pub(super) fn request(&self) -> Result<RunRequest> {
+        let inputs = if self.on.is_some() { self.inputs.as_typed() } else { self.inputs.given()? };
         Ok(RunRequest {
             filters: self.filters.clone(),
             profile: self.profile.into(),
             seed: self.seed,
             set: self.set.clone(),
             table: self.table.clone(),
-            inputs: if self.on.is_some() { self.inputs.as_typed() } else { self.inputs.given()? },
+            inputs: Inputs { peers: peers::names(&self.peers()?), ..inputs },
+            via: self.via.clone(),
             begun: None,
         })
+    }
+
+    /// Where the run's peers are.
+    fn peers(&self) -> Result<Vec<on::Place>> {
+        self.peer.iter().map(|typed| on::Place::named(typed, "--peer")).collect()
     }
 
     /// The file that a person named.
@@ -120,7 +136,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(Begun::open).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
-        (Some(place), _) => Some(on::Place::named(place)?),
+        (Some(place), _) => Some(on::Place::named(place, "--on")?),
         (None, Some((elsewhere, typed))) => Some(on::Place::of_journal(elsewhere, typed)?),
         (None, None) => None,
     };
@@ -144,8 +160,13 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
         return show_plan(arguments, &request, host, lang);
     }
     let stop = catch(&outside)?;
+    let places = arguments.peers()?;
+    let names = peers::names_of(&places, begun.as_ref())?;
+    let peers =
+        FarPeers::settle(Direct::open(&places, &stop, profile_limits(request.profile).limit)?, names, &request.via)?;
+    let described = peers.described()?;
     let before = NoiseSnapshot::read_with_processes(&root);
-    let (ready, mut kept) = match begun {
+    let (mut ready, mut kept) = match begun {
         Some(begun) => begun.ready(host, &request.inputs.within)?,
         None => {
             let named = arguments.named_file()?;
@@ -155,13 +176,15 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
             (ready, kept)
         }
     };
+    ready.run.peers = peers::typed(described, &places);
     let mut bar = Bar::new();
     let measured = measure::own_program().and_then(|program| {
-        let means = Means { program, stop: &stop, outside, wall, before };
+        let means = Means { program, stop: &stop, outside, wall, before, peers: &peers };
         let sink = kept.journal.as_mut().map(|journal| journal as &mut dyn RoundSink);
         measure::measure(ready, means, &mut bar, sink)
     });
     bar.finish();
+    peers.finish();
     match measured {
         Ok(measured) => finish(arguments, measured, kept, stop.signal(), lang),
         Err(error) => {

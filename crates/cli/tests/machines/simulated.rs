@@ -91,7 +91,15 @@ pub fn simulated(plan: &Plan, host: &HostFacts, slower: impl Fn(u32) -> f64) -> 
         Ok(Box::new(Scripted(wall.clone(), VecDeque::from([(started, listening), (Duration::ZERO, served)]))))
     };
     let (environment, meters) = (Environment::bare(), &KernelMeters);
-    let setting = Setting { plan, host, environment, past: Vec::new(), open_service, meters };
+    let setting = Setting {
+        plan,
+        host,
+        environment,
+        past: Vec::new(),
+        open_service,
+        peers: &hostmark_engine::far::NoPeers,
+        meters,
+    };
     let mut observer = Silent;
     let results = run(&setting, &mut open, &wall, &mut observer, None);
     (wall.elapsed(), results.record.cases.iter().map(|case| case.rounds.len()).collect())

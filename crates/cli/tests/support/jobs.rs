@@ -152,7 +152,15 @@ pub fn jobs(places: &Places) -> Vec<Job> {
         Ok(Box::new(Recorded { lines: vec![Event::Served(FarUsage::default()), Event::Listening { address }] }))
     };
     let (plan, meters) = (&plan, &KernelMeters);
-    let setting = Setting { plan, host: &host, environment, past: vec![], open_service, meters };
+    let setting = Setting {
+        plan,
+        host: &host,
+        environment,
+        past: vec![],
+        open_service,
+        peers: &hostmark_engine::far::NoPeers,
+        meters,
+    };
     let mut jobs = Vec::new();
     let mut open = |job: &Job| -> std::io::Result<Box<dyn WorkerLink>> {
         if !job.cases.is_empty() {

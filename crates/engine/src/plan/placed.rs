@@ -7,7 +7,7 @@ use hostmark_model::{AxisKind, CaseId, HostFacts, Params};
 
 use super::{PlannedCase, Worth, node_pair};
 use crate::bind::Bind;
-use crate::probe::{CORE, Entry, ORDER};
+use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS};
 
 /// A case on its CPUs, with the reason why it cannot be measured: `skip` where that is known, else that of its placement.
 pub(super) fn placed(
@@ -72,13 +72,20 @@ pub(super) fn placed(
             false => case.skip = case.skip.or(Some(format!("needs {copies} CPUs, and may use {have} here"))),
         }
     } else if let Some(threads) = threads.filter(|&threads| threads != 1) {
-        let apart = value_of(AxisKind::Placement).filter(|&placement| placement != Placement::SameCpu.name());
+        let placement = value_of(AxisKind::Placement);
+        let apart = placement.filter(|&placement| ![Placement::SameCpu.name(), TWO_HOSTS].contains(&placement));
         match threads {
             _ if apart.is_some() => case.skip = case.skip.or(Some("several threads have a CPU each".into())),
             2.. if threads <= have => case.cpus = host_facts::in_order(host, threads, order),
             _ => case.skip = case.skip.or(Some(format!("needs {threads} CPUs, and may use {have} here"))),
         }
     } else if let Some(value) = value_of(AxisKind::Placement) {
+        if value == TWO_HOSTS {
+            // The far end has its CPU where it is.
+            let is_here = case.entry.peer(&case.id.params).is_none();
+            case.skip = case.skip.or(is_here.then(|| "two hosts need a peer; name one by --peer".into()));
+            return case;
+        }
         if let Some(pair) = cpu_pair(value) {
             match pair.iter().find(|cpu| !host.usable_cpus().contains(cpu)) {
                 Some(cpu) => case.skip = case.skip.or(Some(format!("CPU {cpu} cannot be used here"))),

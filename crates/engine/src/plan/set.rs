@@ -80,7 +80,12 @@ impl Sets {
     }
 
     /// The axes of a probe that are set, with their points: as they stand in a case id, each once.
-    pub(super) fn of(&self, entry: &Entry, host: &HostFacts) -> Result<Vec<(&'static str, Vec<String>)>, PlanError> {
+    pub(super) fn of(
+        &self,
+        entry: &Entry,
+        host: &HostFacts,
+        peers: &[String],
+    ) -> Result<Vec<(&'static str, Vec<String>)>, PlanError> {
         let of_axis = |axis: &Axis| {
             let set = self.0.iter().rfind(|set| set.axis == axis.name && set.is_for(entry))?;
             let mut values: Vec<String> = Vec::new();
@@ -97,18 +102,18 @@ impl Sets {
             }
             Some(Ok((axis.name, values)))
         };
-        entry.axes_on(host).iter().filter_map(of_axis).collect()
+        entry.axes_on(host, peers).iter().filter_map(of_axis).collect()
     }
 
     /// What is set and changes nothing was meant otherwise.
-    pub(super) fn check(&self, selected: &[Entry], host: &HostFacts) -> Result<(), PlanError> {
+    pub(super) fn check(&self, selected: &[Entry], host: &HostFacts, peers: &[String]) -> Result<(), PlanError> {
         for set in &self.0 {
             let meant: Vec<&Entry> = selected.iter().filter(|entry| set.is_for(entry)).collect();
             if meant.is_empty() {
                 return Err(PlanError::SetUnselected { set: set.typed.clone() });
             }
             let mut known: Vec<String> = Vec::new();
-            for axis in meant.iter().flat_map(|entry| entry.axes_on(host)) {
+            for axis in meant.iter().flat_map(|entry| entry.axes_on(host, peers)) {
                 if !known.iter().any(|known| known == axis.name) {
                     known.push(axis.name.to_owned());
                 }

@@ -88,7 +88,7 @@ fn values_of(
     request: &Request,
 ) -> Result<Vec<String>, PlanError> {
     let axes = entry.probe.axes;
-    let swept = Swept { axes, set: sets.of(entry, host)?, host, profile: request.profile };
+    let swept = Swept { axes, set: sets.of(entry, host, &request.inputs.peers)?, host, profile: request.profile };
     let unknown = || PlanError::UnknownAxis {
         probe: entry.id(),
         axis: axis.to_owned(),

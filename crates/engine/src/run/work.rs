@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Event, Job, JobCase};
+use hostmark_model::{Event, FarEnd, Job, JobCase};
 
 use super::Runner;
-use crate::far::{self, FarEnds, Missing, Waiting, Wanted};
+use crate::far::{self, Distant, FarEnds, Missing, Peers, Waiting, Wanted};
 use crate::journal::Took;
 use crate::plan::PlannedCase;
 use crate::record::{RoundResult, round_seed};
 use crate::session::{End, Heard, Session};
 use crate::time_budget::TimeBudget;
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
     /// A round of each case of a unit by one worker, or of as many as it does. How many these are, one at least; none when the
     /// run is over.
     pub(super) fn work(&mut self, unit: &[usize], pass: u32, grant: Duration) -> Option<usize> {
@@ -35,7 +35,7 @@ impl Runner<'_> {
                 false
             }
             Ok(far) => {
-                let ends = far.as_ref().map_or(&[][..], FarEnds::ends);
+                let ends = far.as_ref().map_or(&[][..], Far::ends);
                 job.cases.iter_mut().for_each(|case| case.far = ends.to_vec());
                 self.hear_out(unit, &job, far, began, &mut rounds)
             }
@@ -67,7 +67,7 @@ impl Runner<'_> {
         &mut self,
         unit: &[usize],
         job: &Job,
-        far: Option<FarEnds>,
+        far: Option<Far>,
         began: Duration,
         rounds: &mut Vec<(usize, usize)>,
     ) -> bool {
@@ -145,20 +145,51 @@ impl Runner<'_> {
     }
 
     /// Starts the far ends that a case of the job needs.
-    fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<FarEnds>, Missing> {
+    fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<Far<'a>>, Missing> {
         let Some(service) = case.entry.probe.service() else { return Ok(None) };
         let plan = self.setting.plan;
+        let (patience, limit) = (TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
+        if let Some(peer) = case.entry.peer(&case.id.params) {
+            let silent = Duration::from_nanos(job.budget_ns) + patience * 2;
+            let request = far::request_of(&case.entry, &case.id, job, silent);
+            let peers: &'a dyn Peers = self.setting.peers;
+            return peers.serve(peer, request).map(|distant| Some(Far::There(distant)));
+        }
+        let at = far::of_version(&far::LOOPBACK, &case.id.params);
         let wanted = Wanted {
             service: service.name,
             params: &case.id.params,
             cpus: far::cpus_of(&case.entry, &case.id, &job.cpus),
-            at: &far::LOOPBACK,
+            at: &at,
             memory_bytes: job.memory_bytes,
             setup_ns: job.setup_ns,
             scratch: &job.environment.scratch,
             folder: &job.folder,
         };
-        let (patience, limit) = (TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
-        FarEnds::start(self.setting.open_service, &wanted, Waiting { wall: self.wall, patience, limit }).map(Some)
+        let waiting = Waiting { wall: self.wall, patience, limit };
+        FarEnds::start(self.setting.open_service, &wanted, waiting).map(|ends| Some(Far::Here(ends)))
+    }
+}
+
+/// The far ends of a round.
+enum Far<'a> {
+    Here(FarEnds),
+    There(Box<dyn Distant + 'a>),
+}
+
+impl Far<'_> {
+    fn ends(&self) -> &[FarEnd] {
+        match self {
+            Far::Here(ends) => ends.ends(),
+            Far::There(distant) => distant.ends(),
+        }
+    }
+
+    /// Ends them, and adds what they say to a complete round.
+    fn finish(self, events: &mut Vec<Event>) {
+        match self {
+            Far::Here(ends) => ends.finish(events),
+            Far::There(distant) => distant.account().join(events),
+        }
     }
 }

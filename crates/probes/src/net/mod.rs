@@ -6,10 +6,12 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use crate::door::{PATIENCE, unanswered, wrong_answer};
+pub use reach::{REACHED, reach};
 
 mod data_path;
 mod http;
 mod open_loop;
+mod reach;
 mod rpc_tcp;
 mod rpc_udp;
 mod tcp;

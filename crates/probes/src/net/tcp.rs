@@ -64,7 +64,7 @@ pub static PROBE: Probe = Probe {
 };
 
 /// Sends back each byte.
-static ECHO: Service = Service { name: "tcp_echo", serve };
+pub(super) static ECHO: Service = Service { name: "tcp_echo", serve };
 
 fn measure(case: &mut Case) -> Result<()> {
     let mut stream = connect(case.far_end()?)?;

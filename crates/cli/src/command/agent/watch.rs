@@ -4,9 +4,10 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use hostmark_model::{AgentRequest, Exit};
+use hostmark_model::{AgentRequest, Exit, PeerAnswer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::inbox::Inbox;
@@ -16,12 +17,15 @@ use crate::signals::Asker;
 /// How long a run that was asked to stop may take to put things in order. Then the janitor does.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Where answers of the run's peers go.
+pub type Relays = Sender<Result<PeerAnswer, String>>;
+
 /// Begins to hear.
-pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker) -> io::Result<()> {
+pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relays: Relays) -> io::Result<()> {
     let link = Arc::clone(link);
     // It sleeps until something comes.
     std::thread::Builder::new().name("hm-watch".into()).stack_size(256 << 10).spawn(move || {
-        if hear(inbox, &woken, &link, &asker) == End::Bye {
+        if hear(inbox, &woken, &link, &asker, &relays) == End::Bye {
             // A run that is over needs no more time, and is not to be stopped.
             std::thread::sleep(GRACE);
         }
@@ -42,13 +46,15 @@ enum End {
     Gone,
 }
 
-fn hear(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker) -> End {
+fn hear(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker, relays: &Relays) -> End {
     loop {
         loop {
             match inbox.whole_line() {
                 Ok(None) => break,
                 Ok(Some(AgentRequest::Heard { lines })) if link.heard(lines) => {}
                 Ok(Some(AgentRequest::Stop)) => asker.ask(),
+                // A run that is over waits for none.
+                Ok(Some(AgentRequest::Relayed(answer))) => drop(relays.send(answer)),
                 Ok(Some(AgentRequest::Bye)) => return End::Bye,
                 Ok(Some(_)) | Err(_) => return End::Gone,
             }

@@ -103,10 +103,11 @@ impl Turn<'_> {
             set: Vec::new(),
             table: None,
             inputs: Inputs::default(),
+            via: Vec::new(),
             begun: None,
         };
         let mut keeper = Named(&self.run);
-        let measured = on::measure_there(place, request, Vec::new(), self.stop, observer, &mut keeper);
+        let measured = on::measure_there(place, request, Vec::new(), self.stop, observer, &mut keeper, None);
         // What there is of a run that was stopped is no turn.
         if self.stop.signal().is_some() {
             return Ok(None);

@@ -3,6 +3,7 @@
 use std::io;
 
 use anyhow::Result;
+use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_model::{Elsewhere, Exit, Lang, RoundLine, Run};
 
@@ -10,6 +11,7 @@ use super::{RunArguments, finish, show_plan};
 use crate::command::kept::{Author, Kept};
 use crate::command::measure::catch;
 use crate::command::on::{Keeper, Place, measure_there, report_of_host};
+use crate::command::peers::{self, Direct};
 use crate::command::resume::Begun;
 use crate::progress::Bar;
 use crate::store;
@@ -22,6 +24,8 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
         // A plan follows from the machine's facts alone.
         return show_plan(arguments, &request, report_of_host(place)?.host, lang);
     }
+    let places = arguments.peers()?;
+    let names = peers::names_of(&places, begun.as_ref())?;
     let mut keeper = Here { named: arguments.named_file()?, kept: None, rounds: 0 };
     let stop = catch(&Outside::default())?;
     let mut past = Vec::new();
@@ -29,11 +33,17 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
         (request, past) = (begun.request(), begun.past);
         keeper = Here { named: None, kept: Some(begun.kept), rounds: past.len() };
     }
+    request.inputs.peers = names;
+    let peers = Direct::open(&places, &stop, profile_limits(request.profile).limit)?;
     let mut bar = Bar::new();
-    let measured = measure_there(place, request, past, &stop, &mut bar, &mut keeper);
+    let measured = measure_there(place, request, past, &stop, &mut bar, &mut keeper, Some(&peers));
     bar.finish();
+    peers.finish();
     match (measured, keeper.kept) {
-        (Ok(measured), kept) => finish(arguments, measured, kept.unwrap_or_default(), stop.signal(), lang),
+        (Ok(mut measured), kept) => {
+            measured.run.peers = peers::typed(measured.run.peers, &places);
+            finish(arguments, measured, kept.unwrap_or_default(), stop.signal(), lang)
+        }
         (Err(error), Some(kept)) if keeper.rounds > 0 => Err(kept.goes_on_later(error, keeper.rounds)),
         (Err(error), kept) => {
             kept.unwrap_or_default().forget();

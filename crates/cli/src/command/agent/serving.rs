@@ -1,0 +1,142 @@
+//! The far ends that an agent starts for a run which is measured elsewhere: those of one round at a time.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use hostmark_engine::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
+use hostmark_engine::{Stop, sys};
+use hostmark_host::Root;
+use hostmark_launch::agent::{LEASES, LEAST_LEASE};
+use hostmark_launch::program::OWN;
+use hostmark_model::{Event, HostFacts, Inputs, PeerAnswer, PeerRequest, Scratch, ServeRequest};
+
+use crate::command::host::report_of_host;
+use crate::command::janitor::Janitor;
+use crate::command::processes::Processes;
+use crate::command::{inputs, lost};
+use crate::wall::SinceStart;
+
+/// How long far ends may say nothing before they listen.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Far ends of a round at most: one for each CPU of the largest machines.
+const MOST_PARTIES: usize = sys::affinity::MOST_CPUS;
+/// Nobody may be silent for longer, whatever was asked for.
+const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
+
+/// What a peer has under way.
+#[derive(Default)]
+pub struct Serving {
+    means: Option<Means>,
+    far: Option<FarEnds>,
+    /// How long who asks may be silent meanwhile.
+    silent: Duration,
+    rounds: u64,
+}
+
+/// What far ends are started by.
+struct Means {
+    processes: Processes,
+    scratch: Scratch,
+    host: HostFacts,
+}
+
+impl Serving {
+    /// How long the next word may take.
+    pub fn patience(&self, idle: Duration) -> Duration {
+        if self.far.is_some() { self.silent } else { idle }
+    }
+
+    /// Does what is asked for.
+    pub fn answer(&mut self, request: PeerRequest) -> Result<PeerAnswer> {
+        match request {
+            PeerRequest::Addresses => {
+                let mut all: Vec<IpAddr> = hostmark_host::ssh_address().into_iter().collect();
+                all.extend(hostmark_host::addresses());
+                Ok(PeerAnswer::Addresses(all))
+            }
+            PeerRequest::Facts => Ok(PeerAnswer::Facts(Box::new(report_of_host()))),
+            PeerRequest::Path { to } => Ok(PeerAnswer::Path(Box::new(hostmark_host::network_path(to)))),
+            PeerRequest::Serve(request) => self.serve(&request),
+            PeerRequest::Enough => {
+                let Account { notes, said } = self.far.take().map(FarEnds::account).unwrap_or_default();
+                let pair = |event| match event {
+                    Event::Note { key, value } => Some((key, value)),
+                    _ => None,
+                };
+                Ok(PeerAnswer::Served { notes: notes.into_iter().filter_map(pair).collect(), said })
+            }
+        }
+    }
+
+    fn serve(&mut self, request: &ServeRequest) -> Result<PeerAnswer> {
+        if self.far.take().is_some() {
+            bail!("a round was to begin before the last one had ended; take the same version of both");
+        }
+        let parties = usize::try_from(request.parties).unwrap_or(usize::MAX);
+        if !(1..=MOST_PARTIES).contains(&parties) || request.at.is_empty() {
+            bail!("{parties} far ends at {} addresses were asked for; take the same version of both", request.at.len());
+        }
+        let means = match &mut self.means {
+            Some(means) => means,
+            none => none.insert(Means::begin()?),
+        };
+        self.rounds += 1;
+        // An address that others have for this machine may be none of its own; then it listens at all of them.
+        let any = |at: &IpAddr| match at {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let at: Vec<IpAddr> = request.at.iter().copied().chain(request.at.first().map(any)).collect();
+        let wanted = Wanted {
+            service: &request.service,
+            params: &request.params,
+            cpus: means.cpus(parties, request.is_bound),
+            at: &at,
+            memory_bytes: request.memory_bytes.min(means.host.memory.available_bytes / 2),
+            setup_ns: request.setup_ns,
+            scratch: &means.scratch,
+            folder: &format!("peer-{}", self.rounds),
+        };
+        let wall = SinceStart::now();
+        let limit = PATIENCE * 2 + Duration::from_nanos(request.setup_ns);
+        let open: &OpenService = &|job| means.processes.service(job);
+        match FarEnds::start(open, &wanted, Waiting { wall: &wall, patience: PATIENCE, limit }) {
+            Ok(far) => {
+                let ends = far.ends().to_vec();
+                self.far = Some(far);
+                self.silent = Duration::from_millis(request.silent_ms).clamp(LEAST_LEASE * LEASES, LONGEST_SILENCE);
+                Ok(PeerAnswer::Serving { ends })
+            }
+            Err(Missing::Round(Stop::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
+            Err(Missing::Round(Stop::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),
+            Err(Missing::OutOfTime | Missing::Interrupted) => {
+                let reason = format!("its far ends did not listen within {} s", limit.as_secs());
+                Ok(PeerAnswer::Unserved { is_skipped: false, reason })
+            }
+        }
+    }
+}
+
+impl Means {
+    fn begin() -> Result<Means> {
+        let program = PathBuf::from(OWN);
+        let mut janitor = Janitor::start(&program).map_err(lost)?;
+        let scratch = janitor.directory(&inputs::scratch(&Inputs::default()));
+        let processes = Processes::of(&program, janitor, None);
+        Ok(Means { processes, scratch, host: hostmark_host::read(&Root::here()) })
+    }
+
+    /// The CPUs of each far end.
+    fn cpus(&self, parties: usize, is_bound: bool) -> Vec<Vec<usize>> {
+        let usable = self.host.usable_cpus();
+        if !is_bound || usable.is_empty() {
+            return vec![usable; parties];
+        }
+        if parties == 1 {
+            return vec![hostmark_host::single(&self.host).into_iter().collect()];
+        }
+        usable.iter().cycle().take(parties).map(|&cpu| vec![cpu]).collect()
+    }
+}

@@ -1,0 +1,115 @@
+//! An agent at a place, as the commands of this machine have it.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_launch::agent::{AgentError, AgentLink};
+use hostmark_launch::place::PlaceError;
+use hostmark_launch::program::Programs;
+use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
+use hostmark_model::{AgentAnswer, AgentRequest, Exit};
+
+use super::janitor::Janitor;
+use super::on::Place;
+use super::{EndsWith, lost, measure};
+use crate::signals::StopRequest;
+
+/// How long a run that was asked to stop may take to send what it has.
+const STOPS_WITHIN: Duration = Duration::from_secs(20);
+
+/// An agent under way, in the janitor's charge: whoever kills this process leaves nothing of it here.
+pub struct Far {
+    link: Option<AgentLink>,
+    janitor: Janitor,
+    /// Its process here, once there is one.
+    process: Option<u32>,
+}
+
+impl Far {
+    /// Starts one at a place.
+    pub fn open(place: &Place, stop: &StopRequest) -> Result<Far> {
+        let janitor = Janitor::start(&measure::own_program()?).map_err(lost)?;
+        let programs = Programs::of_this(cfg!(target_feature = "crt-static"))
+            .map_err(|error| lost(format!("this program cannot be read to be copied ({error}); mount /proc")))?;
+        let (errors, ending) = (Errors::Heard, Ending::Killed);
+        let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };
+        // From its start on, so that the janitor is told of its end too where it comes to nothing.
+        let mut far = Far { link: None, janitor, process: None };
+        let link = AgentLink::open(place.leads_to(), place.shown(), &programs, terms, |id| {
+            far.process = Some(id);
+            far.janitor.tell(&CleanupEntry::Group(id));
+        });
+        far.link = Some(link.map_err(|error| failed(error, stop))?);
+        match place.wanted_digest() {
+            Some(digest) if far.digest() != digest => {
+                Err(anyhow!("the run was begun by another build of hostmark; go on with that one, or measure anew"))
+            }
+            _ => Ok(far),
+        }
+    }
+
+    /// Asks it for something.
+    pub fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
+        self.link.as_mut().map_or(Err(AgentError::Stopped), |link| link.ask(request))
+    }
+
+    /// What it says next.
+    pub fn hear(&mut self) -> Result<AgentAnswer, AgentError> {
+        self.link.as_mut().map_or(Err(AgentError::Stopped), AgentLink::hear)
+    }
+
+    /// SHA-256 of its program, hexadecimal.
+    pub fn digest(&self) -> &str {
+        self.link.as_ref().map_or("", AgentLink::digest)
+    }
+
+    /// Asks the run to stop, which gives what there is.
+    pub fn stops(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.stops_within(STOPS_WITHIN);
+            let _ = link.ask(&AgentRequest::Stop);
+        }
+    }
+
+    /// All has to be over in this time, whatever lease it asks for.
+    pub fn ends_within(&mut self, at_most: Duration) {
+        if let Some(link) = &mut self.link {
+            link.ends_within(at_most);
+        }
+    }
+
+    /// Ends it in peace.
+    pub fn finish(mut self) {
+        let is_gone = self.link.take().is_none_or(AgentLink::finish);
+        self.is_over(is_gone);
+    }
+
+    /// What has gone is no longer in the janitor's charge; what has not stays there.
+    fn is_over(&mut self, is_gone: bool) {
+        if let Some(process) = self.process.take()
+            && is_gone
+        {
+            self.janitor.tell(&CleanupEntry::Reaped(process));
+        }
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        let is_gone = self.link.take().is_none_or(AgentLink::abandon);
+        self.is_over(is_gone);
+    }
+}
+
+/// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.
+pub fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
+    let exit = match &error {
+        AgentError::Stopped | AgentError::Place(PlaceError::Stopped) => Exit::Signal(stop.signal().unwrap_or(2)),
+        AgentError::Told { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
+        AgentError::Told { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
+        AgentError::Place(_) | AgentError::Version { .. } => Exit::BadInput,
+        _ => Exit::ResourceLost,
+    };
+    EndsWith(exit, error.to_string()).into()
+}

@@ -1,0 +1,339 @@
+//! The other machines of a run: where their far ends are reached, and how they are asked for.
+
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use hostmark_engine::Stop;
+use hostmark_engine::far::{Account, Distant, Missing, Peers, of_version};
+use hostmark_launch::agent::AgentError;
+use hostmark_model::{AgentAnswer, AgentRequest, Event, FarEnd, Peer, PeerAnswer, PeerRequest, ServeRequest};
+
+use super::far;
+use super::on::Place;
+use super::ready;
+use super::resume::Begun;
+use crate::signals::StopRequest;
+
+/// Addresses of a peer that are tried at most.
+const MOST_ADDRESSES: usize = 16;
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 60;
+/// Notes of a round at most.
+const MOST_NOTES: usize = 100;
+/// How long nobody may say anything while an address is tried.
+const TRIED_WITHIN: Duration = Duration::from_secs(20);
+
+/// Why a peer gives no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NoAnswer {
+    /// The person asked to stop.
+    Stopped,
+    /// It cannot be asked any more, or says what makes no sense. A sentence.
+    Lost(String),
+}
+
+/// A way to ask the peers of a run.
+pub trait PeerLink {
+    /// Asks the peer of this place among them, and waits for its answer.
+    fn ask(&self, peer: usize, request: PeerRequest) -> Result<PeerAnswer, NoAnswer>;
+}
+
+/// A peer as a run knows it.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What the run calls it.
+    pub name: String,
+    /// The addresses at which it answered, the best first: one of each version of the Internet Protocol at most.
+    pub addresses: Vec<IpAddr>,
+    /// The address that this machine has on the way there.
+    own: Option<IpAddr>,
+    /// Why it can be asked no more.
+    lost: RefCell<Option<String>>,
+}
+
+/// All of them.
+pub struct FarPeers<L> {
+    link: L,
+    known: Vec<Known>,
+    /// Whether the person asked to stop.
+    is_stopping: Cell<bool>,
+}
+
+impl<L: PeerLink> FarPeers<L> {
+    /// Finds the addresses at which each answers, `via` before what it says of itself.
+    pub fn settle(link: L, names: Vec<String>, via: &[IpAddr]) -> Result<FarPeers<L>> {
+        let known = names.into_iter().map(|name| Known { name, ..Known::default() }).collect();
+        let mut peers = FarPeers { link, known, is_stopping: Cell::new(false) };
+        for index in 0..peers.known.len() {
+            let found = peers.found(index, via)?;
+            peers.known[index].own = found.first().map(|(_, own)| *own);
+            peers.known[index].addresses = found.into_iter().map(|(at, _)| at).collect();
+        }
+        Ok(peers)
+    }
+
+    /// What a run file says of them.
+    pub fn described(&self) -> Result<Vec<Peer>> {
+        let described = |(index, known): (usize, &Known)| {
+            let astray = || anyhow!("{} said what was not asked for; look at what runs there", known.name);
+            let host = match self.asked(index, PeerRequest::Facts)? {
+                PeerAnswer::Facts(report) if ready::is_machine(&report.host) => report.host,
+                _ => return Err(astray()),
+            };
+            let path_back = match known.own {
+                None => None,
+                Some(to) => match self.asked(index, PeerRequest::Path { to })? {
+                    PeerAnswer::Path(path) => Some(*path),
+                    _ => return Err(astray()),
+                },
+            };
+            let address = known.addresses.first().copied();
+            let path = address.map(hostmark_host::network_path);
+            Ok(Peer { name: known.name.clone(), host, place: None, address, path, path_back })
+        };
+        self.known.iter().enumerate().map(described).collect()
+    }
+
+    /// Where a peer answers who knows the nonce, and the address that this machine has on each of these ways.
+    fn found(&self, index: usize, via: &[IpAddr]) -> Result<Vec<(IpAddr, IpAddr)>> {
+        let name = &self.known[index].name;
+        let mut candidates = via.to_vec();
+        if via.is_empty() {
+            match self.asked(index, PeerRequest::Addresses)? {
+                PeerAnswer::Addresses(own) => candidates.extend(own.into_iter().take(MOST_ADDRESSES)),
+                _ => bail!("{name} said what was not asked for; look at what runs there"),
+            }
+        }
+        let (mut found, mut tried): (Vec<(IpAddr, IpAddr)>, Vec<String>) = (Vec::new(), Vec::new());
+        for at in candidates {
+            if found.iter().any(|(known, _)| known.is_ipv4() == at.is_ipv4()) {
+                continue;
+            }
+            let request = ServeRequest {
+                service: hostmark_probes::REACHED.into(),
+                params: hostmark_model::Params::default(),
+                at: vec![at],
+                parties: 1,
+                is_bound: false,
+                memory_bytes: 0,
+                setup_ns: 0,
+                silent_ms: TRIED_WITHIN.as_millis() as u64,
+            };
+            let reached = match self.asked(index, PeerRequest::Serve(request))? {
+                PeerAnswer::Serving { ends } => match ends.as_slice() {
+                    [end] => hostmark_probes::reach(&reached_at(end, at)).map_err(|stop| stop.to_string()),
+                    _ => bail!("{name} said what was not asked for; look at what runs there"),
+                },
+                PeerAnswer::Unserved { reason, .. } => Err(shown(&reason)),
+                _ => bail!("{name} said what was not asked for; look at what runs there"),
+            };
+            self.asked(index, PeerRequest::Enough)?;
+            match reached {
+                Ok(own) => found.push((at, own)),
+                Err(why) => tried.push(format!("{at}: {why}")),
+            }
+        }
+        match (found.is_empty(), tried.is_empty()) {
+            (true, true) => bail!("{name} has no address that another host may reach; name one by --via"),
+            (true, false) => bail!(
+                "{name} cannot be reached for the measurement ({}); open its firewall to this host, or name another address by --via",
+                tried.join("; ")
+            ),
+            _ => Ok(found),
+        }
+    }
+
+    fn asked(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer> {
+        self.link.ask(index, request).map_err(|error| match error {
+            NoAnswer::Stopped => super::EndsWith(hostmark_model::Exit::Signal(2), "stopped".into()).into(),
+            NoAnswer::Lost(sentence) => super::lost(sentence),
+        })
+    }
+
+    /// Asks within a run: a peer that is lost once is not asked again.
+    fn answer(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer, Missing> {
+        let failed = |sentence: String| Missing::Round(Stop::Failed(sentence));
+        if let Some(sentence) = &*self.known[index].lost.borrow() {
+            return Err(failed(sentence.clone()));
+        }
+        self.link.ask(index, request).map_err(|error| match error {
+            NoAnswer::Stopped => {
+                self.is_stopping.set(true);
+                Missing::Interrupted
+            }
+            NoAnswer::Lost(sentence) => {
+                *self.known[index].lost.borrow_mut() = Some(sentence.clone());
+                failed(sentence)
+            }
+        })
+    }
+}
+
+impl FarPeers<Direct<'_>> {
+    /// Ends their agents in peace.
+    pub fn finish(self) {
+        self.link.finish();
+    }
+}
+
+impl<L: PeerLink> Peers for FarPeers<L> {
+    fn serve(&self, peer: &str, request: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
+        let skipped = |reason: String| Missing::Round(Stop::Skipped(reason));
+        let index = self.known.iter().position(|known| known.name == peer);
+        let index = index.ok_or_else(|| skipped(format!("no peer of this run is called {peer}")))?;
+        let at = of_version(&self.known[index].addresses, &request.params);
+        let Some(&first) = at.first() else {
+            return Err(skipped("no address of this version of the Internet Protocol answers there".into()));
+        };
+        let parties = request.parties as usize;
+        match self.answer(index, PeerRequest::Serve(ServeRequest { at: vec![first], ..request }))? {
+            PeerAnswer::Serving { ends } if ends.len() == parties => {
+                let ends = ends.iter().map(|end| reached_at(end, first)).collect();
+                Ok(Box::new(Far { peers: self, index, ends, is_over: false }))
+            }
+            PeerAnswer::Unserved { is_skipped: true, reason } => Err(skipped(shown(&reason))),
+            PeerAnswer::Unserved { reason, .. } => Err(Missing::Round(Stop::Failed(shown(&reason)))),
+            _ => Err(Missing::Round(Stop::Failed("the peer said what was not asked for".into()))),
+        }
+    }
+}
+
+/// A far end that was reached by this address, at which it need not listen itself.
+fn reached_at(end: &FarEnd, at: IpAddr) -> FarEnd {
+    FarEnd { address: (at, end.address.port()).into(), nonce: end.nonce }
+}
+
+/// What was said there, as a part of a reason here.
+fn shown(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(500).collect()
+}
+
+/// Far ends of a round at a peer.
+struct Far<'a, L: PeerLink> {
+    peers: &'a FarPeers<L>,
+    index: usize,
+    ends: Vec<FarEnd>,
+    is_over: bool,
+}
+
+impl<L: PeerLink> Distant for Far<'_, L> {
+    fn ends(&self) -> &[FarEnd] {
+        &self.ends
+    }
+
+    fn account(mut self: Box<Self>) -> Account {
+        self.is_over = true;
+        let why = match self.peers.answer(self.index, PeerRequest::Enough) {
+            Ok(PeerAnswer::Served { notes, said }) if said.len() == self.ends.len() && notes.len() <= MOST_NOTES => {
+                let note = |(key, value): (String, String)| Event::Note { key: shown(&key), value: shown(&value) };
+                let said = said.into_iter().map(|said| said.map_err(|why| shown(&why))).collect();
+                return Account { notes: notes.into_iter().map(note).collect(), said };
+            }
+            Ok(_) => "the peer said what was not asked for".to_owned(),
+            Err(Missing::Round(Stop::Failed(why) | Stop::Skipped(why))) => why,
+            // A person in a hurry is no fault of the round.
+            Err(Missing::Interrupted | Missing::OutOfTime) => return Account::default(),
+        };
+        Account { notes: Vec::new(), said: vec![Err(why)] }
+    }
+}
+
+impl<L: PeerLink> Drop for Far<'_, L> {
+    fn drop(&mut self) {
+        // One that cannot be told ends its far ends by their lease, or with its link.
+        if !self.is_over && !self.peers.is_stopping.get() {
+            let _ = self.peers.answer(self.index, PeerRequest::Enough);
+        }
+    }
+}
+
+/// Peers that this command asks itself.
+pub struct Direct<'a> {
+    fars: RefCell<Vec<far::Far>>,
+    stop: &'a StopRequest,
+}
+
+impl<'a> Direct<'a> {
+    /// Starts an agent at each of these places, for a run that takes so long.
+    pub fn open(places: &[Place], stop: &'a StopRequest, limit: Duration) -> Result<Direct<'a>> {
+        let ms = u64::try_from((limit * 2).as_millis()).unwrap_or(u64::MAX);
+        let opened = places.iter().map(|place| {
+            let mut far = far::Far::open(place, stop)?;
+            far.ask(&AgentRequest::Idle { ms }).map_err(|error| far::failed(error, stop))?;
+            Ok(far)
+        });
+        Ok(Direct { fars: RefCell::new(opened.collect::<Result<_>>()?), stop })
+    }
+
+    /// Ends them in peace.
+    pub fn finish(self) {
+        self.fars.into_inner().into_iter().for_each(far::Far::finish);
+    }
+}
+
+impl PeerLink for Direct<'_> {
+    fn ask(&self, peer: usize, request: PeerRequest) -> Result<PeerAnswer, NoAnswer> {
+        let mut fars = self.fars.borrow_mut();
+        let far = &mut fars[peer];
+        let heard = far.ask(&AgentRequest::Peer(request)).and_then(|()| far.hear());
+        match heard {
+            Ok(AgentAnswer::Peer(answer)) => Ok(answer),
+            Ok(_) => Err(NoAnswer::Lost("the peer said what was not asked for; look at what runs there".into())),
+            Err(AgentError::Stopped) => Err(NoAnswer::Stopped),
+            Err(_) if self.stop.signal().is_some() => Err(NoAnswer::Stopped),
+            Err(error) => Err(NoAnswer::Lost(error.to_string())),
+        }
+    }
+}
+
+/// What the peers at these places are called: one alone is `peer`, several by the last word of each that names a host.
+pub fn names(places: &[Place]) -> Vec<String> {
+    if places.len() == 1 {
+        return vec!["peer".to_owned()];
+    }
+    let mut names: Vec<String> = Vec::new();
+    for place in places {
+        let word = place.shown().split_whitespace().rfind(|word| !word.starts_with('-')).unwrap_or_default();
+        let word = word.strip_prefix("tcp:").unwrap_or(word);
+        let host = word.rsplit('@').next().unwrap_or_default();
+        let plain = |byte: char| {
+            if byte.is_ascii_alphanumeric() || "_.-".contains(byte) { byte.to_ascii_lowercase() } else { '_' }
+        };
+        let name: String = host.chars().map(plain).take(LONGEST_NAME).collect();
+        let name = if name.is_empty() || name == "here" { "peer".to_owned() } else { name };
+        let taken = |candidate: &String| names.contains(candidate);
+        let mut unique = name.clone();
+        for number in 2.. {
+            if !taken(&unique) {
+                break;
+            }
+            unique = format!("{name}-{number}");
+        }
+        names.push(unique);
+    }
+    names
+}
+
+/// What the peers at these places are called in a run: one that goes on has names for them.
+pub fn names_of(places: &[Place], begun: Option<&Begun>) -> Result<Vec<String>> {
+    let Some(begun) = begun else { return Ok(names(places)) };
+    let before = &begun.header.run.settings.inputs.peers;
+    match before.len() == places.len() {
+        true => Ok(before.clone()),
+        false => bail!(
+            "the run was begun with {} peers ({}); name each by --peer, in this order",
+            before.len(),
+            before.join(", ")
+        ),
+    }
+}
+
+/// What a run file says of peers that were typed so.
+pub fn typed(mut peers: Vec<Peer>, places: &[Place]) -> Vec<Peer> {
+    for (peer, place) in peers.iter_mut().zip(places) {
+        peer.place = Some(place.shown().to_owned());
+    }
+    peers
+}

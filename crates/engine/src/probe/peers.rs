@@ -1,0 +1,40 @@
+//! The axes of probes whose far end may be on another machine. No probe declares them; cases have them in runs with peers.
+
+use hostmark_model::{AxisKind, Params};
+
+use super::{Axis, Entry, FREE, Points};
+
+/// The machine of both ends.
+const HERE: &str = "here";
+/// Whichever address answered first.
+const ANY: &str = "any";
+/// The placement of two ends that have a CPU each, of two machines.
+pub(crate) const TWO_HOSTS: &str = "two_hosts";
+/// The machine of the far end, by what the run calls it.
+pub(crate) const TO: Axis = Axis::choice("to", HERE, Points::Listed { quick: &[HERE], standard: &[], thorough: &[] });
+/// The version of the Internet Protocol by which a peer is reached.
+pub(crate) const IP: Axis =
+    Axis::choice("ip", ANY, Points::Listed { quick: &[ANY], standard: &["4", "6"], thorough: &[] });
+
+impl Entry {
+    /// The point with its far end at a peer; none of a point that one machine alone has, as two CPUs of one cache.
+    pub(crate) fn to_peer(&self, params: &Params, peer: &str) -> Option<Params> {
+        let value = |kind| self.probe.axis_of(kind).and_then(|axis| Some((axis.name, params.get(axis.name)?)));
+        if value(AxisKind::Copies).is_some_and(|(_, copies)| copies != "1") {
+            return None;
+        }
+        let placed = match (self.probe.axis_of(AxisKind::Placement), value(AxisKind::Placement)) {
+            (Some(axis), Some((name, placement))) if [axis.default, TWO_HOSTS].contains(&placement) => {
+                params.with(name, TWO_HOSTS)
+            }
+            (_, Some((_, FREE)) | None) => params.clone(),
+            _ => return None,
+        };
+        Some(placed.with(TO.name, peer))
+    }
+
+    /// The peer at which the far end of a case is; none where it is here.
+    pub(crate) fn peer<'a>(&self, params: &'a Params) -> Option<&'a str> {
+        params.get(TO.name).filter(|&to| self.probe.service().is_some() && to != HERE)
+    }
+}

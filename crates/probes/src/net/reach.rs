@@ -1,0 +1,27 @@
+//! Whether a far end can be reached at an address, before anything is measured.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpStream};
+
+use hostmark_engine::prelude::*;
+
+use crate::door;
+
+/// The service that is reached.
+pub const REACHED: &str = super::tcp::ECHO.name;
+
+/// Sends a byte to the far end of [`REACHED`] and has it back: the address that this host has on the way there.
+///
+/// # Errors
+///
+/// Where it does not answer, with the reason.
+pub fn reach(far: &FarEnd) -> Result<IpAddr> {
+    let exchange = |mut stream: &TcpStream| {
+        let mut back = [0];
+        stream.write_all(&[7])?;
+        stream.read_exact(&mut back)?;
+        if back == [7] { stream.local_addr() } else { Err(door::wrong_answer()) }
+    };
+    let stream = door::connect(far)?;
+    Ok(exchange(&stream).map_err(door::unanswered)?.ip())
+}
