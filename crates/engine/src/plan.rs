@@ -176,7 +176,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             let strange = entry.peer(&params).filter(|peer| !peers.iter().any(|known| known == peer));
             let skip = skip.or_else(|| Some(format!("no peer of this run is called {}; name it by --peer", strange?)));
             // Cases of a peer are swept around a point of its own.
-            let base = entry.peer(&params).and_then(|peer| entry.to_peer(&star[0], peer));
+            let base = entry.peer(&params).and_then(|peer| entry.towards(&star[0], peer));
             let base = base.as_ref().unwrap_or(&star[0]);
             let worth = worth::of_case(&params, base, &shorter, profile);
             plan.cases.push(PlannedCase { worth, ..placed(entry, params, base, host, cpu, skip) });
@@ -196,7 +196,7 @@ fn with_peers(entry: &Entry, star: Vec<Params>, peers: &[String]) -> Vec<Params>
     // One machine has one way to itself.
     let here: Vec<Params> =
         star.iter().filter(|params| params.get(IP.name).is_none_or(|ip| ip == IP.default)).cloned().collect();
-    let there = peers.iter().flat_map(|peer| star.iter().filter_map(|params| entry.to_peer(params, peer)));
+    let there = peers.iter().flat_map(|peer| star.iter().filter_map(|params| entry.towards(params, peer)));
     unique(here.iter().cloned().chain(there).collect())
 }
 

@@ -145,9 +145,15 @@ pub struct PairRun {
     pub from: String,
     /// The peer at the other end.
     pub to: String,
+    /// The turn of the tournament, from 0: pairs of one turn were measured at the same time.
+    #[serde(default)]
+    pub turn: u32,
     /// The cases.
     #[serde(default)]
     pub cases: Vec<CaseRecord>,
+    /// Why there are none, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// Everything that one command measured: the content of a run file.

@@ -8,7 +8,9 @@ use anyhow::{Result, anyhow, bail};
 use hostmark_engine::Stop;
 use hostmark_engine::far::{Account, Distant, Missing, Peers, of_version};
 use hostmark_launch::agent::AgentError;
-use hostmark_model::{AgentAnswer, AgentRequest, Event, FarEnd, Peer, PeerAnswer, PeerRequest, ServeRequest};
+use hostmark_model::{
+    AgentAnswer, AgentRequest, Event, FarEnd, Peer, PeerAnswer, PeerRequest, Run, ServeRequest, Text,
+};
 
 use super::far;
 use super::on::Place;
@@ -336,4 +338,14 @@ pub fn typed(mut peers: Vec<Peer>, places: &[Place]) -> Vec<Peer> {
         peer.place = Some(place.shown().to_owned());
     }
     peers
+}
+
+/// Of peers that are the machine on which a run measures, as a namespace or a container of it: that both ends share it.
+pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
+    let is_same = |peer: &&Peer| peer.host.boot_id.is_some() && peer.host.boot_id == run.host.boot_id;
+    let text = |peer: &Peer| Text {
+        en: format!("{} is this very machine: both ends share its CPUs, and no wire lies between", peer.name),
+        zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线", peer.name),
+    };
+    run.peers.iter().filter(is_same).map(text).collect()
 }

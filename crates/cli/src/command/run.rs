@@ -1,6 +1,7 @@
 //! `hostmark run`: measures, shows and stores.
 
 mod elsewhere;
+mod matrix;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_report::escape::visible;
+use hostmark_report::findings;
 
 use super::inputs::{self, InputArguments};
 use super::kept::{Author, Kept};
@@ -22,6 +24,7 @@ use super::resume::Begun;
 use super::{dry_run, lost, on, remedy, report, unsaved};
 use crate::output;
 use crate::progress::Bar;
+use crate::signals::StopRequest;
 use crate::store::Place;
 use crate::wall::SinceStart;
 use crate::within;
@@ -177,6 +180,7 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
         }
     };
     ready.run.peers = peers::typed(described, &places);
+    ready.run.disturbances.extend(peers::on_one_machine(&ready.run));
     let mut bar = Bar::new();
     let measured = measure::own_program().and_then(|program| {
         let means = Means { program, stop: &stop, outside, wall, before, peers: &peers };
@@ -186,7 +190,15 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
     bar.finish();
     peers.finish();
     match measured {
-        Ok(measured) => finish(arguments, measured, kept, stop.signal(), lang),
+        Ok(mut measured) => {
+            let added = match places.len() > 1 && stop.signal().is_none() {
+                true => add_pairs(&mut measured.run, &places, &stop),
+                false => Ok(()),
+            };
+            // What was measured is saved all the same.
+            let exit = finish(arguments, measured, kept, stop.signal(), lang)?;
+            added.map(|()| exit)
+        }
         Err(error) => {
             if is_fresh {
                 // Nothing was measured, so the journal holds nothing.
@@ -195,6 +207,17 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
             Err(error)
         }
     }
+}
+
+/// Measures between all hosts of a run with several peers, and adds it.
+fn add_pairs(run: &mut Run, places: &[on::Place], stop: &StopRequest) -> Result<()> {
+    let names = run.settings.inputs.peers.clone();
+    let mut bar = Bar::new();
+    let measured = matrix::Hosts::of(places, &names).measure(run.settings.seed, stop, &mut bar);
+    bar.finish();
+    run.pairs = measured?;
+    run.findings = findings(run);
+    Ok(())
 }
 
 /// Shows what would be measured on this host.

@@ -158,7 +158,7 @@ fn run() -> Run {
         lost_rounds: vec![lost],
         findings: vec![Finding { id: reason(), text: Text::default(), cure: None, cases: Vec::new(), cost: 0.5 }],
         peers: vec![peer()],
-        pairs: vec![PairRun { from: reason(), to: reason(), cases: Vec::new() }],
+        pairs: vec![PairRun { from: reason(), to: reason(), turn: 0, cases: Vec::new(), failed: None }],
         again: Some(again),
     }
 }

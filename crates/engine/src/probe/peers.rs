@@ -18,7 +18,7 @@ pub(crate) const IP: Axis =
 
 impl Entry {
     /// The point with its far end at a peer; none of a point that one machine alone has, as two CPUs of one cache.
-    pub(crate) fn to_peer(&self, params: &Params, peer: &str) -> Option<Params> {
+    pub(crate) fn towards(&self, params: &Params, peer: &str) -> Option<Params> {
         let value = |kind| self.probe.axis_of(kind).and_then(|axis| Some((axis.name, params.get(axis.name)?)));
         if value(AxisKind::Copies).is_some_and(|(_, copies)| copies != "1") {
             return None;
