@@ -8,7 +8,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
-use hostmark_model::{AgentAnswer, AgentRequest, Inputs, PathBytes, Profile, RoundLine, RunRequest};
+use hostmark_model::{
+    AgentAnswer, AgentRequest, Inputs, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine, RunRequest,
+    ServeRequest,
+};
 use processes::{processes, within};
 use support::{Home, ended, files};
 
@@ -233,4 +236,76 @@ fn words_that_make_no_sense_in_a_run_end_it() {
         // What a run that was stopped says comes before the end.
         assert!(matches!(code, Some(0 | 5)), "{told} {code:?}");
     }
+}
+
+/// Far ends of the round trip.
+fn served() -> ServeRequest {
+    ServeRequest {
+        service: "tcp_echo".into(),
+        params: Params::default(),
+        at: vec![std::net::Ipv4Addr::LOCALHOST.into()],
+        parties: 1,
+        is_bound: true,
+        memory_bytes: 0,
+        setup_ns: 0,
+        silent_ms: 0,
+    }
+}
+
+fn asks(agent: &mut Agent, request: PeerRequest) -> PeerAnswer {
+    agent.ask(&AgentRequest::Peer(request));
+    match agent.hears() {
+        Some(AgentAnswer::Peer(answer)) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_peer_serves_one_round_after_the_other_and_leaves_nothing() {
+    let mut agent = Agent::greeted();
+    for parties in [1, 3] {
+        let PeerAnswer::Serving { ends } = asks(&mut agent, PeerRequest::Serve(ServeRequest { parties, ..served() }))
+        else {
+            panic!("nobody serves");
+        };
+        assert_eq!(ends.len(), parties as usize);
+        for end in &ends {
+            let mut stream = std::net::TcpStream::connect(end.address).unwrap();
+            stream.write_all(&[&end.nonce.0[..], b"x"].concat()).unwrap();
+            let mut back = [0];
+            stream.read_exact(&mut back).unwrap();
+            assert_eq!(&back, b"x");
+        }
+        let PeerAnswer::Served { said, .. } = asks(&mut agent, PeerRequest::Enough) else { panic!("no account") };
+        assert!(said.len() == ends.len() && said.iter().all(|said| matches!(said, Ok(Some(_)))), "{said:?}");
+        assert!(ends.iter().all(|end| std::net::TcpStream::connect(end.address).is_err()), "somebody still listens");
+    }
+    // None are there to be ended.
+    assert_eq!(asks(&mut agent, PeerRequest::Enough), PeerAnswer::Served { notes: vec![], said: vec![] });
+    let unknown = ServeRequest { service: "../none".into(), ..served() };
+    assert!(matches!(asks(&mut agent, PeerRequest::Serve(unknown)), PeerAnswer::Unserved { is_skipped: false, .. }));
+    // An address that is not its own: it listens at all, and who asked knows how it is reached.
+    let elsewhere = ServeRequest { at: vec![[192, 0, 2, 77].into()], ..served() };
+    let PeerAnswer::Serving { ends } = asks(&mut agent, PeerRequest::Serve(elsewhere)) else { panic!("nobody serves") };
+    assert!(ends[0].address.ip().is_unspecified());
+    agent.input = None;
+    assert_eq!(agent.rest(), (Some(0), vec![]));
+}
+
+#[test]
+fn a_peer_refuses_what_no_run_asks_for() {
+    for request in [
+        ServeRequest { parties: 0, ..served() },
+        ServeRequest { parties: u32::MAX, ..served() },
+        ServeRequest { at: Vec::new(), ..served() },
+    ] {
+        let mut agent = Agent::greeted();
+        agent.ask(&AgentRequest::Peer(PeerRequest::Serve(request)));
+        assert!(agent.refuses().0.contains("far ends at"));
+    }
+    // A second round before the first has ended.
+    let mut agent = Agent::greeted();
+    assert!(matches!(asks(&mut agent, PeerRequest::Serve(served())), PeerAnswer::Serving { .. }));
+    agent.ask(&AgentRequest::Peer(PeerRequest::Serve(served())));
+    assert!(agent.refuses().0.contains("before the last one had ended"));
 }

@@ -419,5 +419,8 @@ pub fn nearest(catalogue: Catalogue, name: &str) -> Option<String> {
 #[path = "plan/bind_tests.rs"]
 mod bind_tests;
 #[cfg(test)]
+#[path = "plan/peer_tests.rs"]
+mod peer_tests;
+#[cfg(test)]
 #[path = "plan_tests.rs"]
 mod tests;

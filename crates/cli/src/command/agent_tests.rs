@@ -7,7 +7,7 @@ use std::io::Write;
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};
-use hostmark_model::{AgentAnswer, Inputs, Profile, RoundLine};
+use hostmark_model::{AgentAnswer, Inputs, Params, PeerRequest, Profile, RoundLine, ServeRequest};
 
 /// An inbox with this in it, and the end behind it.
 fn inbox(bytes: &[u8]) -> Inbox {
@@ -25,6 +25,20 @@ fn request(begun: Option<Box<BegunRun>>) -> RunRequest {
     let (filters, inputs) = (vec!["clock".to_owned()], Inputs { cpus: Some("0".into()), ..Inputs::default() });
     let set = vec!["size=4K".to_owned()];
     RunRequest { filters, profile: Profile::Quick, seed: Some(7), set, table: None, inputs, via: Vec::new(), begun }
+}
+
+/// Far ends that a peer is asked for.
+fn served() -> ServeRequest {
+    ServeRequest {
+        service: "tcp_echo".into(),
+        params: Params(vec![("copies".into(), "1".into())]),
+        at: vec![[127, 0, 0, 1].into()],
+        parties: 1,
+        is_bound: true,
+        memory_bytes: 1 << 20,
+        setup_ns: 1_000_000_000,
+        silent_ms: 1,
+    }
 }
 
 /// What a parent says, a line each; `last` asks to measure.
@@ -49,6 +63,12 @@ fn lines() -> Vec<String> {
         AgentRequest::Heard { lines: 1 },
         AgentRequest::Stop,
         AgentRequest::Kept { run: "last".into() },
+        AgentRequest::Idle { ms: 60_000 },
+        AgentRequest::Relayed(Err("lost".into())),
+        AgentRequest::Peer(PeerRequest::Addresses),
+        AgentRequest::Peer(PeerRequest::Path { to: [192, 0, 2, 1].into() }),
+        AgentRequest::Peer(PeerRequest::Enough),
+        AgentRequest::Peer(PeerRequest::Serve(served())),
         AgentRequest::Run(Box::new(request(None))),
         AgentRequest::Run(Box::new(request(Some(Box::new(begun))))),
     ];

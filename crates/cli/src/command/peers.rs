@@ -324,11 +324,8 @@ pub fn names_of(places: &[Place], begun: Option<&Begun>) -> Result<Vec<String>> 
     let before = &begun.header.run.settings.inputs.peers;
     match before.len() == places.len() {
         true => Ok(before.clone()),
-        false => bail!(
-            "the run was begun with {} peers ({}); name each by --peer, in this order",
-            before.len(),
-            before.join(", ")
-        ),
+        false if before.is_empty() => bail!("the run was begun without peers; leave out --peer"),
+        false => bail!("the run was begun with the peers {}; name each by --peer, in this order", before.join(", ")),
     }
 }
 

@@ -1,0 +1,212 @@
+//! Runs with peers: hosts are networks of the test's own, joined by a bridge, and each far end is where it was asked for.
+
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/networks.rs"]
+mod networks;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+mod support;
+#[path = "support/under_way.rs"]
+mod under_way;
+
+use std::net::IpAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use alone::alone;
+use hostmark_model::{CaseRecord, Outcome, Run, load_run};
+use networks::Networks;
+use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
+use skip::skipped;
+use support::{Home, PROGRAM, ended, files};
+use under_way::{SOON, UnderWay, assert_is_interrupted};
+
+/// Hosts, or why there are none here.
+fn hosts(count: usize) -> Option<Networks> {
+    Networks::of(count).map_err(|why| skipped(&why)).ok()
+}
+
+/// hostmark with these arguments at a host.
+fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> Command {
+    let words = networks.enter(host);
+    let mut command = home.start(&words[0]);
+    command.args(&words[1..]).arg(PROGRAM).args(arguments);
+    command
+}
+
+/// A run that ended well, as `--format json` printed it.
+fn measured(command: &mut Command) -> Run {
+    let (code, out, errors) = ended(command.args(["--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""), "{command:?}");
+    load_run(&out).unwrap()
+}
+
+fn value(case: &CaseRecord) -> f64 {
+    case.measured().unwrap_or_else(|| panic!("{case:?}")).estimate.median
+}
+
+fn cases_to<'a>(run: &'a Run, to: &'a str) -> impl Iterator<Item = &'a CaseRecord> {
+    run.cases.iter().filter(move |case| case.params.get("to") == Some(to))
+}
+
+#[test]
+fn a_peer_is_measured_beside_this_host_and_described() {
+    let _alone = alone();
+    let Some(networks) = hosts(2) else { return };
+    let home = Home::new();
+    let peer = networks.beside(2);
+    let arguments = ["run", "net.tcp", "net.udp@to=peer", "--peer", &peer, "--set", "ip=any,4,6"];
+    let run = measured(&mut at(&home, &networks, 1, &arguments));
+    let [described] = run.peers.as_slice() else { panic!("{:?}", run.peers) };
+    assert_eq!((described.name.as_str(), described.place.as_deref()), ("peer", Some(peer.as_str())));
+    assert_eq!(described.address, Some("192.0.2.2".parse::<IpAddr>().unwrap()));
+    assert_eq!(described.host.boot_id, run.host.boot_id);
+    let (there, back) = (described.path.as_ref().unwrap(), described.path_back.as_ref().unwrap());
+    assert_eq!((there.interface.as_deref(), there.path_mtu_bytes), (Some("wire"), Some(1500)));
+    assert_eq!(back.destination, Some("192.0.2.1".parse::<IpAddr>().unwrap()));
+    // Both versions of the Internet Protocol lead there, and neither way is the one that stays here.
+    for probe in ["net.tcp", "net.udp"] {
+        let of_probe = |case: &&CaseRecord| case.probe == probe;
+        let ways: Vec<_> = cases_to(&run, "peer").filter(of_probe).map(|case| case.params.get("ip")).collect();
+        assert_eq!(ways, [Some("any"), Some("4"), Some("6")], "{probe}");
+    }
+    assert!(run.cases.iter().all(|case| value(case) > 0.0));
+    assert!(run.disturbances.iter().any(|text| text.en.contains("peer is this very machine")));
+    assert!(files(home.scratch.path()).is_empty(), "something was left");
+    assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+}
+
+#[test]
+fn ids_have_no_axis_of_the_far_host_in_a_run_without_peers() {
+    let _alone = alone();
+    let home = Home::new();
+    let run = measured(&mut home.hostmark(&["run", "net.tcp@cpus=same_cpu"]));
+    assert_eq!(run.cases[0].id, "net.tcp@cpus=same_cpu,copies=1");
+    assert!(run.peers.is_empty() && run.probes[0].axes.iter().all(|axis| axis.name != "to"));
+}
+
+#[test]
+fn a_run_elsewhere_reaches_its_peer_by_itself() {
+    let _alone = alone();
+    let Some(networks) = hosts(2) else { return };
+    let home = Home::new();
+    // This process is at neither of the two.
+    let (from, to) = (networks.place(1), networks.place(2));
+    let arguments = ["run", "net.tcp@to=peer", "net.tcp_connect@to=peer", "--on", &from, "--peer", &to];
+    let run = measured(&mut home.hostmark(&arguments));
+    assert_eq!(run.place.as_deref(), Some(from.as_str()));
+    assert_eq!(run.peers[0].place.as_deref(), Some(to.as_str()));
+    assert_eq!(run.peers[0].address, Some("192.0.2.2".parse::<IpAddr>().unwrap()));
+    assert_eq!(run.peers[0].path.as_ref().unwrap().source, Some("192.0.2.1".parse::<IpAddr>().unwrap()));
+    assert!(run.cases.len() >= 2 && run.cases.iter().all(|case| value(case) > 0.0));
+    assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+}
+
+#[test]
+fn every_pair_of_three_hosts_is_measured_both_ways_and_alone() {
+    let _alone = alone();
+    let Some(networks) = hosts(3) else { return };
+    let home = Home::new();
+    let places = [networks.beside(2), networks.beside(3)];
+    let arguments = ["run", "net.udp@to=here", "--peer", &places[0], "--peer", &places[1]];
+    let run = measured(&mut at(&home, &networks, 1, &arguments));
+    let names: Vec<&str> = run.peers.iter().map(|peer| peer.name.as_str()).collect();
+    let [one, other] = names[..] else { panic!("{names:?}") };
+    let mut pairs: Vec<_> = run.pairs.iter().map(|pair| (pair.from.as_str(), pair.to.as_str())).collect();
+    pairs.sort_unstable();
+    let mut wanted = [("here", one), ("here", other), (one, "here"), (one, other), (other, "here"), (other, one)];
+    wanted.sort_unstable();
+    assert_eq!(pairs, wanted);
+    for pair in &run.pairs {
+        assert_eq!(pair.failed, None);
+        let probes: Vec<_> = pair.cases.iter().map(|case| (case.probe.as_str(), value(case) > 0.0)).collect();
+        assert_eq!(probes, [("net.tcp", true), ("net.tcp_bandwidth", true)]);
+        // Any two of three hosts share one with every other two.
+        assert_eq!(run.pairs.iter().filter(|other| other.turn == pair.turn).count(), 1, "{:?}", pair.turn);
+    }
+    assert!(files(home.scratch.path()).is_empty(), "something was left");
+}
+
+#[test]
+fn a_peer_that_cannot_be_reached_is_told_in_a_sentence() {
+    let _alone = alone();
+    let Some(networks) = hosts(2) else { return };
+    let home = Home::new();
+    let peer = networks.beside(2);
+    let refused = |arguments: &[&str], code: i32, says: &str| {
+        let arguments = [&["run", "net.tcp"], arguments].concat();
+        let (ended_with, out, errors) = ended(&mut at(&home, &networks, 1, &arguments));
+        assert_eq!((ended_with, out.as_str()), (code, ""), "{errors}");
+        assert!(errors.contains(says) && errors.trim_end().lines().count() == 1, "{errors}");
+    };
+    refused(&["--peer", &peer, "--via", "192.0.2.77"], 2, "peer cannot be reached for the measurement (192.0.2.77: ");
+    refused(&["--peer", "false"], 2, "'false' ended before its shell had begun");
+    refused(&["--peer", ""], 2, "--peer has no word");
+    assert!(files(home.data.path()).is_empty(), "a run was kept");
+}
+
+/// A run of a minute with a peer, at the first of two networks.
+fn long_run(networks: &Networks) -> UnderWay {
+    let place = networks.place(2);
+    let on = networks.place(1);
+    UnderWay::start(&["run", "net.tcp", "net.udp_bandwidth", "--on", &on, "--peer", &place])
+}
+
+#[test]
+fn a_peer_that_dies_fails_its_own_cases_and_no_others() {
+    let _alone = alone();
+    let Some(networks) = hosts(2) else { return };
+    let home = Home::new();
+    let place = networks.beside(2);
+    let mut command = at(&home, &networks, 1, &["run", "net.tcp", "net.udp", "--peer", &place, "--format", "json"]);
+    let run = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let agent = || processes(&home).into_iter().find(|(_, word)| word == "agent");
+    let has_begun = || processes(&home).iter().any(|(_, word)| word == "worker");
+    assert!(within(SOON, has_begun), "no worker was started");
+    kill_process(Pid::from_raw(agent().unwrap().0).unwrap(), Signal::KILL).unwrap();
+    let (code, out, errors) = support::said(&run.wait_with_output().unwrap());
+    assert_eq!((code, errors.as_str()), (3, ""));
+    let run = load_run(&out).unwrap();
+    assert!(cases_to(&run, "here").all(|case| case.measured().is_some()));
+    let is_told =
+        |case: &CaseRecord| matches!(&case.outcome, Outcome::Failed { reason } if reason.contains("broke off"));
+    assert!(cases_to(&run, "peer").any(is_told), "{:?}", cases_to(&run, "peer").collect::<Vec<_>>());
+    assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+    assert!(files(home.scratch.path()).is_empty(), "something was left");
+}
+
+#[test]
+fn nothing_is_left_at_a_peer_whose_run_is_killed_and_the_run_goes_on_later() {
+    let _alone = alone();
+    let Some(networks) = hosts(2) else { return };
+    let run = long_run(&networks);
+    run.signal(Signal::KILL);
+    run.assert_only_the_journal_is_left();
+    let (one, other) = (networks.place(1), networks.place(2));
+    let (code, _, errors) = ended(&mut run.home.hostmark(&["run", "--resume"]));
+    assert_eq!(code, 2);
+    assert!(errors.contains("was begun with the peers peer; name each by --peer"), "{errors}");
+    // The way to the host is the journal's; that to the peer is named anew.
+    let whole = measured(&mut run.home.hostmark(&["run", "--resume", "--peer", &other]));
+    assert!(whole.cases.iter().all(|case| case.measured().is_some()), "{:?}", whole.cases);
+    assert_eq!((whole.place.as_deref(), whole.peers[0].place.as_deref()), (Some(one.as_str()), Some(other.as_str())));
+    assert!(whole.disturbances.iter().any(|text| text.en.contains("was cut short after")));
+}
+
+#[test]
+fn a_run_with_a_peer_that_is_asked_to_stop_is_kept() {
+    let _alone = alone();
+    let Some(networks) = hosts(2) else { return };
+    let mut run = long_run(&networks);
+    run.signal(Signal::INT);
+    let output = run.ends(Duration::from_secs(20));
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let kept = run.kept();
+    assert_is_interrupted(&kept);
+    assert_eq!(kept.peers.len(), 1);
+}
