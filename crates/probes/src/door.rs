@@ -83,18 +83,64 @@ pub fn gone(ended: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A socket that receives datagrams, and the first client whose datagram is the nonce; it is answered with the same.
-pub fn receive(serving: &mut Serving) -> Result<(UdpSocket, SocketAddr)> {
+/// The far end of datagrams: it hears its client alone.
+#[derive(Debug)]
+pub struct Admitted {
+    socket: UdpSocket,
+    client: SocketAddr,
+    nonce: Nonce,
+}
+
+/// Room for a nonce, and for a byte that one does not have.
+const ROOM_FOR_NONCE: usize = NONCE_BYTES + 1;
+
+/// Waits for a datagram that is the nonce, answers it with the same, and hears from then on who sent it.
+pub fn receive(serving: &mut Serving) -> Result<Admitted> {
     let opened = local::udp_socket(serving.addresses());
     let (socket, address) = opened.map_err(|error| no_socket(serving.addresses(), &error))?;
     let nonce = serving.nonce();
     serving.listens(address)?;
     loop {
-        let mut told = [0; NONCE_BYTES + 1];
+        let mut told = [0; ROOM_FOR_NONCE];
         let (bytes, client) = socket.recv_from(&mut told).call("recvfrom")?;
         if told[..bytes] == nonce.0 {
             socket.send_to(&nonce.0, client).call("sendto")?;
-            return Ok((socket, client));
+            return Ok(Admitted { socket, client, nonce });
+        }
+    }
+}
+
+impl Admitted {
+    /// Its socket, which takes datagrams from anywhere.
+    pub fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Its socket when datagrams of the client alone are taken, and those sent go to the client.
+    pub fn connected(&self) -> io::Result<&UdpSocket> {
+        self.socket.connect(self.client).call("connect")?;
+        Ok(&self.socket)
+    }
+
+    /// Whether this is the client's nonce once more, which it sends where no answer came; it is answered again.
+    #[inline]
+    pub fn is_knock(&self, message: &[u8]) -> io::Result<bool> {
+        if message != self.nonce.0 {
+            return Ok(false);
+        }
+        // To the client, whatever the socket is connected to.
+        self.socket.send_to(&self.nonce.0, self.client).call("sendto")?;
+        Ok(true)
+    }
+
+    /// The next datagram of the client, and where it came from. `message` has room for more than a nonce.
+    #[inline]
+    pub fn hear(&self, message: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        loop {
+            let (bytes, from) = self.socket.recv_from(message).call("recvfrom")?;
+            if from == self.client && !self.is_knock(&message[..bytes])? {
+                return Ok((bytes, from));
+            }
         }
     }
 }
@@ -112,18 +158,32 @@ pub fn connect_with(far: &FarEnd, receive_buffer: Option<usize>) -> Result<TcpSt
     Ok(stream)
 }
 
-/// A client's socket for datagrams to and from a far end, which knows it.
+/// How often a client sends its nonce at most: each datagram there and back may be lost.
+const KNOCKS: u32 = 8;
+
+/// A client's socket for datagrams to and from a far end, which knows it. A second answer to the nonce may still come.
 pub fn correspond(far: &FarEnd) -> Result<UdpSocket> {
     let socket = local::udp_connected(far.address)?;
-    socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
-    socket.send(&far.nonce.0).call("sendto")?;
-    let mut back = [0; NONCE_BYTES + 1];
-    let answer = socket.recv(&mut back).call("recvfrom").and_then(|bytes| match back[..bytes] == far.nonce.0 {
-        true => Ok(()),
-        false => Err(wrong_answer()),
-    });
-    answer.map_err(unanswered)?;
-    Ok(socket)
+    socket.set_read_timeout(Some(PATIENCE / KNOCKS)).call("setsockopt")?;
+    for _ in 0..KNOCKS {
+        socket.send(&far.nonce.0).call("sendto").map_err(unanswered)?;
+        let mut back = [0; ROOM_FOR_NONCE];
+        match socket.recv(&mut back).call("recvfrom") {
+            Ok(bytes) if back[..bytes] == far.nonce.0 => {
+                socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
+                return Ok(socket);
+            }
+            Ok(_) => return Err(wrong_answer().into()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(unanswered(error)),
+        }
+    }
+    Err(unanswered(io::ErrorKind::TimedOut.into()))
+}
+
+/// Whether a datagram is a second answer to the client's nonce.
+pub fn is_second_answer(far: &FarEnd, message: &[u8]) -> bool {
+    message == far.nonce.0
 }
 
 /// What a client's error says of its server.

@@ -1,8 +1,11 @@
 //! Probe net.rpc_udp: a remote procedure that does nothing is called by datagrams.
 
+use std::io;
+
 use hostmark_engine::prelude::*;
 
-use crate::door::{correspond, receive};
+use super::udp::questions::{self, Question};
+use crate::door::receive;
 use crate::kernels::rpc::{LONGEST_MESSAGE, answer, check_reply, null_call};
 
 /// See the module.
@@ -11,16 +14,16 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: super::TAILS,
+    also: questions::ALSO,
     explain: Explain {
         what: Text {
             en: "A client calls the null procedure of a server by ONC RPC (RFC 5531): a datagram of 40 bytes (call, empty credentials) \
                  there, one of 24 back. Both sides are hostmark's own; they encode, decode and check every field, and need no \
                  rpcbind. It goes over loopback; cpus says where client and server run. The value is the median, the percentiles \
-                 are over all calls. A call without an answer within 2 s fails the round; nothing is sent again.",
+                 are over all calls. A call that is not answered in time is made anew, and counts as lost, as in net.udp.",
             zh: "客户端通过 ONC RPC（RFC 5531）调用服务器的空过程：去程为 40 字节的数据报（调用、空凭证），回程 24 字节。\
                  双方均为 hostmark 自己的实现，对每个字段编码、解码并检查，不需要 rpcbind。数据报经由环回接口；cpus 表示客户端与服务器运行的位置。\
-                 数值为中位数，分位数取自全部调用。2 s 内没有回答的调用使该轮失败，不会重发。",
+                 数值为中位数，分位数取自全部调用。未及时得到回答的调用会重新发起并算作丢失，同 net.udp。",
         },
         why: Text {
             en: "The protocol of port mappers, lock managers and old NFS; beside net.udp it shows what the messages themselves cost.",
@@ -41,8 +44,8 @@ pub static PROBE: Probe = Probe {
     },
     related: &["net.udp", "net.rpc_tcp"],
     differs: Some(Text {
-        en: "As of net.rpc_tcp; lat_rpc also sends a call again after 2.5 ms, which hides a loss in the mean.",
-        zh: "同 net.rpc_tcp；lat_rpc 还会在 2.5 ms 后重发，把丢失掩盖在平均值里。",
+        en: "As of net.rpc_tcp; lat_rpc also sends a call again after 2.5 ms, and the time until then is in its mean.",
+        zh: "同 net.rpc_tcp；lat_rpc 还会在 2.5 ms 后重发，等待的时间混入其平均值。",
     }),
     axes: &[super::ENDS],
     cross: &[],
@@ -58,26 +61,36 @@ static SERVICE: Service = Service { name: "rpc_udp", serve };
 
 /// Answers its client's calls; what is no call has no answer.
 fn serve(serving: &mut Serving) -> Result<()> {
-    let (socket, admitted) = receive(serving)?;
+    let admitted = receive(serving)?;
     let mut message = [0; LONGEST_MESSAGE];
     loop {
-        let (bytes, client) = socket.recv_from(&mut message).call("recvfrom")?;
-        if client == admitted
-            && let Ok(answer) = answer(&message[..bytes])
-        {
-            socket.send_to(answer.bytes(), client).call("sendto")?;
+        let (bytes, client) = admitted.hear(&mut message)?;
+        if let Ok(answer) = answer(&message[..bytes]) {
+            admitted.socket().send_to(answer.bytes(), client).call("sendto")?;
         }
     }
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    let socket = correspond(case.far_end()?)?;
-    let mut message = [0; LONGEST_MESSAGE];
-    let mut transaction = 0_u32;
-    super::exchanges(case, || {
-        transaction = transaction.wrapping_add(1);
-        socket.send(&null_call(transaction)).call("sendto")?;
-        let bytes = socket.recv(&mut message).call("recvfrom")?;
-        Ok(check_reply(&message[..bytes], transaction)?)
-    })
+    questions::measure::<NullCall>(case)
+}
+
+/// The call of the null procedure; its number is the transaction's.
+struct NullCall;
+
+impl Question for NullCall {
+    type Number = u32;
+
+    fn numbered(count: u64) -> u32 {
+        count as u32
+    }
+
+    fn write(number: u32) -> impl AsRef<[u8]> {
+        null_call(number)
+    }
+
+    fn read(answer: &[u8]) -> io::Result<u32> {
+        let transaction = answer.first_chunk().map_or(0, |number| u32::from_be_bytes(*number));
+        Ok(check_reply(answer, transaction).map(|()| transaction)?)
+    }
 }

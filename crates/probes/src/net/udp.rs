@@ -1,8 +1,13 @@
 //! Probe net.udp: a datagram of one byte goes to a server, and one comes back.
 
-use hostmark_engine::prelude::*;
+pub(super) mod questions;
 
-use crate::door::{correspond, receive};
+use std::io;
+
+use hostmark_engine::prelude::*;
+use questions::Question;
+
+use crate::door::receive;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -10,15 +15,17 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: super::TAILS,
+    also: questions::ALSO,
     explain: Explain {
         what: Text {
             en: "A client sends a datagram of one byte from a connected socket, the server, a process of its own, receives it and sends \
                  it back to where it came from (recvfrom, sendto), and the client receives it. It goes over loopback; cpus says where \
-                 the two run. Each round trip is timed by itself: the value is the median, the percentiles are over all. A datagram \
-                 that does not come back within 2 s fails the round.",
+                 the two run. Each round trip is timed by itself: the value is the median, the percentiles are over all. A question \
+                 whose answer is late (4 times the longest so far, 20 to 500 ms) is asked anew; where only the new one is answered, \
+                 the first is lost, and no value has its time. No answer within 2 s fails the round.",
             zh: "客户端从已连接的套接字发送一个字节的数据报，作为独立进程的服务器收到后发回来源地址（recvfrom、sendto），客户端再收到它。\
-                 数据报经由环回接口；cpus 表示双方运行的位置。每次往返单独计时：数值为中位数，分位数取自全部往返。2 s 内未返回的数据报使该轮失败。",
+                 数据报经由环回接口；cpus 表示双方运行的位置。每次往返单独计时：数值为中位数，分位数取自全部往返。\
+                 应答迟到（超过至今最长往返的 4 倍，20 到 500 ms）时重新发问；若只有新的得到应答，则前一个算作丢失，其时间不计入任何数值。2 s 内没有应答则该轮失败。",
         },
         why: Text {
             en: "Name service, metrics, voice, games and QUIC send datagrams; it is also the network stack with the least protocol, so that \
@@ -37,16 +44,16 @@ pub static PROBE: Probe = Probe {
                  缓存的两个 CPU 14 到 20 µs。",
         },
         causes: Text {
-            en: "As of net.tcp. A failed round: a datagram was dropped, by a filter or a receive buffer that others \
-                 filled.",
-            zh: "同 net.tcp。某一轮失败：数据报被过滤器丢弃，或接收缓冲区被别人填满。",
+            en: "As of net.tcp. Loss: a full queue or a bad link on the way, or a receive buffer that others filled. A failed \
+                 round: a packet filter drops every datagram.",
+            zh: "同 net.tcp。丢失：途中队列已满、链路不良，或接收缓冲区被别人填满。某一轮失败：包过滤丢弃了全部数据报。",
         },
     },
     related: &["net.tcp", "net.rpc_udp", "ipc.unix_dgram", "net.udp_bandwidth"],
     differs: Some(Text {
-        en: "The same round trip as lat_udp; each is timed by itself, and a datagram that is lost fails the round \
-             after 2 s, where an alarm kills lat_udp after 15.",
-        zh: "与 lat_udp 是同样的往返；这里逐次计时，丢失数据报则 2 s 后该轮失败，而 lat_udp 在 15 s 后被闹钟杀死。",
+        en: "The same round trip as lat_udp; each is timed by itself, and a datagram that is lost is counted and asked \
+             for again, where an alarm kills lat_udp after 15 s.",
+        zh: "与 lat_udp 是同样的往返；这里逐次计时，丢失的数据报计数后重新发问，而 lat_udp 在 15 s 后被闹钟杀死。",
     }),
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     cross: &[],
@@ -62,25 +69,35 @@ pub static PROBE: Probe = Probe {
 static ECHO: Service = Service { name: "udp_echo", serve };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let socket = correspond(case.far_end()?)?;
-    let mut sent = 0_u8;
-    super::exchanges(case, || {
-        sent = sent.wrapping_add(1);
-        socket.send(&[sent]).call("sendto")?;
-        let mut back = [0; 2];
-        let bytes = socket.recv(&mut back).call("recvfrom")?;
-        if back[..bytes] == [sent] { Ok(()) } else { Err(super::wrong_answer()) }
-    })
+    questions::measure::<Byte>(case)
+}
+
+/// A datagram of one byte, the last of the question's number.
+struct Byte;
+
+impl Question for Byte {
+    type Number = u8;
+
+    fn numbered(count: u64) -> u8 {
+        count as u8
+    }
+
+    fn write(number: u8) -> impl AsRef<[u8]> {
+        [number]
+    }
+
+    fn read(answer: &[u8]) -> io::Result<u8> {
+        if let &[number] = answer { Ok(number) } else { Err(super::wrong_answer()) }
+    }
 }
 
 /// Sends each datagram of its client back to where it came from.
 pub(super) fn serve(serving: &mut Serving) -> Result<()> {
-    let (socket, admitted) = receive(serving)?;
-    let mut datagram = [0; 2];
+    let admitted = receive(serving)?;
+    // The longest that is asked, and one of 16 bytes would be the client's nonce.
+    let mut datagram = [0; 32];
     loop {
-        let (bytes, client) = socket.recv_from(&mut datagram).call("recvfrom")?;
-        if client == admitted {
-            socket.send_to(&datagram[..bytes], client).call("sendto")?;
-        }
+        let (bytes, client) = admitted.hear(&mut datagram)?;
+        admitted.socket().send_to(&datagram[..bytes], client).call("sendto")?;
     }
 }

@@ -1,11 +1,12 @@
 //! Probe net.udp_bandwidth: how fast datagrams come through, and how many are lost, by size and placement.
 
-use std::io;
-use std::net::UdpSocket;
+mod axes;
+mod far;
+mod messages;
+mod near;
+mod quantities;
 
 use hostmark_engine::prelude::*;
-
-use crate::door;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -13,15 +14,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[
-        Quantity::SUSTAINED_BYTES,
-        Quantity {
-            name: "loss",
-            unit: Unit::Ratio,
-            better: Better::Lower,
-            title: Text { en: "share of datagrams lost", zh: "数据报丢失率" },
-        },
-    ],
+    also: quantities::ALSO,
     explain: Explain {
         what: Text {
             en: "A process sends numbered datagrams of `datagram` bytes without pause (send on a connected socket), and the case receives \
@@ -74,70 +67,25 @@ pub static PROBE: Probe = Probe {
             },
         ),
         super::ENDS,
+        axes::DIRECTION,
+        axes::RATE,
+        axes::SEGMENTATION,
     ],
-    cross: &[],
+    cross: &[
+        Cross { from: Profile::Thorough, axes: &["direction", "rate_mbit"] },
+        Cross { from: Profile::Thorough, axes: &["direction", "segmentation"] },
+    ],
     limit: Limit::None,
     blocking: true,
     needs: &[],
     replaces: &["bw_udp"],
     section: crate::section::NETWORK,
-    measure: Measure::Between { service: &SENDER, measure },
+    measure: Measure::Between { service: &far::SERVICE, measure },
 };
 
-static SENDER: Service = Service { name: "udp_sender", serve };
-
-/// Datagrams of an iteration: two ends on one CPU take turns of some milliseconds, and an iteration has many of them.
-const MOST: u64 = 1 << 12;
-const LEAST: u64 = 1 << 8;
-const STEP_BYTES: u64 = 4 << 20;
-
-/// Sends numbered datagrams to its client until that is gone.
-fn serve(serving: &mut Serving) -> Result<()> {
-    let datagram: u64 = serving.param("datagram")?;
-    if datagram < size_of::<u64>() as u64 {
-        return Err(Stop::skipped("a datagram has its number in it, 8 bytes"));
-    }
-    // Two copies, one at each end.
-    serving.may_fill(2 * datagram)?;
-    let mut message = vec![1; usize::try_from(datagram).map_err(Stop::skipped)?];
-    let (socket, client) = door::receive(serving)?;
-    socket.connect(client).call("connect")?;
-    for number in 0_u64.. {
-        message[..8].copy_from_slice(&number.to_le_bytes());
-        match socket.send(&message).call("sendto") {
-            // Nobody receives at the client's port any more.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => break,
-            sent => sent?,
-        };
-    }
-    loop {
-        std::thread::park();
-    }
-}
-
 fn measure(case: &mut Case) -> Result<()> {
-    let datagram: u64 = case.param("datagram")?;
-    case.may_fill(datagram)?;
-    let mut block = vec![1; usize::try_from(datagram).map_err(Stop::skipped)?];
-    let socket = door::correspond(case.far_end()?)?;
-    let count = (STEP_BYTES / datagram).clamp(LEAST, MOST);
-    let (mut first, mut last, mut received) = (None, 0, 0_u64);
-    case.rate(count * datagram, |steps| -> Result<()> {
-        for _ in 0..steps * count {
-            let number = receive(&socket, &mut block).map_err(super::unanswered)?;
-            first = first.or(Some(number));
-            (last, received) = (number, received + 1);
-        }
-        Ok(())
-    })?;
-    let sent = last - first.unwrap_or(last) + 1;
-    case.also("loss", [sent.saturating_sub(received) as f64 / sent as f64])
-}
-
-/// Receives one datagram, whole, and tells its number.
-fn receive(socket: &UdpSocket, block: &mut [u8]) -> io::Result<u64> {
-    match (socket.recv(block).call("recvfrom")?, block.first_chunk()) {
-        (bytes, Some(number)) if bytes == block.len() => Ok(u64::from_le_bytes(*number)),
-        _ => Err(super::wrong_answer()),
-    }
+    let (sends, flow) = axes::flow(|axis| case.param(axis))?;
+    // A message that the kernel cuts or joins is no longer.
+    case.may_fill(1 << 16)?;
+    if sends { near::send(case, flow) } else { near::receive(case, flow) }
 }

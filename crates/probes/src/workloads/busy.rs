@@ -36,6 +36,11 @@ impl Busy {
     pub fn cpus(&self) -> Option<f64> {
         average(self.spent, self.passed)
     }
+
+    /// The time that this process spent on a CPU, ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.spent
+    }
 }
 
 /// What a stretch of work took, by the account of the process that did it.

@@ -12,6 +12,7 @@ pub mod clocks;
 pub mod command;
 pub mod context;
 pub mod create_delete;
+pub mod datagrams;
 pub mod exchange;
 pub mod file_lock;
 pub mod files;

@@ -1,0 +1,48 @@
+//! The axes of a flow, and what they say.
+
+use hostmark_engine::prelude::*;
+
+use crate::workloads::datagrams::{Flow, HEADER_BYTES};
+
+/// Who sends: the far end, or the case.
+pub const DIRECTION: Axis = Axis::choice(
+    "direction",
+    "receive",
+    Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] },
+);
+/// Megabits (10^6) of datagrams a second that are sent at most.
+pub const RATE: Axis = Axis::count(
+    "rate_mbit",
+    "max",
+    Points::Listed { quick: &["max"], standard: &["100"], thorough: &["10", "1000"] },
+);
+/// Who cuts what is sent into datagrams: the sender, or the kernel.
+pub const SEGMENTATION: Axis = Axis::choice(
+    "segmentation",
+    "none",
+    Points::Listed { quick: &["none"], standard: &["gso"], thorough: &[] },
+);
+
+/// Who sends, and how, where `param` tells the value of an axis.
+pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, Flow)> {
+    let wrong = |axis: &Axis| Stop::failed(format!("there is no such {}", axis.name));
+    let datagram = param("datagram")?.parse().map_err(Stop::failed)?;
+    if datagram < HEADER_BYTES {
+        return Err(Stop::skipped("a datagram holds its number and its time, 16 bytes"));
+    }
+    let bits_a_second = match param(RATE.name)?.as_str() {
+        "max" => None,
+        megabits => Some(megabits.parse::<f64>().map_err(Stop::failed)? * 1e6),
+    };
+    let is_cut = match param(SEGMENTATION.name)?.as_str() {
+        "none" => false,
+        "gso" => true,
+        _ => return Err(wrong(&SEGMENTATION)),
+    };
+    let case_sends = match param(DIRECTION.name)?.as_str() {
+        "receive" => false,
+        "send" => true,
+        _ => return Err(wrong(&DIRECTION)),
+    };
+    Ok((case_sends, Flow { datagram, bits_a_second, is_cut }))
+}

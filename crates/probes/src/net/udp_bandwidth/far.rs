@@ -1,0 +1,112 @@
+//! The far end of a flow: it sends until it is asked to stop, or it counts what comes.
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+
+use hostmark_engine::prelude::sys::cpu_time;
+use hostmark_engine::prelude::*;
+use rustix::net::RecvFlags;
+
+use super::axes::flow;
+use super::messages::{MESSAGE_BYTES, Message};
+use super::quantities::Received;
+use crate::door::{self, Admitted};
+use crate::workloads::datagrams::{Arrivals, Flow, Receiver, Sender, Sent, path_mtu};
+
+/// The service.
+pub static SERVICE: Service = Service { name: "udp_flow", serve };
+
+/// A sender looks so often for what it is told.
+const LOOKS_EVERY_NS: u64 = 1_000_000;
+/// Room for a message, and for a byte that none has.
+const ROOM: usize = MESSAGE_BYTES + 1;
+
+fn serve(serving: &mut Serving) -> Result<()> {
+    let (client_sends, flow) = flow(|axis| serving.param(axis))?;
+    // What is sent, and what is received at once.
+    serving.may_fill(2 * (1 << 16))?;
+    let admitted = door::receive(serving)?;
+    let socket = admitted.connected()?;
+    match client_sends {
+        true => Ok(count_flows(&admitted, socket, flow)?),
+        false => Ok(send_flow(&admitted, socket, flow)?),
+    }
+}
+
+/// What a client tells, unless it says its nonce again, or something else.
+fn heard(admitted: &Admitted, told: &[u8]) -> io::Result<Option<Message>> {
+    Ok(if admitted.is_knock(told)? { None } else { Message::read(told) })
+}
+
+/// Who is not there any more is told nothing: that is no error of this end.
+fn tell(socket: &UdpSocket, message: Message) -> io::Result<()> {
+    match socket.send(&message.bytes()).call("sendto") {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
+        told => told.map(drop),
+    }
+}
+
+/// Sends once, from the word on until the client asks what became of it.
+fn send_flow(admitted: &Admitted, socket: &UdpSocket, flow: Flow) -> io::Result<()> {
+    let mut sender = Sender::new(socket, flow)?;
+    let (mut sent, mut told) = (Sent::default(), [0; ROOM]);
+    loop {
+        let bytes = match socket.recv(&mut told).call("recvfrom") {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
+            bytes => bytes?,
+        };
+        match heard(admitted, told.get(..bytes).unwrap_or_default())? {
+            Some(Message::Begin) if sent.datagrams == 0 => match send_until_asked(admitted, socket, &mut sender) {
+                // Nobody receives at the client's port any more.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => sent.datagrams = 1,
+                all => {
+                    sent = all?;
+                    tell(socket, Message::of_sent(0, sent, path_mtu(socket)?))?;
+                }
+            },
+            Some(Message::Ask(_)) => tell(socket, Message::of_sent(0, sent, path_mtu(socket)?))?,
+            _ => {}
+        }
+    }
+}
+
+fn send_until_asked(admitted: &Admitted, socket: &UdpSocket, sender: &mut Sender) -> io::Result<Sent> {
+    let (mut looked_ns, mut told) = (0, [0; ROOM]);
+    sender.send(0, |passed_ns, _| {
+        if passed_ns - looked_ns < LOOKS_EVERY_NS {
+            return Ok(false);
+        }
+        looked_ns = passed_ns;
+        match rustix::net::recv(socket, &mut told[..], RecvFlags::DONTWAIT) {
+            Err(rustix::io::Errno::AGAIN) => Ok(false),
+            got => {
+                let (_, bytes) = got.call("recvfrom")?;
+                Ok(matches!(heard(admitted, told.get(..bytes).unwrap_or_default())?, Some(Message::Ask(_))))
+            }
+        }
+    })
+}
+
+/// Counts flow after flow, and tells of each when asked.
+fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: Flow) -> io::Result<()> {
+    let mut receiver = Receiver::new(socket, flow, MESSAGE_BYTES)?;
+    let (mut arrivals, mut begun_cpu_ns) = (Arrivals::default(), cpu_time::of_process()?);
+    loop {
+        let counted = arrivals.flow;
+        match receiver.receive(&mut arrivals, RecvFlags::empty()) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
+            came => came?,
+        };
+        if arrivals.flow != counted {
+            begun_cpu_ns = cpu_time::of_process()?;
+        }
+        if let Some(Message::Ask(flow)) = heard(admitted, receiver.message())? {
+            let mut told = Received::default();
+            if arrivals.flow == flow && arrivals.received > 0 {
+                let cpu_ns = cpu_time::of_process()?.saturating_sub(begun_cpu_ns);
+                told = Received::of(arrivals, cpu_ns);
+            }
+            tell(socket, Message::of_received(flow, told))?;
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The near end of a flow: it receives what the far end sends, or sends and asks the far end what came.
+
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use hostmark_engine::prelude::*;
+use rustix::net::RecvFlags;
+
+use super::messages::{self, MESSAGE_BYTES, Message};
+use super::quantities::{self, Received};
+use crate::door::{self, PATIENCE};
+use crate::workloads::busy::Busy;
+use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, path_mtu};
+
+/// Datagrams of an iteration: two ends on one CPU take turns of some milliseconds, and an iteration has many of them.
+const MOST: u64 = 1 << 12;
+const LEAST: u64 = 1 << 8;
+const STEP_BYTES: u64 = 4 << 20;
+/// On a slow link an iteration is what comes in this time.
+const STEP_TIME: Duration = Duration::from_millis(50);
+/// What is told may be lost: it is told again after this time, so often at most.
+const TOLD_EVERY: Duration = Duration::from_millis(200);
+const MOST_TOLD: u32 = 25;
+/// What is sent before a flow: it fills the queues on the way, and uses up what a rate limit has saved for a burst.
+const FILLING_NS: u64 = 15_000_000;
+/// How long a flow lasts at least: some hundred times the burst that rate limits allow.
+const FLOW_NS: u64 = 60_000_000;
+/// On a slow link it lasts until it has so many datagrams, or ten times as long and three.
+const MANY: u64 = 16;
+const FEW: u64 = 3;
+/// Flows of which less than two datagrams came, before that is an error.
+const MOST_EMPTY: u32 = 3;
+
+/// Receives what the far end sends.
+pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
+    let far = case.far_end()?.clone();
+    let socket = door::correspond(&far)?;
+    let mut receiver = Receiver::new(&socket, flow, MESSAGE_BYTES).map_err(uncut)?;
+    let (mut arrivals, mut busy) = (Arrivals::default(), Busy::default());
+    begin(&socket, &mut receiver, &mut arrivals)?;
+    let most = (STEP_BYTES / flow.datagram as u64).clamp(LEAST, MOST);
+    let count = receiver.count_within(&mut arrivals, most, STEP_TIME).map_err(nothing_came)?.clamp(1, most);
+    let mut ahead = 0;
+    case.rate(count * flow.datagram as u64, |steps| -> Result<()> {
+        let wanted = steps * count;
+        busy.begin()?;
+        while ahead < wanted {
+            ahead += receiver.receive(&mut arrivals, RecvFlags::empty()).map_err(nothing_came)?;
+        }
+        // What the kernel joined may reach into the next iteration.
+        ahead -= wanted;
+        Ok(busy.end()?)
+    })?;
+    let (sent, path_mtu) = messages::sent(ask(&socket, &mut receiver, 0)?);
+    let received = Received::of(arrivals, busy.cpu_ns());
+    quantities::give(case, flow.datagram, arrivals.missing(), sent, received)?;
+    case.also("receiver_cpus", busy.cpus())?;
+    quantities::note(case, flow.is_cut, sent, received);
+    note_path(case, &socket, flow, path_mtu)
+}
+
+/// Sends, and asks the far end what came.
+pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
+    let far = case.far_end()?.clone();
+    let socket = door::correspond(&far)?;
+    let mut sender = Sender::new(&socket, flow).map_err(uncut)?;
+    let mut receiver = Receiver::new(&socket, Flow { is_cut: false, ..flow }, MESSAGE_BYTES)?;
+    let (mut flows, mut id, mut empty) = (Vec::new(), 0, 0);
+    case.observe_many(flow.datagram as u64, |clock| {
+        loop {
+            id += 2;
+            let filling = sender.send((id - 1) << FLOW_SHIFT, |passed_ns, _| Ok(passed_ns >= FILLING_NS));
+            filling.map_err(door::unanswered)?;
+            let sent = sender.send(id << FLOW_SHIFT, |passed_ns, count| Ok(is_over(passed_ns, count)));
+            let sent = sent.map_err(door::unanswered)?;
+            let received = messages::received(ask(&socket, &mut receiver, id)?);
+            if received.datagrams > 1 && received.span_ns > 0 {
+                flows.push((sent, received));
+                return Ok((clock.ticks(received.span_ns as f64), received.datagrams - 1));
+            }
+            empty += 1;
+            if empty >= MOST_EMPTY {
+                let (sent, came) = (sent.datagrams, received.datagrams);
+                return Err(Stop::failed(format!(
+                    "{came} of {sent} datagrams came to the far end: look for a packet filter or a full queue on the way"
+                )));
+            }
+        }
+    })?;
+    for &(sent, received) in &flows {
+        let came = received.datagrams.min(sent.datagrams) as f64 / sent.datagrams as f64;
+        quantities::give(case, flow.datagram, Some(1.0 - came), sent, received)?;
+        case.also("receiver_cpus", [received.cpu_ns as f64 / received.span_ns as f64])?;
+    }
+    if let Some(&(sent, received)) = flows.last() {
+        quantities::note(case, flow.is_cut, sent, received);
+    }
+    note_path(case, &socket, flow, u32::MAX)
+}
+
+/// Whether a flow has lasted long enough.
+fn is_over(passed_ns: u64, count: u64) -> bool {
+    passed_ns >= FLOW_NS && (count >= MANY || (passed_ns >= 10 * FLOW_NS && count >= FEW))
+}
+
+/// Has the far end begin.
+fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -> Result<()> {
+    socket.set_read_timeout(Some(TOLD_EVERY)).call("setsockopt")?;
+    for _ in 0..PATIENCE.div_duration_f64(TOLD_EVERY) as u32 {
+        socket.send(&Message::Begin.bytes()).call("sendto").map_err(door::unanswered)?;
+        loop {
+            match receiver.receive(arrivals, RecvFlags::empty()) {
+                // A second answer to the nonce.
+                Ok(0) => {}
+                Ok(_) => return Ok(socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(door::unanswered(error)),
+            }
+        }
+    }
+    Err(nothing_came(ErrorKind::TimedOut.into()))
+}
+
+/// What the far end tells of a flow.
+fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; 6]> {
+    for _ in 0..MOST_TOLD {
+        socket.send(&Message::Ask(flow).bytes()).call("sendto").map_err(door::unanswered)?;
+        let account = receiver.hear(TOLD_EVERY, |message| match Message::read(message) {
+            Some(Message::Account(of, numbers)) if of == flow => Some(numbers),
+            _ => None,
+        });
+        if let Some(numbers) = account.map_err(door::unanswered)? {
+            return Ok(numbers);
+        }
+    }
+    let waited = TOLD_EVERY * MOST_TOLD;
+    Err(Stop::failed(format!("the far end did not say within {} s what became of the datagrams", waited.as_secs())))
+}
+
+/// Notes the largest packet on the way, as far as one of the two ends knows, where datagrams are longer.
+fn note_path(case: &mut Case, socket: &UdpSocket, flow: Flow, known: u32) -> Result<()> {
+    let (headers, ip) = if case.far_end()?.address.is_ipv4() { (28, 20) } else { (48, 48) };
+    let mtu = path_mtu(socket)?.min(if known == 0 { u32::MAX } else { known });
+    case.note("path_mtu", mtu);
+    if flow.datagram as u64 + headers > mtu.into() {
+        // Each part but the last has a multiple of 8 bytes.
+        let room = (u64::from(mtu).saturating_sub(ip) & !7).max(8);
+        case.note("fragments", (flow.datagram as u64 + 8).div_ceil(room));
+    }
+    Ok(())
+}
+
+/// What says that no datagram came.
+fn nothing_came(error: io::Error) -> Stop {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => Stop::failed(format!(
+            "no datagram came within {} s: look for a packet filter on the way, and whether the far end still runs",
+            PATIENCE.as_secs()
+        )),
+        _ => door::unanswered(error),
+    }
+}
+
+/// What says that the kernel has no such offload.
+fn uncut(error: io::Error) -> Stop {
+    Stop::lacking(format_args!("the kernel neither cuts nor joins datagrams"), &error)
+}

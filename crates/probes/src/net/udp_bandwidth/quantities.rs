@@ -1,0 +1,138 @@
+//! What stands beside the rate of datagrams.
+
+use hostmark_engine::prelude::*;
+
+use crate::workloads::datagrams::{Arrivals, Sent};
+
+/// What was lost, what was sent, and what the two ends cost.
+pub const ALSO: &[Quantity] = &[
+    Quantity::SUSTAINED_BYTES,
+    LOSS,
+    PACKETS,
+    SENT,
+    HELD_BACK,
+    JITTER,
+    REORDERED,
+    SENDER_CPUS,
+    RECEIVER_CPUS,
+    SENDER_NS,
+    RECEIVER_NS,
+];
+
+const LOSS: Quantity = Quantity {
+    name: "loss",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "share of datagrams lost", zh: "数据报丢失率" },
+};
+const PACKETS: Quantity = Quantity {
+    name: "packets",
+    unit: Unit::OperationsPerSecond,
+    better: Better::Higher,
+    title: Text { en: "datagrams received", zh: "收到的数据报" },
+};
+const SENT: Quantity = Quantity {
+    name: "sent",
+    unit: Unit::BytesPerSecond,
+    better: Better::Neither,
+    title: Text { en: "sent", zh: "发送速率" },
+};
+const HELD_BACK: Quantity = Quantity {
+    name: "held_back",
+    unit: Unit::Ratio,
+    better: Better::Neither,
+    title: Text { en: "share of the time in which the sender was held back", zh: "发送方被阻塞的时间占比" },
+};
+const JITTER: Quantity = Quantity {
+    name: "jitter",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "jitter (RFC 3550)", zh: "抖动（RFC 3550）" },
+};
+const REORDERED: Quantity = Quantity {
+    name: "reordered",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "share of datagrams out of order", zh: "数据报乱序率" },
+};
+const SENDER_CPUS: Quantity = Quantity {
+    name: "sender_cpus",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
+};
+const RECEIVER_CPUS: Quantity = Quantity {
+    name: "receiver_cpus",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
+};
+const SENDER_NS: Quantity = Quantity {
+    name: "sender_ns",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "sender's CPU time a datagram", zh: "每个数据报的发送方 CPU 时间" },
+};
+const RECEIVER_NS: Quantity = Quantity {
+    name: "receiver_ns",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "receiver's CPU time a datagram", zh: "每个数据报的接收方 CPU 时间" },
+};
+/// A sender that waits for less of its time is not held back, but was put off now and then.
+const HELD_FROM: f64 = 0.01;
+
+/// What a receiver counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Received {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// The time from the first to the last, ns.
+    pub span_ns: u64,
+    /// The jitter, ns.
+    pub jitter_ns: u64,
+    /// Datagrams that came after a later one.
+    pub reordered: u64,
+    /// The process' time on a CPU, ns.
+    pub cpu_ns: u64,
+    /// The most that the kernel joined.
+    pub most_joined: u64,
+}
+
+impl Received {
+    /// What came, and took a process so long on a CPU.
+    pub fn of(came: Arrivals, cpu_ns: u64) -> Received {
+        Received {
+            datagrams: came.received,
+            span_ns: came.span_ns(),
+            jitter_ns: came.jitter_ns.round() as u64,
+            reordered: came.reordered,
+            cpu_ns,
+            most_joined: came.most_joined,
+        }
+    }
+}
+
+/// Gives the case what a flow came to, of which this share was lost.
+pub fn give(case: &mut Case, datagram: usize, loss: Option<f64>, sent: Sent, received: Received) -> Result<()> {
+    let over = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    case.also(LOSS.name, loss)?;
+    case.also(PACKETS.name, over(received.datagrams.saturating_sub(1), received.span_ns).map(|rate| rate * 1e9))?;
+    case.also(SENT.name, over(sent.datagrams * datagram as u64, sent.passed_ns).map(|rate| rate * 1e9))?;
+    case.also(HELD_BACK.name, over(sent.held_ns, sent.passed_ns))?;
+    case.also(JITTER.name, (received.datagrams > 1).then_some(received.jitter_ns as f64))?;
+    case.also(REORDERED.name, over(received.reordered, received.datagrams))?;
+    case.also(SENDER_CPUS.name, over(sent.cpu_ns, sent.passed_ns))?;
+    case.also(SENDER_NS.name, over(sent.cpu_ns, sent.datagrams))?;
+    case.also(RECEIVER_NS.name, over(received.cpu_ns, received.datagrams))
+}
+
+/// Notes whether the sender waited for its queue, and what the kernel joined.
+pub fn note(case: &mut Case, is_cut: bool, sent: Sent, received: Received) {
+    if sent.held_ns as f64 > HELD_FROM * sent.passed_ns as f64 {
+        case.note("sender", "held back");
+    }
+    if is_cut {
+        case.note("joined_by_receiver", received.most_joined);
+    }
+}
