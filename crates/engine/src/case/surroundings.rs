@@ -107,6 +107,11 @@ impl Case {
         Ticks(self.begun.0 + self.clock.ticks(self.job.budget_ns as f64).0)
     }
 
+    /// The round's time for samples, ns.
+    pub fn grant_ns(&self) -> f64 {
+        self.job.budget_ns as f64
+    }
+
     /// Size of the first-level data cache in bytes, 0 when the host does not tell.
     pub fn l1d_bytes(&self) -> u64 {
         self.job.l1d_bytes

@@ -1,11 +1,13 @@
 //! Probe net.open_loop: round trips that begin when they are due, whether or not the last one is over.
 
-use std::io::{self, Read, Write};
+mod carriers;
+mod requests;
 
-use hostmark_engine::prelude::sys::call::named;
+use carriers::{Datagrams, Stream};
 use hostmark_engine::prelude::*;
+use requests::Plan;
 
-use crate::door::{connect, correspond};
+use super::udp::questions::LOST;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -13,15 +15,18 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, RATE],
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, RATE, LOST],
     explain: Explain {
         what: Text {
-            en: "As net.tcp and net.udp, one byte to a server and back, but at fixed moments: each round first sends 200 requests one after \
-                 the other, which is what one connection can do, then as many a second as `load` percent of that. A request's time counts \
-                 from the moment at which it was due; one that is late delays those behind it, and counts for them too (no coordinated \
-                 omission). The client spins, on a CPU of its own; the server sleeps until a request comes.",
-            zh: "与 net.tcp、net.udp 一样，向服务器发送一个字节并收回，但按固定时刻发出：每轮先逐个发送 200 个请求，得到一条连接的能力，再按其 `load` 百分比的速率发送。\
-                 每个请求从应当发出的时刻计时；一个迟到会拖延后面的请求，并同样计入它们（避免协调遗漏）。客户端在自己的 CPU 上自旋，服务器睡眠直到请求到来。",
+            en: "As net.tcp and net.udp, one byte to a server and back (8 bytes of UDP where several are outstanding), but at fixed \
+                 moments: each round first measures what the connection can do (200 requests without pause, a tenth of its time at most), \
+                 then sends `load` percent of that, or `rate` requests a second. At most `outstanding` requests are under way; one that is due \
+                 beyond that waits, and its time counts from the moment at which it was due (no coordinated omission). A datagram without \
+                 an answer makes room after 10 usual times (20 ms to 1 s) and is lost after 2 s. The client spins; the server sleeps \
+                 until a request comes.",
+            zh: "与 net.tcp、net.udp 一样，向服务器发送一个字节并收回（UDP 有多个在途请求时为 8 字节），但按固定时刻发出：每轮先测出连接的能力（不停顿地发送 200 个请求，\
+                 最多占十分之一时间），再按其 `load` 百分比或每秒 `rate` 个请求发送。在途请求最多 `outstanding` 个；超出者等待，并从应当发出的时刻计时（避免协调遗漏）。\
+                 数据报在通常时间的 10 倍（20 ms 到 1 s）内没有应答则让出位置，2 s 后算作丢失。客户端自旋，服务器睡眠直到请求到来。",
         },
         why: Text {
             en: "Clients do not wait for each other. A loop that sends the next request when the last was answered stops asking just when the \
@@ -52,6 +57,8 @@ pub static PROBE: Probe = Probe {
     axes: &[
         Axis::count("load", "50", Points::Listed { quick: &["50"], standard: &["10", "80"], thorough: &[] }),
         Axis::choice("protocol", "tcp", Points::Listed { quick: &["tcp"], standard: &["udp"], thorough: &[] }),
+        Axis::count("outstanding", "1", Points::Listed { quick: &["1"], standard: &["64"], thorough: &["8"] }),
+        Axis::count("rate", "auto", Points::Listed { quick: &["auto"], standard: &[], thorough: &[] }),
         Axis::placements(
             "cpus",
             "same_cache",
@@ -62,7 +69,10 @@ pub static PROBE: Probe = Probe {
             },
         ),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["load", "protocol"] }],
+    cross: &[
+        Cross { from: Profile::Standard, axes: &["load", "protocol"] },
+        Cross { from: Profile::Thorough, axes: &["protocol", "outstanding"] },
+    ],
     limit: Limit::None,
     blocking: true,
     needs: &[Need::Cpus(2)],
@@ -79,9 +89,6 @@ const RATE: Quantity = Quantity {
     better: Better::Neither,
     title: Text { en: "requests due", zh: "应发请求" },
 };
-/// Requests one after the other, by which a round learns what the connection can do.
-const CLOSED: u32 = 200;
-
 /// Sends back what comes.
 static ECHO: Service = Service { name: "echo", serve };
 
@@ -93,58 +100,17 @@ fn serve(serving: &mut Serving) -> Result<()> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    if case.param::<String>("protocol")? == "udp" {
-        let socket = correspond(case.far_end()?)?;
-        socket.set_nonblocking(true).call("ioctl")?;
-        return at_load(case, |byte| socket.send(&[byte]).map(drop).call("sendto"), |back| socket.recv(back));
-    }
-    let stream = connect(case.far_end()?)?;
-    stream.set_nonblocking(true).call("ioctl")?;
-    at_load(case, |byte| (&stream).write_all(&[byte]).call("sendto"), |back| (&stream).read(back))
-}
-
-/// Requests at the case's load; `receive` never waits.
-fn at_load(
-    case: &mut Case,
-    send: impl Fn(u8) -> io::Result<()>,
-    receive: impl Fn(&mut [u8]) -> io::Result<usize>,
-) -> Result<()> {
-    let load: f64 = case.param("load")?;
-    let mut sent = 0_u8;
-    let mut exchange = |clock: &Clock| -> io::Result<Ticks> {
-        sent = sent.wrapping_add(1);
-        send(sent)?;
-        let latest = clock.start().0 + clock.ticks(super::PATIENCE.as_nanos() as f64).0;
-        let mut back = [0; 2];
-        loop {
-            match receive(&mut back) {
-                Ok(1) if back[0] == sent => return Ok(clock.end()),
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(_) => return Err(super::wrong_answer()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock.start().0 < latest => {
-                    std::hint::spin_loop();
-                }
-                Err(error) => return Err(named("recvfrom", error)),
-            }
-        }
+    let plan = Plan {
+        outstanding: case.param("outstanding")?,
+        load: case.param::<f64>("load")? / 100.0,
+        fixed: case.param::<String>("rate")?.parse().ok(),
+        grant_ns: case.grant_ns(),
     };
-    let (mut pace, mut rate) = (None, 0.0);
-    case.latencies(|clock| {
-        let (period, due) = match &mut pace {
-            Some(pace) => pace,
-            none => {
-                let start = clock.start();
-                (0..CLOSED).try_for_each(|_| exchange(clock).map(drop)).map_err(super::unanswered)?;
-                let period_ns = clock.ns(clock.end().since(start)) / f64::from(CLOSED) * 100.0 / load;
-                rate = 1e9 / period_ns;
-                none.insert((clock.ticks(period_ns), clock.start()))
-            }
-        };
-        due.0 += period.0;
-        while clock.start() < *due {
-            std::hint::spin_loop();
-        }
-        Ok(exchange(clock).map_err(super::unanswered)?.since(*due))
-    })?;
+    let is_lossy = case.param::<String>("protocol")? == "udp";
+    let (rate, lost) = match is_lossy {
+        true => plan.measure::<Datagrams>(case)?,
+        false => plan.measure::<Stream>(case)?,
+    };
+    case.also(LOST.name, lost.filter(|_| is_lossy))?;
     case.also(RATE.name, [rate])
 }

@@ -5,23 +5,14 @@ use hostmark_engine::prelude::*;
 use crate::workloads::datagrams::{Flow, HEADER_BYTES};
 
 /// Who sends: the far end, or the case.
-pub const DIRECTION: Axis = Axis::choice(
-    "direction",
-    "receive",
-    Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] },
-);
+pub const DIRECTION: Axis =
+    Axis::choice("direction", "receive", Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] });
 /// Megabits (10^6) of datagrams a second that are sent at most.
-pub const RATE: Axis = Axis::count(
-    "rate_mbit",
-    "max",
-    Points::Listed { quick: &["max"], standard: &["100"], thorough: &["10", "1000"] },
-);
+pub const RATE: Axis =
+    Axis::count("rate_mbit", "max", Points::Listed { quick: &["max"], standard: &["100"], thorough: &["10", "1000"] });
 /// Who cuts what is sent into datagrams: the sender, or the kernel.
-pub const SEGMENTATION: Axis = Axis::choice(
-    "segmentation",
-    "none",
-    Points::Listed { quick: &["none"], standard: &["gso"], thorough: &[] },
-);
+pub const SEGMENTATION: Axis =
+    Axis::choice("segmentation", "none", Points::Listed { quick: &["none"], standard: &["gso"], thorough: &[] });
 
 /// Who sends, and how, where `param` tells the value of an axis.
 pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, Flow)> {

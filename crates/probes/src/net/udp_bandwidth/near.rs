@@ -17,6 +17,8 @@ use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, 
 const MOST: u64 = 1 << 12;
 const LEAST: u64 = 1 << 8;
 const STEP_BYTES: u64 = 4 << 20;
+/// So many times as many where the kernel cuts and joins them: a turn has as many more.
+const CUT_TIMES: u64 = 32;
 /// On a slow link an iteration is what comes in this time.
 const STEP_TIME: Duration = Duration::from_millis(50);
 /// What is told may be lost: it is told again after this time, so often at most.
@@ -39,7 +41,7 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
     let mut receiver = Receiver::new(&socket, flow, MESSAGE_BYTES).map_err(uncut)?;
     let (mut arrivals, mut busy) = (Arrivals::default(), Busy::default());
     begin(&socket, &mut receiver, &mut arrivals)?;
-    let most = (STEP_BYTES / flow.datagram as u64).clamp(LEAST, MOST);
+    let most = (STEP_BYTES / flow.datagram as u64).clamp(LEAST, MOST) * if flow.is_cut { CUT_TIMES } else { 1 };
     let count = receiver.count_within(&mut arrivals, most, STEP_TIME).map_err(nothing_came)?.clamp(1, most);
     let mut ahead = 0;
     case.rate(count * flow.datagram as u64, |steps| -> Result<()> {
