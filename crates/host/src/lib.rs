@@ -28,6 +28,9 @@ mod placement;
 mod processes;
 mod root;
 mod round_counters;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 mod spare;
 mod storage;
 mod throttling;

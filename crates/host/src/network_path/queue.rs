@@ -117,3 +117,7 @@ fn of_class(classes: &[Answer], options: &[u8]) -> Option<u64> {
 fn bits(bytes: u64) -> Option<u64> {
     bytes.checked_mul(8).filter(|bits| *bits > 0)
 }
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+//! Queues from the kernel's own bytes, from bytes that no kernel would send, and from a network of the test's own.
+
+use hostmark_sys::namespaces::unshare_network;
+use hostmark_sys::process::in_a_child;
+
+use super::super::network_path;
+use super::*;
+use crate::skip::skipped;
+
+/// As Linux 6.18 told of `tbf rate 40gbit burst 4mb limit 30mb` on interface 2, up to its counters.
+const FAST: &str = "00000000 02000000 00000480 ffffffff 03000000 0800010074626600 38000200 \
+    28000100 00010000 00000000 ffffffff 00000000 00000000 00000000 0000e001 33330000 00000000 \
+    0c000400 00f2052a01000000 05000c0000000000 3000070014000100 5a00000000000000";
+/// And of `tbf rate 83mbit burst 32kb limit 300kb` on interface 3.
+const SLOW: &str = "00000000 03000000 00000380 ffffffff 03000000 0800010074626600 2c000200 \
+    28000100 00010000 00000000 584f9e00 00000000 00000000 00000000 00b00400 c5c00000 00000000 \
+    05000c0000000000";
+
+fn recorded(hex: &str) -> Answer {
+    let digits: Vec<u32> = hex.chars().filter_map(|digit| digit.to_digit(16)).collect();
+    Answer { kind: NEW_QUEUE, body: digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect() }
+}
+
+fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = [(4 + value.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// A queue or class of interface 2.
+fn told(message: u16, handle: u32, parent: u32, kind: &str, options: &[u8]) -> Answer {
+    let mut body = [0, 2, handle, parent, 0].map(u32::to_ne_bytes).concat();
+    body.extend(attribute_of(TCA_KIND, format!("{kind}\0").as_bytes()));
+    body.extend(attribute_of(TCA_OPTIONS, options));
+    Answer { kind: message, body }
+}
+
+#[test]
+fn a_token_buckets_rate_bucket_and_room_are_read_from_the_kernels_bytes() {
+    let both = [recorded(FAST), recorded(SLOW)];
+    let (fast, _) = own(&both, 2).unwrap();
+    assert_eq!((fast.kind.as_str(), fast.bits_per_s), ("tbf", Some(40_000_000_000)));
+    assert_eq!((fast.limit_bytes, fast.burst_bytes), (Some(30 << 20), Some(4_194_240)));
+    let (slow, _) = own(&both, 3).unwrap();
+    assert_eq!((slow.bits_per_s, slow.limit_bytes), (Some(83_000_000), Some(300 << 10)));
+    assert!(slow.burst_bytes.is_some_and(|burst| burst.abs_diff(32 << 10) < 16), "{slow:?}");
+    assert_eq!(own(&both, 4), None);
+}
+
+#[test]
+fn queues_within_a_queue_are_named_once_and_what_arrives_is_no_queue() {
+    let queues = [
+        told(NEW_QUEUE, 0, 0x1, "fq_codel", &[]),
+        told(NEW_QUEUE, 0, ROOT, "mq", &[]),
+        told(NEW_QUEUE, 0, 0x2, "fq_codel", &[]),
+        told(NEW_QUEUE, 0, INGRESS, "clsact", &[]),
+        told(NEW_CLASS, 0, ROOT, "htb", &[]),
+    ];
+    let (queue, _) = own(&queues, 2).unwrap();
+    assert_eq!((queue.kind.as_str(), queue.inner, queue.bits_per_s), ("mq", vec!["fq_codel".to_owned()], None));
+    let many: Vec<Answer> = (0..100).map(|kind| told(NEW_QUEUE, 0, 1, &format!("k{kind}"), &[])).collect();
+    let many = [many, vec![told(NEW_QUEUE, 0, ROOT, "mq", &[])]].concat();
+    assert_eq!(own(&many, 2).unwrap().0.inner.len(), MOST_KINDS);
+}
+
+#[test]
+fn rates_of_other_queues_are_bits_and_say_whose_they_are() {
+    let rate = |kind, number, value: &[u8]| {
+        let queue = told(NEW_QUEUE, 0, ROOT, kind, &attribute_of(number, value));
+        let queue = own(&[queue], 2).unwrap().0;
+        (queue.bits_per_s, queue.holds_flows_apart)
+    };
+    assert_eq!(rate("fq", TCA_FQ_FLOW_MAX_RATE, &1_250_000_u32.to_ne_bytes()), (Some(10_000_000), Some(true)));
+    assert_eq!(rate("fq", TCA_FQ_FLOW_MAX_RATE, &u32::MAX.to_ne_bytes()), (None, None));
+    assert_eq!(rate("cake", TCA_CAKE_BASE_RATE64, &2_500_000_u64.to_ne_bytes()), (Some(20_000_000), None));
+    assert_eq!(rate("cake", TCA_CAKE_BASE_RATE64, &0_u64.to_ne_bytes()), (None, None));
+    assert_eq!(rate("cake", TCA_CAKE_BASE_RATE64, &u64::MAX.to_ne_bytes()), (None, None));
+    assert_eq!(rate("tbf", TCA_TBF_PARMS, &[1; 9]), (None, None));
+}
+
+#[test]
+fn of_a_hierarchy_the_default_classes_ceiling_is_told() {
+    let global = [3_u32, 10, 0x10, 0, 0].map(u32::to_ne_bytes).concat();
+    let options = attribute_of(TCA_HTB_INIT, &global);
+    let class = |handle, bytes: u32, long: Option<u64>| {
+        let mut parameters = vec![0; 44];
+        parameters[CEILING_AT..CEILING_AT + 4].copy_from_slice(&bytes.to_ne_bytes());
+        let mut class = attribute_of(TCA_HTB_PARMS, &parameters);
+        class.extend(long.into_iter().flat_map(|rate| attribute_of(TCA_HTB_CEIL64, &rate.to_ne_bytes())));
+        told(NEW_CLASS, handle, ROOT, "htb", &class)
+    };
+    let classes = [class(0x1_0001, 125, None), class(0x1_0010, 12_500_000, None)];
+    assert_eq!(of_class(&classes, &options), Some(100_000_000));
+    assert_eq!(of_class(&[class(0x1_0010, u32::MAX, Some(5_000_000_000))], &options), Some(40_000_000_000));
+    assert_eq!(of_class(&classes[..1], &options), None);
+    assert_eq!(of_class(&classes, &[]), None);
+}
+
+#[test]
+fn bytes_that_no_kernel_sends_are_no_queue_and_no_crash() {
+    let whole = recorded(FAST);
+    for length in 0..whole.body.len() {
+        let cut = Answer { kind: NEW_QUEUE, body: whole.body[..length].to_vec() };
+        if let Some((queue, _)) = own(&[cut], 2) {
+            assert_eq!(queue.kind, "tbf");
+        }
+    }
+    for place in 0..whole.body.len() {
+        for byte in [0, 1, 0x7f, 0xff] {
+            let mut changed = whole.clone();
+            changed.body[place] = byte;
+            own(&[changed], 2);
+        }
+    }
+}
+
+/// Runs a tool of iproute2; the first word that it complains with where it fails.
+fn configure(command: &str) -> Result<(), String> {
+    let mut words = command.split(' ');
+    let program = words.next().unwrap_or_default();
+    let done =
+        std::process::Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(format!("{command}: {}", String::from_utf8_lossy(&done.stderr).trim())),
+    }
+}
+
+#[test]
+fn the_path_over_an_interface_tells_its_mtu_queue_and_rate() {
+    let told = tempfile::tempdir().unwrap();
+    let refused = told.path().join("refused");
+    in_a_child(|| {
+        let set_up = || {
+            unshare_network().map_err(|error| error.to_string())?;
+            configure("ip link add near type veth peer name far")?;
+            configure("ip addr add 192.0.2.1/24 dev near")?;
+            configure("ip addr add fd00:2::1/64 dev near nodad")?;
+            configure("ip link set near mtu 1400 up")?;
+            configure("ip link set far up")?;
+            configure("ip route add 198.51.100.0/24 via 192.0.2.9 mtu 1300")?;
+            configure("tc qdisc add dev near root tbf rate 83mbit burst 32kb limit 300kb")
+        };
+        if let Err(why) = set_up() {
+            std::fs::write(&refused, why)?;
+            return Ok(());
+        }
+        let path = network_path([192, 0, 2, 7].into());
+        assert_eq!((path.interface.as_deref(), path.driver.as_deref()), (Some("near"), Some("veth")));
+        assert_eq!((path.source, path.on_link), (Some([192, 0, 2, 1].into()), Some(true)));
+        assert_eq!((path.mtu_bytes, path.path_mtu_bytes), (Some(1400), Some(1400)));
+        assert_eq!((path.limit_bits_per_s(), path.link_bits_per_s()), (Some(83_000_000), None));
+        assert_eq!(path.queue.as_ref().and_then(|queue| queue.limit_bytes), Some(300 << 10));
+        assert_eq!((path.offloads.tso.is_some(), path.channels.is_some()), (true, true));
+        let far = network_path([198, 51, 100, 1].into());
+        assert_eq!(
+            (far.next_hop, far.on_link, far.path_mtu_bytes),
+            (Some([192, 0, 2, 9].into()), Some(false), Some(1300))
+        );
+        let six = network_path("fd00:2::7".parse().unwrap());
+        assert_eq!((six.source, six.path_mtu_bytes), ("fd00:2::1".parse().ok(), Some(1400)));
+        assert_eq!(crate::addresses(), [[192, 0, 2, 1].into(), "fd00:2::1".parse::<std::net::IpAddr>().unwrap()]);
+        let none = network_path([203, 0, 113, 1].into());
+        assert_eq!((none.interface, none.source, none.on_link), (None, None, None));
+        Ok(())
+    });
+    if let Ok(why) = std::fs::read_to_string(refused) {
+        skipped(&format!("a network of the test's own cannot be set up ({why})"));
+    }
+}
