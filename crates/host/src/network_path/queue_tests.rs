@@ -1,5 +1,8 @@
 //! Queues from the kernel's own bytes, from bytes that no kernel would send, and from a network of the test's own.
 
+use std::net::IpAddr;
+
+use hostmark_model::NetworkPath;
 use hostmark_sys::namespaces::unshare_network;
 use hostmark_sys::process::in_a_child;
 
@@ -127,45 +130,55 @@ fn configure(command: &str) -> Result<(), String> {
     }
 }
 
-#[test]
-fn the_path_over_an_interface_tells_its_mtu_queue_and_rate() {
-    let told = tempfile::tempdir().unwrap();
-    let refused = told.path().join("refused");
+/// What a process in a network of its own is told of its paths and addresses.
+type Told = (Vec<NetworkPath>, Vec<IpAddr>);
+
+/// The paths to these addresses over a pair of interfaces, one of which is as the commands made it; or why there is none.
+fn told_by_a_network(to: &[&str], commands: &[&str]) -> Result<Told, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let told = dir.path().join("told");
     in_a_child(|| {
         let set_up = || {
             unshare_network().map_err(|error| error.to_string())?;
-            configure("ip link add near type veth peer name far")?;
-            configure("ip addr add 192.0.2.1/24 dev near")?;
-            configure("ip addr add fd00:2::1/64 dev near nodad")?;
-            configure("ip link set near mtu 1400 up")?;
-            configure("ip link set far up")?;
-            configure("ip route add 198.51.100.0/24 via 192.0.2.9 mtu 1300")?;
-            configure("tc qdisc add dev near root tbf rate 83mbit burst 32kb limit 300kb")
+            commands.iter().try_for_each(|command| configure(command))
         };
-        if let Err(why) = set_up() {
-            std::fs::write(&refused, why)?;
-            return Ok(());
-        }
-        let path = network_path([192, 0, 2, 7].into());
-        assert_eq!((path.interface.as_deref(), path.driver.as_deref()), (Some("near"), Some("veth")));
-        assert_eq!((path.source, path.on_link), (Some([192, 0, 2, 1].into()), Some(true)));
-        assert_eq!((path.mtu_bytes, path.path_mtu_bytes), (Some(1400), Some(1400)));
-        assert_eq!((path.limit_bits_per_s(), path.link_bits_per_s()), (Some(83_000_000), None));
-        assert_eq!(path.queue.as_ref().and_then(|queue| queue.limit_bytes), Some(300 << 10));
-        assert_eq!((path.offloads.tso.is_some(), path.channels.is_some()), (true, true));
-        let far = network_path([198, 51, 100, 1].into());
-        assert_eq!(
-            (far.next_hop, far.on_link, far.path_mtu_bytes),
-            (Some([192, 0, 2, 9].into()), Some(false), Some(1300))
-        );
-        let six = network_path("fd00:2::7".parse().unwrap());
-        assert_eq!((six.source, six.path_mtu_bytes), ("fd00:2::1".parse().ok(), Some(1400)));
-        assert_eq!(crate::addresses(), [[192, 0, 2, 1].into(), "fd00:2::1".parse::<std::net::IpAddr>().unwrap()]);
-        let none = network_path([203, 0, 113, 1].into());
-        assert_eq!((none.interface, none.source, none.on_link), (None, None, None));
-        Ok(())
+        let paths = || to.iter().map(|to| network_path(to.parse().unwrap())).collect();
+        let told_here: Result<Told, String> = set_up().map(|()| (paths(), crate::addresses()));
+        // What is wrong with it is said outside: a test of several threads must not panic in a child.
+        std::fs::write(&told, serde_json::to_string(&told_here)?)
     });
-    if let Ok(why) = std::fs::read_to_string(refused) {
-        skipped(&format!("a network of the test's own cannot be set up ({why})"));
-    }
+    serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap()
+}
+
+#[test]
+fn the_path_over_an_interface_tells_its_mtu_queue_and_rate() {
+    let told = told_by_a_network(
+        &["192.0.2.7", "198.51.100.1", "fd00:2::7", "203.0.113.1"],
+        &[
+            "ip link add near type veth peer name far",
+            "ip addr add 192.0.2.1/24 dev near",
+            "ip addr add fd00:2::1/64 dev near nodad",
+            "ip link set near mtu 1400 up",
+            "ip link set far up",
+            "ip route add 198.51.100.0/24 via 192.0.2.9 mtu 1300",
+            "tc qdisc add dev near root tbf rate 83mbit burst 32kb limit 300kb",
+        ],
+    );
+    let (paths, addresses) = match told {
+        Ok(told) => told,
+        Err(why) => return skipped(&format!("a network of the test's own cannot be set up ({why})")),
+    };
+    let [near, far, six, none] = paths.as_slice() else { panic!("{paths:?}") };
+    let own = ["192.0.2.1", "fd00:2::1"].map(|own| own.parse::<IpAddr>().unwrap());
+    assert_eq!((near.interface.as_deref(), near.driver.as_deref()), (Some("near"), Some("veth")));
+    assert_eq!((near.source, near.on_link), (Some(own[0]), Some(true)));
+    assert_eq!((near.mtu_bytes, near.path_mtu_bytes), (Some(1400), Some(1400)));
+    assert_eq!((near.limit_bits_per_s(), near.link_bits_per_s()), (Some(83_000_000), None));
+    assert_eq!(near.queue.as_ref().and_then(|queue| queue.limit_bytes), Some(300 << 10));
+    assert_eq!((near.offloads.tso.is_some(), near.channels.is_some()), (true, true));
+    assert_eq!((far.next_hop, far.on_link), ("192.0.2.9".parse().ok(), Some(false)));
+    assert_eq!((far.path_mtu_bytes, far.mtu_bytes), (Some(1300), Some(1400)));
+    assert_eq!((six.source, six.path_mtu_bytes), (Some(own[1]), Some(1400)));
+    assert_eq!((none.interface.as_ref(), none.source, none.on_link), (None, None, None));
+    assert_eq!(addresses, own);
 }
