@@ -223,7 +223,17 @@ impl CaseRecord {
             _ => None,
         }
     }
+
+    /// The peer at its other end, by its name in the run; none where both ends are on one machine.
+    pub fn peer(&self) -> Option<&str> {
+        self.params.get(PEER_AXIS).filter(|to| *to != HERE)
+    }
 }
+
+/// The axis of who is at the other end, which cases have in a run with peers.
+pub const PEER_AXIS: &str = "to";
+/// Its value where that is this machine.
+const HERE: &str = "here";
 
 /// The first record of `probe`, which is its default case: run files keep catalogue order, default first.
 pub fn default_case_of<'a>(cases: &'a [CaseRecord], probe: &str) -> Option<&'a CaseRecord> {

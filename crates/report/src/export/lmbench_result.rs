@@ -113,10 +113,20 @@ fn write_all(run: &Run, out: &mut String) -> std::fmt::Result {
             writeln!(out, "\n{heading}\n{size:.6} {}\n", digits(value))?;
         }
     }
+    far_bandwidth(run, out)?;
     files(run, out)?;
     rings(run, out)?;
     memory(run, out)?;
     writeln!(out, "\n[{}]", date(run))
+}
+
+/// The bandwidth to another host, which has no column: lmbench prints it behind the one to this host.
+fn far_bandwidth(run: &Run, out: &mut String) -> std::fmt::Result {
+    let Some(case) = crate::lmbench::far_case(run, "net.tcp_bandwidth") else { return Ok(()) };
+    let message = case.params.get("message").and_then(|bytes| bytes.parse::<f64>().ok()).unwrap_or(0.0) / 1e6;
+    let rate = case.measured().map(|measured| measured.estimate.median / 1e6).filter(|rate| *rate > 0.0);
+    let Some(rate) = rate.filter(|rate| rate.is_finite()) else { return Ok(()) };
+    writeln!(out, "\nSocket bandwidth using peer\n{message:.6} {}\n", digits(rate))
 }
 
 /// A column's values; `head` is its English head on one line.

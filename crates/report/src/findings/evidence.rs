@@ -2,11 +2,11 @@
 
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Run};
 
-/// The first case of `probe` that has these values of its axes; on the others it stands as a run file orders them, at the
-/// default.
+/// The first case of `probe`, with both ends on one machine, that has these values of its axes; on the others it stands as a
+/// run file orders them, at the default.
 pub(super) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
     let is_there = |case: &&CaseRecord| at.iter().all(|(axis, value)| case.params.get(axis) == Some(value));
-    run.cases.iter().filter(|case| case.probe == probe).find(is_there)
+    run.cases.iter().filter(|case| case.probe == probe && case.peer().is_none()).find(is_there)
 }
 
 /// A measurement that nothing speaks against.

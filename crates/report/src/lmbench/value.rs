@@ -1,6 +1,6 @@
 //! Finds a column's value in a run, or says why there is none.
 
-use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, Params, Run, Text, Unit};
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
 
 use super::{Column, Point, Source};
 use crate::format::{agreement, number, percent, value};
@@ -145,7 +145,7 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
         match measured(run, *point) {
             Err(why) => return Cell::without(why),
             Ok(measured) => {
-                note = note.or_else(|| remark(measured)).or_else(|| set(run, *point));
+                note = note.or_else(|| remark(measured)).or_else(|| far(run, *point)).or_else(|| set(run, *point));
                 values.push(median(measured, *point));
             }
         }
@@ -167,6 +167,12 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
 fn is_counted(run: &Run, point: Point) -> bool {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe);
     probe.is_some_and(|probe| matches!(probe.unit, Unit::Count | Unit::Bytes))
+}
+
+/// Whose value it is, where the other end was another host.
+fn far(run: &Run, point: Point) -> Option<Text<String>> {
+    let peer = &run.peers.first().filter(|_| is_far(point))?.name;
+    Some(Text { en: format!("to {peer}"), zh: format!("至 {peer}") })
 }
 
 /// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
@@ -219,6 +225,9 @@ fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
             Some(_) => {
                 Text { en: "the result file has no value".to_owned(), zh: "结果文件中没有这个值".to_owned() }.into()
             }
+            None if is_far(point) && !run.peers.is_empty() => {
+                Remark { filter: Some(point.probe.to_owned()), ..not_here().into() }
+            }
             None if is_far(point) || lacks_axis(run, point) => {
                 Text { en: "no second host was measured".to_owned(), zh: "未测量第二台主机".to_owned() }.into()
             }
@@ -269,10 +278,27 @@ fn find(run: &Run, point: Point) -> Option<&CaseRecord> {
         // A case with a value is preferred to a larger one without.
         return cases().filter(has_all).max_by_key(|case| (case.measured().is_some(), size(case)));
     }
-    case_at(run, point.probe, point.at)
+    match is_far(point) && run.imported.is_none() {
+        true => far_case(run, point.probe),
+        false => case_at(run, point.probe, point.at),
+    }
 }
 
-/// The case of a probe that has these values, and on every other axis stands at its probe's default.
+/// The default case of a probe whose other end is the run's first peer.
+pub(crate) fn far_case<'a>(run: &'a Run, probe: &str) -> Option<&'a CaseRecord> {
+    let peer = run.peers.first()?.name.as_str();
+    let info = run.probes.iter().find(|info| info.id == probe)?;
+    let is_default = |case: &&CaseRecord| {
+        info.axes.iter().filter(|axis| axis.kind != AxisKind::Placement && axis.name != PEER_AXIS).all(|axis| {
+            let at = case.params.get(&axis.name);
+            axis.default.is_empty() || at.is_none() || at == Some(axis.default.as_str())
+        })
+    };
+    run.cases.iter().filter(|case| case.probe == probe && case.peer() == Some(peer)).find(is_default)
+}
+
+/// The case of a probe that has these values, and on every other axis stands at its probe's default, with both ends on one
+/// machine.
 pub(crate) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
     let cases = || run.cases.iter().filter(|case| case.probe == probe);
     let info = run.probes.iter().find(|info| info.id == probe)?;
@@ -287,7 +313,7 @@ pub(crate) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Opt
                     || (axis.kind == AxisKind::Placement && cases().next().is_some_and(|first| first.params == *params))
             })
     };
-    cases().find(|case| is_wanted(&case.params))
+    cases().find(|case| case.peer().is_none() && is_wanted(&case.params))
 }
 
 fn machine(run: &Run) -> Cell {
