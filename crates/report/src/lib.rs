@@ -18,6 +18,7 @@ mod joined;
 mod labels;
 mod levels;
 pub mod lmbench;
+pub mod network;
 mod overhead;
 mod plain_table;
 pub mod render;

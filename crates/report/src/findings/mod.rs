@@ -17,6 +17,7 @@ mod layers;
 mod memory_modules;
 mod mitigations;
 mod neighbours;
+mod network;
 mod noise;
 mod pipe_capacity;
 mod quota;
@@ -81,6 +82,13 @@ pub static RULES: &[&Rule] = &[
     &cache_structure::RULE,
     &write_allocate::RULE,
     &pipe_capacity::RULE,
+    &network::rate_limit::RULE,
+    &network::cpu::RULE,
+    &network::window::RULE,
+    &network::loss::RULE,
+    &network::bufferbloat::RULE,
+    &network::full::RULE,
+    &network::path_mtu::RULE,
     &tcp_loopback::RULE,
     &data_path::RULE,
     &layers::RULE,

@@ -1,0 +1,69 @@
+//! What limits the link to another host, from the facts of both ends and what was measured between them.
+
+pub(super) mod bufferbloat;
+pub(super) mod cpu;
+pub(super) mod full;
+pub(super) mod loss;
+pub(super) mod path_mtu;
+pub(super) mod rate_limit;
+pub(super) mod window;
+
+use hostmark_model::{Lang, Text, Unit};
+
+use super::evidence::Proven;
+use crate::format::value;
+use crate::network::{Capacity, Direction, Flow};
+
+/// The probe that all but one of these rules read.
+const TCP: &str = "net.tcp_bandwidth";
+/// A rate within this share of what is possible is all that is possible.
+const CLOSE: f64 = 0.05;
+
+/// `TCP to db-18`, `TCP from db-18`.
+fn way(flow: &Flow) -> Text<String> {
+    let name = &flow.peer.name;
+    match flow.direction {
+        Direction::Send => Text { en: format!("TCP to {name}"), zh: format!("发往 {name} 的 TCP") },
+        Direction::Receive => Text { en: format!("TCP from {name}"), zh: format!("来自 {name} 的 TCP") },
+    }
+}
+
+/// `eth0`, `eth0 of db-18`.
+fn place(flow: &Flow, capacity: &Capacity) -> Text<String> {
+    let interface = capacity.interface.as_deref().unwrap_or("?");
+    match capacity.is_far {
+        false => Text { en: interface.to_owned(), zh: format!("本机的 {interface}") },
+        true => {
+            Text { en: format!("{interface} of {}", flow.peer.name), zh: format!("{} 的 {interface}", flow.peer.name) }
+        }
+    }
+}
+
+fn rate(bytes_per_s: f64) -> String {
+    value(bytes_per_s, Unit::BytesPerSecond, Lang::En)
+}
+
+/// What is proven of the fastest case, and whether it is all that the capacity lets through.
+fn proven(flow: &Flow) -> Option<Proven> {
+    Proven::of_case(flow.fastest?)
+}
+
+/// A further quantity of the fastest case.
+fn also(flow: &Flow, name: &str) -> Option<Proven> {
+    Proven::also(flow.fastest?, name)
+}
+
+/// Whether a rate is proven to be all that is possible.
+fn reaches(rate: Proven, possible: f64) -> bool {
+    rate.low >= possible * (1.0 - CLOSE)
+}
+
+/// Whether it is proven to be less.
+fn falls_short(rate: Proven, possible: f64) -> bool {
+    rate.high < possible * (1.0 - CLOSE)
+}
+
+/// The case that a conclusion on a flow stands on.
+fn cases(flow: &Flow) -> Vec<String> {
+    flow.fastest.iter().map(|case| case.id.clone()).collect()
+}

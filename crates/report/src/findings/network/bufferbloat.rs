@@ -1,0 +1,70 @@
+//! Small requests that wait behind a bulk flow in a long queue.
+
+use hostmark_model::{CaseRecord, Lang, Peer, Run, Text, Unit};
+
+use super::super::evidence::{Proven, lost};
+use super::super::{Conclusion, Rule};
+use super::rate;
+use crate::format::value;
+
+const RATE_LATENCY: &str = "net.rate_latency";
+
+pub(in super::super) static RULE: Rule = Rule {
+    id: "net.bufferbloat",
+    probes: &[RATE_LATENCY],
+    cure: Some(Text {
+        en: "Put a queue that keeps itself short before the slowest link (fq_codel, cake, fq with a rate just below the link's), or let \
+             bulk flows send by bbr. A shorter queue (tbf limit, txqueuelen) helps where neither can be had.",
+        zh: "在最慢的链路之前使用会自行保持短小的队列（fq_codel、cake，或速率略低于链路的 fq），或让大流量使用 bbr。\
+             都不可行时，缩短队列（tbf limit、txqueuelen）也有帮助。",
+    }),
+    draw,
+};
+
+/// By how much the load must delay a request, and how many times as long it must take, for that to be the queue's doing.
+const ADDED_NS: f64 = 5e6;
+const TIMES: f64 = 3.0;
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let of = |peer: &Peer| {
+        let cases = crate::network::cases_to(run, RATE_LATENCY, peer);
+        let found = cases.filter_map(|case| Some((waited(case)?, case)));
+        found
+            .max_by(|one, other| one.0.added.total_cmp(&other.0.added))
+            .map(|(waited, case)| told(&peer.name, &waited, case))
+    };
+    run.peers.iter().filter_map(of).collect()
+}
+
+/// What a request takes, ns.
+struct Waited {
+    idle: f64,
+    loaded: f64,
+    added: f64,
+}
+
+fn waited(case: &CaseRecord) -> Option<Waited> {
+    let (loaded, idle) = (Proven::of_case(case)?, Proven::also(case, "idle")?);
+    let is_long = loaded.low - idle.high >= ADDED_NS && loaded.low >= idle.high * TIMES;
+    is_long.then_some(Waited { idle: idle.median, loaded: loaded.median, added: loaded.median - idle.median })
+}
+
+fn told(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {
+    let time = |ns: f64| value(ns, Unit::Nanoseconds, Lang::En);
+    let (loaded, idle) = (time(waited.loaded), time(waited.idle));
+    let flow = case.measured().and_then(|measured| Some(measured.also.get("rate")?.estimate.median));
+    let flow = flow.filter(|rate| rate.is_finite() && *rate > 0.0);
+    let queue = |bytes_per_s: f64| value(waited.added / 1e9 * bytes_per_s, Unit::Bytes, Lang::En);
+    let (en, zh) = match flow {
+        Some(flow) => (
+            format!(", of {}, fills the link: {} wait in its queue", rate(flow), queue(flow)),
+            format!("（{}）占满链路时，队列中积压 {}", rate(flow), queue(flow)),
+        ),
+        None => (" fills the link".to_owned(), "占满链路时".to_owned()),
+    };
+    let text = Text {
+        en: format!("A small request to {peer} takes {loaded} in place of {idle} while a bulk flow{en}."),
+        zh: format!("大流量{zh}：到 {peer} 的小请求要 {loaded}，空闲时为 {idle}。"),
+    };
+    Conclusion { text, cases: vec![case.id.clone()], cost: lost(waited.loaded, waited.idle) }
+}

@@ -1,0 +1,50 @@
+//! A link that carries all it can while the CPUs of both ends have time left.
+
+use hostmark_model::{Run, Text};
+
+use super::super::{Conclusion, Rule};
+use super::{TCP, also, cases, proven, rate, reaches, way};
+use crate::format::number;
+use crate::network::{Cause, Flow, bits, flows};
+
+pub(in super::super) static RULE: Rule = Rule {
+    id: "net.link_full",
+    probes: &[TCP],
+    cure: Some(Text {
+        en: "Only a faster link, a second one (bonding, several paths) or fewer bytes (compression) moves more. The CPUs have time to \
+             compress.",
+        zh: "只有更快的链路、第二条链路（bonding、多路径）或更少的字节（压缩）才能搬运更多。CPU 有余力做压缩。",
+    }),
+    draw,
+};
+
+/// CPUs that an end keeps busy, below which it has as much time left as it uses.
+const IDLE: f64 = 0.5;
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    flows(run).iter().filter_map(conclusion).collect()
+}
+
+fn conclusion(flow: &Flow) -> Option<Conclusion> {
+    let link = flow.capacity().filter(|capacity| capacity.cause == Cause::Link)?;
+    let measured = proven(flow).filter(|rate| reaches(*rate, link.bytes_per_s))?;
+    let (sends, receives) = (also(flow, "sender_cpus")?, also(flow, "receiver_cpus")?);
+    if sends.high >= IDLE || receives.high >= IDLE {
+        return None;
+    }
+    let way = way(flow);
+    let (measured, possible, speed) = (rate(measured.median), rate(link.bytes_per_s), bits(link.bits_per_s));
+    let (sends, receives) = (number(sends.median), number(receives.median));
+    let text = Text {
+        en: format!(
+            "The link is full, the CPUs are not: {} gives {measured} of the {possible} that {speed} can carry, while sending keeps \
+             {sends} CPUs busy and receiving {receives}.",
+            way.en
+        ),
+        zh: format!(
+            "链路已满，CPU 未满：{}为 {measured}，{speed} 最多承载 {possible}；此时发送占用 {sends} 个 CPU，接收占用 {receives} 个。",
+            way.zh
+        ),
+    };
+    Some(Conclusion { text, cases: cases(flow), cost: 0.0 })
+}

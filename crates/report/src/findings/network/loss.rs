@@ -1,0 +1,54 @@
+//! Segments that had to be sent again, without a rate limit that drops them.
+
+use hostmark_model::{Run, Text};
+
+use super::super::{Conclusion, Rule};
+use super::rate_limit::holds;
+use super::{TCP, also, cases, proven, rate, way};
+use crate::format::{number, percent};
+use crate::network::{Flow, Protocol, flows, payload_bytes};
+
+pub(in super::super) static RULE: Rule = Rule {
+    id: "net.link_loss",
+    probes: &[TCP],
+    cure: Some(Text {
+        en: "Look where packets get lost: ip -s link and ethtool -S at both ends, rings (ethtool -g), the switch's counters, a duplex \
+             mismatch, a bad cable, a policer of the provider. bbr suffers less from loss than cubic and reno.",
+        zh: "查找丢包之处：两端的 ip -s link 与 ethtool -S、环形缓冲区（ethtool -g）、交换机计数器、双工不匹配、坏线缆、云厂商的限速器。\
+             与 cubic、reno 相比，bbr 受丢包影响较小。",
+    }),
+    draw,
+};
+
+/// One segment in a thousand halves what cubic makes of a long way.
+const MUCH: f64 = 1e-3;
+/// A packet where nobody tells of its size.
+const USUAL_MTU: u64 = 1500;
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    flows(run).iter().filter_map(conclusion).collect()
+}
+
+fn conclusion(flow: &Flow) -> Option<Conclusion> {
+    // A limit tells TCP its rate by dropping: that is no fault.
+    if holds(flow) {
+        return None;
+    }
+    let again = also(flow, "retransmits_per_gb")?;
+    let mtu = flow.peer.path.as_ref().and_then(|path| path.path_mtu_bytes).unwrap_or(USUAL_MTU);
+    let is_v6 = flow.peer.address.is_some_and(|address| address.is_ipv6());
+    let segments = 1e9 / payload_bytes(mtu, is_v6, Protocol::Tcp)? as f64;
+    if again.low / segments < MUCH {
+        return None;
+    }
+    let (way, told) = (way(flow), rate(proven(flow)?.median));
+    let (share, count) = (percent((again.median / segments).min(1.0)), number(again.median));
+    let text = Text {
+        en: format!(
+            "Packets get lost: {} gives {told} and sends {share} of its segments again ({count} per GB).",
+            way.en
+        ),
+        zh: format!("有丢包：{}为 {told}，{share} 的报文段需要重传（每 GB {count} 个）。", way.zh),
+    };
+    Some(Conclusion { text, cases: cases(flow), cost: 0.0 })
+}

@@ -1,0 +1,43 @@
+//! A way that carries smaller packets than the interface it begins at.
+
+use hostmark_model::{NetworkPath, Run, Text};
+
+use super::super::{Conclusion, Rule};
+
+pub(in super::super) static RULE: Rule = Rule {
+    id: "net.path_mtu",
+    probes: &[],
+    cure: Some(Text {
+        en: "Find the hop that takes less (tracepath): a tunnel, a VPN or an overlay adds headers. Set the interface's MTU to what the \
+             path takes, or raise the path's.",
+        zh: "用 tracepath 找出允许值更小的一跳：隧道、VPN 或叠加网络会增加头部。把接口 MTU 设为路径允许的值，或提高路径的 MTU。",
+    }),
+    draw,
+};
+
+/// The length of a packet is a number of 16 bits, whatever the interface takes.
+const LARGEST_PACKET: u64 = 65_535;
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let of = |name: &str, path: Option<&NetworkPath>, is_back| {
+        let path = path?;
+        let (takes, carries) = (path.mtu_bytes?.min(LARGEST_PACKET), path.path_mtu_bytes?);
+        if carries >= takes {
+            return None;
+        }
+        let interface = path.interface.as_deref().unwrap_or("?");
+        let (en, zh) = match is_back {
+            false => (format!("to {name}"), format!("到 {name}")),
+            true => (format!("from {name}"), format!("从 {name} 来")),
+        };
+        let text = Text {
+            en: format!("The path {en} carries packets of {carries} bytes, {interface} takes {takes}."),
+            zh: format!("{zh}的路径只承载 {carries} 字节的包，而 {interface} 允许 {takes}。"),
+        };
+        Some(Conclusion { text, cases: Vec::new(), cost: 0.0 })
+    };
+    let both = |peer: &hostmark_model::Peer| {
+        [of(&peer.name, peer.path.as_ref(), false), of(&peer.name, peer.path_back.as_ref(), true)]
+    };
+    run.peers.iter().flat_map(both).flatten().collect()
+}

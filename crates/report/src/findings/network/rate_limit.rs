@@ -1,0 +1,51 @@
+//! A queue's rate that TCP reaches and does not exceed.
+
+use hostmark_model::{Run, Text};
+
+use super::super::{Conclusion, Rule};
+use super::{CLOSE, TCP, cases, place, proven, rate, reaches, way};
+use crate::network::{Cause, Flow, bits, flows};
+
+pub(in super::super) static RULE: Rule = Rule {
+    id: "net.rate_limit",
+    probes: &[TCP],
+    cure: Some(Text {
+        en: "Raise or remove the limit where it is set: tc qdisc on that interface, the bandwidth of the instance, container or \
+             virtual machine. No setting of TCP gets past it.",
+        zh: "在设置处提高或取消限速：该接口上的 tc qdisc，或实例、容器、虚拟机的带宽配额。调整 TCP 无法突破它。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    flows(run).iter().filter_map(conclusion).collect()
+}
+
+/// Whether a direction goes as fast as its queue lets it: more would prove that the limit is elsewhere.
+pub(super) fn holds(flow: &Flow) -> bool {
+    let limit = flow.capacity().filter(|capacity| capacity.cause == Cause::Limit).map(|limit| limit.bytes_per_s);
+    let is_there = |limit, rate| reaches(rate, limit) && rate.high <= limit * (1.0 + CLOSE);
+    limit.zip(proven(flow)).is_some_and(|(limit, rate)| is_there(limit, rate))
+}
+
+fn conclusion(flow: &Flow) -> Option<Conclusion> {
+    let limit = flow.capacity().filter(|_| holds(flow))?;
+    let (way, place, measured) = (way(flow), place(flow, limit), rate(proven(flow)?.median));
+    let (kind, of, possible) = (&limit.queue, bits(limit.bits_per_s), rate(limit.bytes_per_s));
+    let (payload, frame) = (limit.payload_bytes, limit.frame_bytes);
+    let text = Text {
+        en: format!(
+            "{} gives {measured}: a rate limit of {of} on {} ({kind}) holds it. With {payload} of every {frame} bytes for data, it \
+             lets {possible} through.",
+            way.en, place.en
+        ),
+        zh: format!(
+            "{}为 {measured}：受 {} 上 {of} 的限速（{kind}）约束。每 {frame} 字节中有 {payload} 字节是数据，因此最多通过 {possible}。",
+            way.zh, place.zh
+        ),
+    };
+    // What it costs depends on the link behind it.
+    let link = flow.capacities.iter().find(|capacity| capacity.cause == Cause::Link);
+    let cost = link.map_or(0.0, |link| 1.0 - limit.bytes_per_s / link.bytes_per_s);
+    Some(Conclusion { text, cases: cases(flow), cost })
+}

@@ -1,0 +1,51 @@
+//! A window or a buffer that keeps the sender waiting for acknowledgements.
+
+use hostmark_model::{Run, Text};
+
+use super::super::{Conclusion, Rule};
+use super::{TCP, also, cases, falls_short, proven, rate, way};
+use crate::format::percent;
+use crate::network::{Flow, flows};
+
+pub(in super::super) static RULE: Rule = Rule {
+    id: "net.link_window",
+    probes: &[TCP],
+    cure: Some(Text {
+        en: "Raise the largest buffers to twice the rate times the round trip: net.ipv4.tcp_rmem at the receiver, net.ipv4.tcp_wmem at \
+             the sender. Leave SO_RCVBUF and SO_SNDBUF alone: who sets them ends the kernel's own tuning. Or use several streams.",
+        zh: "把缓冲区上限提高到速率乘以往返时间的两倍：接收方 net.ipv4.tcp_rmem，发送方 net.ipv4.tcp_wmem。不要设置 SO_RCVBUF 与 SO_SNDBUF，\
+             否则会关闭内核的自动调节。或使用多个流。",
+    }),
+    draw,
+};
+
+/// From this share of the sender's time on a window is what limits it.
+const MUCH: f64 = 0.5;
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    flows(run).iter().filter_map(conclusion).collect()
+}
+
+fn conclusion(flow: &Flow) -> Option<Conclusion> {
+    let measured = proven(flow)?;
+    // A sender in front of a full link waits too: the link is what it waits for.
+    if flow.capacity().is_some_and(|capacity| !falls_short(measured, capacity.bytes_per_s)) {
+        return None;
+    }
+    let ends = [
+        ("receiver_limited", "the receiver's window", "接收窗口"),
+        ("buffer_limited", "its own send buffer", "自身的发送缓冲区"),
+    ];
+    let limits = ends.into_iter().filter_map(|(name, en, zh)| Some((also(flow, name)?, en, zh)));
+    let (share, en, zh) =
+        limits.filter(|(share, ..)| share.low >= MUCH).max_by(|one, other| one.0.low.total_cmp(&other.0.low))?;
+    let (way, told, of_time) = (way(flow), rate(measured.median), percent(share.median.min(1.0)));
+    let text = Text {
+        en: format!(
+            "Waiting limits the link: {} gives {told}, and the sender is held by {en} for {of_time} of its time.",
+            way.en
+        ),
+        zh: format!("瓶颈在等待：{}为 {told}，发送方有 {of_time} 的时间受{zh}限制。", way.zh),
+    };
+    Some(Conclusion { text, cases: cases(flow), cost: share.low.min(1.0) })
+}
