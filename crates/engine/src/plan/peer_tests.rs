@@ -93,6 +93,8 @@ fn filters_and_sets_choose_among_them() {
     };
     assert_eq!(to(&["net"], &[]), ["here", "a", "b"]);
     assert_eq!(to(&["net.between@to=b"], &[]), ["b"]);
+    // Of a group those that have a far end.
+    assert_eq!(to(&["net@to=b"], &[]), ["b"]);
     assert_eq!(to(&["net.between"], &["to=a,here"]), ["here", "a"]);
     assert_eq!(to(&["net.between"], &["to=b"]), ["b"]);
 }

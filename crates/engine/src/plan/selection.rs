@@ -4,7 +4,7 @@ use hostmark_model::{CaseIdError, HostFacts, Params};
 
 use super::refused::PlanError;
 use super::{checked_value, nearest};
-use crate::probe::{Catalogue, Entry, Measure, Source, entries};
+use crate::probe::{Catalogue, Entry, Measure, Source, TO, entries};
 
 /// A filter: which probes, and which of their points.
 pub(super) struct Filter {
@@ -22,6 +22,14 @@ impl Filter {
             .collect();
         if matching.is_empty() {
             return Err(PlanError::UnknownProbe { name: name.into(), suggestion: nearest(catalogue, name) });
+        }
+        let mut matching = matching;
+        if axes.is_some_and(|axes| {
+            axes.split(',').any(|part| part.split_once('=').is_some_and(|(axis, _)| axis == TO.name))
+        }) {
+            // Of a group those that have a far end; where none has one, the error says so.
+            let far: Vec<Entry> = matching.iter().filter(|entry| entry.probe.service().is_some()).copied().collect();
+            matching = if far.is_empty() { matching } else { far };
         }
         let probes = matching.iter().map(Entry::id).collect();
         let Some(axes) = axes else { return Ok(Filter { probes, pairs: Vec::new() }) };
