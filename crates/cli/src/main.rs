@@ -30,8 +30,9 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next().as_deref().and_then(std::ffi::OsStr::to_str) {
         Some(command::worker::NAME) => return command::worker::serve(),
-        Some(command::agent::NAME) => return command::agent::serve(),
+        Some(command::agent::NAME) => return command::agent::serve(words.next().as_deref()),
         Some(command::service::NAME) => return command::service::serve(),
+        Some(command::dial::NAME) => return command::dial::dial(words),
         Some(command::janitor::NAME) => return command::janitor::serve(),
         None => {
             output::print(&Arguments::command().render_help().to_string());
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => command::compare::compare(&compare, lang),
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
+        Command::Serve(serve) => command::serve::serve(&serve, lang),
         Command::Completions(completions) => command::completions::completions(&completions),
         Command::Man => command::completions::man(),
     };

@@ -14,6 +14,8 @@ use crate::supervise::{Heard, Supervised, Terms, Told, left, now};
 
 /// The word that starts an agent.
 pub const AGENT: &str = "agent";
+/// The word behind it for an agent of a server: who asks that has no login, and may have facts and measurements alone.
+pub const SERVED: &str = "--served";
 /// How long either may be silent at least, twice: who says nothing for longer is given up. A link may well stand still for half a
 /// minute, and what was measured meanwhile comes all the same.
 pub const LEAST_LEASE: Duration = Duration::from_secs(20);
@@ -33,6 +35,8 @@ const STATIC_REMEDY: &str = concat!(
 const MOST_OF: [(u8, usize); 4] = [(b',', 8 << 20), (b'"', 4 << 20), (b'[', 1 << 19), (b'{', 1 << 19)];
 /// Bytes of all that one says at most: as much as a journal may have to be read again.
 const MOST_HEARD: u64 = 256 << 20;
+/// What each word of ours on standard error begins with.
+const OURS: &str = "hostmark: ";
 /// Characters that are shown of what an agent said.
 const LONGEST_QUOTE: usize = 1000;
 
@@ -59,6 +63,14 @@ pub enum AgentError {
         how: String,
         /// What to do.
         remedy: String,
+    },
+    /// Its server let nobody in, or could not be dialled.
+    #[error("'{name}' gives no agent: {how}")]
+    NotLetIn {
+        /// The place.
+        name: String,
+        /// Why, which ends with what to do.
+        how: String,
     },
     /// It has said nothing for too long.
     #[error("'{name}' has said nothing for {seconds} s, longer than it may; look at that host and at the way there")]
@@ -158,18 +170,22 @@ impl AgentLink {
     ) -> Result<AgentLink, AgentError> {
         let begun = place.start(programs, &[AGENT], terms)?;
         started(begun.process.id());
-        let (process, digest) = (begun.process, begun.digest);
         let mut link = AgentLink {
-            process,
+            process: begun.process,
             name: name.to_owned(),
-            digest,
+            digest: begun.digest.clone().unwrap_or_default(),
             lease: LEAST_LEASE,
             until: None,
             taken: 0,
             heard: None,
         };
         link.ask(&AgentRequest::Hello { protocol: AGENT_PROTOCOL })?;
+        let is_served = matches!(place, Place::Tcp(_));
         let hello = link.hear().map_err(|error| match error {
+            AgentError::Ended { name, how } if is_served => {
+                let word = link.process.last_word().map(|word| quoted(word.trim_start_matches(OURS)));
+                AgentError::NotLetIn { name, how: word.unwrap_or(how) }
+            }
             AgentError::Ended { name, how } => {
                 let remedy = match begun.is_static {
                     true => "look at that host's limits of processes and memory".to_owned(),
@@ -183,6 +199,11 @@ impl AgentLink {
             AgentAnswer::Hello { protocol, .. } if protocol != AGENT_PROTOCOL => {
                 Err(AgentError::Version { name: link.name.clone(), theirs: protocol })
             }
+            // The server's own program, of whatever build: what it is goes into the run.
+            AgentAnswer::Hello { digest, .. } if is_served => match digest.filter(|digest| is_digest(digest)) {
+                Some(digest) => Ok(AgentLink { digest, ..link }),
+                None => Err(link.garbled("it does not say which program it is")),
+            },
             AgentAnswer::Hello { digest: Some(digest), .. } if digest != link.digest => {
                 Err(AgentError::DigestDiffers { name: link.name.clone() })
             }
@@ -337,6 +358,11 @@ impl AgentLink {
 pub fn parse(line: &str) -> Result<AgentAnswer, String> {
     bounded(line)?;
     serde_json::from_str(line).map_err(|error| format!("{error}: {}", line.chars().take(80).collect::<String>()))
+}
+
+/// Whether a text is a SHA-256 as programs write it.
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// A request, if the line is one and makes no more of memory than it may.

@@ -24,8 +24,8 @@ const PART: usize = 64 << 10;
 pub struct Started {
     /// Its process, or that of the command that leads to it.
     pub process: Supervised,
-    /// The SHA-256 of the program that runs there, hexadecimal.
-    pub digest: String,
+    /// The SHA-256 of the program that runs there, hexadecimal; none where that is another one's choice.
+    pub digest: Option<String>,
     /// Whether it was copied there; else it was there already.
     pub has_copied: bool,
     /// Whether it needs no loader and libraries there; else these may be why it does not begin.
@@ -66,7 +66,7 @@ impl Far {
     pub(crate) fn copy_in(mut self, programs: &Programs, arguments: &[&str]) -> Result<Started, PlaceError> {
         match self.try_copy_in(programs, arguments) {
             Ok((Program { digest, is_static, .. }, has_copied)) => {
-                Ok(Started { process: self.process, digest, has_copied, is_static })
+                Ok(Started { process: self.process, digest: Some(digest), has_copied, is_static })
             }
             Err(error) => {
                 self.process.leave(GRACE);

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod channel;
 mod copy_in;
+pub mod dial;
 pub mod group;
 pub mod link;
 pub mod link_speed;
@@ -11,7 +13,10 @@ pub mod local;
 pub mod place;
 mod place_error;
 pub mod program;
+mod relay;
+pub mod serve;
 mod starved;
 pub mod supervise;
+pub mod token;
 
 pub use link::{Received, ServiceLink, WorkerLink};

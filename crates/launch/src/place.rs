@@ -1,4 +1,7 @@
-//! Where a program is started: here, or behind a command that leads elsewhere, to which it is copied first.
+//! Where a program is started: here, behind a command that leads elsewhere, to which it is copied first, or by a server that is
+//! dialled.
+
+mod tcp;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,6 +14,7 @@ pub use crate::copy_in::Started;
 pub use crate::place_error::{Name, PlaceError};
 use crate::program::Programs;
 use crate::supervise::{Supervised, Terms};
+pub use tcp::{TCP, Tcp};
 
 /// A login, and each step of the copying, takes less.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,11 +29,14 @@ pub enum Place {
     /// Behind these words, which lead to a shell when `sh` stands after them, and give it pipes: `ssh host`, `docker exec -i
     /// name`, `ip netns exec name`.
     Command(Vec<OsString>),
+    /// Behind a server, which starts an agent of its own program.
+    Tcp(Tcp),
 }
 
 impl Place {
     /// Starts the program there with these arguments. Elsewhere it is one of the same digest that is in PATH there, or a copy
-    /// that no file system has a name for. What it reads first is what it is told first.
+    /// that no file system has a name for. What it reads first is what it is told first. A server starts an agent, whatever the
+    /// arguments are.
     pub fn start(&self, programs: &Programs, arguments: &[&str], terms: Terms) -> Result<Started, PlaceError> {
         self.start_within(programs, arguments, terms, PATIENCE)
     }
@@ -48,8 +55,14 @@ impl Place {
                 let mut command = Command::new(programs.own());
                 command.args(arguments);
                 let process = Supervised::start(command, terms)?;
-                return Ok(Started { process, digest: ours.digest, has_copied: false, is_static: ours.is_static });
+                return Ok(Started {
+                    process,
+                    digest: Some(ours.digest),
+                    has_copied: false,
+                    is_static: ours.is_static,
+                });
             }
+            Place::Tcp(tcp) => return tcp.start(programs, terms),
             Place::Command(prefix) => prefix,
         };
         let name = Name::of(&prefix.join(OsStr::new(" ")).to_string_lossy());

@@ -3,10 +3,12 @@
 mod inbox;
 mod outbox;
 mod relayed;
+mod served;
 mod serving;
 mod watch;
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
 use hostmark_host::{NoiseSnapshot, Root};
-use hostmark_launch::agent::{LEASES, LEAST_LEASE};
+use hostmark_launch::agent::{LEASES, LEAST_LEASE, SERVED};
 use hostmark_launch::place;
 use hostmark_launch::program::OWN;
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, RunRequest};
@@ -39,9 +41,13 @@ pub const NAME: &str = hostmark_launch::agent::AGENT;
 const MOST_PAST: usize = 1 << 20;
 /// Nobody may be silent for longer, whatever was asked for: twice the longest run.
 const LONGEST_IDLE: Duration = Duration::from_secs(2 * 3600);
+/// Bytes of a line at most of who came by a server: none of its requests has rounds with it.
+const LONGEST_SERVED_LINE: usize = 1 << 20;
 
-/// Serves who is at the other end of standard input and output, until that is over.
-pub fn serve() -> ExitCode {
+/// Serves who is at the other end of standard input and output, until that is over. The word behind its name says whether that
+/// is somebody whom a server has let in.
+pub fn serve(word: Option<&OsStr>) -> ExitCode {
+    let is_served = word.is_some_and(|word| word == SERVED);
     // What reads the list of processes finds it by this name, and not by that of a descriptor.
     let _ = rustix::thread::set_name(c"hostmark");
     // Nor does anything that is started here inherit the program's file.
@@ -54,8 +60,9 @@ pub fn serve() -> ExitCode {
         Ok(inbox) => inbox,
         Err(error) => return complain(&format!("standard input cannot be read ({error})")),
     };
-    let mut session =
-        Session { inbox: Some(inbox), greeted: false, serving: Serving::default(), idle: LEAST_LEASE * LEASES };
+    let inbox = if is_served { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
+    let (serving, idle) = (Serving::default(), LEAST_LEASE * LEASES);
+    let mut session = Session { inbox: Some(inbox), greeted: false, is_served, serving, idle };
     loop {
         match session.next(&mut outbox) {
             Ok(true) => {}
@@ -85,6 +92,8 @@ struct Session {
     serving: Serving,
     /// How long nobody need say anything while nothing is served.
     idle: Duration,
+    /// Whether who asks came by a server: it has no login here, and must get nothing like it.
+    is_served: bool,
 }
 
 impl Session {
@@ -112,6 +121,9 @@ impl Session {
             // One that comes late, of a run that has ended by itself.
             AgentRequest::Heard { .. } | AgentRequest::Stop => {}
             _ if !self.greeted => bail!("the first line is no greeting; use hostmark run --on"),
+            _ if self.is_served && served::refusal(&request).is_some() => {
+                bail!("{}", served::refusal(&request).unwrap_or_default())
+            }
             AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
             AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
             AgentRequest::Peer(request) => outbox.say(&AgentAnswer::Peer(self.serving.answer(request)?))?,

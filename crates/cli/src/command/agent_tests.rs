@@ -18,7 +18,8 @@ fn inbox(bytes: &[u8]) -> Inbox {
 }
 
 fn session(bytes: &[u8]) -> Session {
-    Session { inbox: Some(inbox(bytes)), greeted: false, serving: Serving::default(), idle: Duration::from_secs(40) }
+    let (serving, idle) = (Serving::default(), Duration::from_secs(40));
+    Session { inbox: Some(inbox(bytes)), greeted: false, is_served: false, serving, idle }
 }
 
 fn request(begun: Option<Box<BegunRun>>) -> RunRequest {

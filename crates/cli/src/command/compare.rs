@@ -32,6 +32,9 @@ pub struct CompareArguments {
     /// and 'ssh db-17 hostmark'. They are split into words as a shell does it, and no shell is started
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     interleave: Vec<String>,
+    /// The file with the token of a hostmark serve, where a place is tcp:HOST
+    #[arg(long, value_name = "FILE", requires = "interleave")]
+    token_file: Option<PathBuf>,
     /// How often each of the two runs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000),
           requires = "interleave")]
@@ -77,6 +80,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
                 profile: arguments.profile,
                 seed: arguments.seed,
                 keep: arguments.keep.as_deref(),
+                token_file: arguments.token_file.as_deref(),
             };
             match interleave::run(&trial)? {
                 interleave::Ended::Whole(sides) => sides,

@@ -11,7 +11,7 @@ use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
 use hostmark_model::{AgentAnswer, AgentRequest, Exit};
 
 use super::janitor::Janitor;
-use super::on::Place;
+use super::place::Place;
 use super::{EndsWith, lost, measure};
 use crate::signals::StopRequest;
 
@@ -108,7 +108,7 @@ pub fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
         AgentError::Stopped | AgentError::Place(PlaceError::Stopped) => Exit::Signal(stop.signal().unwrap_or(2)),
         AgentError::Told { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
         AgentError::Told { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
-        AgentError::Place(_) | AgentError::Version { .. } => Exit::BadInput,
+        AgentError::Place(_) | AgentError::Version { .. } | AgentError::NotLetIn { .. } => Exit::BadInput,
         _ => Exit::ResourceLost,
     };
     EndsWith(exit, error.to_string()).into()

@@ -1,5 +1,6 @@
 //! `hostmark host`: what this machine is, and what would disturb a measurement on it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,6 +10,7 @@ use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, HostReport, Lang};
 use hostmark_report::{findings, render};
 
 use super::on;
+use super::place::Place;
 use crate::output;
 
 /// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
@@ -25,9 +27,13 @@ pub struct HostArguments {
     /// How to show it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Look where this command leads, as 'ssh db-17'; hostmark is copied there by itself, and gone afterwards
+    /// Look where this command leads, as 'ssh db-17'; hostmark is copied there by itself, and gone afterwards. Or at a hostmark
+    /// serve: tcp:HOST
     #[arg(long, value_name = "COMMAND")]
     on: Option<String>,
+    /// The file with the token of a hostmark serve, for --on tcp:HOST
+    #[arg(long, value_name = "FILE", requires = "on")]
+    token_file: Option<PathBuf>,
     /// End with exit code 1 when something would disturb a measurement
     #[arg(long)]
     check: bool,
@@ -35,7 +41,7 @@ pub struct HostArguments {
 
 pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
     let report = match &arguments.on {
-        Some(place) => on::report_of_host(&on::Place::named(place, "--on")?)?,
+        Some(place) => on::report_of_host(&Place::named(place, "--on", arguments.token_file.as_deref())?)?,
         None => report_of_host(),
     };
     let text = match arguments.format {

@@ -54,12 +54,13 @@ impl Kept {
         Some((place, saved))
     }
 
-    /// An error after which the run can go on, told with how.
-    pub fn goes_on_later(self, error: anyhow::Error, rounds: usize) -> anyhow::Error {
+    /// An error after which there are rounds, told with what can be done with them: the run can go on, unless a server measured it.
+    pub fn goes_on_later(self, error: anyhow::Error, rounds: usize, is_served: bool) -> anyhow::Error {
         let Some(journal) = self.journal else { return error };
         let path = journal.path().display().to_string();
         let (exit, sentence) = (exit_of(&error), sentence(&error));
-        EndsWith(exit, format!("{sentence}; {rounds} rounds are kept: hostmark run --resume {path}")).into()
+        let what = if is_served { "report --again" } else { "run --resume" };
+        EndsWith(exit, format!("{sentence}; {rounds} rounds are kept: hostmark {what} {path}")).into()
     }
 
     /// Of a run of which nothing was measured nothing is kept.

@@ -4,6 +4,7 @@ mod again;
 pub mod agent;
 pub mod compare;
 pub mod completions;
+pub mod dial;
 mod disturbed;
 pub mod dry_run;
 pub mod explain;
@@ -18,6 +19,7 @@ mod load;
 mod measure;
 mod on;
 mod peers;
+mod place;
 mod processes;
 mod quiet;
 mod ready;
@@ -25,6 +27,7 @@ pub mod report;
 pub mod resume;
 pub mod run;
 pub mod runs;
+pub mod serve;
 pub mod service;
 mod tables;
 pub mod worker;
@@ -75,6 +78,8 @@ pub enum Command {
     Import(import::ImportArguments),
     /// List the runs that are kept on this machine
     Runs(runs::RunsArguments),
+    /// Let those measure on this machine who have a token
+    Serve(serve::ServeArguments),
     /// Print the completion script of a shell
     #[command(hide = true)]
     Completions(completions::CompletionsArguments),

@@ -1,20 +1,16 @@
 //! `--on`: what is asked for is done where a command leads, and what comes of it is kept here.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PastRound, PlanLine, line_of};
 use hostmark_launch::agent::AgentError;
-use hostmark_launch::place;
 use hostmark_model::{
-    AgentAnswer, AgentRequest, CaseId, Elsewhere, HostReport, PathBytes, Profile, RoundLine, Run, RunRequest, SCHEMA,
-    Settings,
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, HostReport, Profile, RoundLine, Run, RunRequest, SCHEMA, Settings,
 };
 use hostmark_report::escape::visible;
 
@@ -22,9 +18,9 @@ use super::far::{Far, failed};
 use super::lost;
 use super::measure::{Measured, catch};
 use super::peers::{Direct, NoAnswer, PeerLink};
+use super::place::Place;
 use crate::signals::StopRequest;
 use crate::within::Outside;
-use crate::words;
 
 /// Beyond twice its limit a run there may take this: a login, the copying, a slow way.
 const SLACK: Duration = Duration::from_secs(120);
@@ -32,86 +28,6 @@ const SLACK: Duration = Duration::from_secs(120);
 const MOST_CASES: usize = 1 << 17;
 /// Characters of a case's name that are shown.
 const LONGEST_CASE: usize = 200;
-
-/// The word for this machine, where a place is asked for.
-const HERE: &str = "here";
-
-/// Where a command leads.
-pub struct Place {
-    place: place::Place,
-    words: Vec<OsString>,
-    /// As a person reads it.
-    shown: String,
-    /// The program that has to run there, where a run goes on.
-    digest: Option<String>,
-}
-
-impl Place {
-    /// The one that a person typed behind this option.
-    pub fn named(typed: &str, option: &str) -> Result<Place> {
-        match words::split(typed) {
-            Ok(words) if words.is_empty() => bail!("{option} has no word; give a command, as 'ssh db-17'"),
-            Ok(words) => Ok(Place::of_words(words, typed)),
-            Err(why) => bail!("{option} '{typed}': {why}; quote it as for a shell"),
-        }
-    }
-
-    /// The one behind these words, which a person typed so.
-    pub fn of_words(words: Vec<String>, typed: &str) -> Place {
-        Place::of(words.into_iter().map(OsString::from).collect(), typed.trim().to_owned(), None)
-    }
-
-    /// The one that a journal names, which only this user can have written, and what its run says was typed.
-    pub fn of_journal(elsewhere: &Elsewhere, typed: Option<&str>) -> Result<Place> {
-        let words: Vec<OsString> = elsewhere.place.iter().map(|word| OsString::from_vec(word.0.clone())).collect();
-        match words.is_empty() {
-            true => bail!("the journal names no place; measure anew"),
-            false => {
-                let joined = || words.join(OsStr::new(" ")).to_string_lossy().into_owned();
-                let shown = typed.map_or_else(joined, str::to_owned);
-                Ok(Place::of(words, shown, Some(elsewhere.digest.clone())))
-            }
-        }
-    }
-
-    fn of(words: Vec<OsString>, shown: String, digest: Option<String>) -> Place {
-        let place = match words.as_slice() {
-            [only] if only == HERE => place::Place::Here,
-            _ => place::Place::Command(words.clone()),
-        };
-        Place { place, words, shown, digest }
-    }
-
-    /// Where it leads.
-    pub fn leads_to(&self) -> &place::Place {
-        &self.place
-    }
-
-    /// As a person reads it.
-    pub fn shown(&self) -> &str {
-        &self.shown
-    }
-
-    /// The program that has to run there, where one has to.
-    pub fn wanted_digest(&self) -> Option<&str> {
-        self.digest.as_deref()
-    }
-
-    /// Writes into a run where it was measured, and by which program: what its maker says of that does not count.
-    fn mark(&self, run: &mut Run, digest: &str) {
-        run.place = match self.place {
-            place::Place::Here => None,
-            place::Place::Command(_) => Some(self.shown.clone()),
-        };
-        run.tool.digest = Some(digest.to_owned());
-    }
-
-    /// What a journal says of it.
-    fn elsewhere(&self, digest: &str) -> Elsewhere {
-        let place = self.words.iter().map(|word| PathBytes(word.as_bytes().to_vec())).collect();
-        Elsewhere { place, digest: digest.to_owned() }
-    }
-}
 
 /// What the machine there is.
 pub fn report_of_host(place: &Place) -> Result<HostReport> {
@@ -297,7 +213,7 @@ fn readable(run: Run, place: &Place) -> Result<Run> {
 
 /// What came fits nowhere.
 fn astray(place: &Place) -> anyhow::Error {
-    lost(format!("'{}' said what was not asked for; look at what runs there", place.shown))
+    lost(format!("'{}' said what was not asked for; look at what runs there", place.shown()))
 }
 
 #[cfg(test)]

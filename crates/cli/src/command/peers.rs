@@ -13,7 +13,7 @@ use hostmark_model::{
 };
 
 use super::far;
-use super::on::Place;
+use super::place::Place;
 use super::ready;
 use super::resume::Begun;
 use crate::signals::StopRequest;

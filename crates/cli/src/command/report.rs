@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::export;
 
+use super::place::Place;
 use super::{again, load, on, unwritten};
 use crate::{output, store};
 
@@ -45,7 +47,7 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
-    let place = arguments.on.as_deref().map(|typed| on::Place::named(typed, "--on")).transpose()?;
+    let place = arguments.on.as_deref().map(kept_at).transpose()?;
     let load_one = |run: &str| match &place {
         Some(place) => on::kept_run(place, run),
         None if arguments.again => again::load(run, lang),
@@ -67,6 +69,14 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         None => output::print(&text),
     }
     Ok(Exit::Fine)
+}
+
+/// The place that keeps runs.
+fn kept_at(typed: &str) -> Result<Place> {
+    if typed.trim_start().starts_with(TCP) {
+        bail!("hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'");
+    }
+    Place::named(typed, "--on", None)
 }
 
 /// The run that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in

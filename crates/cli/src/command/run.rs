@@ -3,13 +3,14 @@
 mod elsewhere;
 mod matrix;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_host::{NoiseSnapshot, Root};
+use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_report::escape::visible;
 use hostmark_report::findings;
@@ -21,7 +22,7 @@ use super::peers::{self, Direct, FarPeers};
 use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::resume::Begun;
-use super::{dry_run, lost, on, remedy, report, unsaved};
+use super::{dry_run, lost, place, remedy, report, unsaved};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -59,7 +60,7 @@ pub struct RunArguments {
     profile: ProfileName,
     /// Measure where this command leads, as 'ssh db-17', and keep the run here: hostmark is copied there by itself, and gone
     /// afterwards. Any command that gives a shell there a pipe will do: 'kubectl exec -i pod --', 'docker exec -i name',
-    /// 'sudo -n', 'ip netns exec name'
+    /// 'sudo -n', 'ip netns exec name'. Or at a hostmark serve, whose program measures: tcp:HOST
     #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
     on: Option<String>,
     /// Measure the network to this machine too: what leads there, as 'ssh db-17'; hostmark is copied there by itself, and gone
@@ -69,6 +70,9 @@ pub struct RunArguments {
     /// The address by which the peer is reached, where it is none that it knows of itself; named again for each further one
     #[arg(long, value_name = "ADDRESS", requires = "peer")]
     via: Vec<std::net::IpAddr>,
+    /// The file with the token of a hostmark serve, for --on or --peer tcp:HOST
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Where the run goes; by default it is kept with the others and called last
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -116,14 +120,27 @@ impl RunArguments {
     }
 
     /// Where the run's peers are.
-    fn peers(&self) -> Result<Vec<on::Place>> {
-        self.peer.iter().map(|typed| on::Place::named(typed, "--peer")).collect()
+    fn peers(&self) -> Result<Vec<place::Place>> {
+        if self.token_file.is_some() && !self.peer.iter().chain(&self.on).any(|typed| is_served(typed)) {
+            bail!("--token-file belongs to a place as tcp:HOST, and there is none; leave it out");
+        }
+        self.peer.iter().map(|typed| place::Place::named(typed, "--peer", self.token_of(typed))).collect()
+    }
+
+    /// What lets us in at a place.
+    fn token_of(&self, typed: &str) -> Option<&Path> {
+        self.token_file.as_deref().filter(|_| is_served(typed))
     }
 
     /// The file that a person named.
     pub(super) fn named_file(&self) -> Result<Option<Place>> {
         self.out.as_deref().map(Place::named).transpose()
     }
+}
+
+/// Whether a place is a server's.
+fn is_served(typed: &str) -> bool {
+    typed.trim_start().starts_with(TCP)
 }
 
 /// A seed as a person types it, or pastes it from a run's table.
@@ -139,8 +156,8 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(Begun::open).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
-        (Some(place), _) => Some(on::Place::named(place, "--on")?),
-        (None, Some((elsewhere, typed))) => Some(on::Place::of_journal(elsewhere, typed)?),
+        (Some(place), _) => Some(place::Place::named(place, "--on", arguments.token_of(place))?),
+        (None, Some((elsewhere, typed))) => Some(place::Place::of_journal(elsewhere, typed)?),
         (None, None) => None,
     };
     match place {
@@ -192,7 +209,7 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
     match measured {
         Ok(mut measured) => {
             let added = match places.len() > 1 && stop.signal().is_none() {
-                true => add_pairs(&mut measured.run, &places, &stop),
+                true => add_pairs(&mut measured.run, arguments, &places, &stop),
                 false => Ok(()),
             };
             // What was measured is saved all the same.
@@ -210,10 +227,14 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
 }
 
 /// Measures between all hosts of a run with several peers, and adds it.
-fn add_pairs(run: &mut Run, places: &[on::Place], stop: &StopRequest) -> Result<()> {
+fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[place::Place], stop: &StopRequest) -> Result<()> {
     let names = run.settings.inputs.peers.clone();
     let mut bar = Bar::new();
-    let measured = matrix::Hosts::of(places, &names).measure(run.settings.seed, stop, &mut bar);
+    let measured = matrix::Hosts { places, names: &names, token_file: arguments.token_file.as_deref() }.measure(
+        run.settings.seed,
+        stop,
+        &mut bar,
+    );
     bar.finish();
     run.pairs = measured?;
     run.findings = findings(run);

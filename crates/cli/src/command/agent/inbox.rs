@@ -37,6 +37,8 @@ pub struct Inbox {
     searched: usize,
     /// Bytes that have come in all.
     taken: u64,
+    /// Bytes of a line at most.
+    longest: usize,
 }
 
 impl Inbox {
@@ -47,7 +49,12 @@ impl Inbox {
 
     /// Of a file.
     pub fn of(from: OwnedFd) -> Inbox {
-        Inbox { from, unread: Vec::new(), searched: 0, taken: 0 }
+        Inbox { from, unread: Vec::new(), searched: 0, taken: 0, longest: LONGEST_AGENT_LINE }
+    }
+
+    /// The same, of lines of so many bytes at most.
+    pub fn of_lines_up_to(self, longest: usize) -> Inbox {
+        Inbox { longest, ..self }
     }
 
     /// The next request, waited for no longer than this.
@@ -69,7 +76,7 @@ impl Inbox {
     pub fn whole_line(&mut self) -> Result<Option<AgentRequest>> {
         let Some(end) = self.unread[self.searched..].iter().position(|&byte| byte == b'\n') else {
             self.searched = self.unread.len();
-            if self.searched > LONGEST_AGENT_LINE {
+            if self.searched > self.longest {
                 bail!("a line has no end; start anew");
             }
             return Ok(None);

@@ -44,6 +44,8 @@ pub struct Trial<'a> {
     pub seed: Option<u64>,
     /// Where the runs are kept, if anywhere.
     pub keep: Option<&'a Path>,
+    /// What lets us in where a side is a server.
+    pub token_file: Option<&'a Path>,
 }
 
 /// How a trial ended.
@@ -56,7 +58,7 @@ pub enum Ended {
 
 /// Measures; each side runs `pairs` times.
 pub fn run(trial: &Trial) -> Result<Ended> {
-    let [a, b] = trial.sides.map(|typed| Party::of(typed));
+    let [a, b] = trial.sides.map(|typed| Party::of(typed, trial.token_file));
     let parties = [a?, b?];
     if let Some(directory) = trial.keep {
         prepare(directory)?;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, 
 use hostmark_model::{Elsewhere, Exit, Inputs, RoundLine, Run, RunRequest, load_run};
 
 use crate::command::janitor::Janitor;
-use crate::command::on::{self, Keeper, Place};
+use crate::command::on::{self, Keeper};
+use crate::command::place::Place;
 use crate::command::run::ProfileName;
 use crate::signals::StopRequest;
 use crate::{store, words};
@@ -34,7 +36,7 @@ pub enum Party {
 
 impl Party {
     /// What a person typed: a command where one of its words is a hostmark, else a place.
-    pub fn of(typed: &str) -> Result<Party> {
+    pub fn of(typed: &str, token_file: Option<&Path>) -> Result<Party> {
         let words = words::split(typed).map_err(|why| {
             anyhow!("the command {typed:?} cannot be split into words: {why}; quote it as for a shell")
         })?;
@@ -43,7 +45,7 @@ impl Party {
         }
         Ok(match words.iter().any(|word| is_hostmark(word)) {
             true => Party::Command(words),
-            false => Party::Place(Place::of_words(words, typed)),
+            false => Party::Place(Place::of_words(words, typed, token_file)?),
         })
     }
 }
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_side_is_a_command_where_one_of_its_words_is_a_hostmark() {
-        let is_command = |typed: &str| matches!(Party::of(typed).unwrap(), Party::Command(_));
+        let is_command = |typed: &str| matches!(Party::of(typed, None).unwrap(), Party::Command(_));
         for typed in
             ["hostmark", "ssh db-17 hostmark", "./hostmark-0.2", "taskset -c 0 '/a b/hostmark'", "hostmark --x"]
         {
@@ -214,6 +216,6 @@ mod tests {
         for typed in ["here", "ssh hostmark-7", "ssh a", "env", "hostmark/bin/env", "ssh me@hostmark", "my-hostmark"] {
             assert!(!is_command(typed), "{typed}");
         }
-        assert!(Party::of(" ").is_err() && Party::of("'a").is_err());
+        assert!(Party::of(" ", None).is_err() && Party::of("'a", None).is_err());
     }
 }

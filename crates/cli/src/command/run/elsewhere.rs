@@ -10,8 +10,9 @@ use hostmark_model::{Elsewhere, Exit, Lang, RoundLine, Run};
 use super::{RunArguments, finish, show_plan};
 use crate::command::kept::{Author, Kept};
 use crate::command::measure::catch;
-use crate::command::on::{Keeper, Place, measure_there, report_of_host};
+use crate::command::on::{Keeper, measure_there, report_of_host};
 use crate::command::peers::{self, Direct};
+use crate::command::place::Place;
 use crate::command::resume::Begun;
 use crate::progress::Bar;
 use crate::store;
@@ -44,7 +45,9 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
             measured.run.peers = peers::typed(measured.run.peers, &places);
             finish(arguments, measured, kept.unwrap_or_default(), stop.signal(), lang)
         }
-        (Err(error), Some(kept)) if keeper.rounds > 0 => Err(kept.goes_on_later(error, keeper.rounds)),
+        (Err(error), Some(kept)) if keeper.rounds > 0 => {
+            Err(kept.goes_on_later(error, keeper.rounds, place.is_served()))
+        }
         (Err(error), kept) => {
             kept.unwrap_or_default().forget();
             Err(error)

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use hostmark_model::{Inputs, PairRun, Profile, Scratch, load_run};
 
 use crate::command::janitor::Janitor;
 use crate::command::measure::own_program;
-use crate::command::on::Place;
+use crate::command::place::Place;
 use crate::command::{inputs, lost};
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
@@ -38,16 +38,15 @@ const LONGEST_REASON: usize = 500;
 
 /// The hosts of a run, this one first.
 pub struct Hosts<'a> {
-    places: &'a [Place],
-    names: &'a [String],
+    /// Where its peers are.
+    pub places: &'a [Place],
+    /// What they are called.
+    pub names: &'a [String],
+    /// What lets us in at servers among them.
+    pub token_file: Option<&'a Path>,
 }
 
-impl<'a> Hosts<'a> {
-    /// This host and its peers.
-    pub fn of(places: &'a [Place], names: &'a [String]) -> Hosts<'a> {
-        Hosts { places, names }
-    }
-
+impl Hosts<'_> {
     fn name(&self, host: usize) -> &str {
         host.checked_sub(1).map_or(HERE, |peer| &self.names[peer])
     }
@@ -113,6 +112,10 @@ impl<'a> Hosts<'a> {
         command.args(["--seed", &seed.to_string()]).env("XDG_DATA_HOME", data);
         if let Some(peer) = from.checked_sub(1) {
             command.args(["--on", self.places[peer].shown()]);
+        }
+        let is_served = |host: usize| host.checked_sub(1).is_some_and(|peer| self.places[peer].is_served());
+        if let Some(file) = self.token_file.filter(|_| is_served(from) || is_served(to)) {
+            command.arg("--token-file").arg(file);
         }
         command.args(["--peer", to.checked_sub(1).map_or(HERE, |peer| self.places[peer].shown())]);
         let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));

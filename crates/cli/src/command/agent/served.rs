@@ -1,0 +1,80 @@
+//! What an agent of a server does not do. Who has the token may see what this machine is and measure it, as those do who have a
+//! login, and no more: no command, file or kept run of this machine is named from there.
+
+use hostmark_model::{AgentRequest, Inputs, RunRequest};
+
+/// Why a request is refused: a sentence that ends with what to do; none where it is not. Whatever is not listed here as allowed is
+/// refused, so that a new request is looked at before it comes through.
+pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
+    match request {
+        AgentRequest::Hello { .. }
+        | AgentRequest::Facts
+        | AgentRequest::Heard { .. }
+        | AgentRequest::Idle { .. }
+        | AgentRequest::Peer(_)
+        | AgentRequest::Relayed(_)
+        | AgentRequest::Stop
+        | AgentRequest::Bye => None,
+        AgentRequest::Run(request) => of_run(request),
+        AgentRequest::Kept { .. } => {
+            Some("hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'")
+        }
+        AgentRequest::Past(_) => Some(NO_RESUME),
+    }
+}
+
+const NO_RESUME: &str = "a run at hostmark serve cannot be gone on with; measure anew";
+
+fn of_run(request: &RunRequest) -> Option<&'static str> {
+    // All its fields, so that a new input is looked at.
+    let RunRequest { inputs: Inputs { cpus: _, scratch, command, within, peers: _ }, begun, .. } = request;
+    match () {
+        () if begun.is_some() => Some(NO_RESUME),
+        () if !command.is_empty() => {
+            Some("hostmark serve runs no commands; leave out --command, or use --on 'ssh HOST'")
+        }
+        () if !within.is_empty() => Some("hostmark serve enters no layers; leave out --within, or use --on 'ssh HOST'"),
+        () if scratch.is_some() => Some(
+            "hostmark serve takes no directory from outside; leave out --scratch, or set TMPDIR where it is started",
+        ),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use hostmark_model::{PathBytes, Profile};
+
+    #[test]
+    fn who_came_by_a_server_may_measure_and_name_nothing_of_this_machine() {
+        let run = |inputs: Inputs| {
+            let (filters, set) = (vec!["clock".to_owned()], Vec::new());
+            let request = RunRequest {
+                filters,
+                profile: Profile::Quick,
+                seed: None,
+                set,
+                table: None,
+                inputs,
+                via: Vec::new(),
+                begun: None,
+            };
+            refusal(&AgentRequest::Run(Box::new(request)))
+        };
+        let none = Inputs::default();
+        assert_eq!(run(none.clone()), None);
+        assert_eq!(run(Inputs { cpus: Some("0".into()), ..none.clone() }), None);
+        let named = [
+            Inputs { command: vec!["true".into()], ..none.clone() },
+            Inputs { within: vec!["seccomp".into()], ..none.clone() },
+            Inputs { scratch: Some(PathBytes(b"/".to_vec())), ..none },
+        ];
+        for (inputs, word) in named.into_iter().zip(["commands", "layers", "directory"]) {
+            assert!(run(inputs).is_some_and(|sentence| sentence.contains(word)), "{word}");
+        }
+        assert!(refusal(&AgentRequest::Kept { run: "last".into() }).is_some());
+        assert_eq!(refusal(&AgentRequest::Facts), None);
+    }
+}

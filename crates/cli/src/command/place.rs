@@ -1,0 +1,120 @@
+//! Where a run is to be measured, or a far end is to serve, as a person types it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use hostmark_launch::place::{self, TCP, Tcp};
+use hostmark_launch::serve::PORT;
+use hostmark_model::{Elsewhere, PathBytes, Run};
+
+use crate::words;
+
+/// The word for this machine, where a place is asked for.
+const HERE: &str = "here";
+
+/// Where a command leads.
+pub struct Place {
+    place: place::Place,
+    words: Vec<OsString>,
+    /// As a person reads it.
+    shown: String,
+    /// The program that has to run there, where a run goes on.
+    digest: Option<String>,
+}
+
+impl Place {
+    /// The one that a person typed behind this option, and the file with what lets us in where a server leads there.
+    pub fn named(typed: &str, option: &str, token_file: Option<&Path>) -> Result<Place> {
+        match words::split(typed) {
+            Ok(words) if words.is_empty() => bail!("{option} has no word; give a command, as 'ssh db-17'"),
+            Ok(words) => match (Place::of_words(words, typed, token_file)?, token_file) {
+                (place, Some(_)) if !place.is_served() => {
+                    bail!("--token-file belongs to a place as tcp:HOST, and '{typed}' is none; leave it out")
+                }
+                (place, _) => Ok(place),
+            },
+            Err(why) => bail!("{option} '{typed}': {why}; quote it as for a shell"),
+        }
+    }
+
+    /// The one behind these words, which a person typed so.
+    pub fn of_words(words: Vec<String>, typed: &str, token_file: Option<&Path>) -> Result<Place> {
+        let shown = typed.trim().to_owned();
+        match (words.as_slice(), token_file) {
+            ([only], Some(file)) if only.starts_with(TCP) => match Tcp::address(only, PORT) {
+                Some(address) => {
+                    let place = place::Place::Tcp(Tcp { address, token_file: file.to_owned() });
+                    Ok(Place { place, words: vec![only.into()], shown, digest: None })
+                }
+                None => bail!(
+                    "'{typed}' is no address of a server; give one as tcp:db-17, tcp:10.0.0.17:7417 or tcp:[fd00::17]:7417"
+                ),
+            },
+            ([only], None) if only.starts_with(TCP) => {
+                bail!("'{typed}' lets in who has its token; name the file that holds it by --token-file")
+            }
+            _ => Ok(Place::of(words.into_iter().map(OsString::from).collect(), shown, None)),
+        }
+    }
+
+    /// Whether a server leads there, which gives measurements and nothing else.
+    pub fn is_served(&self) -> bool {
+        matches!(self.place, place::Place::Tcp(_))
+    }
+
+    /// The one that a journal names, which only this user can have written, and what its run says was typed.
+    pub fn of_journal(elsewhere: &Elsewhere, typed: Option<&str>) -> Result<Place> {
+        let words: Vec<OsString> = elsewhere.place.iter().map(|word| OsString::from_vec(word.0.clone())).collect();
+        match words.first() {
+            None => bail!("the journal names no place; measure anew"),
+            Some(word) if word.as_bytes().starts_with(TCP.as_bytes()) => {
+                bail!("a run at hostmark serve cannot be gone on with; measure anew")
+            }
+            Some(_) => {
+                let joined = || words.join(OsStr::new(" ")).to_string_lossy().into_owned();
+                let shown = typed.map_or_else(joined, str::to_owned);
+                Ok(Place::of(words, shown, Some(elsewhere.digest.clone())))
+            }
+        }
+    }
+
+    fn of(words: Vec<OsString>, shown: String, digest: Option<String>) -> Place {
+        let place = match words.as_slice() {
+            [only] if only == HERE => place::Place::Here,
+            _ => place::Place::Command(words.clone()),
+        };
+        Place { place, words, shown, digest }
+    }
+
+    /// Where it leads.
+    pub fn leads_to(&self) -> &place::Place {
+        &self.place
+    }
+
+    /// As a person reads it.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// The program that has to run there, where one has to.
+    pub fn wanted_digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+
+    /// Writes into a run where it was measured, and by which program: what its maker says of that does not count.
+    pub fn mark(&self, run: &mut Run, digest: &str) {
+        run.place = match self.place {
+            place::Place::Here => None,
+            place::Place::Command(_) | place::Place::Tcp(_) => Some(self.shown.clone()),
+        };
+        run.tool.digest = Some(digest.to_owned());
+    }
+
+    /// What a journal says of it.
+    pub fn elsewhere(&self, digest: &str) -> Elsewhere {
+        let place = self.words.iter().map(|word| PathBytes(word.as_bytes().to_vec())).collect();
+        Elsewhere { place, digest: digest.to_owned() }
+    }
+}

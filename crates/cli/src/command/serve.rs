@@ -1,0 +1,115 @@
+//! `hostmark serve`: lets those measure on this machine who have a token, and nobody else.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use hostmark_launch::program::OWN;
+use hostmark_launch::serve::{self, PORT, SESSIONS, Terms};
+use hostmark_launch::token::Token;
+use hostmark_model::{Exit, Lang};
+
+use super::measure::catch;
+use super::{EndsWith, lost};
+use crate::output;
+use crate::within::Outside;
+
+/// Sessions at once that one may ask for.
+const MOST_SESSIONS: i64 = 64;
+
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// Listen at this address; a missing port is 7417. Any but loopback lets the network knock: have a firewall admit known hosts
+    /// alone
+    #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "127.0.0.1:7417", value_parser = address)]
+    bind: SocketAddr,
+    /// Read the token from this file of yours, which others must not read; by default a new token is made and printed
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Sessions at once, from 1 to 64
+    #[arg(long, value_name = "N", default_value_t = SESSIONS as u64, value_parser = clap::value_parser!(u64).range(1..=MOST_SESSIONS as u64))]
+    sessions: u64,
+}
+
+/// An address as a person types it, with a port or without one.
+fn address(typed: &str) -> Result<SocketAddr, String> {
+    let bare = typed.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(typed);
+    let parsed = typed.parse().or_else(|_| bare.parse().map(|address: IpAddr| SocketAddr::new(address, PORT)));
+    parsed.map_err(|_| "it is no address; give one as 10.0.0.17, 10.0.0.17:7417 or [fd00::17]:7417".to_owned())
+}
+
+pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
+    let token = match &arguments.token_file {
+        Some(file) => Token::read(file)?,
+        None => {
+            Token::fresh().map_err(|error| lost(format!("the kernel gives no random bytes ({error}); try again")))?
+        }
+    };
+    let stop = catch(&Outside::default())?;
+    let listener = TcpListener::bind(arguments.bind).map_err(|error| unbound(arguments.bind, &error))?;
+    let at = listener.local_addr().unwrap_or(arguments.bind);
+    let made = arguments.token_file.is_none().then(|| token.hex());
+    output::print(&opening(at, made.as_deref(), lang));
+    let readable = stop.readable();
+    let served = serve::serve(
+        &listener,
+        Terms {
+            token,
+            sessions: usize::try_from(arguments.sessions).unwrap_or(SESSIONS),
+            program: Path::new(OWN).to_owned(),
+            stop: &readable,
+            tell: &mut |line| output::complain(line),
+        },
+    );
+    served.map_err(|error| lost(format!("the server cannot go on ({error}); start it again")))?;
+    Ok(stop.signal().map_or(Exit::Fine, Exit::Signal))
+}
+
+/// What a person has to know to come here.
+fn opening(at: SocketAddr, made: Option<&str>, lang: Lang) -> String {
+    let mut text = match lang {
+        Lang::En => format!("listening on {at}\n"),
+        Lang::Zh => format!("正在监听 {at}\n"),
+    };
+    if let Some(token) = made {
+        text += &match lang {
+            Lang::En => format!("token {token}\n"),
+            Lang::Zh => format!("令牌 {token}\n"),
+        };
+    }
+    text += &match lang {
+        Lang::En => format!("measure here: hostmark run --on tcp:{at} --token-file FILE\n"),
+        Lang::Zh => format!("在本机测量：hostmark run --on tcp:{at} --token-file FILE\n"),
+    };
+    text
+}
+
+fn unbound(at: SocketAddr, error: &io::Error) -> anyhow::Error {
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrInUse => "another process has it: end that, or name another port by --bind",
+        io::ErrorKind::PermissionDenied => "name a port from 1024 up by --bind",
+        _ => "name an address of this machine by --bind",
+    };
+    let exit = if error.kind() == io::ErrorKind::AddrInUse { Exit::ResourceLost } else { Exit::BadInput };
+    EndsWith(exit, anyhow!("cannot listen at {at} ({error}); {remedy}").to_string()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_our_port_where_it_names_none() {
+        let of = |typed: &str| address(typed).map(|address| address.to_string()).unwrap_or_default();
+        assert_eq!(of("127.0.0.1:7417"), "127.0.0.1:7417");
+        assert_eq!(of("10.0.0.17"), "10.0.0.17:7417");
+        assert_eq!(of("::1"), "[::1]:7417");
+        assert_eq!(of("[::1]"), "[::1]:7417");
+        assert_eq!(of("[fd00::17]:80"), "[fd00::17]:80");
+        for wrong in ["", "db-17", ":7417", "10.0.0.17:", "10.0.0.17:70000", "[10.0.0.17", "127.1"] {
+            assert_eq!(of(wrong), "", "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The channel between a server and who dials it: a stream of bytes in both directions, encrypted and authenticated from a token
+//! that both have, by the Noise protocol (NNpsk0). Nothing here reads or writes a socket.
+//!
+//! All that passes is records: a length of two bytes, big-endian, and so many bytes. The server begins by a greeting with random
+//! bytes, which are part of both ends' prologue. So a first message that was heard once is worth nothing in another connection.
+//! Then come the two messages of the handshake, and then the stream: the first record of who dialled is empty and shows that the
+//! handshake was no forwarded one. A later empty record ends a direction.
+
+use snow::{Builder, HandshakeState, TransportState};
+
+use crate::token::{Token, random};
+
+/// The version of the channel. Who greets by another one is not spoken to.
+pub const CHANNEL: u8 = 1;
+/// Bytes of a record at most: what its length can say.
+pub const LONGEST_RECORD: usize = u16::MAX as usize;
+/// Bytes that a record adds to what it carries: a tag.
+const TAG: usize = 16;
+/// Bytes that one record carries at most.
+pub const MOST_CARRIED: usize = LONGEST_RECORD - TAG;
+/// Bytes of each message of the handshake: a public key and a tag. No other length is one.
+pub const HANDSHAKE_MESSAGE: usize = 32 + TAG;
+/// Bytes of the empty record by which who dialled shows that it is there.
+pub const CONFIRMATION: usize = TAG;
+
+/// The protocol, by its name in the specification of Noise.
+const PROTOCOL: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
+/// What a greeting begins with; its version follows.
+const MAGIC: &[u8] = b"hostmark\0";
+/// Random bytes of a greeting.
+const NONCE: usize = 32;
+/// Bytes of a greeting of our version.
+pub const GREETING: usize = MAGIC.len() + 1 + NONCE;
+
+/// Why a channel cannot be had, or not used any longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChannelError {
+    /// A greeting that no server of ours gives.
+    #[error("it does not greet as hostmark serve does")]
+    Strange,
+    /// A greeting of another version.
+    #[error("it speaks version {0} of the channel")]
+    Version(u8),
+    /// A message that was not made with this token, for this connection.
+    #[error("the token is another one")]
+    Token,
+    /// A record that was not made at the other end, or not now.
+    #[error("a record was altered on the way")]
+    Altered,
+    /// The kernel gives no random bytes, or a key cannot be had.
+    #[error("no key can be made")]
+    NoKey,
+}
+
+/// What a server says first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting(Vec<u8>);
+
+impl Greeting {
+    /// A new one, for one connection.
+    pub fn fresh() -> Result<Greeting, ChannelError> {
+        let nonce: [u8; NONCE] = random().map_err(|_| ChannelError::NoKey)?;
+        Ok(Greeting([MAGIC, &[CHANNEL], &nonce].concat()))
+    }
+
+    /// The one that came.
+    pub fn of(record: &[u8]) -> Result<Greeting, ChannelError> {
+        let rest = record.strip_prefix(MAGIC).ok_or(ChannelError::Strange)?;
+        match rest.first() {
+            Some(&CHANNEL) if record.len() == GREETING => Ok(Greeting(record.to_vec())),
+            Some(&CHANNEL) | None => Err(ChannelError::Strange),
+            Some(&other) => Err(ChannelError::Version(other)),
+        }
+    }
+
+    /// Its bytes as a record.
+    pub fn record(&self) -> Vec<u8> {
+        framed(&self.0)
+    }
+}
+
+/// Bytes as a record.
+fn framed(bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+    [&length.to_be_bytes(), &bytes[..usize::from(length)]].concat()
+}
+
+fn handshake(token: &Token, greeting: &Greeting, dials: bool) -> Result<HandshakeState, ChannelError> {
+    let built = PROTOCOL.parse().and_then(|protocol| {
+        let builder = Builder::new(protocol).psk(0, token.bytes())?.prologue(&greeting.0)?;
+        if dials { builder.build_initiator() } else { builder.build_responder() }
+    });
+    built.map_err(|_| ChannelError::NoKey)
+}
+
+/// Who dials, and has sent the first message.
+pub struct Dialling(HandshakeState);
+
+impl Dialling {
+    /// The first message, as a record.
+    pub fn begin(token: &Token, greeting: &Greeting) -> Result<(Dialling, Vec<u8>), ChannelError> {
+        let mut state = handshake(token, greeting, true)?;
+        let mut message = [0; HANDSHAKE_MESSAGE];
+        let length = state.write_message(&[], &mut message).map_err(|_| ChannelError::NoKey)?;
+        Ok((Dialling(state), framed(&message[..length])))
+    }
+
+    /// The channel, when this is the server's answer.
+    pub fn answered(mut self, message: &[u8]) -> Result<Channel, ChannelError> {
+        self.0.read_message(message, &mut [0; HANDSHAKE_MESSAGE]).map_err(|_| ChannelError::Token)?;
+        self.0.into_transport_mode().map(Channel).map_err(|_| ChannelError::NoKey)
+    }
+}
+
+/// Somebody who has the token, and has not been answered yet.
+pub struct Admitted(HandshakeState);
+
+impl Admitted {
+    /// Looks at a first message. Its tag follows from the token, the greeting and the public key that it shows: no key is made and
+    /// no point of the curve multiplied here, whoever knocks.
+    pub fn of(token: &Token, greeting: &Greeting, message: &[u8]) -> Result<Admitted, ChannelError> {
+        if message.len() != HANDSHAKE_MESSAGE {
+            return Err(ChannelError::Token);
+        }
+        let mut state = handshake(token, greeting, false)?;
+        state.read_message(message, &mut [0; HANDSHAKE_MESSAGE]).map_err(|_| ChannelError::Token)?;
+        Ok(Admitted(state))
+    }
+
+    /// The channel, and the answer as a record: two multiplications.
+    pub fn answer(mut self) -> Result<(Channel, Vec<u8>), ChannelError> {
+        let mut message = [0; HANDSHAKE_MESSAGE];
+        let length = self.0.write_message(&[], &mut message).map_err(|_| ChannelError::NoKey)?;
+        let channel = self.0.into_transport_mode().map_err(|_| ChannelError::NoKey)?;
+        Ok((Channel(channel), framed(&message[..length])))
+    }
+}
+
+/// An end of a channel.
+pub struct Channel(TransportState);
+
+impl Channel {
+    /// Appends the record that carries this, of [`MOST_CARRIED`] bytes at most.
+    pub fn seal(&mut self, carried: &[u8], to: &mut Vec<u8>) -> Result<(), ChannelError> {
+        let begin = to.len();
+        to.resize(begin + 2 + carried.len() + TAG, 0);
+        let sealed = self.0.write_message(carried, &mut to[begin + 2..]).map_err(|_| ChannelError::NoKey)?;
+        let length = u16::try_from(sealed).map_err(|_| ChannelError::NoKey)?;
+        to[begin..begin + 2].copy_from_slice(&length.to_be_bytes());
+        to.truncate(begin + 2 + sealed);
+        Ok(())
+    }
+
+    /// What a record carries.
+    pub fn open(&mut self, record: &[u8]) -> Result<Vec<u8>, ChannelError> {
+        let mut carried = vec![0; record.len()];
+        let length = self.0.read_message(record, &mut carried).map_err(|_| ChannelError::Altered)?;
+        carried.truncate(length);
+        Ok(carried)
+    }
+}
+
+/// Records out of the bytes that come.
+#[derive(Debug)]
+pub struct Records {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Records {
+    /// Of so many bytes each at most.
+    pub fn of_at_most(most: usize) -> Records {
+        Records { bytes: Vec::new(), most }
+    }
+
+    /// Bytes that may be taken in now: never more than the record under way lacks, so that what follows it stays where it is.
+    pub fn wants(&self) -> usize {
+        match self.length() {
+            Some(length) => (2 + length).saturating_sub(self.bytes.len()),
+            None => 2 - self.bytes.len(),
+        }
+    }
+
+    /// Takes in what came. A record that says that it is longer than any is refused before any of it is taken.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.bytes.extend_from_slice(bytes);
+        match self.length() {
+            Some(length) if length > self.most => Err(ChannelError::Altered),
+            _ => Ok(()),
+        }
+    }
+
+    /// A record that has come whole.
+    pub fn whole(&mut self) -> Option<Vec<u8>> {
+        let length = self.length()?;
+        if self.bytes.len() < 2 + length {
+            return None;
+        }
+        let record = self.bytes.drain(..2 + length).skip(2).collect();
+        Some(record)
+    }
+
+    fn length(&self) -> Option<usize> {
+        let length = self.bytes.first_chunk::<2>()?;
+        Some(usize::from(u16::from_be_bytes(*length)))
+    }
+}
+
+#[cfg(test)]
+#[path = "channel_tests.rs"]
+mod tests;

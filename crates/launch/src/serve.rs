@@ -1,0 +1,229 @@
+//! A server that lets those in who have its token, and gives each an agent. It accepts, shakes hands and relays, in one thread
+//! that sleeps until there is something to do; who measures is a process of its own.
+
+mod door;
+mod pace;
+mod refusals;
+mod session;
+
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use hostmark_model::{AgentAnswer, Exit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+
+use crate::relay::is_later;
+use crate::supervise::now;
+use crate::token::Token;
+use door::{Door, Guest};
+use pace::Pace;
+use refusals::{Refusal, Refusals};
+use session::{Leftover, Session, Turned};
+
+pub use door::{MOST_AT_DOOR, MOST_HANDSHAKES, PATIENCE};
+pub use session::{LONGEST, MOST_BYTES};
+
+/// The port of a server, unless another one is named.
+pub const PORT: u16 = 7417;
+/// Sessions at once, unless another number is named.
+pub const SESSIONS: usize = 8;
+
+/// Connections that are accepted within [`ACCEPT_WITHIN`] at most: a flood waits in the kernel, and takes no more of a CPU that
+/// others measure on.
+const MOST_ACCEPTED: usize = 100;
+const ACCEPT_WITHIN: Duration = Duration::from_millis(100);
+/// How long nothing is accepted after there were no more files or memory.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a server is started with.
+pub struct Terms<'a> {
+    /// What lets somebody in.
+    pub token: Token,
+    /// Sessions at once at most.
+    pub sessions: usize,
+    /// The program whose agents are started.
+    pub program: PathBuf,
+    /// Becomes readable when the server is to end.
+    pub stop: &'a OwnedFd,
+    /// Takes lines about those who were refused.
+    pub tell: &'a mut dyn FnMut(&str),
+}
+
+/// Serves until it is to end. Then nothing of its sessions is left.
+pub fn serve<'a>(listener: &'a TcpListener, terms: Terms<'a>) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let door = Door::new(terms.token.clone());
+    let mut server = Server {
+        listener,
+        door,
+        accepts: Pace::of(MOST_ACCEPTED, ACCEPT_WITHIN),
+        paused: None,
+        sessions: Vec::new(),
+        leftovers: Vec::new(),
+        refusals: Refusals::default(),
+        terms,
+    };
+    while server.turn()? {}
+    Ok(())
+}
+
+struct Server<'a> {
+    listener: &'a TcpListener,
+    door: Door,
+    accepts: Pace,
+    /// Until when nothing is accepted.
+    paused: Option<Instant>,
+    sessions: Vec<Session>,
+    leftovers: Vec<Leftover>,
+    refusals: Refusals,
+    terms: Terms<'a>,
+}
+
+/// What a wait ended with.
+#[derive(Default)]
+struct Ready {
+    is_to_end: bool,
+    has_connection: bool,
+    at_door: Vec<bool>,
+    sessions: Vec<bool>,
+}
+
+impl Server<'_> {
+    /// Waits, and does what there is to do. False when the server is to end.
+    fn turn(&mut self) -> io::Result<bool> {
+        let ready = self.wait()?;
+        if ready.is_to_end {
+            return Ok(false);
+        }
+        let now = now();
+        // Before new ones come: these are in the order of what is ready.
+        for guest in self.door.turn(&ready.at_door, now, &mut self.refusals) {
+            self.welcome(guest, now);
+        }
+        if ready.has_connection {
+            self.accept(now);
+        }
+        self.carry(&ready.sessions, now);
+        self.leftovers.retain(|leftover| leftover.stays(now));
+        self.refusals.tell(now, &mut *self.terms.tell);
+        Ok(true)
+    }
+
+    fn wait(&self) -> io::Result<Ready> {
+        let now = now();
+        let rest = self.rest(now);
+        let mut watched = vec![PollFd::new(self.terms.stop, PollFlags::IN)];
+        if rest.is_none() {
+            watched.push(PollFd::new(self.listener, PollFlags::IN));
+        }
+        let begin = watched.len();
+        self.door.watch(&mut watched);
+        let mut ends = vec![watched.len()];
+        for session in &self.sessions {
+            session.watch(&mut watched);
+            ends.push(watched.len());
+        }
+        let sessions = self.sessions.iter().map(|session| session.wait(now));
+        let leftovers = self.leftovers.iter().map(Leftover::wait);
+        let others = [rest, self.door.wait(now), self.refusals.wait(now)].into_iter().flatten();
+        // A millisecond more, so that what is waited for has come then.
+        let at_most = sessions.chain(leftovers).chain(others).min().map(|wait| wait + Duration::from_millis(1));
+        let at_most = at_most.and_then(|at_most| Timespec::try_from(at_most).ok());
+        match poll(&mut watched, at_most.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready: Vec<bool> = watched.iter().map(|fd| !fd.revents().is_empty()).collect();
+        Ok(Ready {
+            is_to_end: is_ready[0],
+            has_connection: rest.is_none() && is_ready[1],
+            at_door: is_ready[begin..ends[0]].to_vec(),
+            sessions: ends.windows(2).map(|ends| is_ready[ends[0]..ends[1]].contains(&true)).collect(),
+        })
+    }
+
+    /// How long nothing is accepted.
+    fn rest(&self, now: Instant) -> Option<Duration> {
+        let paused = self.paused.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero());
+        paused.into_iter().chain(self.accepts.wait(now)).max()
+    }
+
+    fn accept(&mut self, now: Instant) {
+        while self.accepts.wait(now).is_none() {
+            match self.listener.accept() {
+                Ok((socket, _)) => {
+                    self.accepts.count(now);
+                    self.door.greet(socket, now, &mut self.refusals);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // It has gone before it was accepted.
+                Err(error) if is_later(&error) || error.kind() == io::ErrorKind::ConnectionAborted => {
+                    self.accepts.count(now);
+                }
+                Err(_) => {
+                    self.refusals.count(Refusal::NoAccept, None);
+                    self.paused = Some(now + PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Gives somebody an agent, or tells why there is none.
+    fn welcome(&mut self, guest: Guest, now: Instant) {
+        let from = guest.from;
+        if self.sessions.len() >= self.terms.sessions {
+            self.refusals.count(Refusal::Full, from);
+            return self.turn_away(guest, now);
+        }
+        match Session::begin(guest, &self.terms.program, now) {
+            Ok(session) => self.sessions.push(session),
+            Err(_) => self.refusals.count(Refusal::NoAgent, from),
+        }
+    }
+
+    /// Tells somebody in the agent's place that there is none.
+    fn turn_away(&mut self, guest: Guest, now: Instant) {
+        let Guest { mut socket, from, mut channel } = guest;
+        let count = self.terms.sessions;
+        let sentence = format!(
+            "{count} sessions are under way there, and no more are allowed; try again later, or raise hostmark serve --sessions"
+        );
+        let answer = AgentAnswer::Error { sentence, exit: Exit::ResourceLost.code() };
+        let mut unsent = Vec::new();
+        let sealed = answer.line().is_ok_and(|line| {
+            channel.seal(line.as_bytes(), &mut unsent).and_then(|()| channel.seal(&[], &mut unsent)).is_ok()
+        });
+        if sealed && matches!(io::Write::write(&mut socket, &unsent), Ok(sent) if sent == unsent.len()) {
+            self.door.see_off(socket, from, now);
+        }
+    }
+
+    fn carry(&mut self, ready: &[bool], now: Instant) {
+        for (index, session) in std::mem::take(&mut self.sessions).into_iter().enumerate() {
+            // One that has just begun has had no wait yet.
+            let is_due = ready.get(index).copied().unwrap_or(true) || session.wait(now).is_zero();
+            match if is_due { session.turn(now) } else { Turned::On(session) } {
+                Turned::On(session) => self.sessions.push(session),
+                Turned::Over(leftover, connection) => {
+                    self.leftovers.push(leftover);
+                    if let Some((socket, from)) = connection {
+                        self.door.see_off(socket, from, now);
+                    }
+                }
+                Turned::Refused(leftover, refusal, from) => {
+                    self.leftovers.push(leftover);
+                    self.refusals.count(refusal, from);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "serve_tests.rs"]
+mod tests;
