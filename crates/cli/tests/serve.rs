@@ -1,0 +1,335 @@
+//! `hostmark serve` as a process, used as it is meant to be, and abused: it lets nobody in without its token, goes on whatever comes,
+//! and leaves nothing.
+
+#[path = "../../../tests/support/mutated.rs"]
+#[expect(dead_code, reason = "documents are not changed here")]
+mod mutated;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "support/server.rs"]
+mod server;
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use hostmark_launch::channel::Dialling;
+use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
+use hostmark_launch::token::Token;
+use hostmark_model::{AGENT_PROTOCOL, AgentRequest, Inputs, PathBytes, Profile, RunRequest, load_run};
+use mutated::{Mutator, trials};
+use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
+use server::{Client, Server, greeting, is_shown_out};
+use support::{Home, ended};
+
+/// Long enough for a loaded machine to do what is done at once.
+const SOON: Duration = Duration::from_secs(30);
+/// KiB that a server has ever had in memory at most, whatever was done to it: with nobody there it has some 6000.
+const MOST_KIB: usize = 32 << 10;
+/// Files that it has open beside its connections: streams, listener, pipes of signals, the pipes of its sessions.
+const OTHER_FILES: usize = 16 + 4 * SESSIONS;
+
+/// A run that takes some seconds.
+const LONG: [&str; 6] = ["run", "clock", "syscall", "ipc", "--format", "json"];
+
+fn hello(protocol: u32) -> String {
+    AgentRequest::Hello { protocol }.line().unwrap()
+}
+
+/// A run under way at a server, killed when dropped.
+struct Measuring(Child, Home);
+
+impl Measuring {
+    fn at(server: &Server) -> Measuring {
+        let home = Home::new();
+        let child = server.client(&home, &LONG).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        Measuring(child, home)
+    }
+
+    /// Waits until the server's side measures.
+    #[track_caller]
+    fn is_under_way(self, server: &Server) -> Measuring {
+        assert!(within(SOON, || count(server, "worker") > 0), "{:?}", processes(&server.home));
+        self
+    }
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Processes of the server's side with this first word.
+fn count(server: &Server, word: &str) -> usize {
+    processes(&server.home).iter().filter(|(_, first)| first == word).count()
+}
+
+/// Nothing is left of the server's sessions.
+#[track_caller]
+fn assert_alone(server: &Server) {
+    let is_alone = || processes(&server.home).iter().all(|(_, word)| word == "serve");
+    assert!(within(SOON, is_alone), "{:?}", processes(&server.home));
+}
+
+#[test]
+fn a_run_is_measured_where_the_server_is_and_kept_here() {
+    let mut server = Server::start(&[]);
+    let home = Home::new();
+    let (code, json, errors) =
+        ended(&mut server.client(&home, &["run", "clock.read", "--format", "json", "--seed", "7"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let run = load_run(&json).unwrap();
+    assert_eq!(run.place, Some(format!("tcp:{}", server.address)));
+    assert_eq!(run.settings.seed, 7);
+    assert!(run.cases.iter().all(|case| case.measured().is_some()));
+    assert_eq!(run.tool.digest.map(|digest| digest.len()), Some(64));
+    assert_eq!(support::files(home.data.path()).len(), 1);
+    assert_eq!(support::files(server.home.data.path()).len(), 0);
+    let (code, plan, _) = ended(&mut server.client(&home, &["run", "clock.read", "--dry-run"]));
+    assert!(code == 0 && plan.contains("clock.read"), "{plan}");
+    server.assert_serves();
+    assert_alone(&server);
+}
+
+#[test]
+fn who_has_another_token_is_told_so_and_no_agent_is_started() {
+    let mut server = Server::start(&[]);
+    let home = Home::new();
+    let (code, out, errors) = ended(&mut server.client_with(&home, &Token::fresh().unwrap(), &["host"]));
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(errors.contains("refuses this token; give the file that holds the token"), "{errors}");
+    assert!(within(SOON, || server.complaints.lock().unwrap().contains("127.0.0.1 has another token")));
+    server.assert_serves();
+}
+
+#[test]
+fn a_place_of_a_server_wants_its_token_and_an_address() {
+    let home = Home::new();
+    let told = |arguments: &[&str]| {
+        let (code, _, errors) = ended(&mut home.hostmark(arguments));
+        assert_eq!(code, 2, "{errors}");
+        errors
+    };
+    assert!(told(&["run", "--on", "tcp:db-17"]).contains("name the file that holds it by --token-file"));
+    assert!(told(&["host", "--on", "tcp:", "--token-file", "t"]).contains("give one as tcp:db-17"));
+    assert!(told(&["host", "--on", "here", "--token-file", "t"]).contains("leave it out"));
+    assert!(told(&["report", "--on", "tcp:db-17"]).contains("gives no runs"));
+    assert!(told(&["host", "--on", "tcp:db-17", "--token-file", "/nonexistent"]).contains("cannot be read"));
+    assert!(told(&["serve", "--token-file", "/nonexistent"]).contains("cannot be read"));
+    assert!(told(&["serve", "--bind", "192.0.2.1:7417"]).contains("name an address of this machine by --bind"));
+}
+
+#[test]
+fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
+    let server = Server::start(&[]);
+    let request = |inputs: Inputs| {
+        let (filters, set) = (vec!["clock.read".to_owned()], Vec::new());
+        let run = RunRequest { filters, profile: Profile::Quick, seed: None, set, table: None, inputs, begun: None };
+        AgentRequest::Run(Box::new(run)).line().unwrap()
+    };
+    let none = Inputs::default();
+    let asked = [
+        (request(Inputs { command: vec!["id".into()], ..none.clone() }), "runs no commands"),
+        (request(Inputs { within: vec!["namespaces".into()], ..none.clone() }), "enters no layers"),
+        (request(Inputs { scratch: Some(PathBytes(b"/etc".to_vec())), ..none.clone() }), "takes no directory"),
+        (AgentRequest::Kept { run: "last".into() }.line().unwrap(), "gives no runs that are kept"),
+        ("{\"shell\":\"id\"}".to_owned(), "is no request"),
+        ("x".repeat(2 << 20), "has no end"),
+    ];
+    for (line, expected) in asked {
+        let told = Client::asks(&server, line.trim_end());
+        assert!(told.starts_with("{\"error\"") && told.contains(expected), "{told}");
+    }
+    assert!(Client::asks(&server, &request(none)).starts_with("{\"plan\""));
+    assert_alone(&server);
+}
+
+#[test]
+fn half_open_connections_keep_nobody_from_measuring() {
+    let mut server = Server::start(&[]);
+    let first = Measuring::at(&server).is_under_way(&server);
+    let mut held: Vec<TcpStream> = (0..1000).map(|_| server.connect()).collect();
+    // Each at another step.
+    for (index, socket) in held.iter_mut().enumerate() {
+        let _ = socket.write(&[0, 48, 7, 7, 7][..index % 6]);
+    }
+    let home = Home::new();
+    let (code, json, errors) = ended(&mut server.client(&home, &["run", "clock.read", "--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(load_run(&json).unwrap().interrupted.is_none());
+    assert!(server.files() <= MOST_AT_DOOR + OTHER_FILES, "{}", server.files());
+    let mut first = first;
+    assert!(first.0.wait().unwrap().success());
+    drop(held);
+    server.assert_serves();
+    let (kib, files) = (server.status("VmHWM"), server.files());
+    show(&format!("half-open: VmHWM {kib} KiB, then {files} files\n"));
+    assert!(kib < MOST_KIB && server.status("Threads") == 1, "{kib}");
+}
+
+/// Shown by --nocapture.
+fn show(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+#[test]
+fn garbage_at_the_door_is_refused_and_told_in_few_lines() {
+    let mut server = Server::start(&[]);
+    let mut draw = Mutator::new(0x0dd_ba11);
+    let other = Token::fresh().unwrap();
+    let tried = trials(600);
+    for trial in 0..tried {
+        let mut socket = server.connect();
+        let greeting = greeting(&socket);
+        let mut said = match trial % 4 {
+            0 => vec![0xff; 2 + draw.below(70_000)],
+            1 => (0..draw.below(200)).map(|_| draw.below(256) as u8).collect(),
+            2 => Dialling::begin(&other, &greeting).unwrap().1,
+            _ => Dialling::begin(&server.token, &greeting).unwrap().1,
+        };
+        if trial % 4 == 3 {
+            let at = draw.below(said.len());
+            said[at] ^= 1 << draw.below(8);
+        }
+        let _ = socket.write_all(&said);
+        let _ = socket.shutdown(Shutdown::Write);
+        assert!(is_shown_out(&socket), "{said:?}");
+    }
+    server.assert_serves();
+    let (lines, kib) = (server.complaints.lock().unwrap().lines().count(), server.status("VmHWM"));
+    show(&format!("garbage: {tried} connections, {lines} lines, VmHWM {kib} KiB\n"));
+    assert!(lines < 10 + tried / 50 && kib < MOST_KIB, "{lines} {kib}");
+    assert_alone(&server);
+}
+
+#[test]
+fn a_first_message_that_was_heard_once_lets_nobody_in_again() {
+    let mut server = Server::start(&[]);
+    let mut socket = server.connect();
+    let (_, first) = Dialling::begin(&server.token, &greeting(&socket)).unwrap();
+    socket.write_all(&first).unwrap();
+    // It is answered there, and nowhere else.
+    assert_eq!(socket.read(&mut [0]).unwrap(), 1);
+    for _ in 0..30 {
+        let mut again = server.connect();
+        let _ = greeting(&again);
+        again.write_all(&first).unwrap();
+        assert!(is_shown_out(&again));
+    }
+    assert_eq!(count(&server, "agent"), 0);
+    server.assert_serves();
+}
+
+#[test]
+fn who_stalls_or_sends_an_altered_record_ends_no_other_session() {
+    let mut server = Server::start(&[]);
+    let running = Measuring::at(&server).is_under_way(&server);
+    let [mut in_record, mut in_line, mut altered] = [0; 3].map(|_| Client::enter(&server));
+    in_record.socket.write_all(&[0xff, 0xff, 1, 2, 3]).unwrap();
+    in_line.says(b"{\"hello\":");
+    altered.socket.write_all(&[[0, 20].to_vec(), vec![9; 20]].concat()).unwrap();
+    assert_eq!(altered.hears(), None);
+    assert!(within(SOON, || server.complaints.lock().unwrap().contains("altered record")));
+    // Neither takes up a session once it is gone.
+    drop((in_record, in_line));
+    let mut running = running;
+    assert!(running.0.wait().unwrap().success());
+    server.assert_serves();
+    assert_alone(&server);
+}
+
+#[test]
+fn who_is_killed_leaves_no_agent() {
+    let mut server = Server::start(&[]);
+    let mut running = Measuring::at(&server).is_under_way(&server);
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    assert_alone(&server);
+    assert!(within(SOON, || processes(&running.1).is_empty()), "{:?}", processes(&running.1));
+    assert_eq!(support::files(server.home.scratch.path()).len(), 1, "the token alone");
+    server.assert_serves();
+}
+
+#[test]
+fn a_server_that_is_asked_to_end_or_killed_leaves_nothing() {
+    for (signal, code) in [(Signal::TERM, Some(143)), (Signal::INT, Some(130)), (Signal::KILL, None)] {
+        let mut server = Server::start(&[]);
+        let mut running = Measuring::at(&server).is_under_way(&server);
+        let _held: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
+        kill_process(Pid::from_child(&server.child), signal).unwrap();
+        assert_eq!(server.child.wait().unwrap().code(), code);
+        assert!(within(SOON, || processes(&server.home).is_empty()), "{:?}", processes(&server.home));
+        assert_eq!(running.0.wait().unwrap().code(), Some(5));
+        let mut errors = String::new();
+        running.0.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        assert!(errors.contains("broke off"), "{errors}");
+        assert!(!errors.contains("--resume"), "{errors}");
+    }
+}
+
+#[test]
+fn one_session_more_than_may_be_is_told_so() {
+    let mut server = Server::start(&["--sessions", "1"]);
+    let first = Client::enter(&server);
+    assert!(within(SOON, || count(&server, "agent") == 1));
+    let home = Home::new();
+    let (code, _, errors) = ended(&mut server.client(&home, &["host"]));
+    assert_eq!(code, 5);
+    assert!(errors.contains("1 sessions are under way there"), "{errors}");
+    drop(first);
+    assert_alone(&server);
+    server.assert_serves();
+}
+
+#[test]
+fn what_comes_from_the_future_is_told_as_such_at_either_end() {
+    let server = Server::start(&[]);
+    let mut client = Client::enter(&server);
+    client.says(hello(AGENT_PROTOCOL + 1).as_bytes());
+    assert!(client.hears().unwrap().starts_with("{\"hello\""));
+    let told = client.hears().unwrap();
+    assert!(told.contains("take the same version of both"), "{told}");
+
+    let later = TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = Home::new();
+    let mut command = server.client(&home, &["host"]);
+    let address = format!("tcp:{}", later.local_addr().unwrap());
+    let arguments: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
+    let arguments = arguments.into_iter().map(|word| match word.to_string_lossy().starts_with("tcp:") {
+        true => address.clone().into(),
+        false => word,
+    });
+    command = home.hostmark(&[]);
+    let answers = std::thread::spawn(move || {
+        let texts: [&[u8]; 3] = [b"\0\x0chostmark\0\x02xy", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\x03abc"];
+        texts.map(|text| later.accept().unwrap().0.write_all(text).unwrap())
+    });
+    command.args(arguments);
+    for expected in ["speaks version 2 of the channel, this one 1", "is no hostmark serve", "is no hostmark serve"] {
+        let (code, _, errors) = ended(&mut command);
+        assert!(code == 2 && errors.contains(expected), "{errors}");
+    }
+    answers.join().unwrap();
+}
+
+#[test]
+fn a_server_without_a_file_prints_a_token_once_that_lets_in() {
+    let home = Home::new();
+    let mut command = home.hostmark(&["serve", "--bind", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut said = vec![0; 1000];
+    let mut length = 0;
+    while !said[..length].windows(2).any(|end| end == b"E\n") {
+        length += child.stdout.as_mut().unwrap().read(&mut said[length..]).unwrap();
+    }
+    let said = String::from_utf8_lossy(&said[..length]).into_owned();
+    let token = said.lines().find_map(|line| Token::of(line.strip_prefix("token ")?));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(token.map(|token| said.matches(&token.hex()).count()), Some(1), "{said}");
+}
