@@ -34,6 +34,13 @@ impl Wall for SinceStart {
 
 /// Starts the far ends of a job's case where they may listen at one of these addresses; none where it needs none.
 pub fn far_ends(program: &str, job: &Job, at: &[IpAddr]) -> Result<Option<FarEnds>, Missing> {
+    far_ends_by(&[program], job, at)
+}
+
+/// The same of a program that is started by a command, as in a network of its own.
+pub fn far_ends_by(command: &[&str], job: &Job, at: &[IpAddr]) -> Result<Option<FarEnds>, Missing> {
+    let (program, before) = command.split_first().expect("a program");
+    let arguments = [before, &["service"]].concat();
     let id: CaseId = job.case().parse().unwrap();
     let Some(entry) = find(CATALOGUE, &id.probe) else { return Ok(None) };
     let Some(service) = entry.probe.service() else { return Ok(None) };
@@ -49,7 +56,7 @@ pub fn far_ends(program: &str, job: &Job, at: &[IpAddr]) -> Result<Option<FarEnd
     };
     let open = |job: &_| -> std::io::Result<Box<dyn ServiceLink>> {
         let line = serde_json::to_string(job)?;
-        Ok(Box::new(LocalService::start(Path::new(program), &["service"], &line, None, Rc::new(NoWarden))?))
+        Ok(Box::new(LocalService::start(Path::new(program), &arguments, &line, None, Rc::new(NoWarden))?))
     };
     #[expect(clippy::disallowed_methods, reason = "bounds a wait")]
     let wall = SinceStart(Instant::now());

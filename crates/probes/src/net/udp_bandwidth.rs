@@ -21,13 +21,13 @@ pub static PROBE: Probe = Probe {
                  (recv). The value is the rate of the bytes that came, without headers, by the receiver's clock. direction: receive (the far \
                  end sends) or send (the case sends; the far end counts). rate_mbit: megabits (10^6) of datagrams sent a second, in bursts \
                  of a millisecond at most; max is without pause. segmentation: gso lets the kernel cut longer messages into the same \
-                 datagrams (UDP_SEGMENT), and join them for the receiver (UDP_GRO). loss is the share of datagrams that did not come; \
+                 datagrams (UDP_SEGMENT), and join them for the receiver (UDP_GRO). loss is the share of datagrams that did not come, overrun the part of it for which the receiver's buffer had no room; \
                  held back is the share of the time in which the kernel took no datagram from the sender. They go over loopback unless a \
                  peer is named; cpus says where the ends run. Buffers are the system's default.",
             zh: "一端发送大小为 `datagram` 字节、带编号的数据报（在已连接的套接字上 send），另一端逐个接收（recv）。\
                  数值为到达字节的速率，不计报头，按接收方时钟计算。direction：receive（远端发送）或 send（本用例发送，远端计数）。\
                  rate_mbit：每秒发送的数据报兆比特数（10^6），突发不超过一毫秒；max 为不停地发送。segmentation：gso 由内核把较长的消息切成同样的数据报\
-                 （UDP_SEGMENT），并为接收方合并（UDP_GRO）。loss 为未到达数据报的比例；held back 为内核不接受发送方数据报的时间占比。\
+                 （UDP_SEGMENT），并为接收方合并（UDP_GRO）。loss 为未到达数据报的比例，overrun 为其中因接收缓冲区已满而丢失的部分；held back 为内核不接受发送方数据报的时间占比。\
                  若未指定对端，数据报经由环回接口；cpus 表示双方运行的位置。缓冲区为系统默认值。",
         },
         why: Text {

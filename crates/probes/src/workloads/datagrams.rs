@@ -21,11 +21,15 @@ const MOST_SEGMENTS: usize = 64;
 const LONGEST_MESSAGE: usize = 65_535 - 48;
 /// What a paced sender is behind is given up from here on, so that no burst is longer.
 const MOST_BEHIND_NS: f64 = 1e6;
+/// Datagrams that are due in less than this leave together: to sleep takes longer than to send.
+const LEAST_SLEPT_NS: f64 = 100e3;
 /// It looks so often whether the flow is over.
 const MOST_SLEPT_NS: f64 = 10e6;
 // Of linux/udp.h: not every library has them.
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
+/// Of asm-generic/socket.h, which both of our architectures have.
+const SO_MEMINFO: libc::c_int = 55;
 
 /// How datagrams are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,7 +96,8 @@ impl<'a> Sender<'a> {
             let together = (self.message.len() / self.datagram) as u64;
             if let Some(period_ns) = self.period_ns {
                 if due_ns > now_ns as f64 {
-                    let slept_ns = MOST_SLEPT_NS.min(due_ns - now_ns as f64);
+                    let least_ns = if period_ns < LEAST_SLEPT_NS { LEAST_SLEPT_NS } else { 0.0 };
+                    let slept_ns = (due_ns - now_ns as f64).clamp(least_ns, MOST_SLEPT_NS);
                     std::thread::sleep(Duration::from_nanos(slept_ns as u64));
                     now_ns = clock::monotonic_ns();
                     if due_ns > now_ns as f64 {
@@ -260,6 +265,21 @@ impl<'a> Receiver<'a> {
         }
         Ok(None)
     }
+}
+
+/// Datagrams that came to a socket and that its buffer had no room for, so far (SK_MEMINFO_DROPS of linux/sock_diag.h); 0 where
+/// the kernel does not tell.
+pub fn dropped(socket: &UdpSocket) -> u64 {
+    const DROPS: usize = 8;
+    let mut told = [0_u32; 16];
+    let mut size = size_of_val(&told) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes to `told`.
+    let result = unsafe {
+        let to = told.as_mut_ptr().cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, to, &raw mut size)
+    };
+    let is_told = result == 0 && size as usize > DROPS * size_of::<u32>();
+    if is_told { told[DROPS].into() } else { 0 }
 }
 
 /// What a message begins with that is none of a flow.

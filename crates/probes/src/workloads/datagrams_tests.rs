@@ -109,3 +109,15 @@ fn nobody_at_the_other_end_is_an_error() {
 fn the_largest_packet_of_the_way_is_known() {
     assert!(path_mtu(&pair().0).unwrap() >= 1280);
 }
+
+#[test]
+fn what_the_receivers_buffer_has_no_room_for_is_told() {
+    let (sends, receives) = pair();
+    assert_eq!(dropped(&receives), 0);
+    // Some megabytes, where the buffer holds a part of one.
+    let sent = Sender::new(&sends, FLOW).unwrap().send(0, |_, count| Ok(count >= 20_000)).unwrap();
+    receives.set_nonblocking(true).unwrap();
+    let came = std::iter::from_fn(|| receives.recv(&mut [0; 1000]).ok()).count() as u64;
+    assert!(came > 0 && came < sent.datagrams, "{came}");
+    assert_eq!(came + dropped(&receives), sent.datagrams);
+}

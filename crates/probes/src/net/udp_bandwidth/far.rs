@@ -11,7 +11,7 @@ use super::axes::flow;
 use super::messages::{MESSAGE_BYTES, Message};
 use super::quantities::Received;
 use crate::door::{self, Admitted};
-use crate::workloads::datagrams::{Arrivals, Flow, Receiver, Sender, Sent, path_mtu};
+use crate::workloads::datagrams::{Arrivals, Flow, Receiver, Sender, Sent, dropped, path_mtu};
 
 /// The service.
 pub static SERVICE: Service = Service { name: "udp_flow", serve };
@@ -90,7 +90,7 @@ fn send_until_asked(admitted: &Admitted, socket: &UdpSocket, sender: &mut Sender
 /// Counts flow after flow, and tells of each when asked.
 fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: Flow) -> io::Result<()> {
     let mut receiver = Receiver::new(socket, flow, MESSAGE_BYTES)?;
-    let (mut arrivals, mut begun_cpu_ns) = (Arrivals::default(), cpu_time::of_process()?);
+    let (mut arrivals, mut begun_cpu_ns, mut begun_dropped) = (Arrivals::default(), cpu_time::of_process()?, 0);
     loop {
         let counted = arrivals.flow;
         match receiver.receive(&mut arrivals, RecvFlags::empty()) {
@@ -98,13 +98,13 @@ fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: Flow) -> io::Resul
             came => came?,
         };
         if arrivals.flow != counted {
-            begun_cpu_ns = cpu_time::of_process()?;
+            (begun_cpu_ns, begun_dropped) = (cpu_time::of_process()?, dropped(socket));
         }
         if let Some(Message::Ask(flow)) = heard(admitted, receiver.message())? {
             let mut told = Received::default();
             if arrivals.flow == flow && arrivals.received > 0 {
                 let cpu_ns = cpu_time::of_process()?.saturating_sub(begun_cpu_ns);
-                told = Received::of(arrivals, cpu_ns);
+                told = Received::of(arrivals, cpu_ns, dropped(socket) - begun_dropped);
             }
             tell(socket, Message::of_received(flow, told))?;
         }

@@ -6,9 +6,9 @@ use super::quantities::Received;
 
 /// Bytes of each.
 pub const MESSAGE_BYTES: usize = 8 * WORDS;
-const WORDS: usize = 8;
+const WORDS: usize = 9;
 /// Words of an account.
-const NUMBERS: usize = WORDS - 2;
+pub const NUMBERS: usize = WORDS - 2;
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,26 +58,26 @@ impl Message {
 
     /// The account of a receiver.
     pub fn of_received(flow: u64, told: Received) -> Message {
-        let Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined } = told;
-        Message::Account(flow, [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined])
+        let Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped } = told;
+        Message::Account(flow, [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped])
     }
 
     /// The account of a sender, and the largest packet that it knows of on the way.
     pub fn of_sent(flow: u64, told: Sent, path_mtu: u32) -> Message {
         let Sent { datagrams, passed_ns, held_ns, cpu_ns } = told;
-        Message::Account(flow, [datagrams, passed_ns, held_ns, cpu_ns, path_mtu.into(), 0])
+        Message::Account(flow, [datagrams, passed_ns, held_ns, cpu_ns, path_mtu.into(), 0, 0])
     }
 }
 
 /// What a receiver told.
 pub fn received(numbers: [u64; NUMBERS]) -> Received {
-    let [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined] = numbers;
-    Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined }
+    let [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped] = numbers;
+    Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped }
 }
 
 /// What a sender told, with the largest packet that it knows of on the way.
 pub fn sent(numbers: [u64; NUMBERS]) -> (Sent, u32) {
-    let [datagrams, passed_ns, held_ns, cpu_ns, path_mtu, _] = numbers;
+    let [datagrams, passed_ns, held_ns, cpu_ns, path_mtu, ..] = numbers;
     (Sent { datagrams, passed_ns, held_ns, cpu_ns }, u32::try_from(path_mtu).unwrap_or(0))
 }
 

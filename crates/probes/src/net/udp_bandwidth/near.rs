@@ -7,11 +7,11 @@ use std::time::Duration;
 use hostmark_engine::prelude::*;
 use rustix::net::RecvFlags;
 
-use super::messages::{self, MESSAGE_BYTES, Message};
+use super::messages::{self, MESSAGE_BYTES, Message, NUMBERS};
 use super::quantities::{self, Received};
 use crate::door::{self, PATIENCE};
 use crate::workloads::busy::Busy;
-use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, path_mtu};
+use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, dropped, path_mtu};
 
 /// Datagrams of an iteration: two ends on one CPU take turns of some milliseconds, and an iteration has many of them.
 const MOST: u64 = 1 << 12;
@@ -54,8 +54,9 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
         ahead -= wanted;
         Ok(busy.end()?)
     })?;
+    let dropped = dropped(&socket);
     let (sent, path_mtu) = messages::sent(ask(&socket, &mut receiver, 0)?);
-    let received = Received::of(arrivals, busy.cpu_ns());
+    let received = Received::of(arrivals, busy.cpu_ns(), dropped);
     quantities::give(case, flow.datagram, arrivals.missing(), sent, received)?;
     case.also("receiver_cpus", busy.cpus())?;
     quantities::note(case, flow.is_cut, sent, received);
@@ -125,7 +126,7 @@ fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -
 }
 
 /// What the far end tells of a flow.
-fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; 6]> {
+fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; NUMBERS]> {
     for _ in 0..MOST_TOLD {
         socket.send(&Message::Ask(flow).bytes()).call("sendto").map_err(door::unanswered)?;
         let account = receiver.hear(TOLD_EVERY, |message| match Message::read(message) {

@@ -8,6 +8,7 @@ use crate::workloads::datagrams::{Arrivals, Sent};
 pub const ALSO: &[Quantity] = &[
     Quantity::SUSTAINED_BYTES,
     LOSS,
+    OVERRUN,
     PACKETS,
     SENT,
     HELD_BACK,
@@ -24,6 +25,15 @@ const LOSS: Quantity = Quantity {
     unit: Unit::Ratio,
     better: Better::Lower,
     title: Text { en: "share of datagrams lost", zh: "数据报丢失率" },
+};
+const OVERRUN: Quantity = Quantity {
+    name: "overrun",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text {
+        en: "share of datagrams lost in the receiver's full buffer",
+        zh: "因接收缓冲区已满而丢失的数据报占比",
+    },
 };
 const PACKETS: Quantity = Quantity {
     name: "packets",
@@ -97,11 +107,13 @@ pub struct Received {
     pub cpu_ns: u64,
     /// The most that the kernel joined.
     pub most_joined: u64,
+    /// Datagrams that its buffer had no room for.
+    pub dropped: u64,
 }
 
 impl Received {
-    /// What came, and took a process so long on a CPU.
-    pub fn of(came: Arrivals, cpu_ns: u64) -> Received {
+    /// What came, took a process so long on a CPU, and what its buffer had no room for.
+    pub fn of(came: Arrivals, cpu_ns: u64, dropped: u64) -> Received {
         Received {
             datagrams: came.received,
             span_ns: came.span_ns(),
@@ -109,6 +121,7 @@ impl Received {
             reordered: came.reordered,
             cpu_ns,
             most_joined: came.most_joined,
+            dropped,
         }
     }
 }
@@ -117,6 +130,8 @@ impl Received {
 pub fn give(case: &mut Case, datagram: usize, loss: Option<f64>, sent: Sent, received: Received) -> Result<()> {
     let over = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     case.also(LOSS.name, loss)?;
+    let all = loss.filter(|&loss| loss < 1.0).map(|loss| received.datagrams as f64 / (1.0 - loss));
+    case.also(OVERRUN.name, all.filter(|&all| all > 0.0).map(|all| received.dropped as f64 / all))?;
     case.also(PACKETS.name, over(received.datagrams.saturating_sub(1), received.span_ns).map(|rate| rate * 1e9))?;
     case.also(SENT.name, over(sent.datagrams * datagram as u64, sent.passed_ns).map(|rate| rate * 1e9))?;
     case.also(HELD_BACK.name, over(sent.held_ns, sent.passed_ns))?;
