@@ -115,6 +115,58 @@ fn a_service_of_datagrams_answers_no_address_that_did_not_send_its_nonce() {
     }
 }
 
+/// What has a far end of datagrams begin to send, and what asks it to stop and tell.
+fn words(kind: u64) -> Vec<u8> {
+    [u64::MAX, kind << 56, 0, 0, 0, 0, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+#[test]
+fn a_flow_of_datagrams_goes_to_the_address_that_sent_the_nonce_alone() {
+    for at in [V4, V6].into_iter().filter(|&at| has(at)) {
+        let case =
+            "net.udp_bandwidth@datagram=1000,cpus=same_cpu,direction=receive,rate_mbit=8,segmentation=none".to_owned();
+        for direction in ["receive", "send"] {
+            let (far, end) = started(&case.replace("receive", direction), at);
+            let socket = || {
+                let socket = UdpSocket::bind((at, 0)).unwrap();
+                socket.connect(end.address).unwrap();
+                socket
+            };
+            let comes = |socket: &UdpSocket, patience| {
+                let mut back = [0; 2000];
+                socket.set_read_timeout(Some(patience)).unwrap();
+                socket.recv(&mut back).ok().map(|bytes| back[..bytes].to_vec())
+            };
+            let (stranger, known) = (socket(), socket());
+            for sent in [&STRANGER.0[..], &end.nonce.0[..15], &words(1), &words(2), &[0; 1000]] {
+                stranger.send(sent).unwrap();
+            }
+            assert_eq!(comes(&stranger, MOMENT), None, "{direction}");
+            known.send(&end.nonce.0).unwrap();
+            assert_eq!(comes(&known, PATIENCE), Some(end.nonce.0.to_vec()));
+            known.send(&words(1)).unwrap();
+            if direction == "receive" {
+                assert_eq!(comes(&known, PATIENCE).map(|datagram| datagram.len()), Some(1000));
+            }
+            // The nonce is used up, and nobody else stops what goes on or hears of it.
+            for sent in [&end.nonce.0[..], &words(2)] {
+                // The kernel may say that nobody is there for it.
+                let _ = stranger.send(sent);
+            }
+            assert_eq!(comes(&stranger, MOMENT), None, "{direction}");
+            if direction == "receive" {
+                while known.set_nonblocking(true).is_ok() && known.recv(&mut [0; 2000]).is_ok() {}
+                known.set_nonblocking(false).unwrap();
+                assert_eq!(comes(&known, PATIENCE).map(|datagram| datagram.len()), Some(1000), "it still sends");
+            }
+            known.send(&words(2)).unwrap();
+            let account = std::iter::from_fn(|| comes(&known, PATIENCE)).find(|message| message.len() == 72);
+            assert!(account.is_some_and(|account| account[..8] == [0xff; 8]), "{direction}");
+            used(far);
+        }
+    }
+}
+
 /// What a worker says last that has the job.
 fn last_event(job: &Job) -> Event {
     let mut worker = Command::new(PROGRAM).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -137,7 +189,18 @@ fn every_probe_of_two_parties_measures_over_either_family() {
     };
     let mut cases = plan(CATALOGUE, &host, request).unwrap().cases;
     // The default of each probe, and where a far end does something else.
-    let others = ["connection=close", "protocol=udp", "streams=2", "copies=2", "cpus=free", "method=zero_copy"];
+    let others = [
+        "connection=close",
+        "protocol=udp",
+        "streams=2",
+        "copies=2",
+        "cpus=free",
+        "method=zero_copy",
+        "direction=send",
+        "segmentation=gso",
+        "rate_mbit=100",
+        "outstanding=64",
+    ];
     // A far end refuses a congestion control that the kernel has not loaded, or that is the system's own.
     cases.retain(|case| case.id.params.get("congestion").is_none_or(|name| name == "default"));
     cases.retain(|case| case.skip.is_none() && case.entry.probe.service().is_some());

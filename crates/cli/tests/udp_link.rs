@@ -78,6 +78,13 @@ impl Round {
         })
     }
 
+    /// Whether it waited for a CPU that others used.
+    fn is_disturbed(&self) -> bool {
+        self.0
+            .iter()
+            .any(|event| matches!(event, Event::Done { noise } if noise.waited.is_none_or(|share| share > WITHIN)))
+    }
+
     fn failed(&self) -> Option<&str> {
         self.0.iter().find_map(|event| match event {
             Event::Failed { reason } => Some(reason.as_str()),
@@ -125,15 +132,24 @@ fn flow(direction: &str, rate: &str, segmentation: &str) -> String {
     )
 }
 
-/// Looks until it is so, as a neighbour may disturb any of the looks; the last one tells what is wrong.
+/// Looks until it is so, as a neighbour may disturb any of the looks; the last one tells what is wrong. None where others used
+/// the CPUs in all of them: who waits for a CPU neither sends nor receives what a wire carries.
 fn sooner_or_later(look: impl Fn() -> Round, is_so: impl Fn(&Round) -> bool, what: &str) -> Option<Round> {
-    for at in 0..LOOKS {
+    let mut last = None;
+    for _ in 0..LOOKS {
         let round = look();
+        assert_eq!(round.failed(), None, "{what}");
         if is_so(&round) {
             return Some(round);
         }
-        assert!(at + 1 < LOOKS, "{what}: {:.4} MB/s, {:?}", round.rate() / 1e6, round.0);
+        if !round.is_disturbed() {
+            last = Some(round);
+        }
     }
+    if let Some(round) = last {
+        panic!("{what}: {:.4} MB/s, {round:?}", round.rate() / 1e6);
+    }
+    skipped(&format!("others use the CPUs: {what} cannot be told"));
     None
 }
 
@@ -174,7 +190,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
                     |round| is_near(round.arrived(), goodput) && round.lost_on_the_way() > 0.05,
                     &what,
                 );
-                let above = above.expect("it was found");
+                let Some(above) = above else { continue };
                 let loss = 1.0 - above.arrived() / above.also("sent");
                 assert!((above.lost_on_the_way() - loss).abs() < 0.05, "{what}: {loss} {above:?}");
                 assert_eq!(above.note("path_mtu"), Some("1500"));
@@ -196,7 +212,7 @@ fn a_queue_that_lets_the_sender_wait_is_told_from_one_that_drops() {
     for direction in ["receive", "send"] {
         let is_so = |round: &Round| is_near(round.rate(), goodput) && round.lost_on_the_way() < 1e-6;
         let held = sooner_or_later(|| over(&wire, &flow(direction, "max", "none")), is_so, direction);
-        let held = held.expect("it was found");
+        let Some(held) = held else { continue };
         assert!(held.also("held_back") > 0.5, "{held:?}");
         assert_eq!(held.note("sender"), Some("held back"));
     }
@@ -289,9 +305,10 @@ fn a_request_that_is_lost_is_counted_and_no_time_of_it() {
     for case in ROUND_TRIPS {
         for (there, back) in [(HUNDREDTH, NONE), (NONE, HUNDREDTH)] {
             let round = lossy(case, there, back);
+            assert_eq!(round.failed(), None, "{case}");
             // A round has some hundred requests: one lost more or less is a part of a percent.
             let lost = round.also("lost");
-            assert!((0.004..0.03).contains(&lost), "{case}: {lost} {:?}", round.0);
+            assert!((0.004..0.03).contains(&lost), "{case}: {lost} {round:?}");
         }
         let whole = lossy(case, NONE, NONE);
         assert_eq!(whole.also("lost"), 0.0, "{case}");
