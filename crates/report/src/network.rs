@@ -2,13 +2,15 @@
 
 mod flow;
 mod goodput;
+mod matrix;
 
 use hostmark_model::{Lang, Unit};
 
 use crate::format::{in_scale, scale_for};
 
-pub(crate) use flow::{Capacity, Cause, Direction, Flow, cases_to, flows};
+pub(crate) use flow::{Capacity, Cause, Direction, Flow, TCP_BANDWIDTH, capacities, cases_to, flows};
 pub use goodput::{Framing, Protocol, goodput, payload_bytes};
+pub(crate) use matrix::{Matrix, TCP_ROUND_TRIP, matrices};
 
 /// `83 Mbit/s`: links are sold by bits, and by round numbers of them.
 pub(crate) fn bits(bits_per_s: u64) -> String {

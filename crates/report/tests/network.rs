@@ -3,7 +3,10 @@
 mod synthetic;
 
 use hostmark_model::*;
-use hostmark_report::findings;
+use hostmark_report::export::format_named;
+use hostmark_report::network::{Framing, Protocol, goodput};
+use hostmark_report::render::{console, markdown};
+use hostmark_report::{RenderOptions, compare, findings, html};
 use synthetic::{empty, estimate};
 
 const TCP: &str = "net.tcp_bandwidth";
@@ -244,4 +247,142 @@ fn what_a_hostile_file_says_of_a_link_is_no_panic() {
             findings(&run(peer(path.clone(), path), cases.clone())).iter().map(|one| one.text.en.clone()).collect();
         assert!(!text.contains("NaN"), "{text}");
     }
+}
+
+/// A run with two peers, their links, and what was measured between all three.
+fn three_hosts() -> Run {
+    let wire = || path("igb", Some(1_000_000_000), 1500);
+    let second = Peer { name: "db-19".into(), address: Some("fd00::9".parse().unwrap()), ..peer(wire(), wire()) };
+    let pair = |from: &str, to: &str, rate: f64, ns: f64| PairRun {
+        from: from.into(),
+        to: to.into(),
+        cases: vec![
+            case(&format!("{TCP}@direction=send,to={to}"), rate, &[]),
+            case(&format!("net.tcp@to={to}"), ns, &[]),
+        ],
+    };
+    let mut all = synthetic::plausible();
+    all.peers = vec![peer(limited(83_000_000), wire()), second];
+    all.pairs = vec![pair("db-18", "db-19", 111e6, 55_500.0), pair("db-19", "db-18", 112e6, 56_500.0)];
+    all.cases.extend([
+        sends(9.9e6, &[("sender_cpus", 0.03), ("receiver_cpus", 0.05), ("rtt", 3.1e7)]),
+        case(&format!("{TCP}@direction=send,streams=4,to=db-18"), 9.91e6, &[]),
+        case(&format!("{TCP}@direction=receive,to=db-18"), 117e6, &[]),
+        case("net.tcp@to=db-18", 51_200.0, &[("p50", 51_000.0), ("p99", 88_000.0)]),
+        case("net.udp@to=db-18", 48_000.0, &[]),
+        case("net.rate_latency@load=send,to=db-18", 31e6, &[("idle", 3e5), ("rate", 9.9e6)]),
+        case("net.udp_bandwidth@direction=send,to=db-18", 10.05e6, &[("loss", 0.013)]),
+        case(&format!("{TCP}@direction=send,to=db-19"), 110e6, &[]),
+        case("net.tcp@to=db-19", 61_000.0, &[]),
+    ]);
+    all
+}
+
+#[test]
+fn the_network_section_tells_what_each_link_can_do_does_and_is_limited_by() {
+    let run = three_hosts();
+    // Wide enough for every fact to stand on one line.
+    let options = RenderOptions { width: 200, ..RenderOptions::default() };
+    let table = console::table(&run, &options);
+    for line in [
+        "db-18, ssh db-18, 10.0.0.8",
+        "eth0 (veth); MTU 1500; queue tbf 83 Mbit/s",
+        "eth0 (igb); 1 Gbit/s; MTU 1500",
+        "9.92 MB/s TCP by the rate limit of 83 Mbit/s on eth0: 1448 of 1514 bytes in the queue",
+        "118 MB/s TCP by the link of 1 Gbit/s: 1448 of 1538 bytes on the wire",
+        "1 stream, 9.90 MB/s (9.86 … 9.94), 100 % of what is possible",
+        "4 streams, 9.91 MB/s",
+        "51.2 µs (51.0 … 51.4), p50 51.0 µs, p99 88.0 µs",
+        "load there, 31.0 ms",
+        "1.3 % lost",
+        "a rate limit (finding",
+    ] {
+        assert!(table.contains(line), "{line}\n{table}");
+    }
+    // 117.7 MB/s: what the table tells is what can be computed.
+    let wire = goodput(1_000_000_000, 1500, false, Framing::Wire, Protocol::Tcp);
+    assert!(wire.is_some_and(|rate| (rate - 117.69e6).abs() < 1e4));
+    let chinese = console::table(&run, &RenderOptions { lang: Lang::Zh, ..options });
+    for line in ["本端", "去程上限", "TCP 往返", "瓶颈", "主机间网络"] {
+        assert!(chinese.contains(line), "{line}\n{chinese}");
+    }
+}
+
+#[test]
+fn the_matrix_has_each_pair_in_its_direction() {
+    let run = three_hosts();
+    let table = console::table(&run, &RenderOptions { width: 100, ..RenderOptions::default() });
+    let rows = |title: &str| -> Vec<String> {
+        let from = table.lines().skip_while(|line| !line.contains(title)).skip(2).take(3);
+        from.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(
+        rows("TCP bandwidth   down"),
+        ["db-17 – 9.91 MB/s 110 MB/s", "db-18 117 MB/s – 111 MB/s", "db-19 – 112 MB/s –"]
+    );
+    assert_eq!(rows("TCP round trip   down"), ["db-17 – 51.2 µs 61.0 µs", "db-18 – – 55.5 µs", "db-19 – 56.5 µs –"]);
+}
+
+#[test]
+fn page_and_markdown_have_the_section_and_nothing_of_a_file_becomes_markup() {
+    let mut run = three_hosts();
+    run.peers[1].place = Some("ssh <script>|x|".into());
+    let page = html::page(std::slice::from_ref(&run), &RenderOptions::default());
+    assert!(page.contains("<section id=\"network\">") && page.contains("Network between hosts"));
+    assert!(page.contains("ssh &lt;script&gt;|x|") && !page.contains("ssh <script>"));
+    let text = markdown::markdown(&run, &RenderOptions::default());
+    assert!(text.contains("| can carry there | 9.92 MB/s TCP by the rate limit") && text.contains("\\|x\\|"), "{text}");
+    assert!(text.contains("| db-18 | 117 MB/s | – | 111 MB/s |"), "{text}");
+    run.peers.clear();
+    run.pairs.clear();
+    let page = html::page(std::slice::from_ref(&run), &RenderOptions::default());
+    assert!(!page.contains("id=\"network\""));
+    assert!(!console::table(&run, &RenderOptions::default()).contains("can carry"));
+}
+
+#[test]
+fn cases_to_another_host_never_pair_with_those_on_this_one() {
+    let mut far = three_hosts();
+    far.cases.retain(|case| case.peer().is_some());
+    let mut here = far.clone();
+    for case in &mut here.cases {
+        case.params.0.retain(|(axis, _)| axis != "to");
+        let id = CaseId { probe: case.probe.clone(), params: case.params.clone() };
+        case.id = id.to_string();
+    }
+    fn pool<'a>(name: &'a str, run: &'a Run) -> compare::Pool<'a> {
+        compare::Pool { name, runs: std::slice::from_ref(run) }
+    }
+    let between = |new: &Run| {
+        let compared = compare::Comparison::of(pool("a", &far), &[pool("b", new)], &compare::History::default());
+        compared.new[0].cases.iter().filter(|case| case.effect.is_some()).count()
+    };
+    assert_eq!(between(&here), 0);
+    assert_eq!(between(&far), far.cases.len());
+}
+
+#[test]
+fn lmbenchs_remote_table_is_that_of_the_first_peer() {
+    let mut run = three_hosts();
+    let axes: &[(&str, AxisKind, &str)] =
+        &[("cpus", AxisKind::Placement, "same_cpu"), ("copies", AxisKind::Copies, "1")];
+    for probe in ["net.tcp", "net.udp"] {
+        run.probes.push(synthetic::probe(probe, (probe, probe), Unit::Nanoseconds, ("Network", "网络"), axes));
+    }
+    run.cases.retain(|case| !matches!(case.probe.as_str(), "net.tcp" | "net.udp"));
+    run.cases.extend([
+        synthetic::value("net.tcp@cpus=same_cpu,copies=1", 9_000.0),
+        synthetic::value("net.tcp@cpus=two_hosts,copies=2,to=db-18", 77_000.0),
+        synthetic::value("net.tcp@cpus=two_hosts,copies=1,to=db-19", 61_000.0),
+        synthetic::value("net.tcp@cpus=two_hosts,copies=1,to=db-18", 51_200.0),
+    ]);
+    let text = format_named("lmbench").unwrap().render_one(&run, &RenderOptions::default());
+    let remote: Vec<&str> = text.lines().skip_while(|line| !line.contains("Remote communication")).take(14).collect();
+    assert!(remote.iter().any(|line| line.contains("51.2")), "{text}");
+    assert!(remote.iter().all(|line| !line.contains("61.0") && !line.contains("77.0")), "{remote:?}");
+    let local: Vec<&str> = text.lines().skip_while(|line| !line.contains("Local communication lat")).take(10).collect();
+    assert!(
+        local.iter().any(|line| line.contains("9.00")) && local.iter().all(|line| !line.contains("51.2")),
+        "{local:?}"
+    );
 }

@@ -9,6 +9,7 @@ mod compared;
 mod facts;
 mod figures;
 mod gather;
+mod network;
 mod page;
 mod table;
 

@@ -11,6 +11,7 @@ use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
 use super::figures::{Figure, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::gather::{Probe, Runs};
+use super::network::{Links, links};
 use super::table::{Table, anchor, table};
 use crate::RenderOptions;
 use crate::compare::{Comparison, History, Pool};
@@ -31,6 +32,7 @@ pub(super) struct Page {
     heads: Vec<Head>,
     facts: Vec<Block>,
     findings: Vec<Found>,
+    network: Vec<Links>,
     comparisons: Vec<Beside>,
     figures: Vec<Picture>,
     sections: Vec<Section>,
@@ -139,6 +141,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         facts: tables(&runs),
         has_runs: true,
         findings: found(&runs),
+        network: links(&runs),
         comparisons: beside(all).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
         figures: first,
         cases: runs.probes.iter().map(|probe| probe.cases.len()).sum(),
@@ -162,6 +165,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         heads: Vec::new(),
         facts: Vec::new(),
         findings: Vec::new(),
+        network: Vec::new(),
         comparisons: comparisons(comparison, &mut picture),
         figures: Vec::new(),
         cases: comparison.new.iter().map(|against| against.cases.len()).sum(),

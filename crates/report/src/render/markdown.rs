@@ -7,6 +7,7 @@ use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, 
 
 use super::RenderOptions;
 use super::console::header::{again, place};
+use super::network::{TITLE, section};
 use crate::consistency;
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
@@ -34,6 +35,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
     }
     findings(run, lang, &mut out);
+    network(run, lang, &mut out);
     if run.cases.is_empty() {
         let _ = writeln!(out, "{}", NO_CASES.say(lang));
     }
@@ -94,6 +96,29 @@ fn findings(run: &Run, lang: Lang, out: &mut String) {
         let _ = writeln!(out, "{}. {}", index + 1, safe(finding.text.get(lang)));
         if let Some(cure) = &finding.cure {
             let _ = writeln!(out, "   *{}*", safe(cure.get(lang)));
+        }
+    }
+}
+
+/// The links to the run's peers, and all hosts against all.
+fn network(run: &Run, lang: Lang, out: &mut String) {
+    let Some(section) = section(run, &findings_and_kept(run)) else { return };
+    let _ = writeln!(out, "\n## {}", TITLE.say(lang));
+    for peer in &section.peers {
+        let _ = writeln!(out, "\n### {}\n\n| | |\n|---|---|", safe(peer.title.get(lang)));
+        for (label, facts) in &peer.rows {
+            let facts: Vec<String> = facts.iter().map(|fact| safe(fact.get(lang))).collect();
+            let _ = writeln!(out, "| {} | {} |", safe(label.get(lang)), facts.join(" · "));
+        }
+    }
+    for table in &section.tables {
+        let hosts: Vec<String> = table.hosts.iter().map(|host| safe(host)).collect();
+        let (title, sides) = (safe(table.title.get(lang)), safe(table.sides.get(lang)));
+        let _ =
+            writeln!(out, "\n### {title}\n\n| {sides} | {} |\n|---|{}", hosts.join(" | "), "--:|".repeat(hosts.len()));
+        for (host, cells) in &table.rows {
+            let cells: Vec<&str> = cells.iter().map(|cell| cell.get(lang)).collect();
+            let _ = writeln!(out, "| {} | {} |", safe(host), cells.join(" | "));
         }
     }
 }

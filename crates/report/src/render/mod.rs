@@ -5,6 +5,7 @@ pub mod console;
 pub mod handbook;
 pub mod host;
 pub mod markdown;
+pub(crate) mod network;
 pub(crate) mod wrap;
 
 use hostmark_model::Lang;

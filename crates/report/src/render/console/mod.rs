@@ -6,6 +6,7 @@ pub(crate) mod header;
 mod hierarchy;
 mod matrix;
 mod memory;
+mod network;
 mod nodes;
 pub(in crate::render) mod page;
 mod remarks;
@@ -43,6 +44,7 @@ pub fn table(run: &Run, options: &RenderOptions) -> String {
     hierarchy::write(&view, &mut page, &mut shown);
     memory::write(&view, &mut page, &mut shown);
     nodes::write(&view, &mut page, &mut shown);
+    network::write(&view, &mut page);
     sections::write(&view, &mut page, &mut shown);
     findings(run, &mut page);
     legend(&view, &mut page);
