@@ -35,8 +35,8 @@ fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
         load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}")).cases
     };
     let mut cases = run.cases;
-    // What only a longer profile has: the pipeline of most processes.
-    cases.extend(more(&["net.data_path@path=zero_pipe_socket_pipe_pipe_null"]));
+    // What only a longer profile has: the pipeline of most processes, streams in both directions.
+    cases.extend(more(&["net.data_path@path=zero_pipe_socket_pipe_pipe_null", "net.tcp_bandwidth@direction=both"]));
     // On a machine whose memory is slow to touch there is no time for all points at once.
     let lacking = missing(&cases);
     let is_left_out = |case: &&CaseRecord| {

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use hostmark_engine::prelude::*;
+use rustix::fd::OwnedFd;
 
 use crate::workloads::{local, socket};
 
@@ -147,12 +148,16 @@ impl Admitted {
 
 /// A client's connection: the far end knows it, what is written leaves at once, and a read ends when it does not answer.
 pub fn connect(far: &FarEnd) -> Result<TcpStream> {
-    connect_with(far, None)
+    connect_with(far, PATIENCE, |_| Ok(()))
 }
 
-/// The same with a receive buffer of a size of its own, where one is asked for.
-pub fn connect_with(far: &FarEnd, receive_buffer: Option<usize>) -> Result<TcpStream> {
-    let mut stream = socket::connect_with(far.address, PATIENCE, receive_buffer)?;
+/// The same where a read waits for so long; what `prepare` sets holds from the first packet on.
+pub fn connect_with(
+    far: &FarEnd,
+    patience: Duration,
+    prepare: impl FnOnce(&OwnedFd) -> Result<()>,
+) -> Result<TcpStream> {
+    let mut stream = socket::connect_with(far.address, patience, prepare)?;
     stream.set_nodelay(true).call("setsockopt")?;
     stream.write_all(&far.nonce.0).call("sendto")?;
     Ok(stream)

@@ -11,6 +11,7 @@ pub use reach::{REACHED, reach};
 mod data_path;
 mod http;
 mod open_loop;
+mod rate_latency;
 mod reach;
 mod rpc_tcp;
 mod rpc_udp;
@@ -21,7 +22,7 @@ mod tcp_offload;
 mod udp;
 mod udp_bandwidth;
 
-crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth tcp_offload udp_bandwidth data_path);
+crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth rate_latency tcp_offload udp_bandwidth data_path);
 
 /// Further quantities of the round trips: the last two tell of stalls that most operations do not meet, as under a limit that
 /// is kept by slices of time.

@@ -83,7 +83,7 @@ pub(super) fn serve(serving: &mut Serving) -> Result<()> {
 }
 
 /// Sends back each byte until the client is gone.
-fn echo(mut stream: TcpStream) -> io::Result<()> {
+pub(super) fn echo(mut stream: TcpStream) -> io::Result<()> {
     let mut byte = [0];
     loop {
         stream.read_exact(&mut byte).call("recvfrom")?;

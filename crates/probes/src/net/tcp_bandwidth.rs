@@ -1,21 +1,27 @@
-//! Probe net.tcp_bandwidth: how fast bytes go through TCP connections, by message, method, placement and streams.
+//! Probe net.tcp_bandwidth: how fast bytes go through TCP connections, by direction, message, method, placement and streams.
 
+mod account;
 mod congestion;
+mod direction;
+mod far;
+mod flows;
+mod measure;
+mod method;
 mod quantities;
-mod sender;
-mod streams;
+mod receiver;
+mod settle;
+mod terms;
 mod window;
 
 use hostmark_engine::prelude::*;
+use measure::measure;
 use quantities::ALSO;
-use sender::Sent;
-use window::Window;
 
-pub use sender::Receiver;
-
-use crate::door::connect;
-use crate::turns::Turns;
-use crate::workloads::busy::Busy;
+pub use direction::Direction;
+pub use far::Far;
+pub use flows::Flows;
+pub use receiver::Receiver;
+pub use terms::Terms;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -26,19 +32,22 @@ pub static PROBE: Probe = Probe {
     also: ALSO,
     explain: Explain {
         what: Text {
-            en: "A process sends messages over a TCP connection without pause; the case reads them, at most `block` bytes at a time, and \
-                 its rate is the value. The connection goes over loopback; Nagle's algorithm is on, as in \
-                 a socket that nobody changes. Methods: write (send), sendfile and \
-                 splice (pages of a file in memory, splice by way of a pipe), zero_copy (MSG_ZEROCOPY; whether the kernel copied all the \
-                 same is noted). cpus says where the two ends run. window: the send and receive buffers (SO_SNDBUF, SO_RCVBUF), the \
-                 kernel's own tuning by default; what was obtained is noted. congestion: the sender's congestion control, the system's by \
-                 default. With several streams each has a receiving thread and a sending process on a CPU of their own, and the value is \
-                 the sum. The CPUs that each end kept busy are the process' CPU time over the time that passed, of one stream.",
-            zh: "一个进程在 TCP 连接上不停地发送消息；本用例每次最多读 `block` 字节，其速率即为数值。连接经由环回接口，Nagle 算法开启，与未改动的套接字相同。\
-                 方式：write（send）、sendfile 与 splice（内存文件的页面，splice 经由管道）、zero_copy（MSG_ZEROCOPY；会记录内核是否仍然复制）。\
-                 cpus 表示两端运行的位置。window：发送与接收缓冲区（SO_SNDBUF、SO_RCVBUF），默认由内核自动调节；会记录实际所得。congestion：\
-                 发送方的拥塞控制，默认用系统的。多个流时，每个流的接收线程与发送进程同在自己的 CPU 上，数值为总和。\
-                 各端占用的 CPU 数是该进程的 CPU 时间除以经过的时间，仅对单个流给出。",
+            en: "One process sends messages over a TCP connection without pause, the other reads them, at most `block` bytes at a time. The \
+                 value is the rate of the bytes received, by the receiver's clock. direction says who sends: the far end (receive), the \
+                 case (send; the far end tells on the same connection how much has come), or both at once over a connection each, \
+                 whose rates are added. It goes over loopback, or to another host; Nagle's algorithm is on, as in a socket that \
+                 nobody changes. method: write (send), sendfile and splice (pages of a file in memory, splice by way of a \
+                 pipe), zero_copy (MSG_ZEROCOPY; whether the kernel copied all the same is noted). cpus says where the two ends run. window: \
+                 SO_SNDBUF and SO_RCVBUF, by default tuned by the kernel; what was obtained is noted. congestion: the \
+                 sender's congestion control, the system's by default. Each of several streams has its ends on CPUs of their own, and \
+                 the value is the sum. Before the first sample the stream gets to its rate, for 3 s at most. TCP's own figures \
+                 (TCP_INFO) are the sender's, read at the end: retransmits are summed over connections, the rest is their mean.",
+            zh: "一个进程在 TCP 连接上不停地发送消息，另一个读取，每次最多 `block` 字节。数值是收到的字节的速率，按接收方的时钟计。direction 表示谁发送：\
+                 远端（receive）、本用例（send；远端在同一连接上告知已收到多少），或两者同时各用一条连接（both），速率相加。经由环回接口，或连到另一台主机；\
+                 Nagle 算法开启，与未改动的套接字相同。method：write（send）、sendfile 与 splice（内存文件的页面，splice 经由管道）、zero_copy（MSG_ZEROCOPY；\
+                 会记录内核是否仍然复制）。cpus 表示两端运行的位置。window：SO_SNDBUF、SO_RCVBUF，默认由内核自动调节；会记录实际所得。congestion：发送方的\
+                 拥塞控制，默认用系统的。多个流时各流的两端在自己的 CPU 上，数值为总和。第一个样本之前先等流达到其速率，最多 3 s。TCP 自身的数据（TCP_INFO）\
+                 取自发送方，在结束时读取：重传数为各连接之和，其余为平均值。",
         },
         why: Text {
             en: "The most that a local proxy, sidecar, replica or backup can move, and the CPU that it takes from the application; over a \
@@ -49,11 +58,12 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "On one CPU sending and receiving share it; on two the wake-ups decide, and the end whose busy CPUs \
-                 come to one is the limit. Where congestion=reno is much faster, the system's congestion control paces: it \
+                 come to one is the limit. Over a link: retransmits tell of loss, receiver_limited of a receive buffer that is too \
+                 small for the round trip, buffer_limited of a send buffer; rtt over min_rtt is the queue that the stream fills. Where congestion=reno is much faster, the system's congestion control paces: it \
                  lets data go by timers. A message of one byte \
                  costs a system call. sendfile and splice save the sender's copy. Over about 1 MiB a message leaves the \
                  cache before it is read.",
-            zh: "同一 CPU 上收发共用该 CPU；两个 CPU 上取决于唤醒，占用 CPU 数接近一的那一端就是瓶颈。若 congestion=reno 快得多，说明系统的拥塞控制在限速：\
+            zh: "同一 CPU 上收发共用该 CPU；两个 CPU 上取决于唤醒，占用 CPU 数接近一的那一端就是瓶颈。经过链路时：重传表示丢包，receiver_limited 表示接收缓冲区相对往返时间过小，buffer_limited 表示发送缓冲区过小；rtt 超过 min_rtt 的部分是流所填满的队列。若 congestion=reno 快得多，说明系统的拥塞控制在限速：\
                  用定时器放行数据。一个字节的消息要付一次系统调用。sendfile 与 splice 省去\
                  发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。",
         },
@@ -71,7 +81,7 @@ pub static PROBE: Probe = Probe {
             zh: "包过滤与抓包；套接字缓冲区过小（net.ipv4.tcp_rmem、tcp_wmem）；两个 CPU 上昂贵的唤醒；内存繁忙；在环回接口上限速的拥塞控制（bbr）。",
         },
     },
-    related: &["net.tcp_offload", "ipc.unix_bandwidth", "net.tcp", "net.udp_bandwidth", "memory.copy"],
+    related: &["net.rate_latency", "net.tcp_offload", "ipc.unix_bandwidth", "net.tcp", "net.udp_bandwidth"],
     differs: Some(Text {
         en: "bw_tcp asks for socket buffers of 1 MiB, which ends the kernel's own tuning of them, sends by write \
              alone, and leaves both ends to the scheduler; the summary takes its messages of 10 MiB. Here messages \
@@ -85,19 +95,22 @@ pub static PROBE: Probe = Probe {
             "65536",
             Points::Listed {
                 quick: &["65536"],
-                standard: &["1", "64", "1024", "4096", "16384", "262144", "1048576", "10485760"],
-                thorough: &["8192", "32768", "131072", "4194304"],
+                standard: &["1", "64", "1024", "4096", "16384", "131072", "262144", "1048576", "10485760"],
+                thorough: &["8192", "32768", "4194304"],
             },
         ),
-        sender::METHOD,
+        direction::AXIS,
+        method::AXIS,
         Axis::near_and_free("cpus"),
-        Axis::threads("streams", Points::OfHost(streams::points)),
+        Axis::threads("streams", Points::OfHost(streams)),
         window::AXIS,
         congestion::AXIS,
         window::BLOCK,
     ],
     cross: &[
         Cross { from: Profile::Thorough, axes: &["message", "method"] },
+        Cross { from: Profile::Standard, axes: &["direction", "streams"] },
+        Cross { from: Profile::Thorough, axes: &["direction", "method"] },
         Cross { from: Profile::Standard, axes: &["window", "cpus"] },
         Cross { from: Profile::Standard, axes: &["congestion", "cpus"] },
         Cross { from: Profile::Thorough, axes: &["window", "congestion"] },
@@ -107,44 +120,15 @@ pub static PROBE: Probe = Probe {
     needs: &[],
     replaces: &["bw_tcp"],
     section: crate::section::NETWORK,
-    measure: Measure::Between { service: &sender::SENDER, measure },
+    measure: Measure::Between { service: &far::STREAMS, measure },
 };
 
-/// Bytes of an iteration at most.
-const LONGEST_STEP: u64 = 64 << 20;
-
-fn measure(case: &mut Case) -> Result<()> {
-    let message: u64 = case.param("message")?;
-    // Two ends on one CPU take turns of some milliseconds: an iteration has many of them, at any rate that is usual.
-    let step = (message << 16).min(LONGEST_STEP);
-    let (senders, window, block) = (case.far_ends().to_vec(), case.param::<Window>("window")?, case.param("block")?);
-    case.may_fill(u64::saturating_mul(block, senders.len() as u64))?;
-    let [sender] = senders.as_slice() else {
-        let (first, congestion) = Receiver::connect(case.far_end()?, window, block)?;
-        case.note("congestion_control", congestion);
-        case.note("receive_buffer_bytes", first.receive_buffer()?);
-        drop(first);
-        let cpus = case.thread_cpus();
-        return streams::measure(case, &cpus, step, &senders);
-    };
-    let account = connect(sender)?;
-    let (mut receiver, congestion) = Receiver::connect(sender, window, block)?;
-    case.note("congestion_control", congestion);
-    let (mut busy, turns) = (Busy::default(), Turns::of_this_side());
-    case.rate(step, |steps| -> Result<()> {
-        let bytes = steps.saturating_mul(step);
-        turns.moved(bytes);
-        busy.begin()?;
-        receiver.receive(bytes).map_err(super::unanswered)?;
-        Ok(busy.end()?)
-    })?;
-    case.note("receive_buffer_bytes", receiver.receive_buffer()?);
-    // Its end is that of what the sender accounts for.
-    drop(receiver);
-    let told = Sent::heard(account).map_err(super::unanswered)?;
-    told.note(case);
-    let sent = told.account;
-    turns.give_beside(case, sent.switches)?;
-    case.also("sender_cpus", sent.cpus())?;
-    case.also("receiver_cpus", busy.cpus())
+/// How many streams, by profile: powers of two, and as many as there are CPUs.
+fn streams(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let all = host.usable_cpus().len() as u64;
+    let powers = (1..u64::BITS).map(|power| 1 << power).take_while(|&streams| streams < all);
+    match profile {
+        Profile::Quick => vec![1],
+        _ => [1].into_iter().chain(powers).chain([all.max(1)]).collect(),
+    }
 }

@@ -59,7 +59,7 @@ pub const TOLD_BYTES: usize = 4 * size_of::<u64>();
 
 impl Account {
     /// That of `work`.
-    pub fn of(work: impl FnOnce() -> io::Result<()>) -> io::Result<Account> {
+    pub fn of<E: From<io::Error>>(work: impl FnOnce() -> Result<(), E>) -> Result<Account, E> {
         let (begun_at, begun) = (clock::monotonic_ns(), Usage::so_far()?);
         work()?;
         let used = Usage::so_far()?.since(begun);
@@ -71,6 +71,16 @@ impl Account {
     /// CPUs that it kept busy on average; none when no time has passed.
     pub fn cpus(&self) -> Option<f64> {
         average(self.spent, self.passed)
+    }
+
+    /// Its time on a CPU, ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.spent
+    }
+
+    /// The time that passed, ns.
+    pub fn passed_ns(&self) -> u64 {
+        self.passed
     }
 
     /// As bytes for another process.
@@ -127,7 +137,7 @@ mod tests {
         process::in_a_child(|| {
             let account = Account::of(|| {
                 (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
-                Ok(())
+                Ok::<(), io::Error>(())
             })?;
             assert!(account.switches.voluntary >= 10 && account.passed >= 20_000_000, "{account:?}");
             assert!(account.cpus().is_some_and(|cpus| cpus > 0.0 && cpus < 0.9), "{account:?}");

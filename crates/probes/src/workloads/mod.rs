@@ -45,6 +45,8 @@ pub mod socket;
 pub mod stream;
 pub mod switches;
 pub mod sysv;
+pub mod tally;
+pub mod tcp_info;
 pub mod timer;
 pub mod token_ring;
 mod turns;

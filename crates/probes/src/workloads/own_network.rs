@@ -10,16 +10,17 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use hostmark_engine::prelude::sys::namespaces;
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::IoSlice;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-use super::call::{Call, returned};
+use super::call::Call;
 use super::link::{self, Feature, Packets};
 use super::peer::Peer;
 use super::socket;
+use super::tcp_info::TcpInfo;
 
 /// What carries the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +113,10 @@ impl OwnConnection {
     /// What passed so far; none where /proc does not tell.
     pub fn passed(&self) -> io::Result<Option<Passed>> {
         // Over lo acknowledgements come by too.
-        let acknowledged = if self.device == Device::Lo { segments_out(&self.stream)? } else { 0 };
+        let acknowledged = match self.device {
+            Device::Lo => TcpInfo::of(&self.stream)?.segments_out.unwrap_or(0),
+            Device::Veth => 0,
+        };
         let name = match self.device {
             Device::Lo => LO,
             Device::Veth => RECEIVES,
@@ -147,21 +151,6 @@ fn counter(protocols: &str, protocol: &str, name: &str) -> Option<u64> {
     let mut lines = protocols.lines().filter(|line| line.starts_with(protocol));
     let (names, numbers) = (lines.next()?, lines.next()?);
     names.split_whitespace().zip(numbers.split_whitespace()).find(|(known, _)| *known == name)?.1.parse().ok()
-}
-
-/// Segments that a connection's end has sent: `tcpi_segs_out`, which stands behind what the C library names of a tcp_info.
-fn segments_out(stream: &TcpStream) -> io::Result<u64> {
-    const AT: usize = 136;
-    let mut told = [0_u8; 256];
-    let mut size = size_of_val(&told) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `size` bytes to `told`.
-    let result = unsafe {
-        let to = told.as_mut_ptr().cast();
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut size)
-    };
-    returned("getsockopt", result)?;
-    let count = told[AT..].first_chunk().filter(|_| size as usize >= AT + 4);
-    Ok(count.map_or(0, |bytes| u32::from_ne_bytes(*bytes)).into())
 }
 
 /// Both ends of a connection in networks of this process' own: who sends, and who receives.

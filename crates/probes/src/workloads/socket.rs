@@ -2,7 +2,7 @@
 //! copying.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -21,33 +21,39 @@ pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
 /// connect. A far end that is not there is an error at once.
 #[inline]
 pub fn connect(address: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
-    connect_with(address, patience, None)
+    connect_with(address, patience, |_| Ok(()))
 }
 
-/// The same with a receive buffer of so many bytes, as far as the kernel gives them: by what it has when it connects it is
-/// settled how large a window it can ever offer.
+/// The same; what `prepare` sets holds from the first packet on: how large a window it can ever offer, how it sends.
 #[inline]
-pub fn connect_with(address: SocketAddr, patience: Duration, receive_buffer: Option<usize>) -> io::Result<TcpStream> {
+pub fn connect_with<E: From<io::Error>>(
+    address: SocketAddr,
+    patience: Duration,
+    prepare: impl FnOnce(&OwnedFd) -> Result<(), E>,
+) -> Result<TcpStream, E> {
     let family = super::local::family(address.ip());
     let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None).call("socket")?;
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).call("setsockopt")?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience)).call("setsockopt")?;
-    if let Some(bytes) = receive_buffer {
-        sockopt::set_socket_recv_buffer_size(&socket, bytes).call("setsockopt")?;
-    }
+    prepare(&socket)?;
     rustix::net::connect(&socket, &address).call("connect")?;
     Ok(socket.into())
 }
 
-/// Gives what a socket accepts send buffers of so many bytes, as far as the kernel gives them, and ends its own tuning.
-pub fn set_send_buffer(listener: &TcpListener, bytes: usize) -> io::Result<()> {
-    sockopt::set_socket_send_buffer_size(listener, bytes).call("setsockopt")
+/// Gives a socket, and what it accepts, a send buffer of so many bytes, as far as the kernel gives them, and ends its own tuning.
+pub fn set_send_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
+    sockopt::set_socket_send_buffer_size(socket, bytes).call("setsockopt")
 }
 
-/// Has what a socket accepts use this congestion control. A connection that was once paced stays so: it must not begin with
-/// another.
-pub fn set_congestion_control(listener: &TcpListener, name: &str) -> io::Result<()> {
-    sockopt::set_tcp_congestion(listener, name).call("setsockopt")
+/// The same of the receive buffer: by what a socket has when it connects it is settled how large a window it can ever offer.
+pub fn set_receive_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
+    sockopt::set_socket_recv_buffer_size(socket, bytes).call("setsockopt")
+}
+
+/// Has a socket, and what it accepts, use this congestion control. A connection that was once paced stays so: it must not begin
+/// with another.
+pub fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
+    sockopt::set_tcp_congestion(socket, name).call("setsockopt")
 }
 
 /// The algorithms that the kernel has loaded; to ask for another would load it.
@@ -276,6 +282,7 @@ const COPIED: u8 = 1;
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::net::TcpListener;
 
     use super::*;
 
@@ -355,12 +362,13 @@ mod tests {
         set_congestion_control(&listener, "reno").unwrap();
         set_send_buffer(&listener, 40_000).unwrap();
         let address = listener.local_addr().unwrap();
-        let near = connect_with(address, Duration::from_millis(20), Some(50_000)).unwrap();
+        let near = connect_with(address, Duration::from_millis(20), |near| set_receive_buffer(near, 50_000)).unwrap();
         let far = listener.accept().unwrap().0;
         assert_eq!(congestion_control(&far).unwrap(), "reno");
         assert_eq!((send_buffer(&far).unwrap(), receive_buffer(&near).unwrap()), (40_000, 50_000));
         // Beyond what the kernel allows it gives what it allows, and tells that.
-        let greedy = connect_with(address, Duration::from_millis(20), Some(1 << 30)).unwrap();
+        let greedy =
+            connect_with(address, Duration::from_millis(20), |near| set_receive_buffer(near, 1 << 30)).unwrap();
         let limit = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
         assert_eq!(receive_buffer(&greedy).unwrap(), limit.trim().parse::<u64>().unwrap().min(1 << 30));
     }

@@ -1,11 +1,11 @@
 //! Axis congestion: what decides how fast a sender may send.
 
-use std::net::TcpListener;
 use std::str::FromStr;
 
 use hostmark_engine::prelude::*;
+use rustix::fd::AsFd;
 
-use crate::workloads::socket;
+use crate::workloads;
 
 /// The axis: reno is in every kernel, and never paces.
 pub const AXIS: Axis = Axis::choice(
@@ -15,7 +15,7 @@ pub const AXIS: Axis = Axis::choice(
 );
 
 /// The algorithm that a sender uses: the system's where none is named.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Congestion(Option<String>);
 
 impl FromStr for Congestion {
@@ -27,14 +27,14 @@ impl FromStr for Congestion {
 }
 
 impl Congestion {
-    /// Sets it for what `listener` accepts. Skipped where the kernel has not loaded it, and where it is the system's own.
-    pub fn set(&self, listener: &TcpListener) -> Result<()> {
+    /// Sets it for a socket and what it accepts. Skipped where the kernel has not loaded it, and where it is the system's own.
+    pub fn set(&self, socket: &impl AsFd) -> Result<()> {
         let Some(wanted) = &self.0 else { return Ok(()) };
-        let of_system = socket::congestion_control(listener)?;
+        let of_system = workloads::socket::congestion_control(socket)?;
         if *wanted == of_system {
             return Err(Stop::skipped(format!("{wanted} is the system's own: congestion=default measures it")));
         }
-        let loaded = socket::congestion_controls()?;
+        let loaded = workloads::socket::congestion_controls()?;
         if !loaded.contains(wanted) {
             let loaded = loaded.join(", ");
             return Err(Stop::skipped(format!(
@@ -42,13 +42,16 @@ impl Congestion {
             )));
         }
         let refused = |error| Stop::lacking(format_args!("only root may use {wanted} here"), &error);
-        socket::set_congestion_control(listener, wanted).map_err(refused)
+        workloads::socket::set_congestion_control(socket, wanted).map_err(refused)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+    use crate::workloads::socket;
 
     fn set(name: &str) -> Result<String> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -1,24 +1,180 @@
-//! What stands beside the rate of a stream.
+//! What stands beside the rate of streams: what both ends take for it, and what the kernel tells of the connections.
 
 use hostmark_engine::prelude::*;
 
-use crate::turns::{SWITCHES, WAKE_UPS};
+use super::account::Told;
+use crate::turns::{MIB, SWITCHES, WAKE_UPS};
+use crate::workloads::busy::Account;
+use crate::workloads::switches::Switches;
+use crate::workloads::tcp_info::TcpInfo;
 
-/// The rate that lasts, what the two ends cost, and how often they take turns.
+const fn quantity(name: &'static str, unit: Unit, better: Better, title: Text) -> Quantity {
+    Quantity { name, unit, better, title }
+}
+
+const RECEIVE_RATE: Quantity = quantity(
+    "receive_rate",
+    Unit::BytesPerSecond,
+    Better::Higher,
+    Text { en: "received here, of both directions", zh: "双向时本端接收的速率" },
+);
+const SEND_RATE: Quantity = quantity(
+    "send_rate",
+    Unit::BytesPerSecond,
+    Better::Higher,
+    Text { en: "sent from here, of both directions", zh: "双向时本端发送的速率" },
+);
+const SENDER_CPUS: Quantity =
+    quantity("sender_cpus", Unit::Ratio, Better::Lower, Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" });
+const RECEIVER_CPUS: Quantity = quantity(
+    "receiver_cpus",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
+);
+const NEAR_CPU: Quantity = quantity(
+    "near_cpu_per_byte",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "CPU time a byte at this end", zh: "本端每字节 CPU 时间" },
+);
+const FAR_CPU: Quantity = quantity(
+    "far_cpu_per_byte",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "CPU time a byte at the far end", zh: "远端每字节 CPU 时间" },
+);
+const RETRANSMITS: Quantity =
+    quantity("retransmits", Unit::Count, Better::Lower, Text { en: "segments sent again", zh: "重传的报文段" });
+const RETRANSMITS_PER_GB: Quantity = quantity(
+    "retransmits_per_gb",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "segments sent again per GB", zh: "每 GB 重传的报文段" },
+);
+const CONGESTION_WINDOW: Quantity = quantity(
+    "congestion_window",
+    Unit::Bytes,
+    Better::Neither,
+    Text { en: "congestion window at the end", zh: "结束时的拥塞窗口" },
+);
+const RTT: Quantity = quantity(
+    "rtt",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "round trip under load, as TCP has it", zh: "TCP 所见的负载下往返时间" },
+);
+const MIN_RTT: Quantity = quantity(
+    "min_rtt",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "shortest round trip, as TCP has it", zh: "TCP 所见的最短往返时间" },
+);
+const PACING_RATE: Quantity = quantity(
+    "pacing_rate",
+    Unit::BytesPerSecond,
+    Better::Neither,
+    Text { en: "pacing rate at the end", zh: "结束时的限速速率" },
+);
+const DELIVERY_RATE: Quantity = quantity(
+    "delivery_rate",
+    Unit::BytesPerSecond,
+    Better::Higher,
+    Text { en: "delivery rate at the end, as TCP has it", zh: "结束时 TCP 所见的交付速率" },
+);
+const BUSY: Quantity = quantity(
+    "busy",
+    Unit::Ratio,
+    Better::Neither,
+    Text { en: "share of time with data to send", zh: "有数据待发的时间占比" },
+);
+const RECEIVER_LIMITED: Quantity = quantity(
+    "receiver_limited",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "share of time limited by the receiver's window", zh: "受接收窗口限制的时间占比" },
+);
+const BUFFER_LIMITED: Quantity = quantity(
+    "buffer_limited",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "share of time limited by the send buffer", zh: "受发送缓冲区限制的时间占比" },
+);
+
+/// The rate that lasts, what the two ends cost, how often they take turns, and what limits the connection.
 pub const ALSO: &[Quantity] = &[
     Quantity::SUSTAINED_BYTES,
+    RECEIVE_RATE,
+    SEND_RATE,
     SWITCHES,
     WAKE_UPS,
-    Quantity {
-        name: "sender_cpus",
-        unit: Unit::Ratio,
-        better: Better::Lower,
-        title: Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
-    },
-    Quantity {
-        name: "receiver_cpus",
-        unit: Unit::Ratio,
-        better: Better::Lower,
-        title: Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
-    },
+    SENDER_CPUS,
+    RECEIVER_CPUS,
+    NEAR_CPU,
+    FAR_CPU,
+    RETRANSMITS,
+    RETRANSMITS_PER_GB,
+    CONGESTION_WINDOW,
+    RTT,
+    MIN_RTT,
+    PACING_RATE,
+    DELIVERY_RATE,
+    BUSY,
+    RECEIVER_LIMITED,
+    BUFFER_LIMITED,
 ];
+
+/// Gives the case the rates of the two directions of one sample, bytes a nanosecond.
+pub fn give_rates(case: &mut Case, [received, sent]: [f64; 2]) -> Result<()> {
+    case.also(RECEIVE_RATE.name, [received * 1e9])?;
+    case.also(SEND_RATE.name, [sent * 1e9])
+}
+
+/// Gives the case what the sending and the receiving process kept busy.
+pub fn give_cpus(case: &mut Case, sender: Option<f64>, receiver: Option<f64>) -> Result<()> {
+    case.also(SENDER_CPUS.name, sender)?;
+    case.also(RECEIVER_CPUS.name, receiver)
+}
+
+/// Gives the case the turns that both ends took for so many bytes.
+pub fn give_turns(case: &mut Case, accounts: impl Iterator<Item = Account>, bytes: u64) -> Result<()> {
+    let add = |sum: Switches, one: Switches| Switches {
+        voluntary: sum.voluntary + one.voluntary,
+        involuntary: sum.involuntary + one.involuntary,
+    };
+    let all = accounts.map(|account| account.switches).fold(Switches::default(), add);
+    let each_mib = |count: u64| count as f64 * MIB / bytes.max(1) as f64;
+    case.also(SWITCHES.name, [each_mib(all.voluntary + all.involuntary)])?;
+    case.also(WAKE_UPS.name, [each_mib(all.voluntary)])
+}
+
+/// Gives the case the CPU time that `near` and the far ends took for so many bytes, in either direction.
+pub fn give_cpu_time(case: &mut Case, near: (u64, u64), told: &[Told], bytes: u64) -> Result<()> {
+    let each = |ns: u64, bytes: u64| (bytes > 0).then(|| ns as f64 / bytes as f64);
+    case.also(NEAR_CPU.name, each(near.0, near.1))?;
+    case.also(FAR_CPU.name, each(told.iter().map(|told| told.account.cpu_ns()).sum(), bytes))
+}
+
+/// Gives the case what the kernels of the senders tell of connections that carried `bytes` together and lasted about
+/// `passed_ns` each: the sum of what was sent again, and the mean of the rest.
+pub fn give_info(case: &mut Case, infos: &[TcpInfo], bytes: u64, passed_ns: u64) -> Result<()> {
+    let numbers = |of: fn(&TcpInfo) -> Option<u64>| infos.iter().map(of).collect::<Option<Vec<_>>>();
+    if let Some(again) = numbers(|info| info.retransmits) {
+        let again = again.into_iter().sum::<u64>() as f64;
+        case.also(RETRANSMITS.name, [again])?;
+        case.also(RETRANSMITS_PER_GB.name, (bytes > 0).then(|| again * 1e9 / bytes as f64))?;
+    }
+    let mean = |of| {
+        let numbers: Option<Vec<u64>> = numbers(of);
+        numbers.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<u64>() as f64 / all.len() as f64)
+    };
+    case.also(CONGESTION_WINDOW.name, mean(|info| info.window_bytes))?;
+    case.also(RTT.name, mean(|info| info.rtt_ns))?;
+    case.also(MIN_RTT.name, mean(|info| info.min_rtt_ns))?;
+    case.also(PACING_RATE.name, mean(|info| info.pacing_rate))?;
+    case.also(DELIVERY_RATE.name, mean(|info| info.delivery_rate))?;
+    let share = |of| mean(of).filter(|_| passed_ns > 0).map(|ns| (ns / passed_ns as f64).min(1.0));
+    case.also(BUSY.name, share(|info| info.busy_ns))?;
+    case.also(RECEIVER_LIMITED.name, share(|info| info.receiver_limited_ns))?;
+    case.also(BUFFER_LIMITED.name, share(|info| info.buffer_limited_ns))
+}

@@ -36,7 +36,7 @@ pub const BLOCK: Axis = Axis::size(
 );
 
 /// What both ends ask for, bytes; nothing where the kernel tunes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window(Option<usize>);
 
 impl FromStr for Window {

@@ -1,0 +1,206 @@
+//! TCP between two networks joined by a wire of a known rate: what is told is what passes, whoever sends, and a far end that
+//! dies is no value.
+
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/far.rs"]
+mod far;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+#[path = "support/slow_wire.rs"]
+mod slow_wire;
+#[expect(dead_code, reason = "other tests look at files and runs")]
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use alone::alone;
+use far::far_ends;
+use hostmark_engine::far::FarEnds;
+use hostmark_model::{Event, Job};
+use skip::skipped;
+use slow_wire::{FAR, Wire, goodput};
+use support::PROGRAM;
+
+/// How far a value may be off: a burst of some packets at either end of a sample.
+const OFF: f64 = 0.02;
+/// Rounds of which the best counts.
+const ROUNDS: usize = 4;
+
+const TCP: &str = "net.tcp_bandwidth@message=65536,direction=receive,method=write,cpus=free,streams=1,window=default,\
+                   congestion=reno,block=65536";
+const LOADED: &str = "net.rate_latency@load=receive,cpus=free";
+
+/// A round under way at the near end of a wire, opposite a far end at the other.
+struct Round {
+    far: FarEnds,
+    worker: Child,
+}
+
+impl Round {
+    fn start(wire: &Wire, case: &str, budget: Duration) -> Round {
+        let mut job = Job::bare(case, hostmark_host::read_here().usable_cpus());
+        (job.budget_ns, job.memory_bytes) = (budget.as_nanos() as u64, 1 << 26);
+        let program = wire.program(1, PROGRAM);
+        let far = far_ends(program.to_str().unwrap(), &job, &[FAR]).unwrap().expect("the case has a far end");
+        job.cases[0].far = far.ends().to_vec();
+        let mut command = Command::new(wire.program(0, PROGRAM));
+        let mut worker = command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let line = serde_json::to_string(&job).unwrap() + "\n";
+        worker.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+        Round { far, worker }
+    }
+
+    /// Waits for its end.
+    fn events(self) -> Vec<Event> {
+        let output = self.worker.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut events: Vec<Event> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        self.far.finish(&mut events);
+        events
+    }
+}
+
+/// What a round came to: the mean of its samples, in the probe's unit, and the medians of what stands beside.
+struct Came {
+    amount: u64,
+    operations: f64,
+    ns: f64,
+    also: BTreeMap<String, f64>,
+}
+
+impl Came {
+    fn of(case: &str, events: &[Event]) -> Came {
+        assert!(matches!(events.last(), Some(Event::Done { .. })), "{case}: {events:?}");
+        let mut came = Came { amount: 0, operations: 0.0, ns: 0.0, also: BTreeMap::new() };
+        for event in events {
+            match event {
+                Event::Samples { ns, iterations, amount, .. } => {
+                    came.amount = *amount;
+                    came.operations = iterations.iter().map(|&n| n as f64).sum();
+                    came.ns = ns.iter().sum();
+                }
+                Event::Also { name, values } => {
+                    let mut values = values.clone();
+                    values.sort_by(f64::total_cmp);
+                    came.also.insert(name.clone(), values[values.len() / 2]);
+                }
+                _ => {}
+            }
+        }
+        came
+    }
+
+    fn rate(&self) -> f64 {
+        self.operations * self.amount as f64 / self.ns * 1e9
+    }
+}
+
+fn measured(wire: &Wire, case: &str, budget: Duration) -> Came {
+    Came::of(case, &Round::start(wire, case, budget).events())
+}
+
+fn with(case: &str, from: &str, to: &str) -> String {
+    assert!(case.contains(from));
+    case.replace(from, to)
+}
+
+/// The best share of some rounds is the whole of the wire, as a shared machine only takes from it; and none tells of more.
+fn is_full(wire: &Wire, case: &str, off: f64, share: impl Fn(&Came) -> f64) {
+    let mut shares = Vec::new();
+    while shares.len() < ROUNDS {
+        let share = share(&measured(wire, case, Duration::from_millis(1500)));
+        assert!(share < 1.0 + off, "{case}: {share}");
+        if share > 1.0 - off {
+            return;
+        }
+        shares.push(share);
+    }
+    panic!("{case}: {shares:?}");
+}
+
+#[test]
+fn goodput_is_that_of_the_wire_whoever_sends() {
+    let _alone = alone();
+    for mbit in [83, 419] {
+        let wire = match Wire::of(mbit) {
+            Ok(wire) => wire,
+            Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
+        };
+        for (direction, times) in [("receive", 1.0), ("send", 1.0), ("both", 2.0)] {
+            let case = with(TCP, "direction=receive", &format!("direction={direction}"));
+            let expected = times * goodput(mbit);
+            // The acknowledgements of each share the way with the data of the other: one of 66 bytes for two packets at most.
+            let off = if direction == "both" { OFF + 66.0 / (2.0 * 1514.0) } else { OFF };
+            is_full(&wire, &case, off, |came| {
+                println!(
+                    "{mbit} Mbit/s {direction}: {:.4} of {expected:.0} B/s, {:?}",
+                    came.rate() / expected,
+                    came.also
+                );
+                came.rate() / expected
+            });
+        }
+    }
+}
+
+#[test]
+fn streams_and_methods_share_the_wire() {
+    let _alone = alone();
+    let mbit = 131;
+    let wire = match Wire::of(mbit) {
+        Ok(wire) => wire,
+        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
+    };
+    let two = with(TCP, "streams=1", "streams=2");
+    for case in [two.clone(), with(&two, "direction=receive", "direction=send")] {
+        is_full(&wire, &case, OFF, |came| came.rate() / goodput(mbit));
+    }
+    for method in ["sendfile", "splice", "zero_copy"] {
+        let case = with(&with(TCP, "direction=receive", "direction=send"), "method=write", &format!("method={method}"));
+        is_full(&wire, &case, OFF, |came| came.rate() / goodput(mbit));
+    }
+}
+
+#[test]
+fn a_far_end_that_dies_midway_is_no_value() {
+    let wire = match Wire::of(83) {
+        Ok(wire) => wire,
+        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
+    };
+    for case in ["receive", "send", "both"].map(|value| with(TCP, "direction=receive", &format!("direction={value}"))) {
+        let Round { far, worker } = Round::start(&wire, &case, Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(700));
+        drop(far);
+        let output = worker.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let last = text.lines().last().map(|line| serde_json::from_str(line).unwrap());
+        let Some(Event::Failed { reason }) = last else { panic!("{case}: {text}") };
+        assert!(reason.starts_with("the far end is gone"), "{case}: {reason}");
+    }
+}
+
+#[test]
+fn a_request_behind_a_bulk_flow_waits_for_the_queue_of_the_wire() {
+    let _alone = alone();
+    let mbit = 47;
+    let wire = match Wire::of(mbit) {
+        Ok(wire) => wire,
+        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
+    };
+    for load in ["receive", "send", "both"] {
+        let case = with(LOADED, "load=receive", &format!("load={load}"));
+        let came = measured(&wire, &case, Duration::from_secs(1));
+        let [idle, added, rate] = ["idle", "added", "rate"].map(|name| came.also[name]);
+        println!("{mbit} Mbit/s {load}: {} ns, {:?}", came.ns, came.also);
+        // The kernel keeps a millisecond's worth of each stream in the queue; that has room for 50 ms, each way.
+        assert!((5e5..101e6).contains(&added), "{load}: {:?}", came.also);
+        assert!(idle < added, "{load}: {:?}", came.also);
+        let times = if load == "both" { 2.0 } else { 1.0 };
+        let share = rate / goodput(mbit) / times;
+        assert!((0.8..1.0 + OFF).contains(&share), "{load}: {share} {:?}", came.also);
+    }
+}

@@ -1,0 +1,135 @@
+//! The far end of streams: it sends or receives without pause, as long as its client stays.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use hostmark_engine::prelude::*;
+
+use super::account::Told;
+use super::method::Sender;
+use super::terms::Terms;
+use crate::door::{Door, gone};
+use crate::workloads::busy::Account;
+use crate::workloads::socket::{self, NAME_BYTES, name_of};
+use crate::workloads::tally;
+use crate::workloads::tcp_info::TcpInfo;
+
+/// Carries the streams of whoever is admitted, one client after the other.
+pub static STREAMS: Service = Service { name: "tcp_streams", serve };
+
+fn serve(serving: &mut Serving) -> Result<()> {
+    let terms = Terms::of(|axis| serving.param(axis))?;
+    let mut far = Far::new(serving, &terms)?;
+    let message = far.message(serving)?;
+    let door = far.open(serving)?;
+    let sender = far.sender(&message)?;
+    loop {
+        let (account, _) = door.admit()?;
+        far.carry(&door, account, sender.as_ref())?;
+    }
+}
+
+/// A far end of streams.
+pub struct Far<'a> {
+    terms: &'a Terms,
+    block: Vec<u8>,
+}
+
+impl Far<'_> {
+    /// One that carries streams so.
+    pub fn new<'a>(serving: &Serving, terms: &'a Terms) -> Result<Far<'a>> {
+        if terms.direction.sends() {
+            serving.may_fill(terms.block)?;
+        }
+        Ok(Far { terms, block: terms.block()? })
+    }
+
+    /// What it sends; one byte where it sends nothing.
+    pub fn message(&self, serving: &mut Serving) -> Result<Buffer> {
+        serving.buffer(if self.terms.direction.receives() { self.terms.message } else { 1 }, Pages::Base)
+    }
+
+    /// Who sends the message, where one is sent.
+    pub fn sender<'m>(&self, message: &'m Buffer) -> Result<Option<Sender<'m>>> {
+        let sends = self.terms.direction.receives();
+        Ok(if sends { Some(Sender::new(self.terms.method, message.bytes())?) } else { None })
+    }
+
+    /// Opens the door to it.
+    pub fn open(&self, serving: &mut Serving) -> Result<Door> {
+        Door::open_with(serving, |listener| self.terms.set_listener(listener))
+    }
+
+    /// Admits the streams of a client and carries them until it has had enough; over `told` it hears what that took.
+    pub fn carry(&mut self, door: &Door, mut told: TcpStream, sender: Option<&Sender>) -> Result<()> {
+        let admit = |sends| -> io::Result<Option<TcpStream>> {
+            let (stream, _) = door.admit()?;
+            // Whoever is gone by now has no stream.
+            Ok(begin(&stream, sends).is_ok().then_some(stream))
+        };
+        let from_here = if self.terms.direction.receives() { Some(admit(true)?) } else { None };
+        let to_here = if self.terms.direction.sends() { Some(admit(false)?) } else { None };
+        let (Some(from_here), Some(to_here)) = (all(from_here), all(to_here)) else { return Ok(()) };
+        let mut copied = None;
+        let mut send = |stream: &TcpStream| match sender {
+            Some(sender) => gone(sender.send_for_ever(stream, &mut copied)),
+            None => Ok(()),
+        };
+        let block = &mut self.block;
+        let mut count = |stream: &TcpStream| gone(tally::receive_and_tell(stream, block));
+        let account = Account::of(|| match (&from_here, &to_here) {
+            (Some(from_here), None) => send(from_here),
+            (None, Some(to_here)) => count(to_here),
+            (Some(from_here), Some(to_here)) => std::thread::scope(|scope| {
+                let sending = std::thread::Builder::new().spawn_scoped(scope, || send(from_here)).call("clone")?;
+                count(to_here)?;
+                sending.join().unwrap_or(Ok(()))
+            }),
+            (None, None) => Ok(()),
+        })?;
+        let buffer = match (&from_here, &to_here) {
+            (Some(stream), _) => socket::send_buffer(stream)?,
+            (None, Some(stream)) => socket::receive_buffer(stream)?,
+            (None, None) => 0,
+        };
+        let sent = from_here.as_ref().map(TcpInfo::of).transpose()?;
+        let all = Told { account, buffer, copied, sent };
+        Ok(gone(told.write_all(&all.told()).call("sendto"))?)
+    }
+}
+
+/// Nothing where a stream is wanted and there is none.
+fn all(stream: Option<Option<TcpStream>>) -> Option<Option<TcpStream>> {
+    match stream {
+        Some(None) => None,
+        Some(stream) => Some(stream),
+        None => Some(None),
+    }
+}
+
+/// Before the data stands how the far end carries it: the size of its buffer, and the name of its congestion control.
+const BEGIN_BYTES: usize = 8 + NAME_BYTES;
+
+fn begin(mut stream: &TcpStream, sends: bool) -> io::Result<()> {
+    let mut told = [0; BEGIN_BYTES];
+    let (buffer, name) = told.split_at_mut(8);
+    let bytes = if sends { socket::send_buffer(stream)? } else { socket::receive_buffer(stream)? };
+    buffer.copy_from_slice(&bytes.to_le_bytes());
+    let congestion = socket::congestion_control(stream)?;
+    name.iter_mut().zip(congestion.bytes()).for_each(|(place, byte)| *place = byte);
+    stream.write_all(&told).call("sendto")?;
+    if sends {
+        // As in any bulk transfer: what a message leaves of a packet goes with the next one.
+        stream.set_nodelay(false).call("setsockopt")?;
+    }
+    Ok(())
+}
+
+/// What a far end tells when a stream begins: the size of its buffer, bytes, and its congestion control.
+pub fn begun(mut stream: &TcpStream) -> io::Result<(u64, String)> {
+    let (mut buffer, mut congestion) = ([0; 8], [0; NAME_BYTES]);
+    for part in [&mut buffer[..], &mut congestion] {
+        stream.read_exact(part).call("recvfrom")?;
+    }
+    Ok((u64::from_le_bytes(buffer), name_of(&congestion)))
+}

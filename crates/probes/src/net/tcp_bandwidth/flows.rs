@@ -1,0 +1,306 @@
+//! Streams that go on by themselves, each with threads of its own: whoever measures looks at how far their receivers are.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use hostmark_engine::prelude::*;
+
+use super::account::Told;
+use super::far::begun;
+use super::method::Sender;
+use super::settle::{Pace, Settling};
+use super::terms::Terms;
+use crate::door::{self, unanswered};
+use crate::workloads::socket;
+use crate::workloads::tally::{self, Tally};
+use crate::workloads::tcp_info::TcpInfo;
+
+/// A stream on which nothing moves for so long has broken off: longer than a sender takes that loses the same packet some times.
+const SILENCE: Duration = Duration::from_secs(4);
+/// How long is waited for a receiver that has nothing new to tell.
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// A stream of this process.
+#[derive(Debug)]
+struct Flow {
+    stream: TcpStream,
+    sends: bool,
+    tally: Mutex<Tally>,
+    error: Mutex<Option<io::Error>>,
+    is_over: AtomicBool,
+    copied: Mutex<Option<bool>>,
+}
+
+/// Streams under way. When dropped they are ended.
+pub struct Flows<'scope> {
+    flows: Vec<Arc<Flow>>,
+    accounts: Vec<TcpStream>,
+    threads: Vec<ScopedJoinHandle<'scope, Result<()>>>,
+    /// What the far ends' buffers had room for, bytes, and their congestion control.
+    begun: Vec<(u64, String)>,
+    pace: Pace,
+}
+
+/// What streams came to.
+#[derive(Debug)]
+pub struct Ended {
+    /// Bytes that this side received, and those that the far side says it received.
+    pub bytes: [u64; 2],
+    /// What the kernel here tells of each connection that sent from here.
+    pub sent: Vec<TcpInfo>,
+    /// Whether MSG_ZEROCOPY copied after all.
+    pub copied: Option<bool>,
+    /// What the far ends tell.
+    pub told: Vec<Told>,
+}
+
+fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Flow {
+    /// Connects it, on `terms`; what the far end tells of its own end comes along.
+    fn connect(far: &FarEnd, terms: &Terms, sends: bool) -> Result<(Arc<Flow>, (u64, String))> {
+        let stream = door::connect_with(far, SILENCE, |socket| terms.set_near(socket, sends))?;
+        let begun = begun(&stream).map_err(unanswered)?;
+        let own = if sends { socket::send_buffer(&stream)? } else { socket::receive_buffer(&stream)? };
+        terms.window.check(begun.0, own)?;
+        if sends {
+            // As in any bulk transfer: what a message leaves of a packet goes with the next one.
+            stream.set_nodelay(false).call("setsockopt")?;
+        }
+        let flow = Flow {
+            stream,
+            sends,
+            tally: Mutex::default(),
+            error: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            copied: Mutex::default(),
+        };
+        Ok((Arc::new(flow), begun))
+    }
+
+    /// Keeps count of what its receiver has, until it is over.
+    fn count(&self, block: &mut [u8]) {
+        let counted = match self.sends {
+            true => loop {
+                match Tally::hear(&self.stream) {
+                    Ok(tally) => *locked(&self.tally) = tally,
+                    Err(error) => break Err(error),
+                }
+            },
+            false => tally::receive(&self.stream, block, |tally| {
+                *locked(&self.tally) = tally;
+                Ok(())
+            }),
+        };
+        if !self.is_over.load(Ordering::Acquire) {
+            *locked(&self.error) = Some(counted.err().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+
+    /// Sends until it is over: whether it broke off before is told by who counts.
+    fn send(&self, sender: &Sender) {
+        let mut copied = None;
+        let _ = sender.send_for_ever(&self.stream, &mut copied);
+        *locked(&self.copied) = copied;
+    }
+
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        // The threads that wait for it go on, and find that it is over.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl<'scope> Flows<'scope> {
+    /// Connects streams to each of `far` and starts their threads in `scope`, those of each on its CPU of `cpus`, where there
+    /// are any. `message` is what this side sends.
+    pub fn start(
+        scope: &'scope Scope<'scope, '_>,
+        terms: &'scope Terms,
+        message: &'scope [u8],
+        far: &[FarEnd],
+        cpus: &[Cpu],
+    ) -> Result<Flows<'scope>> {
+        let accounts = far.iter().map(door::connect).collect::<Result<Vec<_>>>()?;
+        Flows::over(scope, terms, message, (far, accounts), cpus)
+    }
+
+    /// The same where the connections exist over which the far ends tell what it took them.
+    pub fn over(
+        scope: &'scope Scope<'scope, '_>,
+        terms: &'scope Terms,
+        message: &'scope [u8],
+        (far, accounts): (&[FarEnd], Vec<TcpStream>),
+        cpus: &[Cpu],
+    ) -> Result<Flows<'scope>> {
+        let (mut flows, mut begun) = (Vec::new(), Vec::new());
+        type Work<'scope> = Box<dyn FnOnce() -> Result<()> + Send + 'scope>;
+        let mut works: Vec<Work> = Vec::new();
+        for (index, far) in far.iter().enumerate() {
+            let cpu = cpus.get(index).copied();
+            let wanted = [(terms.direction.receives(), false), (terms.direction.sends(), true)];
+            for (_, sends) in wanted.into_iter().filter(|(is_wanted, _)| *is_wanted) {
+                let (flow, told) = Flow::connect(far, terms, sends)?;
+                let counting = Arc::clone(&flow);
+                let mut block = terms.block()?;
+                works.push(Box::new(move || {
+                    cpu.map_or(Ok(()), threads::bind)?;
+                    counting.count(&mut block);
+                    Ok(())
+                }));
+                if sends {
+                    let sending = Arc::clone(&flow);
+                    works.push(Box::new(move || {
+                        cpu.map_or(Ok(()), threads::bind)?;
+                        sending.send(&Sender::new(terms.method, message)?);
+                        Ok(())
+                    }));
+                }
+                flows.push(flow);
+                begun.push(told);
+            }
+        }
+        let infos = flows.iter().map(|flow| TcpInfo::of(&flow.stream)).collect::<io::Result<Vec<_>>>()?;
+        let pace =
+            infos.iter().map(Pace::of).reduce(Pace::or_slower).ok_or_else(|| Stop::failed("no far end was started"))?;
+        let threads = threads::start(scope, works)?;
+        Ok(Flows { flows, accounts, threads, begun, pace })
+    }
+
+    /// What the far end of the first stream told of its own end: bytes of its buffer, and its congestion control.
+    pub fn begun(&self) -> Option<&(u64, String)> {
+        self.begun.first()
+    }
+
+    /// What the buffer of this end of a stream has room for, bytes: of the first to send from, or of the first.
+    pub fn own_buffer(&self) -> io::Result<Option<(bool, u64)>> {
+        let flow = self.flows.iter().find(|flow| flow.sends).or(self.flows.first());
+        let size = |flow: &Arc<Flow>| match flow.sends {
+            true => socket::send_buffer(&flow.stream),
+            false => socket::receive_buffer(&flow.stream),
+        };
+        flow.map(|flow| Ok((flow.sends, size(flow)?))).transpose()
+    }
+
+    /// The congestion control of the first stream that this side sends.
+    pub fn own_congestion(&self) -> io::Result<Option<String>> {
+        let sends = self.flows.iter().find(|flow| flow.sends);
+        sends.map(|flow| socket::congestion_control(&flow.stream)).transpose()
+    }
+
+    /// How far the receivers are: those here, and those at the far ends.
+    fn progress(&self) -> Result<Vec<Tally>> {
+        let of = |flow: &Arc<Flow>| match locked(&flow.error).take() {
+            Some(error) => Err(broken(error)),
+            None => Ok(*locked(&flow.tally)),
+        };
+        self.flows.iter().map(of).collect()
+    }
+
+    /// The rates between two looks, of the streams that go here and of those that go there; none where one did not move.
+    fn rates_since(&self, now: &[Tally], before: &[Tally]) -> Option<[f64; 2]> {
+        let rates: Option<Vec<f64>> = now.iter().zip(before).map(|(now, before)| now.rate_since(*before)).collect();
+        let of = |sends, rates: &[f64]| {
+            self.flows.iter().zip(rates).filter(|(flow, _)| flow.sends == sends).map(|(_, rate)| rate).sum()
+        };
+        rates.map(|rates| [of(false, &rates), of(true, &rates)])
+    }
+
+    /// The rates of all streams since `before`, as their receivers have them, bytes a nanosecond: of those that go here and
+    /// of those that go there. It waits for so long, and until every receiver has got something.
+    fn rates(&self, clock: &Clock, before: &mut Vec<Tally>, wait: Duration) -> Result<[f64; 2]> {
+        let start = clock.start();
+        std::thread::sleep(wait);
+        loop {
+            let now = self.progress()?;
+            if let Some(rates) = self.rates_since(&now, before) {
+                *before = now;
+                return Ok(rates);
+            }
+            if clock.ns(clock.start().since(start)) > (wait + SILENCE).as_nanos() as f64 {
+                return Err(broken(io::ErrorKind::TimedOut.into()));
+            }
+            std::thread::sleep(MOMENT);
+        }
+    }
+
+    /// Waits until the streams have got to their rates: what samples of them then go on from.
+    pub fn settle(&self, clock: &Clock) -> Result<Look> {
+        let (mut settling, start) = (Settling::new(), clock.start());
+        let mut before = self.progress()?;
+        let window = Duration::from_nanos(self.pace.window_ns() as u64);
+        loop {
+            let rates = self.rates(clock, &mut before, window)?;
+            let rate: f64 = rates.iter().sum();
+            if settling.is_over(rate, clock.ns(clock.start().since(start))) {
+                let slowest = rates.into_iter().filter(|&rate| rate > 0.0).fold(rate, f64::min);
+                let wait = Duration::from_nanos(self.pace.sample_ns(slowest) as u64);
+                return Ok(Look { before, wait });
+            }
+        }
+    }
+
+    /// Ends the streams, and hears what they took.
+    pub fn end(mut self) -> Result<Ended> {
+        let sent = self.flows.iter().filter(|flow| flow.sends);
+        let sent = sent.map(|flow| TcpInfo::of(&flow.stream)).collect::<io::Result<Vec<_>>>()?;
+        let tallies = self.progress()?;
+        let of = |sends| {
+            self.flows.iter().zip(&tallies).filter(|(flow, _)| flow.sends == sends).map(|(_, tally)| tally.bytes).sum()
+        };
+        let bytes = [of(false), of(true)];
+        self.flows.iter().for_each(|flow| flow.end());
+        threads::join(std::mem::take(&mut self.threads))?;
+        let copied = self.flows.iter().find_map(|flow| *locked(&flow.copied));
+        // Closed, they are reset: what is still queued is not waited for.
+        self.flows.clear();
+        let told = std::mem::take(&mut self.accounts).into_iter().map(Told::heard);
+        let told = told.collect::<io::Result<Vec<_>>>().map_err(unanswered)?;
+        Ok(Ended { bytes, sent, copied, told })
+    }
+}
+
+impl Drop for Flows<'_> {
+    fn drop(&mut self) {
+        self.flows.iter().for_each(|flow| flow.end());
+    }
+}
+
+/// What a stream that broke off says of its far end.
+fn broken(error: io::Error) -> Stop {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Stop::failed(format!("nothing moved on a stream for {} s", SILENCE.as_secs()))
+        }
+        _ => unanswered(error),
+    }
+}
+
+/// Where the receivers of streams were that have got to their rates, and how long a sample of these has to be.
+#[derive(Debug)]
+pub struct Look {
+    before: Vec<Tally>,
+    wait: Duration,
+}
+
+impl Look {
+    /// The rates of what the receivers got in a sample's time, here and there, bytes a nanosecond.
+    pub fn next(&mut self, flows: &Flows, clock: &Clock) -> Result<[f64; 2]> {
+        flows.rates(clock, &mut self.before, self.wait)
+    }
+
+    /// The rates since these got to their rates, as far as the receivers are; none where one has got nothing yet.
+    pub fn so_far(&self, flows: &Flows) -> Result<Option<[f64; 2]>> {
+        Ok(flows.rates_since(&flows.progress()?, &self.before))
+    }
+}
+
+#[cfg(test)]
+#[path = "flows_tests.rs"]
+mod tests;

@@ -1,0 +1,76 @@
+//! Streams opposite far ends that say what a test wants.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use super::super::direction::Direction;
+use super::*;
+use crate::workloads::local;
+use crate::workloads::socket::NAME_BYTES;
+
+/// What a far end does with a stream of its client's.
+type Act<'a> = dyn Fn(TcpStream) + Sync + 'a;
+
+/// The rates of a stream that goes to a far end which does this.
+fn rates_against(act: &Act) -> Result<[f64; 2]> {
+    let (listener, address) = local::tcp_listener(&["127.0.0.1".parse().unwrap()]).unwrap();
+    let far = FarEnd { address, nonce: Nonce([9; 16]) };
+    let terms = Terms::plain(Direction::Send);
+    let (message, clock) = (vec![1; 64 << 10], Clock::MonotonicRaw);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _account = admitted(&listener);
+            let mut stream = admitted(&listener);
+            stream.write_all(&[0; 8 + NAME_BYTES]).unwrap();
+            act(stream);
+        });
+        let flows = Flows::start(scope, &terms, &message, &[far], &[])?;
+        flows.settle(&clock)?.next(&flows, &clock)
+    })
+}
+
+fn admitted(listener: &TcpListener) -> TcpStream {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut nonce = [0; 16];
+    stream.read_exact(&mut nonce).unwrap();
+    assert_eq!(nonce, [9; 16]);
+    stream
+}
+
+#[test]
+fn the_rate_is_what_the_receiver_counts_by_its_clock_and_not_what_was_sent() {
+    // It reads nothing: what is sent fills the buffers. By its own word it gets a kilobyte in each of its milliseconds, and of
+    // these it has as many as it likes.
+    let rates = rates_against(&|mut stream| {
+        for step in 1..10_000_u64 {
+            let told = [(step * 1000).to_le_bytes(), (7_000_000_000 + step * 1_000_000).to_le_bytes()].concat();
+            if stream.write_all(&told).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(300));
+        }
+    });
+    let [received, sent] = rates.unwrap();
+    assert!(received == 0.0 && (sent / 1e-3 - 1.0).abs() < 1e-9, "{received} {sent}");
+}
+
+#[test]
+fn a_far_end_that_goes_away_is_told_at_once() {
+    let rates = rates_against(&|stream| {
+        socket::reset_on_close(&stream).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    });
+    let Err(Stop::Failed(reason)) = rates else { panic!("{rates:?}") };
+    assert!(reason.starts_with("the far end is gone"), "{reason}");
+}
+
+#[test]
+fn a_far_end_that_counts_no_further_has_no_rate() {
+    let rates = rates_against(&|mut stream| {
+        let told = [1000_u64.to_le_bytes(), 1_000_000_u64.to_le_bytes()].concat();
+        while stream.write_all(&told).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    assert_eq!(rates, Err(Stop::failed("nothing moved on a stream for 4 s")));
+}

@@ -1,0 +1,163 @@
+//! How streams are measured: one that comes here in the case's own thread, others by looks at their receivers.
+
+use hostmark_engine::prelude::*;
+
+use super::account::Told;
+use super::direction::Direction;
+use super::far::begun;
+use super::flows::Flows;
+use super::quantities::{give_cpu_time, give_cpus, give_info, give_rates, give_turns};
+use super::receiver::Receiver;
+use super::settle::Pace;
+use super::terms::Terms;
+use crate::door::{PATIENCE, connect, connect_with, unanswered};
+use crate::turns::Turns;
+use crate::workloads::busy::{Account, Busy};
+use crate::workloads::socket;
+use crate::workloads::tcp_info::TcpInfo;
+
+/// Bytes of a sample at most.
+const LONGEST_STEP: u64 = 64 << 20;
+
+/// Measures the point at which the case stands.
+pub fn measure(case: &mut Case) -> Result<()> {
+    let terms = Terms::of(|axis| case.param(axis))?;
+    let streams = case.far_ends().len() as u64;
+    match (terms.direction, streams) {
+        (Direction::Receive, 1) => received(case, &terms),
+        _ => looked_at(case, &terms),
+    }
+}
+
+/// One stream that comes here: the case's own thread reads it, and nothing else is in the way.
+fn received(case: &mut Case, terms: &Terms) -> Result<()> {
+    case.may_fill(terms.block)?;
+    let far = case.far_end()?.clone();
+    let account = connect(&far)?;
+    let stream = connect_with(&far, PATIENCE, |socket| terms.set_near(socket, false))?;
+    let (send_buffer, congestion) = begun(&stream).map_err(unanswered)?;
+    terms.window.check(send_buffer, socket::receive_buffer(&stream)?)?;
+    case.note("congestion_control", congestion);
+    let pace = Pace::of(&TcpInfo::of(&stream)?);
+    let mut receiver = Receiver::of(stream, terms.block)?;
+    let longest = (terms.message << 16).min(LONGEST_STEP);
+    let (mut busy, turns) = (Busy::default(), Turns::of_this_side());
+    let (mut all, mut timed, mut settled) = (0, 0, None);
+    case.observe_many(1, |clock| {
+        let (step, last) = match &mut settled {
+            Some(settled) => settled,
+            none => {
+                let (rate, bytes) = receiver.settle(clock, pace).map_err(unanswered)?;
+                turns.moved(bytes);
+                all += bytes;
+                none.insert((pace.sample_bytes(rate, longest), clock.start()))
+            }
+        };
+        turns.moved(*step);
+        all += *step;
+        timed += *step;
+        busy.begin()?;
+        receiver.receive(*step).map_err(unanswered)?;
+        busy.end()?;
+        // From the end of the last one: what came between the two is in this one, and so is its time.
+        let end = clock.end();
+        Ok((end.since(std::mem::replace(last, end)), *step))
+    })?;
+    case.note("receive_buffer_bytes", receiver.receive_buffer()?);
+    // Its end is that of what the sender accounts for.
+    drop(receiver);
+    let told = Told::heard(account).map_err(unanswered)?;
+    note_far(case, terms.direction, &told);
+    turns.give_beside(case, told.account.switches)?;
+    give_cpus(case, told.account.cpus(), busy.cpus())?;
+    give_cpu_time(case, (busy.cpu_ns(), timed), &[told], all)?;
+    let sent: Vec<TcpInfo> = told.sent.into_iter().collect();
+    give_info(case, &sent, all, told.account.passed_ns())
+}
+
+/// Streams with threads of their own: what is timed are looks at how far their receivers are.
+fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
+    let far = case.far_ends().to_vec();
+    case.may_fill(u64::saturating_mul(terms.block, far.len() as u64))?;
+    let cpus = if far.len() > 1 { case.thread_cpus() } else { Vec::new() };
+    let message = case.buffer(if terms.direction.sends() { terms.message } else { 1 }, Pages::Base, None)?;
+    let (mut rates, mut ended, mut told) = (Vec::new(), None, Vec::new());
+    let near = Account::of(|| {
+        std::thread::scope(|scope| {
+            let flows = Flows::start(scope, terms, message.bytes(), &far, &cpus)?;
+            note_begun(case, &flows)?;
+            let mut look = None;
+            case.observe_many(1, |clock| {
+                let look = match &mut look {
+                    Some(look) => look,
+                    none => none.insert(flows.settle(clock)?),
+                };
+                let start = clock.start();
+                let [received, sent] = look.next(&flows, clock)?;
+                let ticks = clock.end().since(start);
+                rates.push([received, sent]);
+                Ok((ticks, ((received + sent) * clock.ns(ticks)).round() as u64))
+            })?;
+            note_buffers(case, &flows)?;
+            let mut all = flows.end()?;
+            told.append(&mut all.told);
+            ended = Some(all);
+            Ok::<(), Stop>(())
+        })
+    })?;
+    let Some(ended) = ended else { return Ok(()) };
+    for told in told.iter().take(1) {
+        note_far(case, terms.direction, told);
+    }
+    if let Some(copied) = ended.copied.filter(|_| terms.direction == Direction::Send) {
+        note_copied(case, copied);
+    }
+    if terms.direction == Direction::Both {
+        // The first is thrown away, as every round's first sample is.
+        rates.iter().skip(1).try_for_each(|&rates| give_rates(case, rates))?;
+    }
+    let bytes = ended.bytes.iter().sum();
+    let of_far = || told.iter().filter_map(|told| told.account.cpus()).reduce(|sum, cpus| sum + cpus);
+    match terms.direction {
+        Direction::Receive => give_cpus(case, of_far(), near.cpus())?,
+        Direction::Send => give_cpus(case, near.cpus(), of_far())?,
+        Direction::Both => {}
+    }
+    give_turns(case, told.iter().map(|told| told.account).chain([near]), bytes)?;
+    give_cpu_time(case, (near.cpu_ns(), bytes), &told, bytes)?;
+    let sent: Vec<TcpInfo> = ended.sent.into_iter().chain(told.iter().filter_map(|told| told.sent)).collect();
+    let passed_ns = told.iter().map(|told| told.account.passed_ns()).max().unwrap_or(0);
+    give_info(case, &sent, bytes, passed_ns)
+}
+
+fn note_begun(case: &mut Case, flows: &Flows) -> Result<()> {
+    let far = flows.begun().map(|(_, congestion)| congestion.clone());
+    if let Some(congestion) = flows.own_congestion()?.or(far) {
+        case.note("congestion_control", congestion);
+    }
+    Ok(())
+}
+
+fn note_buffers(case: &mut Case, flows: &Flows) -> Result<()> {
+    if let Some((sends, bytes)) = flows.own_buffer()? {
+        case.note(if sends { "send_buffer_bytes" } else { "receive_buffer_bytes" }, bytes);
+    }
+    Ok(())
+}
+
+/// Notes how the far end carried its streams.
+fn note_far(case: &mut Case, direction: Direction, told: &Told) {
+    match direction {
+        Direction::Receive => case.note("send_buffer_bytes", told.buffer),
+        Direction::Send => case.note("receive_buffer_bytes", told.buffer),
+        // Its buffer to send from is that of this end's.
+        Direction::Both => {}
+    }
+    if let Some(copied) = told.copied {
+        note_copied(case, copied);
+    }
+}
+
+fn note_copied(case: &mut Case, copied: bool) {
+    case.note("zero_copy", if copied { "copied" } else { "not copied" });
+}

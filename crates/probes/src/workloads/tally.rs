@@ -1,0 +1,111 @@
+//! What a receiver has got of a stream so far, and when, by its own clock: as it keeps it, and as it tells its sender.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use super::call::Call;
+use super::clock;
+
+/// Bytes that have come, and when the last of them did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Bytes so far.
+    pub bytes: u64,
+    /// By the receiver's clock, ns: of use beside its own readings alone.
+    pub at_ns: u64,
+}
+
+const TOLD_BYTES: usize = 16;
+/// A receiver tells no more often: whoever reads it shares a CPU with one of the ends.
+const EVERY_NS: u64 = 5_000_000;
+
+impl Tally {
+    /// The rate of what came since an earlier one, bytes a nanosecond; none where nothing has.
+    pub fn rate_since(self, before: Tally) -> Option<f64> {
+        let (bytes, ns) = (self.bytes.checked_sub(before.bytes)?, self.at_ns.checked_sub(before.at_ns)?);
+        (bytes > 0 && ns > 0).then(|| bytes as f64 / ns as f64)
+    }
+
+    fn told(self) -> [u8; TOLD_BYTES] {
+        let mut told = [0; TOLD_BYTES];
+        let (bytes, at_ns) = told.split_at_mut(8);
+        bytes.copy_from_slice(&self.bytes.to_le_bytes());
+        at_ns.copy_from_slice(&self.at_ns.to_le_bytes());
+        told
+    }
+
+    /// What the receiver tells next.
+    pub fn hear(mut stream: &TcpStream) -> io::Result<Tally> {
+        let (mut bytes, mut at_ns) = ([0; 8], [0; 8]);
+        stream.read_exact(&mut bytes).call("recvfrom")?;
+        stream.read_exact(&mut at_ns).call("recvfrom")?;
+        Ok(Tally { bytes: u64::from_le_bytes(bytes), at_ns: u64::from_le_bytes(at_ns) })
+    }
+}
+
+/// Reads a stream to its end, and gives `keep` what has come after each read.
+pub fn receive(
+    mut stream: &TcpStream,
+    block: &mut [u8],
+    mut keep: impl FnMut(Tally) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut tally = Tally::default();
+    loop {
+        let got = stream.read(block).call("recvfrom")?;
+        if got == 0 {
+            return Ok(());
+        }
+        tally = Tally { bytes: tally.bytes + got as u64, at_ns: clock::monotonic_ns() };
+        keep(tally)?;
+    }
+}
+
+/// Reads a stream to its end, and tells its sender from time to time what has come.
+pub fn receive_and_tell(stream: &TcpStream, block: &mut [u8]) -> io::Result<()> {
+    let mut told_ns = 0;
+    receive(stream, block, |tally| {
+        if tally.at_ns < told_ns + EVERY_NS {
+            return Ok(());
+        }
+        told_ns = tally.at_ns;
+        (&*stream).write_all(&tally.told()).call("sendto")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Shutdown;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::workloads::local;
+
+    #[test]
+    fn a_sender_hears_what_its_receiver_has_got() {
+        let (_listener, mut near, far) = local::tcp_pair().unwrap();
+        far.set_nodelay(true).unwrap();
+        near.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| receive_and_tell(&far, &mut [0; 4096]).unwrap());
+            let mut last = Tally::default();
+            for piece in 1..=20_u64 {
+                near.write_all(&[1; 1000]).unwrap();
+                std::thread::sleep(Duration::from_millis(6));
+                let tally = Tally::hear(&near).unwrap();
+                assert_eq!(tally.bytes, piece * 1000);
+                assert!(tally.at_ns > last.at_ns + EVERY_NS);
+                last = tally;
+            }
+            near.shutdown(Shutdown::Write).unwrap();
+        });
+    }
+
+    #[test]
+    fn a_rate_is_of_what_came_between_two_readings() {
+        let [before, after] = [(1000, 50), (3000, 1050)].map(|(bytes, at_ns)| Tally { bytes, at_ns });
+        assert_eq!(after.rate_since(before), Some(2.0));
+        assert_eq!(after.rate_since(after), None);
+        // A far end that counts backwards has no rate.
+        assert_eq!(before.rate_since(after), None);
+    }
+}
