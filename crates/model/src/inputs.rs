@@ -81,9 +81,11 @@ mod tests {
             scratch: Some(PathBytes(b"/mnt/d".to_vec())),
             command: ["sh", "-c", "echo 'a b'", ""].map(str::to_owned).to_vec(),
             within: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
+            peers: ["db-17", "db-18"].map(str::to_owned).to_vec(),
         };
         let command = ("command", r"sh -c 'echo '\''a b'\''' ''");
-        let given = [("cpu", "0-3"), ("scratch", "/mnt/d"), command, ("within", "namespaces,seccomp")];
+        let given =
+            [("cpu", "0-3"), ("scratch", "/mnt/d"), command, ("within", "namespaces,seccomp"), ("peer", "db-17,db-18")];
         assert_eq!(inputs.given(), given.map(|(name, text)| (name, text.to_owned())));
         let axis = ("memory.read:size".to_owned(), "4K".to_owned());
         let set = inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text)).chain([axis]).collect();
