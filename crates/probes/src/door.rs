@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hostmark_engine::prelude::*;
 use rustix::fd::OwnedFd;
+use rustix::net::sockopt;
 
 use crate::workloads::{local, socket};
 
@@ -157,7 +158,13 @@ pub fn connect_with(
     patience: Duration,
     prepare: impl FnOnce(&OwnedFd) -> Result<()>,
 ) -> Result<TcpStream> {
-    let mut stream = socket::connect_with(far.address, patience, prepare)?;
+    // What drops the first packet is waited for no longer than what answers nothing.
+    let prepared = |socket: &OwnedFd| {
+        sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(patience)).call("setsockopt")?;
+        prepare(socket)
+    };
+    let mut stream = socket::connect_with(far.address, patience, prepared)?;
+    stream.set_write_timeout(None).call("setsockopt")?;
     stream.set_nodelay(true).call("setsockopt")?;
     stream.write_all(&far.nonce.0).call("sendto")?;
     Ok(stream)

@@ -22,6 +22,7 @@ mod page_access;
 mod paging;
 mod place;
 mod process;
+mod reach;
 mod sched;
 mod section;
 mod signal;
@@ -33,7 +34,7 @@ mod turns;
 
 use hostmark_engine::probe::Catalogue;
 
-pub use net::{REACHED, reach};
+pub use reach::{REACHED, reach};
 
 /// Every group, in the order of a report.
 pub static CATALOGUE: Catalogue = &[

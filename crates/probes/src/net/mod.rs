@@ -6,13 +6,11 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use crate::door::{PATIENCE, unanswered, wrong_answer};
-pub use reach::{REACHED, reach};
 
 mod data_path;
 mod http;
 mod open_loop;
 mod rate_latency;
-mod reach;
 mod rpc_tcp;
 mod rpc_udp;
 mod tcp;
@@ -23,6 +21,9 @@ mod udp;
 mod udp_bandwidth;
 
 crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth rate_latency tcp_offload udp_bandwidth data_path);
+
+/// The service whose far end says whether a peer can be reached: it sends back each byte.
+pub(crate) const REACHED: &str = tcp::ECHO.name;
 
 /// Further quantities of the round trips: the last two tell of stalls that most operations do not meet, as under a limit that
 /// is kept by slices of time.

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType, sockopt};
 use rustix::pipe::SpliceFlags;
 
@@ -36,7 +37,9 @@ pub fn connect_with<E: From<io::Error>>(
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).call("setsockopt")?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience)).call("setsockopt")?;
     prepare(&socket)?;
-    rustix::net::connect(&socket, &address).call("connect")?;
+    // Where the time to send is bounded, the kernel says so when it is over.
+    let told = |error| if error == Errno::INPROGRESS { Errno::TIMEDOUT } else { error };
+    rustix::net::connect(&socket, &address).map_err(told).call("connect")?;
     Ok(socket.into())
 }
 

@@ -8,7 +8,7 @@ use hostmark_engine::prelude::*;
 use crate::door;
 
 /// The service that is reached.
-pub const REACHED: &str = super::tcp::ECHO.name;
+pub const REACHED: &str = crate::net::REACHED;
 
 /// Sends a byte to the far end of [`REACHED`] and has it back: the address that this host has on the way there.
 ///
@@ -18,9 +18,9 @@ pub const REACHED: &str = super::tcp::ECHO.name;
 pub fn reach(far: &FarEnd) -> Result<IpAddr> {
     let exchange = |mut stream: &TcpStream| {
         let mut back = [0];
-        stream.write_all(&[7])?;
-        stream.read_exact(&mut back)?;
-        if back == [7] { stream.local_addr() } else { Err(door::wrong_answer()) }
+        stream.write_all(&[7]).call("sendto")?;
+        stream.read_exact(&mut back).call("recvfrom")?;
+        if back == [7] { stream.local_addr().call("getsockname") } else { Err(door::wrong_answer()) }
     };
     let stream = door::connect(far)?;
     Ok(exchange(&stream).map_err(door::unanswered)?.ip())

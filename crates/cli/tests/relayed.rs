@@ -1,0 +1,99 @@
+//! A way of known delay and loss between two hosts: what is measured over it is what was put in.
+
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/networks.rs"]
+mod networks;
+#[path = "support/relay.rs"]
+mod relay;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+mod support;
+
+use std::time::Duration;
+
+use alone::alone;
+use hostmark_model::{CaseRecord, Run, load_run};
+use networks::Networks;
+use relay::{OVER_THERE, Relay};
+use skip::skipped;
+use support::{Home, PROGRAM, ended};
+
+/// The name of the test below that is the relay.
+const RELAY: &str = "the_relay";
+
+#[test]
+#[ignore = "is the process between two hosts, started by the others"]
+fn the_relay() {
+    relay::serve();
+}
+
+/// A run from host 1 to host 2 by the relayed way, or why there is none here.
+fn measured(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run, String> {
+    let networks = Networks::of(3)?;
+    let _relay = Relay::begin(&networks, RELAY, delay, loses)?;
+    let (home, words, peer) = (Home::new(), networks.enter(1), networks.beside(2));
+    let mut command = home.start(&words[0]);
+    command.args(&words[1..]).arg(PROGRAM).arg("run").args(arguments);
+    command.args(["--peer", &peer, "--via", OVER_THERE, "--format", "json"]);
+    let (code, out, errors) = ended(&mut command);
+    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    Ok(load_run(&out).unwrap())
+}
+
+fn case<'a>(run: &'a Run, probe: &str) -> &'a CaseRecord {
+    run.cases.iter().find(|case| case.probe == probe).unwrap_or_else(|| panic!("no {probe}"))
+}
+
+/// The smallest sample: who wakes late only adds.
+fn least(case: &CaseRecord) -> f64 {
+    case.measured().unwrap_or_else(|| panic!("{case:?}")).estimate.min
+}
+
+fn also(case: &CaseRecord, name: &str) -> f64 {
+    let measured = case.measured().unwrap_or_else(|| panic!("{case:?}"));
+    measured.also.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", measured.also.keys())).estimate.median
+}
+
+#[test]
+fn a_known_delay_is_what_round_trips_take() {
+    let _alone = alone();
+    let delay = Duration::from_millis(37);
+    let filters = ["net.tcp@to=peer", "net.udp@to=peer", "net.tcp_connect@to=peer"];
+    let bare = match measured(Duration::ZERO, 0, &filters) {
+        Ok(run) => run,
+        Err(why) => return skipped(&why),
+    };
+    let delayed = measured(delay, 0, &filters).unwrap();
+    // A connection is made in one round trip, and the far end's close comes with the next.
+    for (probe, passes) in [("net.tcp", 2.0), ("net.udp", 2.0), ("net.tcp_connect", 4.0)] {
+        let (bare, delayed) = (least(case(&bare, probe)), least(case(&delayed, probe)));
+        // What the way takes by itself is no part of the delay.
+        let added = delayed - bare;
+        let wanted = passes * delay.as_nanos() as f64;
+        assert!((added / wanted - 1.0).abs() < 0.02, "{probe}: {added} ns for {wanted} ({bare} without)");
+        assert!((delayed / wanted - 1.0).abs() < 0.05, "{probe}: {delayed} ns for {wanted}");
+    }
+}
+
+#[test]
+fn one_packet_in_a_hundred_that_is_lost_shows_as_sent_again() {
+    let _alone = alone();
+    let bandwidth = "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default";
+    let delay = Duration::from_millis(2);
+    let whole = match measured(delay, 0, &[bandwidth]) {
+        Ok(run) => run,
+        Err(why) => return skipped(&why),
+    };
+    let lossy = measured(delay, 100, &[bandwidth, "net.udp@to=peer"]).unwrap();
+    // Segments of 1448 bytes, of which one in a hundred is sent twice.
+    let wanted = 1e9 / 1448.0 / 100.0;
+    let told = also(case(&lossy, "net.tcp_bandwidth"), "retransmits_per_gb");
+    assert!((0.5..2.0).contains(&(told / wanted)), "{told} of {wanted}");
+    let before = also(case(&whole, "net.tcp_bandwidth"), "retransmits_per_gb");
+    assert!(before < told / 3.0, "{before} without loss, {told} with");
+    // A request or its answer is lost, each once in a hundred; a round need not have as many requests.
+    let lost = case(&lossy, "net.udp").measured().unwrap().also["lost"].estimate.mean;
+    assert!((0.005..0.05).contains(&lost), "{lost}");
+}
