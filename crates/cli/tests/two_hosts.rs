@@ -145,6 +145,9 @@ fn a_peer_that_cannot_be_reached_is_told_in_a_sentence() {
         assert!(errors.contains(says) && errors.trim_end().lines().count() == 1, "{errors}");
     };
     refused(&["--peer", &peer, "--via", "192.0.2.77"], 2, "peer cannot be reached for the measurement (192.0.2.77: ");
+    // Whatever is sent there vanishes, as behind a firewall that drops.
+    networks.run(1, "ip neigh add 192.0.2.88 lladdr 02:00:00:00:00:88 dev wire").unwrap();
+    refused(&["--peer", &peer, "--via", "192.0.2.88"], 2, "(192.0.2.88: connect: Connection timed out");
     refused(&["--peer", "false"], 2, "'false' ended before its shell had begun");
     refused(&["--peer", ""], 2, "--peer has no word");
     assert!(files(home.data.path()).is_empty(), "a run was kept");
