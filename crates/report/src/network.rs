@@ -8,7 +8,7 @@ use hostmark_model::{Lang, Unit};
 
 use crate::format::{in_scale, scale_for};
 
-pub(crate) use flow::{Capacity, Cause, Direction, Flow, TCP_BANDWIDTH, capacities, cases_to, flows};
+pub(crate) use flow::{Capacity, Cause, Direction, Flow, TCP_BANDWIDTH, capacities, cases_to, flows, peers};
 pub use goodput::{Framing, Protocol, goodput, payload_bytes};
 pub(crate) use matrix::{Matrix, TCP_ROUND_TRIP, matrices};
 

@@ -234,12 +234,15 @@ fn full() -> Run {
     }
     let mut run = synthetic::empty();
     run.host.hostname = "new-host".into();
+    let host = HostFacts::default();
+    run.peers.push(Peer { name: "peer".into(), host, place: None, address: None, path: None, path_back: None });
+    let rest = |axis: &str| if axis == "to" { "here" } else { "rest" };
     for (probe, axes) in &axes {
-        let axes: Vec<_> = axes.iter().map(|axis| (*axis, AxisKind::Choice, "rest")).collect();
+        let axes: Vec<_> = axes.iter().map(|axis| (*axis, AxisKind::Choice, rest(axis))).collect();
         run.probes.push(synthetic::probe(probe, ("a", "b"), Unit::Nanoseconds, ("c", "d"), &axes));
     }
     for (number, (point, scale)) in (100..).zip(points) {
-        let at = |axis: &&str| point.at.iter().find(|(name, _)| name == axis).map_or("rest", |(_, value)| value);
+        let at = |axis: &&str| point.at.iter().find(|(name, _)| name == axis).map_or(rest(axis), |(_, value)| value);
         let pairs: Vec<String> = axes[point.probe].iter().map(|axis| format!("{axis}={}", at(axis))).collect();
         let id = if pairs.is_empty() { point.probe.into() } else { format!("{}@{}", point.probe, pairs.join(",")) };
         if run.cases.iter().all(|case| case.id != id) {
@@ -305,8 +308,11 @@ fn what_is_written_as_a_result_file_reads_back_into_the_same_tables() {
     for (one, other) in ours.iter().zip(&theirs) {
         // Behind host and system; texts on the machine are not in a result file.
         let numbers = |row: &[&str]| -> Vec<String> {
-            let is_number = |cell: &&&str| cell.chars().all(|c| c.is_ascii_digit() || c == '.');
-            row[2..].iter().filter(is_number).map(|cell| cell.trim_end_matches(".0").to_owned()).collect()
+            // A mark behind a number leads to a note.
+            let number = |cell: &&str| cell.split('(').next().unwrap_or_default().to_owned();
+            let is_number = |cell: &String| !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit() || c == '.');
+            let numbers = row[2..].iter().map(number).filter(is_number);
+            numbers.map(|cell| cell.trim_end_matches(".0").to_owned()).collect()
         };
         assert!(numbers(one).len() >= 4, "{one:?}");
         assert_eq!(numbers(one), numbers(other), "{shown}");

@@ -197,7 +197,7 @@ fn loss_is_told_where_no_limit_drops_on_purpose() {
 fn a_path_that_carries_less_than_its_interface_is_told() {
     let mut short = path("igb", None, 1500);
     short.path_mtu_bytes = Some(1400);
-    let told = said(&run(peer(short, path("igb", None, 1500)), Vec::new()), "net.path_mtu");
+    let told = said(&run(peer(short, path("igb", None, 1500)), Vec::new()), "run.path_mtu");
     assert_eq!(told, ["The path to db-18 carries packets of 1400 bytes, eth0 takes 1500."]);
     let mut lo = path("lo", None, 65_536);
     lo.path_mtu_bytes = Some(65_535);

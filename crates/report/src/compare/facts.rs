@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{CacheKind, HostFacts, Run, Text, size_text};
+use hostmark_model::{CacheKind, HostFacts, NetworkPath, Run, Text, size_text};
+
+use crate::network::{bits, peers};
 
 /// A fact as text; none where it is not known.
 pub(super) struct Fact {
@@ -64,6 +66,7 @@ pub(super) fn facts(run: &Run) -> Vec<Fact> {
     memory(&run.host, &mut facts);
     surroundings(&run.host, &mut facts);
     devices(&run.host, &mut facts);
+    links(run, &mut facts);
     settings(run, &mut facts);
     facts.0
 }
@@ -231,6 +234,36 @@ fn devices(host: &HostFacts, facts: &mut Facts) {
         let options = Some(directory.options.join(" "));
         facts.words(&format!("host.storage.directories.{name}.options"), "mount options", "挂载选项", options);
     }
+}
+
+/// Both ends of the link to each peer.
+fn links(run: &Run, facts: &mut Facts) {
+    for peer in peers(run) {
+        let ends = [("path", "to", "至", &peer.path), ("path_back", "from", "来自", &peer.path_back)];
+        for (field, en, zh, path) in ends {
+            if let Some(path) = path {
+                let key = format!("peers.{}.{field}", peer.name);
+                link(&key, &format!("{en} {}", peer.name), &format!("{zh} {}", peer.name), path, facts);
+            }
+        }
+    }
+}
+
+fn link(key: &str, en: &str, zh: &str, path: &NetworkPath, facts: &mut Facts) {
+    let mut add = |field: &str, name: &str, in_chinese: &str, value: Option<String>| {
+        facts.add(&format!("{key}.{field}"), &format!("{name} {en}"), &format!("{in_chinese}（{zh}）"), value);
+    };
+    add("driver", "network driver", "网卡驱动", path.driver.clone());
+    add("bits_per_s", "link speed", "链路速率", path.link_bits_per_s().map(bits));
+    add("mtu_bytes", "MTU", "MTU", path.mtu_bytes.map(|mtu| mtu.to_string()));
+    add("path_mtu_bytes", "path MTU", "路径 MTU", path.path_mtu_bytes.map(|mtu| mtu.to_string()));
+    let queue = path.queue.as_ref();
+    add("queue.kind", "queueing discipline", "队列规则", queue.map(|queue| queue.kind.clone()));
+    add("queue.bits_per_s", "rate limit", "限速", queue.and_then(|queue| queue.bits_per_s).map(bits));
+    add("congestion_control", "congestion control", "拥塞控制", path.congestion_control.clone());
+    let is_on = |on: Option<bool>| on.map(|on| if on { "on" } else { "off" }.to_owned());
+    add("offloads.tso", "TSO", "TSO", is_on(path.offloads.tso));
+    add("offloads.gro", "GRO", "GRO", is_on(path.offloads.gro));
 }
 
 fn settings(run: &Run, facts: &mut Facts) {

@@ -79,6 +79,14 @@ impl Flow<'_> {
     }
 }
 
+/// More than anybody's tournament has; a file may name any number.
+const MOST_PEERS: usize = 63;
+
+/// The peers that a report tells of.
+pub(crate) fn peers(run: &Run) -> impl Iterator<Item = &Peer> {
+    run.peers.iter().take(MOST_PEERS)
+}
+
 /// Both directions of the link to each peer.
 pub(crate) fn flows(run: &Run) -> Vec<Flow<'_>> {
     let of = |peer, direction| Flow {
@@ -87,7 +95,7 @@ pub(crate) fn flows(run: &Run) -> Vec<Flow<'_>> {
         capacities: capacities(peer, direction, Protocol::Tcp),
         fastest: fastest(run, peer, direction),
     };
-    run.peers.iter().flat_map(|peer| Direction::BOTH.map(|direction| of(peer, direction))).collect()
+    peers(run).flat_map(|peer| Direction::BOTH.map(|direction| of(peer, direction))).collect()
 }
 
 /// A run's cases of a probe to a peer.

@@ -4,12 +4,10 @@ use std::collections::HashMap;
 
 use hostmark_model::{CaseRecord, Estimate, Run};
 
-use super::flow::{Direction, TCP_BANDWIDTH};
+use super::flow::{Direction, TCP_BANDWIDTH, peers};
 
 /// The probe of TCP's round trip.
 pub(crate) const TCP_ROUND_TRIP: &str = "net.tcp";
-/// Hosts of a table at most; the run file has all.
-const MOST_HOSTS: usize = 64;
 
 /// A table of hosts by hosts.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,12 +22,11 @@ pub(crate) struct Matrix<'a> {
 /// than three hosts.
 pub(crate) fn matrices(run: &Run) -> Option<[Matrix<'_>; 2]> {
     let here = run.host.hostname.as_str();
-    let hosts: Vec<&str> = std::iter::once(here).chain(run.peers.iter().map(|peer| peer.name.as_str())).collect();
+    let hosts: Vec<&str> = std::iter::once(here).chain(peers(run).map(|peer| peer.name.as_str())).collect();
     if hosts.len() < 3 {
         return None;
     }
-    let places: HashMap<&str, usize> = (1..).zip(&run.peers).map(|(place, peer)| (peer.name.as_str(), place)).collect();
-    let hosts = hosts[..hosts.len().min(MOST_HOSTS)].to_vec();
+    let places: HashMap<&str, usize> = (1..).zip(peers(run)).map(|(place, peer)| (peer.name.as_str(), place)).collect();
     let (mut rates, mut times) = (Cells::new(hosts.len()), Cells::new(hosts.len()));
     let own = run.cases.iter().filter_map(|case| Some((0, *places.get(case.peer()?)?, case)));
     let pairs = run.pairs.iter().filter_map(|pair| {

@@ -1,12 +1,14 @@
 //! The section on the network of a run with peers, as data that console, page and markdown lay out.
 
+use std::collections::HashSet;
+
 use hostmark_model::{CaseRecord, Estimate, Finding, Lang, Measured, NetworkPath, Offloads, Peer, Run, Text, Unit};
 
 use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
 use crate::format::{low_high, percent, value};
 use crate::network::{
     Capacity, Cause, Direction, Flow, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits, capacities, cases_to,
-    flows, matrices,
+    flows, matrices, peers,
 };
 
 /// What stands over the section.
@@ -51,7 +53,7 @@ pub(crate) fn section(run: &Run, findings: &[Finding]) -> Option<Section> {
         return None;
     }
     let flows = flows(run);
-    let peers = run.peers.iter().map(|peer| block(run, peer, &flows, findings)).collect();
+    let peers = peers(run).map(|peer| block(run, peer, &flows, findings)).collect();
     let tables = matrices(run).map(|[rates, times]| {
         const RATES: Text = Text { en: "TCP bandwidth", zh: "TCP 带宽" };
         const SENDS: Text = Text { en: "down: sends, across: receives", zh: "行：发送方，列：接收方" };
@@ -312,10 +314,9 @@ const LIMITS: [(&str, Text); 6] = [
 
 /// What the findings on this peer's cases name, with their numbers in the list.
 fn limits(run: &Run, peer: &Peer, findings: &[Finding]) -> Vec<Words> {
-    let is_of_peer = |finding: &Finding| {
-        let is_to = |case: &&CaseRecord| case.peer() == Some(&peer.name);
-        run.cases.iter().filter(is_to).any(|case| finding.cases.contains(&case.id))
-    };
+    let is_to = |case: &&CaseRecord| case.peer() == Some(&peer.name);
+    let of_peer: HashSet<&str> = run.cases.iter().filter(is_to).map(|case| case.id.as_str()).collect();
+    let is_of_peer = |finding: &Finding| finding.cases.iter().any(|case| of_peer.contains(case.as_str()));
     let named = |(place, finding): (usize, &Finding)| {
         let (_, word) = LIMITS.iter().find(|(id, _)| *id == finding.id)?;
         is_of_peer(finding)

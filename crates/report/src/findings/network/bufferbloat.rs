@@ -6,6 +6,7 @@ use super::super::evidence::{Proven, lost};
 use super::super::{Conclusion, Rule};
 use super::rate;
 use crate::format::value;
+use crate::network::{cases_to, peers};
 
 const RATE_LATENCY: &str = "net.rate_latency";
 
@@ -27,13 +28,13 @@ const TIMES: f64 = 3.0;
 
 fn draw(run: &Run) -> Vec<Conclusion> {
     let of = |peer: &Peer| {
-        let cases = crate::network::cases_to(run, RATE_LATENCY, peer);
+        let cases = cases_to(run, RATE_LATENCY, peer);
         let found = cases.filter_map(|case| Some((waited(case)?, case)));
         found
             .max_by(|one, other| one.0.added.total_cmp(&other.0.added))
             .map(|(waited, case)| told(&peer.name, &waited, case))
     };
-    run.peers.iter().filter_map(of).collect()
+    peers(run).filter_map(of).collect()
 }
 
 /// What a request takes, ns.

@@ -3,9 +3,10 @@
 use hostmark_model::{NetworkPath, Run, Text};
 
 use super::super::{Conclusion, Rule};
+use crate::network::peers;
 
 pub(in super::super) static RULE: Rule = Rule {
-    id: "net.path_mtu",
+    id: "run.path_mtu",
     probes: &[],
     cure: Some(Text {
         en: "Find the hop that takes less (tracepath): a tunnel, a VPN or an overlay adds headers. Set the interface's MTU to what the \
@@ -39,5 +40,5 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let both = |peer: &hostmark_model::Peer| {
         [of(&peer.name, peer.path.as_ref(), false), of(&peer.name, peer.path_back.as_ref(), true)]
     };
-    run.peers.iter().flat_map(both).flatten().collect()
+    peers(run).flat_map(both).flatten().collect()
 }
