@@ -1,5 +1,6 @@
 //! No text of a run file steers a terminal, a spreadsheet or a page: every string that a file may have, in every format.
 
+mod peers;
 mod synthetic;
 
 use std::collections::BTreeSet;
@@ -71,7 +72,7 @@ fn hostile(of: &Run) -> (Run, usize) {
 
 /// A run with a text wherever one may stand.
 fn with_every_text() -> Run {
-    let mut run = synthetic::plausible();
+    let mut run = peers::three_hosts();
     // Every outcome and every probe once is enough: each string is tried by itself.
     let mut seen = BTreeSet::new();
     run.cases.retain(|case| seen.insert((case.probe.clone(), case.measured().is_some())));

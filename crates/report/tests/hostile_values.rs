@@ -3,6 +3,7 @@
 
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
+mod peers;
 mod synthetic;
 
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use mutated::{Mutator, trials};
 const ENDLESS: Duration = Duration::from_secs(60);
 
 fn small() -> Run {
-    let mut run = synthetic::plausible();
+    let mut run = peers::three_hosts();
     let mut seen = std::collections::BTreeSet::new();
     let mut of_probe = std::collections::BTreeMap::<String, usize>::new();
     run.cases.retain(|case| {

@@ -253,12 +253,16 @@ fn udp(run: &Run, peer: &Peer, direction: Direction) -> Vec<Words> {
         let also = |name: &str| measured.also.get(name).map(|also| also.estimate.median);
         let lost = also("loss")
             .map(|loss| Words { en: format!("{} lost", percent(loss)), zh: format!("丢失 {}", percent(loss)) });
+        let overrun = also("overrun").filter(|share| *share > 0.0).map(|share| Words {
+            en: format!("{} in the receiver's full buffer", percent(share)),
+            zh: format!("{} 因接收缓冲区已满", percent(share)),
+        });
         let held = also("held_back").filter(|share| *share > 0.0).map(|share| Words {
             en: format!("sender held back for {} of the time", percent(share)),
             zh: format!("发送方 {} 的时间被阻塞", percent(share)),
         });
         let rate = shown(&measured.estimate, Unit::BytesPerSecond, possible);
-        joined(&[Some(rate), lost, held].into_iter().flatten().collect::<Vec<_>>(), COMMA)
+        joined(&[Some(rate), lost, overrun, held].into_iter().flatten().collect::<Vec<_>>(), COMMA)
     };
     found.map(told).into_iter().collect()
 }
