@@ -213,8 +213,8 @@ fn the_network_section_tells_what_each_link_can_do_does_and_is_limited_by() {
         "db-18, ssh db-18, 10.0.0.8",
         "eth0 (veth); MTU 1500; queue tbf 83 Mbit/s",
         "eth0 (igb); 1 Gbit/s; MTU 1500",
-        "9.92 MB/s TCP by the rate limit of 83 Mbit/s on eth0: 1448 of 1514 bytes in the queue",
-        "118 MB/s TCP by the link of 1 Gbit/s: 1448 of 1538 bytes on the wire",
+        "TCP at most 9.92 MB/s: rate limit of 83 Mbit/s on eth0, 1448 of 1514 bytes in the queue",
+        "TCP at most 118 MB/s: link of 1 Gbit/s, 1448 of 1538 bytes on the wire",
         "1 stream, 9.90 MB/s (9.86 … 9.94), 100 % of what is possible",
         "4 streams, 9.91 MB/s",
         "51.2 µs (51.0 … 51.4), p50 51.0 µs, p99 88.0 µs",
@@ -256,8 +256,18 @@ fn page_and_markdown_have_the_section_and_nothing_of_a_file_becomes_markup() {
     assert!(page.contains("<section id=\"network\">") && page.contains("Network between hosts"));
     assert!(page.contains("ssh &lt;script&gt;|x|") && !page.contains("ssh <script>"));
     let text = markdown::markdown(&run, &RenderOptions::default());
-    assert!(text.contains("| can carry there | 9.92 MB/s TCP by the rate limit") && text.contains("\\|x\\|"), "{text}");
+    assert!(
+        text.contains("| can carry there | TCP at most 9.92 MB/s: rate limit") && text.contains("\\|x\\|"),
+        "{text}"
+    );
     assert!(text.contains("| db-18 | 117 MB/s | – | 111 MB/s |"), "{text}");
+    // Of two runs the findings have one count, so the second's go on where the first's end.
+    let both = html::page(&[run.clone(), run.clone()], &RenderOptions::default());
+    let (first, second) = (findings(&run).len(), findings(&run).len() * 2);
+    let numbers: Vec<usize> =
+        both.split("(finding ").skip(1).filter_map(|text| text.split(')').next()?.parse().ok()).collect();
+    assert!(numbers.len() == 4 && numbers[..2].iter().all(|number| *number <= first), "{numbers:?}");
+    assert!(numbers[2..].iter().all(|number| (first + 1..=second).contains(number)), "{numbers:?}");
     run.peers.clear();
     run.pairs.clear();
     let page = html::page(std::slice::from_ref(&run), &RenderOptions::default());

@@ -45,9 +45,13 @@ struct HostRow {
 
 /// Those of every run with peers.
 pub(super) fn links(runs: &Runs) -> Vec<Links> {
+    // The page lists the findings of all runs under one count.
+    let mut first = 1;
     let of = |(index, run)| {
-        let section = section(run, &findings_and_kept(run))?;
-        Some(Links {
+        let findings = findings_and_kept(run);
+        let section = section(run, &findings, first);
+        first += findings.len();
+        section.map(|section| Links {
             run: if runs.are_many() { Runs::letter(index) } else { String::new() },
             peers: section.peers.into_iter().map(link).collect(),
             tables: section.tables.into_iter().map(hosts).collect(),

@@ -102,7 +102,7 @@ fn findings(run: &Run, lang: Lang, out: &mut String) {
 
 /// The links to the run's peers, and all hosts against all.
 fn network(run: &Run, lang: Lang, out: &mut String) {
-    let Some(section) = section(run, &findings_and_kept(run)) else { return };
+    let Some(section) = section(run, &findings_and_kept(run), 1) else { return };
     let _ = writeln!(out, "\n## {}", TITLE.say(lang));
     for peer in &section.peers {
         let _ = writeln!(out, "\n### {}\n\n| | |\n|---|---|", safe(peer.title.get(lang)));

@@ -47,13 +47,14 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<(String, Vec<Words>)>,
 }
 
-/// The section of a run; none where all was measured on one machine.
-pub(crate) fn section(run: &Run, findings: &[Finding]) -> Option<Section> {
+/// The section of a run; none where all was measured on one machine. Its findings stand in a list of which the first has the
+/// number `first`.
+pub(crate) fn section(run: &Run, findings: &[Finding], first: usize) -> Option<Section> {
     if run.peers.is_empty() {
         return None;
     }
     let flows = flows(run);
-    let peers = peers(run).map(|peer| block(run, peer, &flows, findings)).collect();
+    let peers = peers(run).map(|peer| block(run, peer, &flows, (first, findings))).collect();
     let tables = matrices(run).map(|[rates, times]| {
         const RATES: Text = Text { en: "TCP bandwidth", zh: "TCP 带宽" };
         const SENDS: Text = Text { en: "down: sends, across: receives", zh: "行：发送方，列：接收方" };
@@ -78,7 +79,7 @@ fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
     }
 }
 
-fn block(run: &Run, peer: &Peer, flows: &[Flow], findings: &[Finding]) -> Block {
+fn block(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) -> Block {
     let mut title = vec![same(&peer.name)];
     title.extend(peer.place.as_ref().filter(|place| **place != peer.name).map(same));
     title.extend(peer.address.map(|address| same(address.to_string())));
@@ -166,18 +167,18 @@ fn can_carry(peer: &Peer, capacity: &Capacity) -> Words {
         let (payload, frame) = (capacity.payload_bytes, capacity.frame_bytes);
         let of = if capacity.is_far { format!(" ({})", peer.name) } else { String::new() };
         match (capacity.cause, lang) {
-            (Cause::Limit, Lang::En) => {
-                format!(
-                    "{most} TCP by the rate limit of {speed} on {interface}{of}: {payload} of {frame} bytes in the queue"
-                )
-            }
+            (Cause::Limit, Lang::En) => format!(
+                "TCP at most {most}: rate limit of {speed} on {interface}{of}, {payload} of {frame} bytes in the queue"
+            ),
             (Cause::Limit, Lang::Zh) => {
-                format!("TCP {most}：{interface}{of} 限速 {speed}，队列中每 {frame} 字节含数据 {payload} 字节")
+                format!("TCP 最多 {most}：{interface}{of} 限速 {speed}，队列中每 {frame} 字节含数据 {payload} 字节")
             }
             (Cause::Link, Lang::En) => {
-                format!("{most} TCP by the link of {speed}: {payload} of {frame} bytes on the wire")
+                format!("TCP at most {most}: link of {speed}, {payload} of {frame} bytes on the wire")
             }
-            (Cause::Link, Lang::Zh) => format!("TCP {most}：链路 {speed}，线上每 {frame} 字节含数据 {payload} 字节"),
+            (Cause::Link, Lang::Zh) => {
+                format!("TCP 最多 {most}：链路 {speed}，线上每 {frame} 字节含数据 {payload} 字节")
+            }
         }
     })
 }
@@ -317,7 +318,7 @@ const LIMITS: [(&str, Text); 6] = [
 ];
 
 /// What the findings on this peer's cases name, with their numbers in the list.
-fn limits(run: &Run, peer: &Peer, findings: &[Finding]) -> Vec<Words> {
+fn limits(run: &Run, peer: &Peer, (first, findings): (usize, &[Finding])) -> Vec<Words> {
     let is_to = |case: &&CaseRecord| case.peer() == Some(&peer.name);
     let of_peer: HashSet<&str> = run.cases.iter().filter(is_to).map(|case| case.id.as_str()).collect();
     let is_of_peer = |finding: &Finding| finding.cases.iter().any(|case| of_peer.contains(case.as_str()));
@@ -328,5 +329,5 @@ fn limits(run: &Run, peer: &Peer, findings: &[Finding]) -> Vec<Words> {
                 en: format!("{} (finding {place})", word.en), zh: format!("{}（结论 {place}）", word.zh)
             })
     };
-    (1..).zip(findings).filter_map(named).collect()
+    (first..).zip(findings).filter_map(named).collect()
 }

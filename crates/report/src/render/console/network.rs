@@ -11,7 +11,7 @@ use crate::render::network::{Block, TITLE, Table, section};
 
 /// Writes the block, where the run has peers.
 pub(super) fn write(view: &View, page: &mut Page) {
-    let Some(section) = section(view.run, &findings_and_kept(view.run)) else { return };
+    let Some(section) = section(view.run, &findings_and_kept(view.run), 1) else { return };
     let title = view.say(TITLE);
     page.heading(&if view.lang == Lang::En { title.to_uppercase() } else { title.to_owned() }, "");
     section.peers.iter().for_each(|block| peer(view, page, block));
