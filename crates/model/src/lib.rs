@@ -41,7 +41,7 @@ pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use noise::{Noise, Others, Throttling};
 pub use outcome::{
-    Also, CaseRecord, Estimate, Flag, FlagKind, IntervalMethod, Measured, Outcome, PEER_AXIS, RoundRecord,
+    Also, CaseRecord, Estimate, Flag, FlagKind, HERE, IntervalMethod, Measured, Outcome, PEER_AXIS, RoundRecord,
     default_case_of,
 };
 pub use peer::{PeerAnswer, PeerRequest, ServeRequest};

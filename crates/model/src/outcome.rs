@@ -232,8 +232,8 @@ impl CaseRecord {
 
 /// The axis of who is at the other end, which cases have in a run with peers.
 pub const PEER_AXIS: &str = "to";
-/// Its value where that is this machine.
-const HERE: &str = "here";
+/// Its value where that is this machine, and what this machine is called among the peers of a run.
+pub const HERE: &str = "here";
 
 /// The first record of `probe`, which is its default case: run files keep catalogue order, default first.
 pub fn default_case_of<'a>(cases: &'a [CaseRecord], probe: &str) -> Option<&'a CaseRecord> {

@@ -245,7 +245,27 @@ fn the_matrix_has_each_pair_in_its_direction() {
         rows("TCP bandwidth   down"),
         ["db-17 – 9.91 MB/s 110 MB/s", "db-18 117 MB/s – 111 MB/s", "db-19 – 112 MB/s –"]
     );
-    assert_eq!(rows("TCP round trip   down"), ["db-17 – 51.2 µs 61.0 µs", "db-18 – – 55.5 µs", "db-19 – 56.5 µs –"]);
+    assert_eq!(
+        rows("TCP round trip   down"),
+        ["db-17 – 51.2 µs 61.0 µs", "db-18 54.0 µs – 55.5 µs", "db-19 – 56.5 µs –"]
+    );
+    assert!(table.contains("turn 2: db-18 → db-19, db-19 → db-18, db-18 → here"), "{table}");
+}
+
+#[test]
+fn a_pair_that_failed_is_told_with_the_reason() {
+    let mut run = three_hosts();
+    let lost = Some("the link broke".to_owned());
+    run.pairs[1] = PairRun { turn: 2, cases: Vec::new(), failed: lost, ..run.pairs[1].clone() };
+    let table = console::table(&run, &RenderOptions::default());
+    assert!(
+        table.contains("turn 2: db-18 → db-19, db-18 → here\n") && table.contains("turn 3: db-19 → db-18\n"),
+        "{table}"
+    );
+    assert!(table.contains("db-19 → db-18 failed: the link broke"), "{table}");
+    let page = html::page(std::slice::from_ref(&run), &RenderOptions::default());
+    let text = markdown::markdown(&run, &RenderOptions::default());
+    assert!(page.contains("failed: the link broke") && text.contains("failed: the link broke"));
 }
 
 #[test]

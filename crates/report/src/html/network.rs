@@ -14,6 +14,7 @@ pub(super) struct Links {
     run: String,
     peers: Vec<Link>,
     tables: Vec<Hosts>,
+    remarks: Vec<Words>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,6 +56,7 @@ pub(super) fn links(runs: &Runs) -> Vec<Links> {
             run: if runs.are_many() { Runs::letter(index) } else { String::new() },
             peers: section.peers.into_iter().map(link).collect(),
             tables: section.tables.into_iter().map(hosts).collect(),
+            remarks: section.remarks,
         })
     };
     runs.all.iter().enumerate().filter_map(of).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hostmark_model::{CaseRecord, Estimate, Run};
+use hostmark_model::{CaseRecord, Estimate, HERE, Run};
 
 use super::flow::{Direction, TCP_BANDWIDTH, peers};
 
@@ -21,12 +21,14 @@ pub(crate) struct Matrix<'a> {
 /// Rates from the host of a row to that of a column, and round trips asked by the host of a row. None where there are fewer
 /// than three hosts.
 pub(crate) fn matrices(run: &Run) -> Option<[Matrix<'_>; 2]> {
-    let here = run.host.hostname.as_str();
+    let here = Some(run.host.hostname.as_str()).filter(|name| !name.is_empty()).unwrap_or(HERE);
     let hosts: Vec<&str> = std::iter::once(here).chain(peers(run).map(|peer| peer.name.as_str())).collect();
     if hosts.len() < 3 {
         return None;
     }
-    let places: HashMap<&str, usize> = (1..).zip(peers(run)).map(|(place, peer)| (peer.name.as_str(), place)).collect();
+    let mut places: HashMap<&str, usize> =
+        (1..).zip(peers(run)).map(|(place, peer)| (peer.name.as_str(), place)).collect();
+    places.insert(HERE, 0);
     let (mut rates, mut times) = (Cells::new(hosts.len()), Cells::new(hosts.len()));
     let own = run.cases.iter().filter_map(|case| Some((0, *places.get(case.peer()?)?, case)));
     let pairs = run.pairs.iter().filter_map(|pair| {

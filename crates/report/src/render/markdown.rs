@@ -121,6 +121,9 @@ fn network(run: &Run, lang: Lang, out: &mut String) {
             let _ = writeln!(out, "| {} | {} |", safe(host), cells.join(" | "));
         }
     }
+    for remark in &section.remarks {
+        let _ = writeln!(out, "\n{}", safe(remark.get(lang)));
+    }
 }
 
 /// The axes, by probe, along which the cases of a run differ.

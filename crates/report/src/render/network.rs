@@ -1,6 +1,6 @@
 //! The section on the network of a run with peers, as data that console, page and markdown lay out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use hostmark_model::{CaseRecord, Estimate, Finding, Lang, Measured, NetworkPath, Offloads, Peer, Run, Text, Unit};
 
@@ -23,6 +23,8 @@ pub(crate) struct Section {
     pub(crate) peers: Vec<Block>,
     /// All hosts against all, where there are three or more.
     pub(crate) tables: Vec<Table>,
+    /// Which pairs of peers were measured at the same time, and which failed, and why.
+    pub(crate) remarks: Vec<Words>,
 }
 
 /// What is known of the link to a peer.
@@ -62,7 +64,7 @@ pub(crate) fn section(run: &Run, findings: &[Finding], first: usize) -> Option<S
         const ASKS: Text = Text { en: "down: asks, across: answers", zh: "行：请求方，列：应答方" };
         vec![table(RATES, SENDS, &rates, Unit::BytesPerSecond), table(TIMES, ASKS, &times, Unit::Nanoseconds)]
     });
-    Some(Section { peers, tables: tables.unwrap_or_default() })
+    Some(Section { peers, tables: tables.unwrap_or_default(), remarks: remarks(run) })
 }
 
 fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
@@ -79,8 +81,34 @@ fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
     }
 }
 
+/// Pairs that are told of at most: those of a tournament of a dozen hosts.
+const MOST_PAIRS: usize = 132;
+
+fn remarks(run: &Run) -> Vec<Words> {
+    let mut turns: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for pair in run.pairs.iter().take(MOST_PAIRS) {
+        turns.entry(pair.turn).or_default().push(format!("{} → {}", pair.from, pair.to));
+    }
+    let turn = |(turn, pairs): (&u32, &Vec<String>)| Words {
+        en: format!("turn {}: {}", u64::from(*turn) + 1, pairs.join(", ")),
+        zh: format!("第 {} 轮次：{}", u64::from(*turn) + 1, pairs.join("，")),
+    };
+    let failed = run.pairs.iter().take(MOST_PAIRS).filter_map(|pair| {
+        let why = pair.failed.as_ref()?;
+        Some(Words {
+            en: format!("{} → {} failed: {why}", pair.from, pair.to),
+            zh: format!("{} → {} 失败：{why}", pair.from, pair.to),
+        })
+    });
+    turns.iter().map(turn).chain(failed).collect()
+}
+
 fn block(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) -> Block {
     let mut title = vec![same(&peer.name)];
+    let hostname = &peer.host.hostname;
+    if !hostname.is_empty() && *hostname != peer.name {
+        title.push(same(hostname));
+    }
     title.extend(peer.place.as_ref().filter(|place| **place != peer.name).map(same));
     title.extend(peer.address.map(|address| same(address.to_string())));
     let mut rows = Vec::new();

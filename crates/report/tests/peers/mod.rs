@@ -60,6 +60,8 @@ pub fn three_hosts() -> Run {
     let pair = |from: &str, to: &str, rate: f64, ns: f64| PairRun {
         from: from.into(),
         to: to.into(),
+        turn: 1,
+        failed: None,
         cases: vec![
             case(&format!("{TCP}@direction=send,to={to}"), rate, &[]),
             case(&format!("net.tcp@to={to}"), ns, &[]),
@@ -67,7 +69,11 @@ pub fn three_hosts() -> Run {
     };
     let mut all = synthetic::plausible();
     all.peers = vec![peer(limited(83_000_000), wire()), second];
-    all.pairs = vec![pair("db-18", "db-19", 111e6, 55_500.0), pair("db-19", "db-18", 112e6, 56_500.0)];
+    all.pairs = vec![
+        pair("db-18", "db-19", 111e6, 55_500.0),
+        pair("db-19", "db-18", 112e6, 56_500.0),
+        pair("db-18", "here", 9e6, 54_000.0),
+    ];
     all.cases.extend([
         sends(9.9e6, &[("sender_cpus", 0.03), ("receiver_cpus", 0.05), ("rtt", 3.1e7)]),
         case(&format!("{TCP}@direction=send,streams=4,to=db-18"), 9.91e6, &[]),

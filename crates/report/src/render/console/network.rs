@@ -16,6 +16,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
     page.heading(&if view.lang == Lang::En { title.to_uppercase() } else { title.to_owned() }, "");
     section.peers.iter().for_each(|block| peer(view, page, block));
     section.tables.iter().for_each(|one| table(view, page, one));
+    section.remarks.iter().for_each(|remark| page.paragraph("  ", remark.get(view.lang), Style::Dim));
 }
 
 fn peer(view: &View, page: &mut Page, block: &Block) {
