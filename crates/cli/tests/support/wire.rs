@@ -19,10 +19,13 @@ while [ "$(readlink /proc/$far/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do
     turns=$((turns + 1))
     [ $turns -lt 2000 ]
 done
-ip link add near type veth peer name far netns $far
+ip link add near address 02:00:00:00:00:01 type veth peer name far address 02:00:00:00:00:02 netns $far
 ip addr add 192.0.2.1/24 dev near
 ip link set near up
-nsenter -t $far -n sh -c 'ip link set lo up && ip addr add 192.0.2.2/24 dev far && ip link set far up'
+# A full queue would drop what asks for these.
+ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev near nud permanent
+nsenter -t $far -n sh -c 'ip link set lo up && ip addr add 192.0.2.2/24 dev far && ip link set far up &&
+    ip neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev far nud permanent'
 tc qdisc add dev near root tbf $0
 nsenter -t $far -n tc qdisc add dev far root tbf $0
 echo $far

@@ -106,11 +106,10 @@ fn measure(case: &mut Case) -> Result<()> {
         fixed: case.param::<String>("rate")?.parse().ok(),
         grant_ns: case.grant_ns(),
     };
-    let is_lossy = case.param::<String>("protocol")? == "udp";
-    let (rate, lost) = match is_lossy {
-        true => plan.measure::<Datagrams>(case)?,
-        false => plan.measure::<Stream>(case)?,
+    let (rate, lost) = match case.param::<String>("protocol")?.as_str() {
+        "udp" => plan.measure::<Datagrams>(case)?,
+        _ => plan.measure::<Stream>(case)?,
     };
-    case.also(LOST.name, lost.filter(|_| is_lossy))?;
+    case.also(LOST.name, lost)?;
     case.also(RATE.name, [rate])
 }

@@ -1,3 +1,5 @@
+//! Tests of flows of datagrams.
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
