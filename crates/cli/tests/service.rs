@@ -117,7 +117,7 @@ fn a_service_of_datagrams_answers_no_address_that_did_not_send_its_nonce() {
 
 /// What has a far end of datagrams begin to send, and what asks it to stop and tell.
 fn words(kind: u64) -> Vec<u8> {
-    [u64::MAX, kind << 56, 0, 0, 0, 0, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect()
+    [u64::MAX, kind << 56, 0, 0, 0, 0, 0, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_flow_of_datagrams_goes_to_the_address_that_sent_the_nonce_alone() {
                 assert_eq!(comes(&known, PATIENCE).map(|datagram| datagram.len()), Some(1000), "it still sends");
             }
             known.send(&words(2)).unwrap();
-            let account = std::iter::from_fn(|| comes(&known, PATIENCE)).find(|message| message.len() == 72);
+            let account = std::iter::from_fn(|| comes(&known, PATIENCE)).find(|message| message.len() == 80);
             assert!(account.is_some_and(|account| account[..8] == [0xff; 8]), "{direction}");
             used(far);
         }

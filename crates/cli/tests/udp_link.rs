@@ -29,6 +29,8 @@ const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// What a machine that is busy may take from a rate, and how often a test looks for a moment in which it is not.
 const WITHIN: f64 = 0.02;
 const LOOKS: usize = 15;
+/// How often a far end leaves its CPU to others in a round in which hardly anybody uses it.
+const MOST_SWITCHES: u64 = 20;
 /// Bytes of a datagram, and of the frame that it is in as a queue counts it: with the headers of UDP, IPv4 and Ethernet.
 const DATAGRAM: f64 = 1472.0;
 const FRAME: f64 = DATAGRAM + 8.0 + 20.0 + 14.0;
@@ -78,12 +80,13 @@ impl Round {
         })
     }
 
-    /// Whether either end waited for a CPU that others used: a sender without pause is on its CPU unless it is held back.
-    fn is_disturbed(&self, is_without_pause: bool) -> bool {
-        let near =
-            |event: &Event| matches!(event, Event::Done { noise } if noise.waited.is_none_or(|share| share > WITHIN));
-        let far = || is_without_pause && self.also("sender_cpus") + self.also("held_back") < 0.95;
-        self.0.iter().any(near) || far()
+    /// Whether either end waited for a CPU that others used.
+    fn is_disturbed(&self) -> bool {
+        self.0.iter().any(|event| match event {
+            Event::Done { noise } => noise.waited.is_none_or(|share| share > WITHIN),
+            Event::Served(usage) => usage.involuntary_switches > MOST_SWITCHES,
+            _ => false,
+        })
     }
 
     fn failed(&self) -> Option<&str> {
@@ -122,8 +125,8 @@ fn over(wire: &Wire, case: &str) -> Round {
     let mut job = job(case);
     let ends = far_ends_by(&far, &job, &[wire::FAR]).expect("it listens").expect("the case has a far end");
     job.cases[0].far = ends.ends().to_vec();
-    let round = worked(&near, &job);
-    ends.finish(&mut Vec::new());
+    let mut round = worked(&near, &job);
+    ends.finish(&mut round.0);
     round
 }
 
@@ -139,16 +142,15 @@ fn sooner_or_later(look: impl Fn() -> Round, is_so: impl Fn(&Round) -> bool, wha
     let mut last = None;
     for _ in 0..LOOKS {
         let round = look();
-        assert_eq!(round.failed(), None, "{what}");
-        if is_so(&round) {
+        if round.failed().is_none() && is_so(&round) {
             return Some(round);
         }
-        if !round.is_disturbed(what.contains("max")) {
+        if !round.is_disturbed() {
             last = Some(round);
         }
     }
     if let Some(round) = last {
-        panic!("{what}: {:.4} MB/s, {round:?}", round.rate() / 1e6);
+        panic!("{what}: {round:?}");
     }
     skipped(&format!("others use the CPUs: {what} cannot be told"));
     None
@@ -283,8 +285,8 @@ fn lossy(case: &str, there: Loses, back: Loses) -> Round {
     for (end, way) in job.cases[0].far.iter_mut().zip(&ways) {
         end.address = way.address;
     }
-    let round = worked(&[PROGRAM], &job);
-    ends.finish(&mut Vec::new());
+    let mut round = worked(&[PROGRAM], &job);
+    ends.finish(&mut round.0);
     round
 }
 
@@ -337,7 +339,8 @@ fn a_nonce_or_its_answer_that_is_lost_is_sent_again() {
     {
         for (there, back) in [(FIRST, NONE), (NONE, FIRST)] {
             let round = lossy(case, there, back);
-            assert!(matches!(round.0.last(), Some(Event::Done { .. })), "{case}: {round:?}");
+            assert_eq!(round.failed(), None, "{case}: {round:?}");
+            assert!(round.0.iter().any(|event| matches!(event, Event::Done { .. })), "{case}: {round:?}");
         }
     }
 }

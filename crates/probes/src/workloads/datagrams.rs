@@ -150,6 +150,8 @@ pub struct Arrivals {
     first_ns: u64,
     last_ns: u64,
     transit_ns: u64,
+    /// The first and the last that were waited for: how many had come by then, and when.
+    waited_for: Option<[(u64, u64); 2]>,
 }
 
 impl Arrivals {
@@ -173,9 +175,24 @@ impl Arrivals {
         self.received += 1;
     }
 
-    /// The time from the first to the last, ns.
+    /// Who came last was waited for: it was read when it came, and those before it had not been kept for long.
+    #[inline]
+    fn was_waited_for(&mut self) {
+        let this = (self.received, self.last_ns);
+        self.waited_for = Some([self.waited_for.map_or(this, |[first, _]| first), this]);
+    }
+
+    /// The time from the first to the last, as they were read, ns.
     pub fn span_ns(&self) -> u64 {
         self.last_ns - self.first_ns
+    }
+
+    /// How many came in which time, ns, between two moments at which the receiver waited: what was kept for a receiver that had no
+    /// CPU is read faster than it came. None where it waited for little of the time.
+    pub fn steady(&self) -> Option<(u64, u64)> {
+        let [(first, from_ns), (last, until_ns)] = self.waited_for?;
+        let (count, ns) = (last - first, until_ns - from_ns);
+        (count > 0 && 2 * ns >= self.span_ns()).then_some((count, ns))
     }
 
     /// The share of the numbers from the lowest to the highest that did not come; none where nothing came.
@@ -192,6 +209,8 @@ pub struct Receiver<'a> {
     block: Vec<u8>,
     datagram: usize,
     is_joined: bool,
+    /// Whether it notes which datagrams it waited for.
+    notes_waits: bool,
     /// Where in the block a message is that is none of the flow.
     message: Range<usize>,
 }
@@ -205,7 +224,19 @@ impl<'a> Receiver<'a> {
             set(socket, UDP_GRO, 1)?;
             room = 1 << 16;
         }
-        Ok(Receiver { socket, block: vec![1; room], datagram: flow.datagram, is_joined: flow.is_cut, message: 0..0 })
+        Ok(Receiver {
+            socket,
+            block: vec![1; room],
+            datagram: flow.datagram,
+            is_joined: flow.is_cut,
+            notes_waits: false,
+            message: 0..0,
+        })
+    }
+
+    /// Notes from now on which datagrams it waited for, by one more call for each of these.
+    pub fn noting_waits(self) -> Receiver<'a> {
+        Receiver { notes_waits: true, ..self }
     }
 
     /// Waits for what comes next, and tells how many datagrams of the flow it was; they go to `arrivals`. What is none of the
@@ -213,13 +244,13 @@ impl<'a> Receiver<'a> {
     #[inline]
     pub fn receive(&mut self, arrivals: &mut Arrivals, flags: RecvFlags) -> io::Result<u64> {
         self.message = 0..0;
-        let (bytes, each) = match self.is_joined {
-            true => receive_joined(self.socket, &mut self.block, flags)?,
-            false => {
-                let (_, bytes) = rustix::net::recv(self.socket, &mut self.block[..], flags).call("recvfrom")?;
-                (bytes.min(self.block.len()), bytes)
-            }
+        let at_once = self.notes_waits.then(|| self.take(RecvFlags::DONTWAIT));
+        let (is_waited_for, taken) = match at_once {
+            Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => (true, self.take(flags)),
+            Some(taken) => (false, taken),
+            None => (false, self.take(flags)),
         };
+        let (bytes, each) = taken?;
         let (mut count, now_ns) = (0, clock::monotonic_ns());
         for (index, one) in self.block[..bytes].chunks(each.max(1)).enumerate() {
             let number = |at: usize| one.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
@@ -233,7 +264,20 @@ impl<'a> Receiver<'a> {
             }
         }
         arrivals.most_joined = arrivals.most_joined.max(count);
+        if is_waited_for && count > 0 {
+            arrivals.was_waited_for();
+        }
         Ok(count)
+    }
+
+    /// Takes what comes next into the block: its bytes, and those of each datagram but the last.
+    #[inline]
+    fn take(&mut self, flags: RecvFlags) -> io::Result<(usize, usize)> {
+        if self.is_joined {
+            return receive_joined(self.socket, &mut self.block, flags);
+        }
+        let (_, bytes) = rustix::net::recv(self.socket, &mut self.block[..], flags).call("recvfrom")?;
+        Ok((bytes.min(self.block.len()), bytes))
     }
 
     /// The message that is none of the flow, of what came last; empty where there was none.

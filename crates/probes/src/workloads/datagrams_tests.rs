@@ -123,3 +123,25 @@ fn what_the_receivers_buffer_has_no_room_for_is_told() {
     assert!(came > 0 && came < sent.datagrams, "{came}");
     assert_eq!(came + dropped(&receives), sent.datagrams);
 }
+
+#[test]
+fn what_was_kept_for_a_receiver_without_a_cpu_did_not_come_so_fast() {
+    let mut arrivals = Arrivals::default();
+    let mut read = |number: u64, at_ns: u64, is_waited_for: bool| {
+        arrivals.take(number, 1_000 * number, at_ns);
+        if is_waited_for {
+            arrivals.was_waited_for();
+        }
+        arrivals
+    };
+    // Ten that were kept, and are read in a moment: nothing tells how fast they came.
+    let kept = (0..10).map(|number| read(number, 10_000 + number, false)).last().expect("there is one");
+    assert_eq!((kept.steady(), kept.span_ns()), (None, 9));
+    // One each microsecond after those.
+    let steady = (10..40).map(|number| read(number, 1_000 * number + 1_000, true)).last().expect("there is one");
+    assert_eq!(steady.steady(), Some((29, 29_000)));
+    // Those that are kept again count by the next that is waited for.
+    let kept_again = (40..60).map(|number| read(number, 60_000 + number, false)).last().expect("there is one");
+    assert_eq!(kept_again.steady(), None);
+    assert_eq!(read(60, 61_000, true).steady(), Some((50, 50_000)));
+}

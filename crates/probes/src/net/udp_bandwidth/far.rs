@@ -89,7 +89,7 @@ fn send_until_asked(admitted: &Admitted, socket: &UdpSocket, sender: &mut Sender
 
 /// Counts flow after flow, and tells of each when asked.
 fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: Flow) -> io::Result<()> {
-    let mut receiver = Receiver::new(socket, flow, MESSAGE_BYTES)?;
+    let mut receiver = Receiver::new(socket, flow, MESSAGE_BYTES)?.noting_waits();
     let (mut arrivals, mut begun_cpu_ns, mut begun_dropped) = (Arrivals::default(), cpu_time::of_process()?, 0);
     loop {
         let counted = arrivals.flow;

@@ -6,7 +6,7 @@ use super::quantities::Received;
 
 /// Bytes of each.
 pub const MESSAGE_BYTES: usize = 8 * WORDS;
-const WORDS: usize = 9;
+const WORDS: usize = 10;
 /// Words of an account.
 pub const NUMBERS: usize = WORDS - 2;
 
@@ -58,21 +58,21 @@ impl Message {
 
     /// The account of a receiver.
     pub fn of_received(flow: u64, told: Received) -> Message {
-        let Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped } = told;
-        Message::Account(flow, [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped])
+        let Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted } = told;
+        Message::Account(flow, [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted])
     }
 
     /// The account of a sender, and the largest packet that it knows of on the way.
     pub fn of_sent(flow: u64, told: Sent, path_mtu: u32) -> Message {
         let Sent { datagrams, passed_ns, held_ns, cpu_ns } = told;
-        Message::Account(flow, [datagrams, passed_ns, held_ns, cpu_ns, path_mtu.into(), 0, 0])
+        Message::Account(flow, [datagrams, passed_ns, held_ns, cpu_ns, path_mtu.into(), 0, 0, 0])
     }
 }
 
 /// What a receiver told.
 pub fn received(numbers: [u64; NUMBERS]) -> Received {
-    let [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped] = numbers;
-    Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped }
+    let [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted] = numbers;
+    Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted }
 }
 
 /// What a sender told, with the largest packet that it knows of on the way.

@@ -24,7 +24,8 @@ const STEP_TIME: Duration = Duration::from_millis(50);
 /// What is told may be lost: it is told again after this time, so often at most.
 const TOLD_EVERY: Duration = Duration::from_millis(200);
 const MOST_TOLD: u32 = 25;
-/// What is sent before a flow: it fills the queues on the way, and uses up what a rate limit has saved for a burst.
+/// What is sent before a flow without pause: it fills the queues on the way, and uses up what a rate limit has saved for a burst.
+/// At a rate that takes as long as the flow.
 const FILLING_NS: u64 = 15_000_000;
 /// How long a flow lasts at least: some hundred times the burst that rate limits allow.
 const FLOW_NS: u64 = 60_000_000;
@@ -56,7 +57,9 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
     })?;
     let dropped = dropped(&socket);
     let (sent, path_mtu) = messages::sent(ask(&socket, &mut receiver, 0)?);
-    let received = Received::of(arrivals, busy.cpu_ns(), dropped);
+    // It reads without pause from the first to the last.
+    let counted = arrivals.received.saturating_sub(1);
+    let received = Received { counted, ..Received::of(arrivals, busy.cpu_ns(), dropped) };
     quantities::give(case, flow.datagram, arrivals.missing(), sent, received)?;
     case.also("receiver_cpus", busy.cpus())?;
     quantities::note(case, flow.is_cut, sent, received);
@@ -70,17 +73,19 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
     let mut sender = Sender::new(&socket, flow).map_err(uncut)?;
     let mut receiver = Receiver::new(&socket, Flow { is_cut: false, ..flow }, MESSAGE_BYTES)?;
     let (mut flows, mut id, mut empty) = (Vec::new(), 0, 0);
+    let filling_ns = if flow.bits_a_second.is_some() { FLOW_NS } else { FILLING_NS };
     case.observe_many(flow.datagram as u64, |clock| {
         loop {
             id += 2;
-            let filling = sender.send((id - 1) << FLOW_SHIFT, |passed_ns, _| Ok(passed_ns >= FILLING_NS));
+            let filling = sender.send((id - 1) << FLOW_SHIFT, |passed_ns, _| Ok(passed_ns >= filling_ns));
             filling.map_err(door::unanswered)?;
             let sent = sender.send(id << FLOW_SHIFT, |passed_ns, count| Ok(is_over(passed_ns, count)));
             let sent = sent.map_err(door::unanswered)?;
             let received = messages::received(ask(&socket, &mut receiver, id)?);
             if received.datagrams > 1 && received.span_ns > 0 {
                 flows.push((sent, received));
-                return Ok((clock.ticks(received.span_ns as f64), received.datagrams - 1));
+                let (count, in_ns) = received.in_time(sent);
+                return Ok((clock.ticks(in_ns as f64), count));
             }
             empty += 1;
             if empty >= MOST_EMPTY {
@@ -94,7 +99,7 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
     for &(sent, received) in &flows {
         let came = received.datagrams.min(sent.datagrams) as f64 / sent.datagrams as f64;
         quantities::give(case, flow.datagram, Some(1.0 - came), sent, received)?;
-        case.also("receiver_cpus", [received.cpu_ns as f64 / received.span_ns as f64])?;
+        case.also("receiver_cpus", [received.cpu_ns as f64 / received.span_ns.max(sent.passed_ns) as f64])?;
     }
     if let Some(&(sent, received)) = flows.last() {
         quantities::note(case, flow.is_cut, sent, received);

@@ -97,7 +97,9 @@ const HELD_FROM: f64 = 0.01;
 pub struct Received {
     /// Datagrams.
     pub datagrams: u64,
-    /// The time from the first to the last, ns.
+    /// Those that came in the time below, and more than 0 where it begins and ends with one that was waited for.
+    pub counted: u64,
+    /// That time; else from the first datagram that was read to the last, ns.
     pub span_ns: u64,
     /// The jitter, ns.
     pub jitter_ns: u64,
@@ -114,14 +116,25 @@ pub struct Received {
 impl Received {
     /// What came, took a process so long on a CPU, and what its buffer had no room for.
     pub fn of(came: Arrivals, cpu_ns: u64, dropped: u64) -> Received {
+        let (counted, span_ns) = came.steady().unwrap_or((0, came.span_ns()));
         Received {
             datagrams: came.received,
-            span_ns: came.span_ns(),
+            counted,
+            span_ns,
             jitter_ns: came.jitter_ns.round() as u64,
             reordered: came.reordered,
             cpu_ns,
             most_joined: came.most_joined,
             dropped,
+        }
+    }
+
+    /// How many came in which time, ns, of what was sent in a time. Where the receiver did not wait it was as busy as the sender, or
+    /// had no CPU: what is read in less time than it was sent in had been kept.
+    pub fn in_time(&self, sent: Sent) -> (u64, u64) {
+        match self.counted {
+            0 => (self.datagrams.saturating_sub(1), self.span_ns.max(sent.passed_ns)),
+            counted => (counted, self.span_ns),
         }
     }
 }
@@ -132,7 +145,8 @@ pub fn give(case: &mut Case, datagram: usize, loss: Option<f64>, sent: Sent, rec
     case.also(LOSS.name, loss)?;
     let all = loss.filter(|&loss| loss < 1.0).map(|loss| received.datagrams as f64 / (1.0 - loss));
     case.also(OVERRUN.name, all.filter(|&all| all > 0.0).map(|all| received.dropped as f64 / all))?;
-    case.also(PACKETS.name, over(received.datagrams.saturating_sub(1), received.span_ns).map(|rate| rate * 1e9))?;
+    let (count, in_ns) = received.in_time(sent);
+    case.also(PACKETS.name, over(count, in_ns).map(|rate| rate * 1e9))?;
     case.also(SENT.name, over(sent.datagrams * datagram as u64, sent.passed_ns).map(|rate| rate * 1e9))?;
     case.also(HELD_BACK.name, over(sent.held_ns, sent.passed_ns))?;
     case.also(JITTER.name, (received.datagrams > 1).then_some(received.jitter_ns as f64))?;
