@@ -199,8 +199,10 @@ fn every_probe_of_two_parties_measures_over_either_family() {
         "segmentation=gso",
         "rate_mbit=100",
         "outstanding=64",
-        "direction=",
-        "load=",
+        "direction=send",
+        "direction=both",
+        "load=send",
+        "load=both",
     ];
     // A far end refuses a congestion control that the kernel has not loaded, or that is the system's own.
     cases.retain(|case| case.id.params.get("congestion").is_none_or(|name| name == "default"));

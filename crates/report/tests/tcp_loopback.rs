@@ -61,6 +61,22 @@ fn a_value_alone_and_one_that_nothing_changes_are_no_finding() {
 }
 
 #[test]
+fn what_is_sent_from_here_is_no_base_and_a_run_that_knows_no_direction_has_one() {
+    let with = |case: &CaseRecord, direction: &str| {
+        let mut case = case.clone();
+        case.id = case.id.replace("method", &format!("direction={direction},method"));
+        case.params = case.params.with("direction", direction);
+        case
+    };
+    let reno = tcp("same_cpu", "default", "reno", "write", 4e9);
+    assert!(told(vec![base(), reno.clone()]).is_some());
+    let [received, reno] = [base(), reno].map(|case| with(&case, "receive"));
+    assert!(told(vec![received.clone(), reno.clone()]).is_some());
+    let sent = CaseRecord { outcome: base().outcome, ..with(&base(), "send") };
+    assert_eq!(told(vec![sent, reno]), None);
+}
+
+#[test]
 fn pacing_is_named_where_another_congestion_control_is_proven_faster() {
     let (text, cost) = told(vec![base(), tcp("same_cpu", "default", "reno", "write", 5e9)]).unwrap();
     assert!(text.starts_with("TCP over loopback gives 2.00 GB/s (1.98 … 2.02) on one CPU, which both ends share."));

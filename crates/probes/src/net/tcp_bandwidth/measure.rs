@@ -53,15 +53,15 @@ fn received(case: &mut Case, terms: &Terms) -> Result<()> {
                 none.insert((pace.sample_bytes(rate, longest), clock.start()))
             }
         };
-        turns.moved(*step);
-        all += *step;
-        timed += *step;
         busy.begin()?;
-        receiver.receive(*step).map_err(unanswered)?;
+        let got = receiver.receive_at_least(*step).map_err(unanswered)?;
         busy.end()?;
+        turns.moved(got);
+        all += got;
+        timed += got;
         // From the end of the last one: what came between the two is in this one, and so is its time.
         let end = clock.end();
-        Ok((end.since(std::mem::replace(last, end)), *step))
+        Ok((end.since(std::mem::replace(last, end)), got))
     })?;
     case.note("receive_buffer_bytes", receiver.receive_buffer()?);
     // Its end is that of what the sender accounts for.

@@ -36,6 +36,17 @@ impl Receiver {
         Ok(())
     }
 
+    /// Reads until at least so many bytes have come, and tells how many did: the last read takes all that came with it, as where
+    /// a link hands over many packets at once.
+    #[inline]
+    pub fn receive_at_least(&mut self, bytes: u64) -> io::Result<u64> {
+        let mut got = 0;
+        while got < bytes {
+            got += self.receive_some(u64::MAX)?;
+        }
+        Ok(got)
+    }
+
     /// Reads once, so many bytes at most.
     #[inline]
     fn receive_some(&mut self, bytes: u64) -> io::Result<u64> {
