@@ -207,7 +207,8 @@ impl<'scope> Flows<'scope> {
     fn rates_since(&self, now: &[Tally], before: &[Tally]) -> Option<[f64; 2]> {
         let rates: Option<Vec<f64>> = now.iter().zip(before).map(|(now, before)| now.rate_since(*before)).collect();
         let of = |sends, rates: &[f64]| {
-            self.flows.iter().zip(rates).filter(|(flow, _)| flow.sends == sends).map(|(_, rate)| rate).sum()
+            let those = self.flows.iter().zip(rates).filter(|(flow, _)| flow.sends == sends);
+            those.fold(0.0, |sum, (_, rate)| sum + rate)
         };
         rates.map(|rates| [of(false, &rates), of(true, &rates)])
     }
@@ -252,7 +253,8 @@ impl<'scope> Flows<'scope> {
         let sent = sent.map(|flow| TcpInfo::of(&flow.stream)).collect::<io::Result<Vec<_>>>()?;
         let tallies = self.progress()?;
         let of = |sends| {
-            self.flows.iter().zip(&tallies).filter(|(flow, _)| flow.sends == sends).map(|(_, tally)| tally.bytes).sum()
+            let those = self.flows.iter().zip(&tallies).filter(|(flow, _)| flow.sends == sends);
+            those.fold(0, |sum: u64, (_, tally)| sum.saturating_add(tally.bytes))
         };
         let bytes = [of(false), of(true)];
         self.flows.iter().for_each(|flow| flow.end());

@@ -96,7 +96,7 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
                 let [received, sent] = look.next(&flows, clock)?;
                 let ticks = clock.end().since(start);
                 rates.push([received, sent]);
-                Ok((ticks, ((received + sent) * clock.ns(ticks)).round() as u64))
+                Ok((ticks, (((received + sent) * clock.ns(ticks)).round() as u64).max(1)))
             })?;
             note_buffers(case, &flows)?;
             let mut all = flows.end()?;
@@ -116,7 +116,7 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
         // The first is thrown away, as every round's first sample is.
         rates.iter().skip(1).try_for_each(|&rates| give_rates(case, rates))?;
     }
-    let bytes = ended.bytes.iter().sum();
+    let bytes = ended.bytes[0].saturating_add(ended.bytes[1]);
     let of_far = || told.iter().filter_map(|told| told.account.cpus()).reduce(|sum, cpus| sum + cpus);
     match terms.direction {
         Direction::Receive => give_cpus(case, of_far(), near.cpus())?,

@@ -139,34 +139,37 @@ pub fn give_cpus(case: &mut Case, sender: Option<f64>, receiver: Option<f64>) ->
 /// Gives the case the turns that both ends took for so many bytes.
 pub fn give_turns(case: &mut Case, accounts: impl Iterator<Item = Account>, bytes: u64) -> Result<()> {
     let add = |sum: Switches, one: Switches| Switches {
-        voluntary: sum.voluntary + one.voluntary,
-        involuntary: sum.involuntary + one.involuntary,
+        voluntary: sum.voluntary.saturating_add(one.voluntary),
+        involuntary: sum.involuntary.saturating_add(one.involuntary),
     };
     let all = accounts.map(|account| account.switches).fold(Switches::default(), add);
     let each_mib = |count: u64| count as f64 * MIB / bytes.max(1) as f64;
-    case.also(SWITCHES.name, [each_mib(all.voluntary + all.involuntary)])?;
+    case.also(SWITCHES.name, [each_mib(all.voluntary.saturating_add(all.involuntary))])?;
     case.also(WAKE_UPS.name, [each_mib(all.voluntary)])
 }
 
 /// Gives the case the CPU time that `near` and the far ends took for so many bytes, in either direction.
 pub fn give_cpu_time(case: &mut Case, near: (u64, u64), told: &[Told], bytes: u64) -> Result<()> {
-    let each = |ns: u64, bytes: u64| (bytes > 0).then(|| ns as f64 / bytes as f64);
-    case.also(NEAR_CPU.name, each(near.0, near.1))?;
-    case.also(FAR_CPU.name, each(told.iter().map(|told| told.account.cpu_ns()).sum(), bytes))
+    let each = |ns: f64, bytes: u64| (bytes > 0).then(|| ns / bytes as f64);
+    case.also(NEAR_CPU.name, each(near.0 as f64, near.1))?;
+    case.also(FAR_CPU.name, each(told.iter().map(|told| told.account.cpu_ns() as f64).sum(), bytes))
 }
 
 /// Gives the case what the kernels of the senders tell of connections that carried `bytes` together and lasted about
 /// `passed_ns` each: the sum of what was sent again, and the mean of the rest.
 pub fn give_info(case: &mut Case, infos: &[TcpInfo], bytes: u64, passed_ns: u64) -> Result<()> {
-    let numbers = |of: fn(&TcpInfo) -> Option<u64>| infos.iter().map(of).collect::<Option<Vec<_>>>();
-    if let Some(again) = numbers(|info| info.retransmits) {
-        let again = again.into_iter().sum::<u64>() as f64;
+    // What a far end tells may be any number: they are added as such that do not overflow.
+    let numbers = |of: fn(&TcpInfo) -> Option<u64>| -> Option<Vec<f64>> {
+        infos.iter().map(|info| Some(of(info)? as f64)).collect()
+    };
+    if let Some(again) = numbers(|info| info.retransmits).filter(|all| !all.is_empty()) {
+        let again: f64 = again.iter().sum();
         case.also(RETRANSMITS.name, [again])?;
         case.also(RETRANSMITS_PER_GB.name, (bytes > 0).then(|| again * 1e9 / bytes as f64))?;
     }
     let mean = |of| {
-        let numbers: Option<Vec<u64>> = numbers(of);
-        numbers.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<u64>() as f64 / all.len() as f64)
+        let numbers: Option<Vec<f64>> = numbers(of);
+        numbers.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / all.len() as f64)
     };
     case.also(CONGESTION_WINDOW.name, mean(|info| info.window_bytes))?;
     case.also(RTT.name, mean(|info| info.rtt_ns))?;
