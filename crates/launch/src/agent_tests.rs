@@ -4,14 +4,12 @@ use super::*;
 use std::process::Command;
 use std::rc::Rc;
 
+use crate::mutated::{self, Mutator, trials};
 use crate::supervise::{Ending, Errors, Membership};
 use garbled::garbled;
-use mutated::{Mutator, trials};
 
 #[path = "../../../tests/support/garbled.rs"]
 mod garbled;
-#[path = "../../../tests/support/mutated.rs"]
-mod mutated;
 
 const SOON: Duration = Duration::from_secs(20);
 

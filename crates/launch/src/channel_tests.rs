@@ -4,12 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::agent::parse_request;
+use crate::mutated::{Mutator, trials};
 use crate::supervise::now;
-use mutated::{Mutator, trials};
-
-#[path = "../../../tests/support/mutated.rs"]
-#[expect(dead_code, reason = "documents are not changed here")]
-mod mutated;
 
 fn token() -> Token {
     Token::fresh().unwrap()

@@ -20,3 +20,7 @@ pub mod supervise;
 pub mod token;
 
 pub use link::{Received, ServiceLink, WorkerLink};
+
+#[cfg(test)]
+#[path = "../../../tests/support/mutated.rs"]
+mod mutated;

@@ -204,21 +204,21 @@ impl Server<'_> {
     }
 
     fn carry(&mut self, ready: &[bool], now: Instant) {
-        for (index, session) in std::mem::take(&mut self.sessions).into_iter().enumerate() {
+        for (index, mut session) in std::mem::take(&mut self.sessions).into_iter().enumerate() {
             // One that has just begun has had no wait yet.
             let is_due = ready.get(index).copied().unwrap_or(true) || session.wait(now).is_zero();
-            match if is_due { session.turn(now) } else { Turned::On(session) } {
-                Turned::On(session) => self.sessions.push(session),
-                Turned::Over(leftover, connection) => {
-                    self.leftovers.push(leftover);
-                    if let Some((socket, from)) = connection {
-                        self.door.see_off(socket, from, now);
-                    }
-                }
-                Turned::Refused(leftover, refusal, from) => {
-                    self.leftovers.push(leftover);
-                    self.refusals.count(refusal, from);
-                }
+            let turned = if is_due { session.turn(now) } else { Turned::On };
+            if turned == Turned::On {
+                self.sessions.push(session);
+                continue;
+            }
+            let from = session.from();
+            let (leftover, socket) = session.end(now);
+            self.leftovers.push(leftover);
+            match turned {
+                Turned::Told => self.door.see_off(socket, from, now),
+                Turned::Refused(refusal) => self.refusals.count(refusal, from),
+                Turned::On | Turned::Lost => {}
             }
         }
     }

@@ -33,7 +33,9 @@ impl Street {
         rustix::net::connect(&socket, &self.listener.local_addr().unwrap()).unwrap();
         let accepted = self.listener.accept().unwrap().0;
         self.door.greet(accepted, self.begin, &mut self.refusals);
-        TcpStream::from(socket)
+        let client = TcpStream::from(socket);
+        client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        client
     }
 
     /// A turn so long after the begin, in which everybody is looked at for whom there is something.

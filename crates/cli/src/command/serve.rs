@@ -79,9 +79,11 @@ fn opening(at: SocketAddr, made: Option<&str>, lang: Lang) -> String {
             Lang::Zh => format!("令牌 {token}\n"),
         };
     }
+    // All addresses are none that can be dialled.
+    let dialled = if at.ip().is_unspecified() { format!("HOST:{}", at.port()) } else { at.to_string() };
     text += &match lang {
-        Lang::En => format!("measure here: hostmark run --on tcp:{at} --token-file FILE\n"),
-        Lang::Zh => format!("在本机测量：hostmark run --on tcp:{at} --token-file FILE\n"),
+        Lang::En => format!("measure here: hostmark run --on tcp:{dialled} --token-file FILE\n"),
+        Lang::Zh => format!("在本机测量：hostmark run --on tcp:{dialled} --token-file FILE\n"),
     };
     text
 }

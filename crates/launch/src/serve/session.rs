@@ -35,13 +35,16 @@ pub struct Session {
 }
 
 /// What becomes of a session after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turned {
     /// It goes on.
-    On(Session),
-    /// It is over: its agent, which may end by itself, and the connection where all of it was told.
-    Over(Leftover, Option<(TcpStream, Option<IpAddr>)>),
-    /// It was ended for this.
-    Refused(Leftover, Refusal, Option<IpAddr>),
+    On,
+    /// It is over, and all of it was told.
+    Told,
+    /// The connection has ended.
+    Lost,
+    /// It is ended for this.
+    Refused(Refusal),
 }
 
 /// An agent whose session is over.
@@ -75,24 +78,25 @@ impl Session {
     }
 
     /// Carries what there is.
-    pub fn turn(mut self, now: Instant) -> Turned {
-        let carried = self.relay.turn();
-        let refusal = match carried {
-            Carried::Altered => Some(Refusal::Altered),
-            _ if self.relay.bytes() > MOST_BYTES => Some(Refusal::Bytes),
-            _ if now >= self.until => Some(Refusal::Time),
-            _ => None,
-        };
-        let (is_told, leftover) = (self.relay.has_said_all(), Leftover { agent: self.agent, until: now + GRACE });
-        match (refusal, carried) {
-            (Some(refusal), _) => Turned::Refused(leftover, refusal, self.from),
-            // Its input is closed by that, which an agent takes for the end of its link.
-            (None, Carried::Lost) => Turned::Over(leftover, None),
-            (None, _) if is_told => Turned::Over(leftover, Some((self.relay.into_socket(), self.from))),
-            (None, _) => {
-                Turned::On(Session { agent: leftover.agent, relay: self.relay, from: self.from, until: self.until })
-            }
+    pub fn turn(&mut self, now: Instant) -> Turned {
+        match self.relay.turn() {
+            Carried::Altered => Turned::Refused(Refusal::Altered),
+            _ if self.relay.bytes() > MOST_BYTES => Turned::Refused(Refusal::Bytes),
+            _ if now >= self.until => Turned::Refused(Refusal::Time),
+            Carried::Lost => Turned::Lost,
+            Carried::On if self.relay.has_said_all() => Turned::Told,
+            Carried::On => Turned::On,
         }
+    }
+
+    /// From where it is.
+    pub fn from(&self) -> Option<IpAddr> {
+        self.from
+    }
+
+    /// Its agent, whose input is closed by that as by the end of its link, and the connection.
+    pub fn end(self, now: Instant) -> (Leftover, TcpStream) {
+        (Leftover { agent: self.agent, until: now + GRACE }, self.relay.into_socket())
     }
 }
 
