@@ -51,7 +51,7 @@ impl Measuring {
 
     /// Waits until the server's side measures.
     #[track_caller]
-    fn is_under_way(self, server: &Server) -> Measuring {
+    fn once_under_way(self, server: &Server) -> Measuring {
         assert!(within(SOON, || count(server, "worker") > 0), "{:?}", processes(&server.home));
         self
     }
@@ -152,7 +152,7 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
 #[test]
 fn half_open_connections_keep_nobody_from_measuring() {
     let mut server = Server::start(&[]);
-    let first = Measuring::at(&server).is_under_way(&server);
+    let first = Measuring::at(&server).once_under_way(&server);
     let mut held: Vec<TcpStream> = (0..1000).map(|_| server.connect()).collect();
     // Each at another step.
     for (index, socket) in held.iter_mut().enumerate() {
@@ -228,7 +228,7 @@ fn a_first_message_that_was_heard_once_lets_nobody_in_again() {
 #[test]
 fn who_stalls_or_sends_an_altered_record_ends_no_other_session() {
     let mut server = Server::start(&[]);
-    let running = Measuring::at(&server).is_under_way(&server);
+    let running = Measuring::at(&server).once_under_way(&server);
     let [mut in_record, mut in_line, mut altered] = [0; 3].map(|_| Client::enter(&server));
     in_record.socket.write_all(&[0xff, 0xff, 1, 2, 3]).unwrap();
     in_line.says(b"{\"hello\":");
@@ -246,7 +246,7 @@ fn who_stalls_or_sends_an_altered_record_ends_no_other_session() {
 #[test]
 fn who_is_killed_leaves_no_agent() {
     let mut server = Server::start(&[]);
-    let mut running = Measuring::at(&server).is_under_way(&server);
+    let mut running = Measuring::at(&server).once_under_way(&server);
     running.0.kill().unwrap();
     running.0.wait().unwrap();
     assert_alone(&server);
@@ -259,7 +259,7 @@ fn who_is_killed_leaves_no_agent() {
 fn a_server_that_is_asked_to_end_or_killed_leaves_nothing() {
     for (signal, code) in [(Signal::TERM, Some(143)), (Signal::INT, Some(130)), (Signal::KILL, None)] {
         let mut server = Server::start(&[]);
-        let mut running = Measuring::at(&server).is_under_way(&server);
+        let mut running = Measuring::at(&server).once_under_way(&server);
         let _held: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
         kill_process(Pid::from_child(&server.child), signal).unwrap();
         assert_eq!(server.child.wait().unwrap().code(), code);

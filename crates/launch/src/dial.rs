@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use rustix::event::poll;
@@ -17,6 +17,8 @@ use crate::token::Token;
 pub const DIAL: &str = "dial";
 /// How long a connection, or the whole of a handshake, may take.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Addresses of a name that are tried at most.
+const MOST_ADDRESSES: usize = 8;
 /// Bytes of a greeting of whatever version at most.
 const LONGEST_GREETING: usize = 1 << 10;
 
@@ -94,9 +96,12 @@ fn connect(address: &str, shown: &str) -> Result<TcpStream, DialError> {
     let unreached = |error| DialError::Unreached { address: shown.to_owned(), error };
     let until = now().checked_add(PATIENCE);
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in address.to_socket_addrs().map_err(unreached)? {
-        let at_most = left(until).unwrap_or(PATIENCE).max(Duration::from_millis(1));
-        match TcpStream::connect_timeout(&address, at_most) {
+    let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(unreached)?.take(MOST_ADDRESSES).collect();
+    for (tried, address) in addresses.iter().enumerate() {
+        // One that does not answer leaves the others their time.
+        let share = left(until).unwrap_or(PATIENCE) / u32::try_from(addresses.len() - tried).unwrap_or(1);
+        let at_most = share.max(Duration::from_millis(1));
+        match TcpStream::connect_timeout(address, at_most) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = error,
         }

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::net::sockopt::set_tcp_user_timeout;
 
 use super::pace::Pace;
 use super::refusals::{Refusal, Refusals};
@@ -19,6 +20,9 @@ pub const MOST_AT_DOOR: usize = 256;
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Handshakes at most within a second: each multiplies two points of the curve.
 pub const MOST_HANDSHAKES: usize = 10;
+/// How long what was sent may stay without an answer of the other host's kernel: longer than a link may stand still for. So a host
+/// that has lost its power takes up no session for long.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(90);
 /// How long who was told why it is refused may take to hear it.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Bytes of what nobody reads any more that are dropped at once.
@@ -81,6 +85,7 @@ impl Door {
         let from = socket.peer_addr().ok().map(|address| address.ip().to_canonical());
         let Ok(greeting) = Greeting::fresh() else { return refusals.count(Refusal::NoAccept, from) };
         let record = greeting.record();
+        let _ = set_tcp_user_timeout(&socket, u32::try_from(UNACKNOWLEDGED.as_millis()).unwrap_or(u32::MAX));
         // What is sent first always has room.
         let is_ready = socket.set_nonblocking(true).is_ok() && socket.set_nodelay(true).is_ok();
         if !is_ready || !matches!((&socket).write(&record), Ok(sent) if sent == record.len()) {
