@@ -26,8 +26,9 @@ pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
 const NO_RESUME: &str = "a run at hostmark serve cannot be gone on with; measure anew";
 
 fn of_run(request: &RunRequest) -> Option<&'static str> {
-    // All its fields, so that a new input is looked at.
-    let RunRequest { inputs: Inputs { cpus: _, scratch, command, within, peers: _ }, begun, .. } = request;
+    // All fields of both, so that a new one does not compile before it is looked at. Data goes to none but who knows a nonce.
+    let RunRequest { filters: _, profile: _, seed: _, set: _, table: _, inputs, via: _, begun } = request;
+    let Inputs { cpus: _, scratch, command, within, peers: _ } = inputs;
     match () {
         () if begun.is_some() => Some(NO_RESUME),
         () if !command.is_empty() => {
