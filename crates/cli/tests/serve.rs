@@ -129,7 +129,16 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
     let server = Server::start(&[]);
     let request = |inputs: Inputs| {
         let (filters, set) = (vec!["clock.read".to_owned()], Vec::new());
-        let run = RunRequest { filters, profile: Profile::Quick, seed: None, set, table: None, inputs, begun: None };
+        let run = RunRequest {
+            filters,
+            profile: Profile::Quick,
+            seed: None,
+            set,
+            table: None,
+            inputs,
+            via: Vec::new(),
+            begun: None,
+        };
         AgentRequest::Run(Box::new(run)).line().unwrap()
     };
     let none = Inputs::default();
