@@ -18,14 +18,14 @@ use hostmark_model::{CaseRecord, Run, load_run};
 use networks::Networks;
 use relay::{OVER_THERE, Relay};
 use skip::skipped;
-use support::{Home, PROGRAM, ended};
+use support::{Home, ended, files};
 
 /// The name of the test below that is the relay.
 const RELAY: &str = "the_relay";
 
 #[test]
-#[ignore = "is the process between two hosts, started by the others"]
 fn the_relay() {
+    // The process between two hosts, started by the others; by itself it has nothing to do.
     relay::serve();
 }
 
@@ -33,12 +33,11 @@ fn the_relay() {
 fn measured(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run, String> {
     let networks = Networks::of(3)?;
     let _relay = Relay::begin(&networks, RELAY, delay, loses)?;
-    let (home, words, peer) = (Home::new(), networks.enter(1), networks.beside(2));
-    let mut command = home.start(&words[0]);
-    command.args(&words[1..]).arg(PROGRAM).arg("run").args(arguments);
-    command.args(["--peer", &peer, "--via", OVER_THERE, "--format", "json"]);
-    let (code, out, errors) = ended(&mut command);
+    let (home, [on, peer]) = (Home::new(), [1, 2].map(|host| networks.enter(host).join(" ")));
+    let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE, "--format", "json"];
+    let (code, out, errors) = ended(&mut home.hostmark(&[&["run"], arguments, &places].concat()));
     assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    assert!(files(home.scratch.path()).is_empty(), "something was left");
     Ok(load_run(&out).unwrap())
 }
 

@@ -31,6 +31,16 @@ fn hosts(count: usize) -> Option<Networks> {
     Networks::of(count).map_err(|why| skipped(&why)).ok()
 }
 
+/// The way from one host to another, as a place that is typed.
+fn beside(networks: &Networks, host: usize) -> String {
+    format!("nsenter -n -t {}", networks.pid(host))
+}
+
+/// The way from outside, as a place that is typed.
+fn place(networks: &Networks, host: usize) -> String {
+    networks.enter(host).join(" ")
+}
+
 /// hostmark with these arguments at a host.
 fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> Command {
     let words = networks.enter(host);
@@ -59,7 +69,7 @@ fn a_peer_is_measured_beside_this_host_and_described() {
     let _alone = alone();
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
-    let peer = networks.beside(2);
+    let peer = beside(&networks, 2);
     let arguments = ["run", "net.tcp", "net.udp@to=peer", "--peer", &peer, "--set", "ip=any,4,6"];
     let run = measured(&mut at(&home, &networks, 1, &arguments));
     let [described] = run.peers.as_slice() else { panic!("{:?}", run.peers) };
@@ -96,7 +106,7 @@ fn a_run_elsewhere_reaches_its_peer_by_itself() {
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
     // This process is at neither of the two.
-    let (from, to) = (networks.place(1), networks.place(2));
+    let (from, to) = (place(&networks, 1), place(&networks, 2));
     let arguments = ["run", "net.tcp@to=peer", "net.tcp_connect@to=peer", "--on", &from, "--peer", &to];
     let run = measured(&mut home.hostmark(&arguments));
     assert_eq!(run.place.as_deref(), Some(from.as_str()));
@@ -112,7 +122,7 @@ fn every_pair_of_three_hosts_is_measured_both_ways_and_alone() {
     let _alone = alone();
     let Some(networks) = hosts(3) else { return };
     let home = Home::new();
-    let places = [networks.beside(2), networks.beside(3)];
+    let places = [beside(&networks, 2), beside(&networks, 3)];
     let arguments = ["run", "net.udp@to=here", "--peer", &places[0], "--peer", &places[1]];
     let run = measured(&mut at(&home, &networks, 1, &arguments));
     let names: Vec<&str> = run.peers.iter().map(|peer| peer.name.as_str()).collect();
@@ -137,7 +147,7 @@ fn a_peer_that_cannot_be_reached_is_told_in_a_sentence() {
     let _alone = alone();
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
-    let peer = networks.beside(2);
+    let peer = beside(&networks, 2);
     let refused = |arguments: &[&str], code: i32, says: &str| {
         let arguments = [&["run", "net.tcp"], arguments].concat();
         let (ended_with, out, errors) = ended(&mut at(&home, &networks, 1, &arguments));
@@ -155,8 +165,8 @@ fn a_peer_that_cannot_be_reached_is_told_in_a_sentence() {
 
 /// A run of a minute with a peer, at the first of two networks.
 fn long_run(networks: &Networks) -> UnderWay {
-    let place = networks.place(2);
-    let on = networks.place(1);
+    let place = place(networks, 2);
+    let on = place(networks, 1);
     UnderWay::start(&["run", "net.tcp", "net.udp_bandwidth", "--on", &on, "--peer", &place])
 }
 
@@ -165,7 +175,7 @@ fn a_peer_that_dies_fails_its_own_cases_and_no_others() {
     let _alone = alone();
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
-    let place = networks.beside(2);
+    let place = beside(&networks, 2);
     let mut command = at(&home, &networks, 1, &["run", "net.tcp", "net.udp", "--peer", &place, "--format", "json"]);
     let run = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let agent = || processes(&home).into_iter().find(|(_, word)| word == "agent");
@@ -190,7 +200,7 @@ fn nothing_is_left_at_a_peer_whose_run_is_killed_and_the_run_goes_on_later() {
     let run = long_run(&networks);
     run.signal(Signal::KILL);
     run.assert_only_the_journal_is_left();
-    let (one, other) = (networks.place(1), networks.place(2));
+    let (one, other) = (place(&networks, 1), place(&networks, 2));
     let (code, _, errors) = ended(&mut run.home.hostmark(&["run", "--resume"]));
     assert_eq!(code, 2);
     assert!(errors.contains("was begun with the peers peer; name each by --peer"), "{errors}");

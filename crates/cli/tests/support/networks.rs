@@ -38,18 +38,13 @@ impl Networks {
 
     /// The words that go before a command at a host, from 1.
     pub fn enter(&self, host: usize) -> Vec<String> {
-        let pid = self.holders[host].id().to_string();
+        let pid = self.pid(host).to_string();
         ENTER.iter().map(|&word| word.to_owned()).chain([pid]).collect()
     }
 
-    /// The way from one host to another, as a place that is typed.
-    pub fn beside(&self, host: usize) -> String {
-        format!("nsenter -n -t {}", self.holders[host].id())
-    }
-
-    /// The way from outside, as a place that is typed.
-    pub fn place(&self, host: usize) -> String {
-        self.enter(host).join(" ")
+    /// The process that holds a host.
+    pub fn pid(&self, host: usize) -> u32 {
+        self.holders[host].id()
     }
 
     /// Runs a line of shell at a host, or at the bridge (0).
