@@ -3,10 +3,10 @@
 // Runs are timed: one at a time.
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
+#[path = "support/between.rs"]
+mod between;
 #[path = "support/networks.rs"]
 mod networks;
-#[path = "support/relay.rs"]
-mod relay;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
@@ -14,9 +14,9 @@ mod support;
 use std::time::Duration;
 
 use alone::alone;
+use between::{OVER_THERE, Relay};
 use hostmark_model::{CaseRecord, Run, load_run};
 use networks::Networks;
-use relay::{OVER_THERE, Relay};
 use skip::skipped;
 use support::{Home, ended, files};
 
@@ -26,7 +26,7 @@ const RELAY: &str = "the_relay";
 #[test]
 fn the_relay() {
     // The process between two hosts, started by the others; by itself it has nothing to do.
-    relay::serve();
+    between::serve();
 }
 
 /// A run from host 1 to host 2 by the relayed way, or why there is none here.

@@ -4,7 +4,7 @@ use super::*;
 use hostmark_model::Exit;
 
 use hostmark_launch::agent::parse;
-use hostmark_model::{CaseRecord, Event, Outcome, Profile};
+use hostmark_model::{CaseRecord, Event, Outcome, PathBytes, Profile};
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};

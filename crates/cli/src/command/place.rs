@@ -80,7 +80,7 @@ impl Place {
         }
     }
 
-    fn of(words: Vec<OsString>, shown: String, digest: Option<String>) -> Place {
+    pub(super) fn of(words: Vec<OsString>, shown: String, digest: Option<String>) -> Place {
         let place = match words.as_slice() {
             [only] if only == HERE => place::Place::Here,
             _ => place::Place::Command(words.clone()),

@@ -1,146 +1,199 @@
-//! A way between two hosts that takes its time and loses packets: their Ethernet frames go in datagrams (VXLAN, RFC 7348) through
-//! a process at a third host, which passes them on when they are due, but for every nth.
+//! A far end on this machine, and the link to it: a command that stands for ssh, and a relay of the test that stands for sshd,
+//! which pauses, cuts or harms what it carries.
 
-use std::collections::VecDeque;
-use std::net::{SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use crate::networks::Networks;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, mkfifoat};
+use tempfile::TempDir;
 
-/// The port of VXLAN.
-const PORT: u16 = 4789;
-/// The two hosts, and the one between them, as the bridge knows them.
-const ENDS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
-const BETWEEN: &str = "192.0.2.3";
-/// What the relay is told by.
-const DELAY: &str = "RELAY_DELAY_US";
-const LOSES: &str = "RELAY_LOSES_EACH";
-/// The two hosts as the relayed way knows them: kept for documentation (RFC 5737).
-pub const OVER_THERE: &str = "198.51.100.2";
+use crate::support::Home;
 
-/// The relay under way.
-pub struct Relay(Child);
+/// Two pipes with names in the place of a network.
+const SSH: &str = "exec 3<&0\ncat <&3 >\"$0.up\" 3<&- &\nexec cat \"$0.down\" 3<&-\n";
+/// The time between two looks at what the test wants.
+const TURN: Duration = Duration::from_millis(10);
+
+/// Where the link ends, and how it is reached.
+pub struct Link {
+    spot: TempDir,
+    /// The home of what is there.
+    pub far: Home,
+}
+
+/// What carries one connection.
+pub struct Relay(Arc<Shared>);
+
+/// How it is carried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Gate {
+    Open,
+    /// Nothing goes through, and neither end is told.
+    Held,
+    /// So many bytes a second from there to here.
+    Slow(usize),
+    /// Both ends are told that the other is gone.
+    Closed,
+}
+
+/// What becomes of the byte behind so many of what is said there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Harm {
+    Changed(usize),
+    /// It and all that follow are lost, and the link ends.
+    Last(usize),
+}
+
+struct Shared {
+    gate: Mutex<Gate>,
+    harm: Mutex<Option<Harm>>,
+    /// What was said there and has been passed on.
+    said: Mutex<Vec<u8>>,
+    program: Mutex<Option<Child>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    pub fn new() -> Link {
+        let spot = tempfile::tempdir().unwrap();
+        std::fs::write(spot.path().join("ssh"), SSH).unwrap();
+        for end in ["ssh.up", "ssh.down"] {
+            mkfifoat(CWD, spot.path().join(end), Mode::RUSR | Mode::WUSR).unwrap();
+        }
+        Link { spot, far: Home::new() }
+    }
+
+    /// What `--on` is given.
+    pub fn command(&self) -> String {
+        format!("sh {}", self.path("ssh").display())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.spot.path().join(name)
+    }
+
+    /// Carries the next connection.
+    pub fn carries(&self, harm: Option<Harm>) -> Relay {
+        let shared = Arc::new(Shared {
+            gate: Mutex::new(Gate::Open),
+            harm: Mutex::new(harm),
+            said: Mutex::default(),
+            program: Mutex::default(),
+        });
+        let (up, down, there) = (self.path("ssh.up"), self.path("ssh.down"), Arc::clone(&shared));
+        let mut shell = self.far.start("sh");
+        shell.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        std::thread::spawn(move || {
+            // Each waits for the other end.
+            let up = File::open(&up).unwrap();
+            let down = OpenOptions::new().write(true).open(&down).unwrap();
+            let mut program = shell.spawn().unwrap();
+            let (input, output) = (program.stdin.take().unwrap(), program.stdout.take().unwrap());
+            *locked(&there.program) = Some(program);
+            let of_up = Arc::clone(&there);
+            std::thread::spawn(move || carry(up.into(), OwnedFd::from(input).into(), &of_up, false));
+            carry(OwnedFd::from(output), down, &there, true);
+            // What has ended there has ended here.
+            *locked(&there.gate) = Gate::Closed;
+        });
+        Relay(shared)
+    }
+}
+
+fn carry(from: OwnedFd, mut to: File, shared: &Shared, is_down: bool) {
+    let mut from = File::from(from);
+    loop {
+        let most = match *locked(&shared.gate) {
+            Gate::Closed => return,
+            Gate::Held => 0,
+            Gate::Slow(a_second) if is_down => (a_second / 100).max(1),
+            _ => 1 << 16,
+        };
+        let turn = Timespec::try_from(TURN).unwrap();
+        if most == 0 || most < 1 << 16 {
+            std::thread::sleep(TURN);
+        }
+        let is_ready =
+            || poll(&mut [PollFd::new(&from.as_fd(), PollFlags::IN)], Some(&turn)).is_ok_and(|ready| ready > 0);
+        if most == 0 || !is_ready() {
+            continue;
+        }
+        let mut part = vec![0; most];
+        let Ok(length @ 1..) = from.read(&mut part) else { return };
+        let mut part = &mut part[..length];
+        let mut is_last = false;
+        if is_down {
+            let mut said = locked(&shared.said);
+            match *locked(&shared.harm) {
+                Some(Harm::Changed(at)) if (said.len()..said.len() + length).contains(&at) => {
+                    part[at - said.len()] ^= 0x15
+                }
+                Some(Harm::Last(at)) if at < said.len() + length => {
+                    part = &mut part[..at - said.len()];
+                    is_last = true;
+                }
+                _ => {}
+            }
+            said.extend_from_slice(part);
+        }
+        if to.write_all(part).is_err() || is_last {
+            return;
+        }
+    }
+}
 
 impl Relay {
-    /// Between hosts 1 and 2 of three: each frame takes so long, and every `loses`th is lost (0: none). `test` is the name of
-    /// a test of the same file that calls [`serve`]. An error says what this machine lacks.
-    pub fn begin(networks: &Networks, test: &str, delay: Duration, loses: u32) -> Result<Relay, String> {
-        for host in 1..=3 {
-            // Room for the frames in datagrams.
-            networks.run(0, &format!("ip link set port{host} mtu 1600"))?;
-            networks.run(host, "ip link set wire mtu 1600")?;
+    pub fn set(&self, gate: Gate) {
+        *locked(&self.0.gate) = gate;
+    }
+
+    /// From now on, of the bytes that are said.
+    pub fn harm(&self, harm: impl FnOnce(usize) -> Harm) {
+        let said = locked(&self.0.said).len();
+        *locked(&self.0.harm) = Some(harm(said));
+    }
+
+    /// Kills the program there.
+    pub fn kill(&self) {
+        if let Some(program) = &mut *locked(&self.0.program) {
+            program.kill().unwrap();
         }
-        networks.run(0, "ip link set hub mtu 1600")?;
-        for host in 1..=2 {
-            let over = format!(
-                "ip link add over type vxlan id 7 local 192.0.2.{host} remote {BETWEEN} dstport {PORT} dev wire"
-            );
-            let up = format!(
-                "ip address add 198.51.100.{host}/24 dev over && ip link set over mtu 1500 gso_max_segs 1 && ip link set over up"
-            );
-            // No faster than the relay, whose own buffer would lose packets; who sends waits for it.
-            let slowly = "tc qdisc add dev over root tbf rate 20mbit burst 32kb limit 4mb";
-            networks.run(host, &format!("{over} && {up} && {slowly}"))?;
-        }
-        let enter = networks.enter(3);
-        let mut command = Command::new(&enter[0]);
-        command.args(&enter[1..]).arg(std::env::current_exe().map_err(|error| error.to_string())?);
-        command.args(["--exact", "--nocapture", test]);
-        command.env(DELAY, delay.as_micros().to_string()).env(LOSES, loses.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::null());
-        command.spawn().map(Relay).map_err(|error| error.to_string())
+    }
+
+    /// The whole lines that it has said unharmed and that begin so.
+    pub fn lines(&self, start: &str) -> usize {
+        let said = locked(&self.0.said);
+        let unharmed = match *locked(&self.0.harm) {
+            Some(Harm::Changed(at) | Harm::Last(at)) => at.min(said.len()),
+            None => said.len(),
+        };
+        let said = &said[..unharmed];
+        let whole = said.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        said[..whole].split(|&byte| byte == b'\n').filter(|line| line.starts_with(start.as_bytes())).count()
     }
 }
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// What the relay does, at the host between: until its input ends.
-pub fn serve() {
-    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let Some(delay) = number(DELAY).map(Duration::from_micros) else { return };
-    let loses = number(LOSES).unwrap_or(0);
-    let socket = UdpSocket::bind((BETWEEN, PORT)).unwrap();
-    let out = socket.try_clone().unwrap();
-    let (frames, due) = mpsc::channel::<(Instant, SocketAddr, Vec<u8>)>();
-    std::thread::spawn(move || {
-        let mut waiting = VecDeque::new();
-        loop {
-            while let Ok(frame) = due.try_recv() {
-                waiting.push_back(frame);
-            }
-            match waiting.front() {
-                None => waiting.extend(due.recv()),
-                Some((at, to, frame)) => {
-                    match at.checked_duration_since(now()) {
-                        // To the point: a sleep wakes late.
-                        Some(left) if left > Duration::from_millis(1) => {
-                            std::thread::sleep(left - Duration::from_millis(1))
-                        }
-                        Some(_) => std::hint::spin_loop(),
-                        None => {
-                            let _ = out.send_to(frame, to);
-                            waiting.pop_front();
-                        }
-                    }
-                }
-            }
-        }
-    });
-    std::thread::spawn(|| {
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        std::process::exit(0);
-    });
-    let (mut frame, mut taken) = ([0; 1 << 16], 0_u64);
-    loop {
-        let (length, from) = socket.recv_from(&mut frame).unwrap();
-        let other = if from.ip().to_string() == ENDS[0] { ENDS[1] } else { ENDS[0] };
-        taken += 1;
-        if loses == 0 || !taken.is_multiple_of(loses) {
-            let to = SocketAddr::new(other.parse().unwrap(), PORT);
-            let mut frame = frame[..length].to_vec();
-            sum(&mut frame);
-            let _ = frames.send((now() + delay, to, frame));
+        self.set(Gate::Closed);
+        if let Some(program) = &mut *locked(&self.0.program) {
+            let _ = program.kill();
+            let _ = program.wait();
         }
     }
 }
 
-/// Before a frame of IPv4 in a datagram lies so much: VXLAN's header, Ethernet's.
-const HEADERS: usize = 8 + 14;
-
-/// Writes the checksum of TCP or UDP (RFC 1071) into a frame: a kernel leaves it to the device, and here there is none.
-fn sum(frame: &mut [u8]) {
-    let Some(packet) = frame.get_mut(HEADERS..).filter(|packet| packet.first() == Some(&0x45)) else { return };
-    let whole = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
-    let (protocol, at) = (
-        packet[9],
-        match packet[9] {
-            6 => 20 + 16,
-            17 => 20 + 6,
-            _ => return,
-        },
-    );
-    if packet.len() < whole || whole < at + 2 {
-        return;
-    }
-    packet[at..at + 2].fill(0);
-    let words = packet[12..whole].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
-    let mut sum = words.sum::<u32>() + u32::from(protocol) + (whole - 20) as u32;
-    while sum > 0xffff {
-        sum = (sum >> 16) + (sum & 0xffff);
-    }
-    // For UDP 0 means that there is none.
-    let told = if sum == 0xffff { 0xffff } else { !(sum as u16) };
-    packet[at..at + 2].copy_from_slice(&told.to_be_bytes());
-}
-
-#[expect(clippy::disallowed_methods, reason = "the relay's own time; nothing is measured with it")]
-fn now() -> Instant {
-    Instant::now()
+/// What lies in a directory.
+pub fn entries(directory: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
