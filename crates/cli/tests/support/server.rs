@@ -11,7 +11,7 @@ use std::time::Duration;
 use hostmark_launch::channel::{Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, MOST_CARRIED, Records};
 use hostmark_launch::token::Token;
 
-use super::Home;
+use crate::support::{Home, PROGRAM, ended};
 
 /// A server without which a test ends, and its sessions with it.
 pub struct Server {
@@ -28,7 +28,9 @@ impl Server {
     pub fn start(arguments: &[&str]) -> Server {
         let (home, token) = (Home::new(), Token::fresh().unwrap());
         let file = Server::file_in(&home, &token);
-        let mut command = home.hostmark(&["serve", "--bind", "127.0.0.1:0", "--token-file"]);
+        // It heeds signals even where this test ignores them: a background job of a script does.
+        let mut command = home.start("env");
+        command.args(["--default-signal=INT,HUP", PROGRAM, "serve", "--bind", "127.0.0.1:0", "--token-file"]);
         command.arg(file).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -80,7 +82,7 @@ impl Server {
     pub fn assert_serves(&mut self) {
         assert!(self.child.try_wait().unwrap().is_none(), "{}", self.complaints.lock().unwrap());
         let home = Home::new();
-        let (code, _, errors) = super::ended(&mut self.client(&home, &["host"]));
+        let (code, _, errors) = ended(&mut self.client(&home, &["host"]));
         assert_eq!((code, errors.as_str()), (0, ""), "{}", self.complaints.lock().unwrap());
     }
 
