@@ -165,9 +165,8 @@ fn a_peer_that_cannot_be_reached_is_told_in_a_sentence() {
 
 /// A run of a minute with a peer, at the first of two networks.
 fn long_run(networks: &Networks) -> UnderWay {
-    let place = place(networks, 2);
-    let on = place(networks, 1);
-    UnderWay::start(&["run", "net.tcp", "net.udp_bandwidth", "--on", &on, "--peer", &place])
+    let (on, peer) = (place(networks, 1), place(networks, 2));
+    UnderWay::start(&["run", "net.tcp", "net.udp_bandwidth", "--on", &on, "--peer", &peer])
 }
 
 #[test]

@@ -26,13 +26,17 @@ pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
 const NO_RESUME: &str = "a run at hostmark serve cannot be gone on with; measure anew";
 
 fn of_run(request: &RunRequest) -> Option<&'static str> {
-    // All fields of both, so that a new one does not compile before it is looked at. Data goes to none but who knows a nonce.
+    // All fields of both, so that a new one does not compile before it is looked at.
     let RunRequest { filters: _, profile: _, seed: _, set: _, table: _, inputs, via: _, begun } = request;
-    let Inputs { cpus: _, scratch, command, within, peers: _ } = inputs;
+    let Inputs { cpus: _, scratch, command, within, peers } = inputs;
     match () {
         () if begun.is_some() => Some(NO_RESUME),
         () if !command.is_empty() => {
             Some("hostmark serve runs no commands; leave out --command, or use --on 'ssh HOST'")
+        }
+        // Where far ends are is told from outside: it would connect to any address, and begin with any 16 bytes.
+        () if !peers.is_empty() => {
+            Some("hostmark serve measures to no other host; name it by --peer of a run that is measured elsewhere")
         }
         () if !within.is_empty() => Some("hostmark serve enters no layers; leave out --within, or use --on 'ssh HOST'"),
         () if scratch.is_some() => Some(
@@ -69,10 +73,11 @@ mod tests {
         assert_eq!(run(Inputs { cpus: Some("0".into()), ..none.clone() }), None);
         let named = [
             Inputs { command: vec!["true".into()], ..none.clone() },
+            Inputs { peers: vec!["peer".into()], ..none.clone() },
             Inputs { within: vec!["seccomp".into()], ..none.clone() },
             Inputs { scratch: Some(PathBytes(b"/".to_vec())), ..none },
         ];
-        for (inputs, word) in named.into_iter().zip(["commands", "layers", "directory"]) {
+        for (inputs, word) in named.into_iter().zip(["commands", "no other host", "layers", "directory"]) {
             assert!(run(inputs).is_some_and(|sentence| sentence.contains(word)), "{word}");
         }
         assert!(refusal(&AgentRequest::Kept { run: "last".into() }).is_some());
