@@ -342,3 +342,26 @@ fn a_server_without_a_file_prints_a_token_once_that_lets_in() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert_eq!(token.map(|token| said.matches(&token.hex()).count()), Some(1), "{said}");
 }
+
+#[test]
+fn a_server_is_a_peer_and_measures_to_none_itself() {
+    let server = Server::start(&[]);
+    let home = Home::new();
+    let (place, token) = (format!("tcp:{}", server.address), server.token_file(&home));
+    let with = |words: &[&str]| {
+        let mut command = home.hostmark(words);
+        command.args(["--via", "127.0.0.1", "--format", "json", "--token-file"]).arg(&token);
+        ended(&mut command)
+    };
+    let (code, out, errors) = with(&["run", "net.tcp@to=peer", "net.udp_bandwidth@to=peer", "--peer", &place]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let run = load_run(&out).unwrap();
+    assert_eq!(run.peers[0].place.as_deref(), Some(place.as_str()));
+    assert!(run.cases.iter().all(|case| case.measured().is_some()), "{:?}", run.cases);
+    let (code, _, errors) = with(&["run", "net.tcp@to=peer", "--on", &place, "--peer", "here"]);
+    assert_eq!(code, 2, "{errors}");
+    assert!(errors.contains("hostmark serve measures to no other host"), "{errors}");
+    let (code, _, errors) = with(&["run", "net.tcp@to=peer", "--peer", "here"]);
+    assert_eq!(code, 2, "{errors}");
+    assert!(errors.contains("--token-file belongs to a place as tcp:HOST"), "{errors}");
+}

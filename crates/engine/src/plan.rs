@@ -146,7 +146,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         let swept = |profile| {
             // What was set of the far end's machine chooses among all of them.
             let (to, set) = set.iter().cloned().partition::<Vec<_>, _>(|(name, _)| *name == TO.name);
-            let mut star = with_peers(&entry, star(&Swept { axes: &axes, set, host, profile }, &entry), peers);
+            let mut star = with_peers(&entry, &Swept { axes: &axes, set, host, profile }, peers);
             star.retain(|params| {
                 to.iter().all(|(name, values)| params.get(name).is_none_or(|to| values.iter().any(|value| value == to)))
             });
@@ -189,14 +189,20 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
 }
 
 /// The cases with both ends here, and behind them those with the far end at each of the peers.
-fn with_peers(entry: &Entry, star: Vec<Params>, peers: &[String]) -> Vec<Params> {
-    if entry.probe.service().is_none() {
-        return star;
+fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Vec<Params> {
+    let mut all = star(swept, entry);
+    if entry.probe.service().is_none() || peers.is_empty() {
+        return all;
     }
     // One machine has one way to itself.
-    let here: Vec<Params> =
-        star.iter().filter(|params| params.get(IP.name).is_none_or(|ip| ip == IP.default)).cloned().collect();
-    let there = peers.iter().flat_map(|peer| star.iter().filter_map(|params| entry.towards(params, peer)));
+    let is_here = |params: &&Params| params.get(IP.name).is_none_or(|ip| ip == IP.default);
+    let here: Vec<Params> = all.iter().filter(is_here).cloned().collect();
+    let base = all[0].clone();
+    for axis in swept.axes.iter().filter(|axis| axis.is_of_links && swept.set(axis).is_none()) {
+        let points = points(axis, swept.host, swept.profile.max(Profile::Standard));
+        all.extend(points.iter().map(|point| base.with(axis.name, point)));
+    }
+    let there = peers.iter().flat_map(|peer| all.iter().filter_map(|params| entry.towards(params, peer)));
     unique(here.iter().cloned().chain(there).collect())
 }
 

@@ -58,6 +58,8 @@ pub struct Axis {
     pub settled: Option<fn(&HostFacts) -> u64>,
     /// What its value makes a round fill before it measures: the plan forecasts the time.
     pub fill: Fill,
+    /// Whether the points of the standard profile are there from quick on where the far end is a peer.
+    pub is_of_links: bool,
 }
 
 /// The word for a number that the host's facts settle.
@@ -89,7 +91,7 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 
 impl Axis {
     const fn new(name: &'static str, kind: AxisKind, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind, default, points, settled: None, fill: Fill::Nothing }
+        Axis { name, kind, default, points, settled: None, fill: Fill::Nothing, is_of_links: false }
     }
 
     /// An axis of bytes.

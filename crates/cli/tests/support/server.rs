@@ -53,6 +53,11 @@ impl Server {
         file
     }
 
+    /// Its token, in a file of another home.
+    pub fn token_file(&self, home: &Home) -> PathBuf {
+        Server::file_in(home, &self.token)
+    }
+
     /// hostmark of another home, which measures there.
     pub fn client(&self, home: &Home, arguments: &[&str]) -> Command {
         self.client_with(home, &self.token, arguments)

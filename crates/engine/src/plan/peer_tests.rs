@@ -12,6 +12,7 @@ static SERVICE: Service = Service { name: "nobody", serve: never };
 static BETWEEN: Probe = Probe {
     axes: &[
         Axis::count("n", "2", Points::Listed { quick: &["1"], standard: &[], thorough: &[] }),
+        Axis::choice("way", "in", Points::Listed { quick: &["in"], standard: &["out"], thorough: &[] }).of_links(),
         Axis::near_and_free("cpus"),
         Axis::copies(Profile::Quick),
     ],
@@ -56,9 +57,10 @@ fn each_peer_has_a_default_of_its_own_and_no_placement_of_one_machine() {
         assert_eq!(
             shown,
             [
-                format!("net.between@n=2,cpus=two_hosts,copies=1,to={peer},ip=any"),
-                format!("net.between@n=1,cpus=two_hosts,copies=1,to={peer},ip=any"),
-                format!("net.between@n=2,cpus=free,copies=1,to={peer},ip=any"),
+                format!("net.between@n=2,way=in,cpus=two_hosts,copies=1,to={peer},ip=any"),
+                format!("net.between@n=1,way=in,cpus=two_hosts,copies=1,to={peer},ip=any"),
+                format!("net.between@n=2,way=in,cpus=free,copies=1,to={peer},ip=any"),
+                format!("net.between@n=2,way=out,cpus=two_hosts,copies=1,to={peer},ip=any"),
             ]
         );
         assert!(
@@ -67,6 +69,8 @@ fn each_peer_has_a_default_of_its_own_and_no_placement_of_one_machine() {
         assert!(there.iter().all(|case| case.skip.is_none()) && there[0].cpus.len() == 1);
     }
     let here = plan.cases.iter().filter(|case| case.id.params.get("to") == Some("here"));
+    // What tells of links is there from quick on where there is one.
+    assert!(here.clone().all(|case| case.id.params.get("way") == Some("in")));
     assert!(here.clone().count() > 3 && here.clone().filter(|case| case.is_default).count() == 1);
     // What has no far half stays as it is.
     assert!(plan.cases.iter().any(|case| case.id.to_string() == "net.alone"), "{:?}", ids(&plan));

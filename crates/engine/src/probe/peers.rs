@@ -38,3 +38,10 @@ impl Entry {
         params.get(TO.name).filter(|&to| self.probe.service().is_some() && to != HERE)
     }
 }
+
+impl Axis {
+    /// The same axis, whose points tell most where two hosts are apart: of those the quick profile has them too.
+    pub const fn of_links(self) -> Axis {
+        Axis { is_of_links: true, ..self }
+    }
+}

@@ -61,7 +61,8 @@ pub static PROBE: Probe = Probe {
             "load",
             "receive",
             Points::Listed { quick: &["receive"], standard: &["send", "both"], thorough: &[] },
-        ),
+        )
+        .of_links(),
         Axis::near_and_free("cpus"),
     ],
     cross: &[],

@@ -56,6 +56,7 @@ pub static PROBE: Probe = Probe {
         points: Points::OfHost(others),
         settled: None,
         fill: Fill::Nothing,
+        is_of_links: false,
     }],
     cross: &[],
     limit: Limit::KernelEntry,

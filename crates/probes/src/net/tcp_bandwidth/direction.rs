@@ -9,7 +9,8 @@ pub const AXIS: Axis = Axis::choice(
     "direction",
     "receive",
     Points::Listed { quick: &["receive"], standard: &["send", "both"], thorough: &[] },
-);
+)
+.of_links();
 
 /// Who sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

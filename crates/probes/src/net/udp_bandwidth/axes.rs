@@ -6,7 +6,8 @@ use crate::workloads::datagrams::{Flow, HEADER_BYTES};
 
 /// Who sends: the far end, or the case.
 pub const DIRECTION: Axis =
-    Axis::choice("direction", "receive", Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] });
+    Axis::choice("direction", "receive", Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] })
+        .of_links();
 /// Megabits (10^6) of datagrams a second that are sent at most.
 pub const RATE: Axis =
     Axis::count("rate_mbit", "max", Points::Listed { quick: &["max"], standard: &["100"], thorough: &["10", "1000"] });
