@@ -132,7 +132,7 @@ struct Round {
 
 /// Has a worker do a job under trace, opposite far ends that are not.
 fn round(job: &Job, fault: Option<&Fault>) -> Round {
-    let far = far_ends(&program(), job, &LOOPBACK).unwrap_or_else(|missing| panic!("{}: {missing:?}", job.case()));
+    let far = far_ends(&[&program()], job, &LOOPBACK).unwrap_or_else(|missing| panic!("{}: {missing:?}", job.case()));
     let ends = far.as_ref().map_or(&[][..], |far| far.ends());
     let job = &job.clone().with(|job| job.cases[0].far = ends.to_vec());
     let said = tempfile::NamedTempFile::new().unwrap();

@@ -42,7 +42,7 @@ fn job(case: &str) -> Job {
 
 /// The only far end of a case that listens at this address.
 fn started(case: &str, at: IpAddr) -> (FarEnds, FarEnd) {
-    let far = far_ends(PROGRAM, &job(case), &[at]).expect("it listens").expect("the case has a far end");
+    let far = far_ends(&[PROGRAM], &job(case), &[at]).expect("it listens").expect("the case has a far end");
     let [end] = far.ends() else { panic!("{case} has {} far ends", far.ends().len()) };
     assert_eq!(end.address.ip(), at);
     let end = end.clone();
@@ -216,7 +216,7 @@ fn every_probe_of_two_parties_measures_over_either_family() {
             let mut job = Job::bare(&id, case.cpus.clone());
             job.budget_ns = 2_000_000;
             job.environment.scratch = scratch.told().unwrap();
-            let far = far_ends(PROGRAM, &job, &[at]).unwrap().unwrap_or_else(|| panic!("{id} has no far end"));
+            let far = far_ends(&[PROGRAM], &job, &[at]).unwrap().unwrap_or_else(|| panic!("{id} has no far end"));
             job.cases[0].far = far.ends().to_vec();
             let count = far.ends().len();
             let mut events = vec![last_event(&job)];
@@ -242,7 +242,7 @@ fn no_address_to_listen_at_is_skipped_with_the_reason() {
     // Kept for documentation: no machine has it.
     let nowhere: IpAddr = "192.0.2.1".parse().unwrap();
     for case in ["net.tcp@cpus=same_cpu,copies=1", "net.udp@cpus=same_cpu,copies=1"] {
-        match far_ends(PROGRAM, &job(case), &[nowhere]) {
+        match far_ends(&[PROGRAM], &job(case), &[nowhere]) {
             Err(Missing::Round(Stop::Skipped(reason))) => {
                 assert!(reason.starts_with("cannot open a socket at 192.0.2.1: bind: "), "{reason}");
             }

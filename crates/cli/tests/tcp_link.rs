@@ -5,12 +5,14 @@
 mod alone;
 #[path = "support/far.rs"]
 mod far;
+#[path = "support/networks.rs"]
+mod networks;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
-#[path = "support/slow_wire.rs"]
-mod slow_wire;
 #[expect(dead_code, reason = "other tests look at files and runs")]
 mod support;
+#[path = "support/wire.rs"]
+mod wire;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,9 +23,10 @@ use alone::alone;
 use far::far_ends;
 use hostmark_engine::far::FarEnds;
 use hostmark_model::{Event, Job};
+use networks::Networks;
 use skip::skipped;
-use slow_wire::{FAR, Wire, goodput};
 use support::PROGRAM;
+use wire::{FAR, program_at};
 
 /// How far a value may be off: a burst of some packets at either end of a sample.
 const OFF: f64 = 0.02;
@@ -36,6 +39,17 @@ const TCP: &str = "net.tcp_bandwidth@message=65536,direction=receive,method=writ
                    congestion=reno,block=65536";
 const LOADED: &str = "net.rate_latency@load=receive,cpus=free";
 
+/// A wire of so many megabits a second, with a queue of 50 ms at most.
+fn of(mbit: u32) -> Result<Networks, String> {
+    wire::with_rate(&format!("rate {mbit}mbit burst 32kb latency 50ms"))
+}
+
+/// The data of TCP that passes at so many megabits a second, bytes a second: of an Ethernet packet of 1500 bytes with its header
+/// those that are no header and no timestamp. tbf counts a frame without what a real wire adds.
+fn goodput(mbit: u32) -> f64 {
+    f64::from(mbit) * 1e6 / 8.0 * 1448.0 / 1514.0
+}
+
 /// A round under way at the near end of a wire, opposite a far end at the other.
 struct Round {
     far: FarEnds,
@@ -43,14 +57,17 @@ struct Round {
 }
 
 impl Round {
-    fn start(wire: &Wire, case: &str, budget: Duration) -> Round {
+    fn start(wire: &Networks, case: &str, budget: Duration) -> Round {
         let mut job = Job::bare(case, hostmark_host::read_here().usable_cpus());
         (job.budget_ns, job.memory_bytes) = (budget.as_nanos() as u64, 1 << 26);
-        let program = wire.program(1, PROGRAM);
-        let far = far_ends(program.to_str().unwrap(), &job, &[FAR]).unwrap().expect("the case has a far end");
+        let far = program_at(wire, 2, PROGRAM);
+        let far: Vec<&str> = far.iter().map(String::as_str).collect();
+        let far = far_ends(&far, &job, &[FAR]).unwrap().expect("the case has a far end");
         job.cases[0].far = far.ends().to_vec();
-        let mut command = Command::new(wire.program(0, PROGRAM));
-        let mut worker = command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let near = program_at(wire, 1, PROGRAM);
+        let mut command = Command::new(&near[0]);
+        let mut worker =
+            command.args(&near[1..]).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let line = serde_json::to_string(&job).unwrap() + "\n";
         worker.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
         Round { far, worker }
@@ -101,7 +118,7 @@ impl Came {
     }
 }
 
-fn measured(wire: &Wire, case: &str, budget: Duration) -> Came {
+fn measured(wire: &Networks, case: &str, budget: Duration) -> Came {
     Came::of(case, &Round::start(wire, case, budget).events())
 }
 
@@ -112,7 +129,7 @@ fn with(case: &str, from: &str, to: &str) -> String {
 
 /// One of some rounds tells of the whole of the wire, and none of much more: an end that waits for its CPU leaves the wire idle,
 /// or finds at once what came meanwhile.
-fn is_full(wire: &Wire, case: &str, off: f64, share: impl Fn(&Came) -> f64) {
+fn is_full(wire: &Networks, case: &str, off: f64, share: impl Fn(&Came) -> f64) {
     let mut shares = Vec::new();
     while shares.len() < ROUNDS {
         let share = share(&measured(wire, case, Duration::from_millis(1500)));
@@ -129,7 +146,7 @@ fn is_full(wire: &Wire, case: &str, off: f64, share: impl Fn(&Came) -> f64) {
 fn goodput_is_that_of_the_wire_whoever_sends() {
     let _alone = alone();
     for mbit in [83, 419] {
-        let wire = match Wire::of(mbit) {
+        let wire = match of(mbit) {
             Ok(wire) => wire,
             Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
         };
@@ -149,7 +166,7 @@ fn goodput_is_that_of_the_wire_whoever_sends() {
 fn streams_and_methods_share_the_wire() {
     let _alone = alone();
     let mbit = 131;
-    let wire = match Wire::of(mbit) {
+    let wire = match of(mbit) {
         Ok(wire) => wire,
         Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
     };
@@ -165,7 +182,7 @@ fn streams_and_methods_share_the_wire() {
 
 #[test]
 fn a_far_end_that_dies_midway_is_no_value() {
-    let wire = match Wire::of(83) {
+    let wire = match of(83) {
         Ok(wire) => wire,
         Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
     };
@@ -186,7 +203,7 @@ fn a_far_end_that_dies_midway_is_no_value() {
 fn a_request_behind_a_bulk_flow_waits_for_the_queue_of_the_wire() {
     let _alone = alone();
     let mbit = 47;
-    let wire = match Wire::of(mbit) {
+    let wire = match of(mbit) {
         Ok(wire) => wire,
         Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
     };

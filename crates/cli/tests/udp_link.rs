@@ -4,6 +4,8 @@
 mod alone;
 #[path = "support/far.rs"]
 mod far;
+#[path = "support/networks.rs"]
+mod networks;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
 #[expect(dead_code, reason = "other tests look at files and runs")]
@@ -19,11 +21,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use alone::alone;
-use far::{far_ends, far_ends_by};
+use far::far_ends;
 use hostmark_model::{Event, Job};
+use networks::Networks;
 use skip::skipped;
 use support::PROGRAM;
-use wire::Wire;
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// What a machine that is busy may take from a rate, and how often a test looks for a moment in which it is not.
@@ -118,12 +120,11 @@ fn worked(command: &[&str], job: &Job) -> Round {
 }
 
 /// A round of a case over a wire.
-fn over(wire: &Wire, case: &str) -> Round {
-    let (near, far) = (wire.near(), wire.far());
-    let [near, far] =
-        [&near, &far].map(|before| before.iter().map(String::as_str).chain([PROGRAM]).collect::<Vec<_>>());
+fn over(wire: &Networks, case: &str) -> Round {
+    let ends = [1, 2].map(|host| wire::program_at(wire, host, PROGRAM));
+    let [near, far] = [&ends[0], &ends[1]].map(|words| words.iter().map(String::as_str).collect::<Vec<_>>());
     let mut job = job(case);
-    let ends = far_ends_by(&far, &job, &[wire::FAR]).expect("it listens").expect("the case has a far end");
+    let ends = far_ends(&far, &job, &[wire::FAR]).expect("it listens").expect("the case has a far end");
     job.cases[0].far = ends.ends().to_vec();
     let mut round = worked(&near, &job);
     ends.finish(&mut round.0);
@@ -165,7 +166,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
     let _alone = alone();
     // The burst lasts longer than a timer of a busy machine is late.
     for (megabits, burst) in [(83, "16kb"), (419, "64kb")] {
-        let wire = match Wire::with_rate(&format!("rate {megabits}mbit burst {burst} limit 64kb")) {
+        let wire = match wire::with_rate(&format!("rate {megabits}mbit burst {burst} limit 64kb")) {
             Ok(wire) => wire,
             Err(why) => return skipped(&format!("no wire can be made here: {why}")),
         };
@@ -209,7 +210,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
 fn a_queue_that_lets_the_sender_wait_is_told_from_one_that_drops() {
     let _alone = alone();
     // It holds more than a socket may have under way.
-    let wire = match Wire::with_rate("rate 83mbit burst 16kb limit 8mb") {
+    let wire = match wire::with_rate("rate 83mbit burst 16kb limit 8mb") {
         Ok(wire) => wire,
         Err(why) => return skipped(&format!("no wire can be made here: {why}")),
     };
@@ -281,7 +282,7 @@ impl Drop for Lossy {
 /// A round of a case on a way that loses so.
 fn lossy(case: &str, there: Loses, back: Loses) -> Round {
     let mut job = job(case);
-    let ends = far_ends(PROGRAM, &job, &[V4]).expect("it listens").expect("the case has a far end");
+    let ends = far_ends(&[PROGRAM], &job, &[V4]).expect("it listens").expect("the case has a far end");
     let ways: Vec<Lossy> = ends.ends().iter().map(|end| Lossy::to(end.address, there, back)).collect();
     job.cases[0].far = ends.ends().to_vec();
     for (end, way) in job.cases[0].far.iter_mut().zip(&ways) {

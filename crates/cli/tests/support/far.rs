@@ -32,13 +32,9 @@ impl Wall for SinceStart {
     }
 }
 
-/// Starts the far ends of a job's case where they may listen at one of these addresses; none where it needs none.
-pub fn far_ends(program: &str, job: &Job, at: &[IpAddr]) -> Result<Option<FarEnds>, Missing> {
-    far_ends_by(&[program], job, at)
-}
-
-/// The same of a program that is started by a command, as in a network of its own.
-pub fn far_ends_by(command: &[&str], job: &Job, at: &[IpAddr]) -> Result<Option<FarEnds>, Missing> {
+/// Starts the far ends of a job's case where they may listen at one of these addresses; none where it needs none. The command
+/// ends with the program, and may lead into a network of its own.
+pub fn far_ends(command: &[&str], job: &Job, at: &[IpAddr]) -> Result<Option<FarEnds>, Missing> {
     let (program, before) = command.split_first().expect("a program");
     let arguments = [before, &["service"]].concat();
     let id: CaseId = job.case().parse().unwrap();
