@@ -9,8 +9,8 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Inputs, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine, RunRequest,
-    ServeRequest,
+    AgentAnswer, AgentRequest, Inputs, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
+    RunRequest, ServeRequest,
 };
 use processes::{processes, within};
 use support::{Home, ended, files};
@@ -238,13 +238,15 @@ fn words_that_make_no_sense_in_a_run_end_it() {
     }
 }
 
+const NONCE: Nonce = Nonce([7; 16]);
+
 /// Far ends of the round trip.
 fn served() -> ServeRequest {
     ServeRequest {
         service: "tcp_echo".into(),
         params: Params::default(),
         at: vec![std::net::Ipv4Addr::LOCALHOST.into()],
-        parties: 1,
+        nonces: vec![NONCE],
         is_bound: true,
         memory_bytes: 0,
         setup_ns: 0,
@@ -264,21 +266,23 @@ fn asks(agent: &mut Agent, request: PeerRequest) -> PeerAnswer {
 fn a_peer_serves_one_round_after_the_other_and_leaves_nothing() {
     let mut agent = Agent::greeted();
     for parties in [1, 3] {
-        let PeerAnswer::Serving { ends } = asks(&mut agent, PeerRequest::Serve(ServeRequest { parties, ..served() }))
+        let nonces: Vec<Nonce> = (0..parties).map(|party| Nonce([party; 16])).collect();
+        let PeerAnswer::Serving { at } =
+            asks(&mut agent, PeerRequest::Serve(ServeRequest { nonces: nonces.clone(), ..served() }))
         else {
             panic!("nobody serves");
         };
-        assert_eq!(ends.len(), parties as usize);
-        for end in &ends {
-            let mut stream = std::net::TcpStream::connect(end.address).unwrap();
-            stream.write_all(&[&end.nonce.0[..], b"x"].concat()).unwrap();
+        assert_eq!(at.len(), nonces.len());
+        for (address, nonce) in at.iter().zip(&nonces) {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            stream.write_all(&[&nonce.0[..], b"x"].concat()).unwrap();
             let mut back = [0];
             stream.read_exact(&mut back).unwrap();
             assert_eq!(&back, b"x");
         }
         let PeerAnswer::Served { said, .. } = asks(&mut agent, PeerRequest::Enough) else { panic!("no account") };
-        assert!(said.len() == ends.len() && said.iter().all(|said| matches!(said, Ok(Some(_)))), "{said:?}");
-        assert!(ends.iter().all(|end| std::net::TcpStream::connect(end.address).is_err()), "somebody still listens");
+        assert!(said.len() == at.len() && said.iter().all(|said| matches!(said, Ok(Some(_)))), "{said:?}");
+        assert!(at.iter().all(|address| std::net::TcpStream::connect(address).is_err()), "somebody still listens");
     }
     // None are there to be ended.
     assert_eq!(asks(&mut agent, PeerRequest::Enough), PeerAnswer::Served { notes: vec![], said: vec![] });
@@ -286,8 +290,8 @@ fn a_peer_serves_one_round_after_the_other_and_leaves_nothing() {
     assert!(matches!(asks(&mut agent, PeerRequest::Serve(unknown)), PeerAnswer::Unserved { is_skipped: false, .. }));
     // An address that is not its own: it listens at all, and who asked knows how it is reached.
     let elsewhere = ServeRequest { at: vec![[192, 0, 2, 77].into()], ..served() };
-    let PeerAnswer::Serving { ends } = asks(&mut agent, PeerRequest::Serve(elsewhere)) else { panic!("nobody serves") };
-    assert!(ends[0].address.ip().is_unspecified());
+    let PeerAnswer::Serving { at } = asks(&mut agent, PeerRequest::Serve(elsewhere)) else { panic!("nobody serves") };
+    assert!(at[0].ip().is_unspecified());
     agent.input = None;
     assert_eq!(agent.rest(), (Some(0), vec![]));
 }
@@ -295,8 +299,8 @@ fn a_peer_serves_one_round_after_the_other_and_leaves_nothing() {
 #[test]
 fn a_peer_refuses_what_no_run_asks_for() {
     for request in [
-        ServeRequest { parties: 0, ..served() },
-        ServeRequest { parties: u32::MAX, ..served() },
+        ServeRequest { nonces: Vec::new(), ..served() },
+        ServeRequest { nonces: vec![NONCE; 1 << 16], ..served() },
         ServeRequest { at: Vec::new(), ..served() },
     ] {
         let mut agent = Agent::greeted();

@@ -47,6 +47,8 @@ pub struct Wanted<'a> {
     pub scratch: &'a Scratch,
     /// The name that their own directories there begin with.
     pub folder: &'a str,
+    /// What clients have to know, where who connects has chosen; else each has one of its own.
+    pub nonces: &'a [Nonce],
 }
 
 /// How long is waited for far ends.
@@ -137,18 +139,24 @@ fn placement_of<'a>(entry: &Entry, id: &'a CaseId) -> Option<&'a str> {
     entry.probe.axis_of(AxisKind::Placement).and_then(|axis| id.params.get(axis.name))
 }
 
+/// A nonce that nobody knows.
+pub fn fresh_nonce() -> Result<Nonce, Missing> {
+    random::bytes().map(Nonce).map_err(no_process)
+}
+
 /// What a peer is asked to serve for a case, where its own side may take so long and so much.
-pub(crate) fn request_of(entry: &Entry, id: &CaseId, job: &Job, silent: Duration) -> ServeRequest {
-    ServeRequest {
+pub(crate) fn request_of(entry: &Entry, id: &CaseId, job: &Job, silent: Duration) -> Result<ServeRequest, Missing> {
+    let nonces = (0..parties_of(entry, id)).map(|_| fresh_nonce()).collect::<Result<_, _>>()?;
+    Ok(ServeRequest {
         service: entry.probe.service().map_or("", |service| service.name).to_owned(),
         params: id.params.clone(),
         at: Vec::new(),
-        parties: u32::try_from(parties_of(entry, id)).unwrap_or(u32::MAX),
+        nonces,
         is_bound: placement_of(entry, id) != Some(FREE),
         memory_bytes: job.memory_bytes,
         setup_ns: job.setup_ns,
         silent_ms: u64::try_from(silent.as_millis()).unwrap_or(u64::MAX),
-    }
+    })
 }
 
 /// The addresses of these that a case may use, by its version of the Internet Protocol.
@@ -170,7 +178,10 @@ impl FarEnds {
         let count = wanted.cpus.len() as u64;
         let mut nonces = Vec::new();
         for (index, cpus) in wanted.cpus.iter().enumerate() {
-            let nonce = Nonce(random::bytes().map_err(no_process)?);
+            let nonce = match wanted.nonces.get(index) {
+                Some(&given) => given,
+                None => fresh_nonce()?,
+            };
             let job = ServiceJob {
                 protocol: PROTOCOL,
                 parent: std::process::id(),

@@ -80,6 +80,7 @@ fn started(script: &[Received], told: &Rc<RefCell<Vec<&'static str>>>) -> Result
         setup_ns: 0,
         scratch: &scratch,
         folder: "round-0",
+        nonces: &[],
     };
     let wall = MockWall::default();
     let waiting = Waiting { wall: &wall, patience: Duration::from_secs(5), limit: Duration::from_secs(60) };

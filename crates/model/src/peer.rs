@@ -1,10 +1,10 @@
 //! What a machine is asked at which far ends of a run serve that is measured on another one, and what it answers.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FarEnd, FarUsage, HostReport, NetworkPath, Params};
+use crate::{FarUsage, HostReport, NetworkPath, Nonce, Params};
 
 /// What a peer is asked. One round is served at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,8 +34,9 @@ pub struct ServeRequest {
     pub params: Params,
     /// Own addresses of the peer, of which they listen at the first that can be had.
     pub at: Vec<IpAddr>,
-    /// How many far ends.
-    pub parties: u32,
+    /// What the clients of each have to know: one for each far end. Who will connect chooses, so that whoever answers for the
+    /// peer cannot choose what a connection begins with.
+    pub nonces: Vec<Nonce>,
     /// Whether each keeps to a CPU of its own; else the scheduler places them.
     pub is_bound: bool,
     /// Memory that they may fill together, bytes.
@@ -58,8 +59,8 @@ pub enum PeerAnswer {
     Path(Box<NetworkPath>),
     /// All far ends listen.
     Serving {
-        /// How they are reached, in order.
-        ends: Vec<FarEnd>,
+        /// Where they listen, in order.
+        at: Vec<SocketAddr>,
     },
     /// There are none.
     Unserved {

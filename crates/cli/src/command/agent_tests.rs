@@ -7,7 +7,7 @@ use std::io::Write;
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};
-use hostmark_model::{AgentAnswer, Inputs, Params, PeerRequest, Profile, RoundLine, ServeRequest};
+use hostmark_model::{AgentAnswer, Inputs, Nonce, Params, PeerRequest, Profile, RoundLine, ServeRequest};
 
 /// An inbox with this in it, and the end behind it.
 fn inbox(bytes: &[u8]) -> Inbox {
@@ -34,7 +34,7 @@ fn served() -> ServeRequest {
         service: "tcp_echo".into(),
         params: Params(vec![("copies".into(), "1".into())]),
         at: vec![[127, 0, 0, 1].into()],
-        parties: 1,
+        nonces: vec![Nonce([7; 16])],
         is_bound: true,
         memory_bytes: 1 << 20,
         setup_ns: 1_000_000_000,

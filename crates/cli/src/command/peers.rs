@@ -1,15 +1,15 @@
 //! The other machines of a run: where their far ends are reached, and how they are asked for.
 
 use std::cell::{Cell, RefCell};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use hostmark_engine::Stop;
-use hostmark_engine::far::{Account, Distant, Missing, Peers, of_version};
+use hostmark_engine::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
 use hostmark_launch::agent::AgentError;
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Event, FarEnd, Peer, PeerAnswer, PeerRequest, Run, ServeRequest, Text,
+    AgentAnswer, AgentRequest, Event, FarEnd, Nonce, Peer, PeerAnswer, PeerRequest, Run, ServeRequest, Text,
 };
 
 use super::far;
@@ -113,19 +113,22 @@ impl<L: PeerLink> FarPeers<L> {
             if found.iter().any(|(known, _)| known.is_ipv4() == at.is_ipv4()) {
                 continue;
             }
+            let nonce =
+                fresh_nonce().map_err(|_| super::lost("there are no random numbers here; mount /dev".into()))?;
             let request = ServeRequest {
                 service: hostmark_probes::REACHED.into(),
                 params: hostmark_model::Params::default(),
                 at: vec![at],
-                parties: 1,
+                nonces: vec![nonce],
                 is_bound: false,
                 memory_bytes: 0,
                 setup_ns: 0,
                 silent_ms: TRIED_WITHIN.as_millis() as u64,
             };
             let reached = match self.asked(index, PeerRequest::Serve(request))? {
-                PeerAnswer::Serving { ends } => match ends.as_slice() {
-                    [end] => hostmark_probes::reach(&reached_at(end, at)).map_err(|stop| stop.to_string()),
+                PeerAnswer::Serving { at: listens } => match listens.as_slice() {
+                    [listens] => hostmark_probes::reach(&FarEnd { address: (at, listens.port()).into(), nonce })
+                        .map_err(|stop| stop.to_string()),
                     _ => bail!("{name} said what was not asked for; look at what runs there"),
                 },
                 PeerAnswer::Unserved { reason, .. } => Err(shown(&reason)),
@@ -189,10 +192,13 @@ impl<L: PeerLink> Peers for FarPeers<L> {
         let Some(&first) = at.first() else {
             return Err(skipped("no address of this version of the Internet Protocol answers there".into()));
         };
-        let parties = request.parties as usize;
+        let nonces = request.nonces.clone();
         match self.answer(index, PeerRequest::Serve(ServeRequest { at: vec![first], ..request }))? {
-            PeerAnswer::Serving { ends } if ends.len() == parties => {
-                let ends = ends.iter().map(|end| reached_at(end, first)).collect();
+            PeerAnswer::Serving { at } if at.len() == nonces.len() => {
+                // By the address that has answered, at which they need not listen themselves.
+                let reached =
+                    |(listens, nonce): (&SocketAddr, Nonce)| FarEnd { address: (first, listens.port()).into(), nonce };
+                let ends = at.iter().zip(nonces).map(reached).collect();
                 Ok(Box::new(Far { peers: self, index, ends, is_over: false }))
             }
             PeerAnswer::Unserved { is_skipped: true, reason } => Err(skipped(shown(&reason))),
@@ -200,11 +206,6 @@ impl<L: PeerLink> Peers for FarPeers<L> {
             _ => Err(Missing::Round(Stop::Failed("the peer said what was not asked for".into()))),
         }
     }
-}
-
-/// A far end that was reached by this address, at which it need not listen itself.
-fn reached_at(end: &FarEnd, at: IpAddr) -> FarEnd {
-    FarEnd { address: (at, end.address.port()).into(), nonce: end.nonce }
 }
 
 /// What was said there, as a part of a reason here.

@@ -49,6 +49,7 @@ pub fn far_ends(command: &[&str], job: &Job, at: &[IpAddr]) -> Result<Option<Far
         setup_ns: 0,
         scratch: &job.environment.scratch,
         folder: &job.folder,
+        nonces: &[],
     };
     let open = |job: &_| -> std::io::Result<Box<dyn ServiceLink>> {
         let line = serde_json::to_string(job)?;

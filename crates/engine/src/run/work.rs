@@ -151,7 +151,7 @@ impl<'a> Runner<'a> {
         let (patience, limit) = (TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
         if let Some(peer) = case.entry.peer(&case.id.params) {
             let silent = Duration::from_nanos(job.budget_ns) + patience * 2;
-            let request = far::request_of(&case.entry, &case.id, job, silent);
+            let request = far::request_of(&case.entry, &case.id, job, silent)?;
             let peers: &'a dyn Peers = self.setting.peers;
             return peers.serve(peer, request).map(|distant| Some(Far::There(distant)));
         }
@@ -165,6 +165,7 @@ impl<'a> Runner<'a> {
             setup_ns: job.setup_ns,
             scratch: &job.environment.scratch,
             folder: &job.folder,
+            nonces: &[],
         };
         let waiting = Waiting { wall: self.wall, patience, limit };
         FarEnds::start(self.setting.open_service, &wanted, waiting).map(|ends| Some(Far::Here(ends)))

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use hostmark_engine::Stop;
 use hostmark_engine::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
-use hostmark_engine::{Stop, sys};
 use hostmark_host::Root;
 use hostmark_launch::agent::{LEASES, LEAST_LEASE};
 use hostmark_launch::program::OWN;
@@ -20,8 +20,8 @@ use crate::wall::SinceStart;
 
 /// How long far ends may say nothing before they listen.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Far ends of a round at most: one for each CPU of the largest machines.
-const MOST_PARTIES: usize = sys::affinity::MOST_CPUS;
+/// Far ends of a round at most: one for each CPU of the largest machines. Each is a process.
+const MOST_PARTIES: usize = 1 << 12;
 /// Nobody may be silent for longer, whatever was asked for.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 
@@ -74,7 +74,7 @@ impl Serving {
         if self.far.take().is_some() {
             bail!("a round was to begin before the last one had ended; take the same version of both");
         }
-        let parties = usize::try_from(request.parties).unwrap_or(usize::MAX);
+        let parties = request.nonces.len();
         if !(1..=MOST_PARTIES).contains(&parties) || request.at.is_empty() {
             bail!("{parties} far ends at {} addresses were asked for; take the same version of both", request.at.len());
         }
@@ -98,16 +98,17 @@ impl Serving {
             setup_ns: request.setup_ns,
             scratch: &means.scratch,
             folder: &format!("peer-{}", self.rounds),
+            nonces: &request.nonces,
         };
         let wall = SinceStart::now();
         let limit = PATIENCE * 2 + Duration::from_nanos(request.setup_ns);
         let open: &OpenService = &|job| means.processes.service(job);
         match FarEnds::start(open, &wanted, Waiting { wall: &wall, patience: PATIENCE, limit }) {
             Ok(far) => {
-                let ends = far.ends().to_vec();
+                let at = far.ends().iter().map(|end| end.address).collect();
                 self.far = Some(far);
                 self.silent = Duration::from_millis(request.silent_ms).clamp(LEAST_LEASE * LEASES, LONGEST_SILENCE);
-                Ok(PeerAnswer::Serving { ends })
+                Ok(PeerAnswer::Serving { at })
             }
             Err(Missing::Round(Stop::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
             Err(Missing::Round(Stop::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),

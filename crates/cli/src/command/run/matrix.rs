@@ -22,7 +22,7 @@ use crate::wall::SinceStart;
 
 /// What is measured between two hosts, from the first of them.
 const FILTERS: [&str; 2] =
-    ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default"];
+    ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
 /// What this host is called.
 const HERE: &str = "here";
 /// Beyond its limit a pair may take this: two logins, the copying.

@@ -38,10 +38,14 @@ pub struct Far<'a> {
 impl Far<'_> {
     /// One that carries streams so.
     pub fn new<'a>(serving: &Serving, terms: &'a Terms) -> Result<Far<'a>> {
-        if terms.direction.sends() {
+        // Of where it receives; else whoever asks for a block of any size has none of it here.
+        let block = if terms.direction.sends() {
             serving.may_fill(terms.block)?;
-        }
-        Ok(Far { terms, block: terms.block()? })
+            terms.block()?
+        } else {
+            vec![1]
+        };
+        Ok(Far { terms, block })
     }
 
     /// What it sends; one byte where it sends nothing.

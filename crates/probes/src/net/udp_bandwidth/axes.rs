@@ -4,6 +4,9 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::datagrams::{Flow, HEADER_BYTES};
 
+/// What the length of an IPv4 packet leaves beside its header and UDP's (RFC 768, RFC 791).
+const LONGEST_DATAGRAM: usize = 65535 - 20 - 8;
+
 /// Who sends: the far end, or the case.
 pub const DIRECTION: Axis =
     Axis::choice("direction", "receive", Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] })
@@ -21,6 +24,9 @@ pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, Flow)> {
     let datagram = param("datagram")?.parse().map_err(Stop::failed)?;
     if datagram < HEADER_BYTES {
         return Err(Stop::skipped("a datagram holds its number and its time, 16 bytes"));
+    }
+    if datagram > LONGEST_DATAGRAM {
+        return Err(Stop::skipped("a datagram holds 65507 bytes at most"));
     }
     let bits_a_second = match param(RATE.name)?.as_str() {
         "max" => None,
