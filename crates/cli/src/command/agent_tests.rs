@@ -109,9 +109,10 @@ fn whatever_a_session_is_an_agent_reads_or_refuses_it() {
         tried += count;
         let mut said: Vec<u8> = lines[0].clone().into_bytes();
         for _ in 0..count {
-            // Some as they are: else no session comes far.
-            match draw.below(3) {
+            // Some as they are: else no session comes far. Half of those ask to measure, which most of what is read is about.
+            match draw.below(6) {
                 0 => said.extend(lines[draw.below(lines.len())].bytes()),
+                1 => said.extend(lines[lines.len() - 1 - draw.below(2)].bytes()),
                 _ => said.extend([garbled(&mut draw, &lines), b"\n".to_vec()].concat()),
             }
         }
