@@ -342,8 +342,11 @@ pub fn typed(mut peers: Vec<Peer>, places: &[Place]) -> Vec<Peer> {
 pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
     let is_same = |peer: &&Peer| peer.host.boot_id.is_some() && peer.host.boot_id == run.host.boot_id;
     let text = |peer: &Peer| Text {
-        en: format!("{} is this very machine: both ends share its CPUs, and no wire lies between", peer.name),
-        zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线", peer.name),
+        en: format!(
+            "{} is this very machine: both ends share its CPUs, no wire lies between, and what its far ends use counts as other programs'",
+            peer.name
+        ),
+        zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线，远端所用的 CPU 计为其他程序所用", peer.name),
     };
     run.peers.iter().filter(is_same).map(text).collect()
 }
