@@ -373,8 +373,9 @@ impl Entry {
         format!("{}.{}", self.group, self.name)
     }
 
-    /// Its axes; those of the far end's machine where it has one; and that of the kinds of core where it has one: what one CPU does in the groups cpu and memory stands for the core
-    /// that it is done on. On a host whose cores are all alike no case has that axis.
+    /// Its axes; that of the kinds of core where it has one: what one CPU does in the groups cpu and memory stands for the core
+    /// that it is done on, and on a host whose cores are all alike no case has that axis; and those of the far end's machine
+    /// where it has a far end.
     pub fn axes(&self) -> Vec<Axis> {
         let is_of_one_cpu = self.probe.axes.iter().all(|axis| match axis.kind {
             AxisKind::Threads | AxisKind::Copies => axis.default == "1",

@@ -32,7 +32,7 @@ const NONCE: usize = 32;
 /// Bytes of a greeting of our version.
 pub const GREETING: usize = MAGIC.len() + 1 + NONCE;
 
-/// Why a channel cannot be had, or not used any longer.
+/// Why there is no channel, or why it can be used no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// A greeting that no server of ours gives.
@@ -47,7 +47,7 @@ pub enum ChannelError {
     /// A record that was not made at the other end, or not now.
     #[error("a record was altered on the way")]
     Altered,
-    /// The kernel gives no random bytes, or a key cannot be had.
+    /// The kernel gives no random bytes, or no key can be made.
     #[error("no key can be made")]
     NoKey,
 }

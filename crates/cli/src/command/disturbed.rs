@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_engine::plan::{self, Plan};
 use hostmark_host::{EMULATED, NoiseSnapshot, busiest_other};
-use hostmark_model::Text;
+use hostmark_model::{Peer, Run, Text};
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
@@ -50,6 +50,19 @@ pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) 
         });
     }
     found
+}
+
+/// Of peers that are the machine on which a run measures, as a namespace or a container of it: that both ends share it.
+pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
+    let is_same = |peer: &&Peer| peer.host.boot_id.is_some() && peer.host.boot_id == run.host.boot_id;
+    let text = |peer: &Peer| Text {
+        en: format!(
+            "{} is this very machine: both ends share its CPUs, no wire lies between, and what its far ends use counts as other programs'",
+            peer.name
+        ),
+        zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线，远端所用的 CPU 计为其他程序所用", peer.name),
+    };
+    run.peers.iter().filter(is_same).map(text).collect()
 }
 
 #[cfg(test)]

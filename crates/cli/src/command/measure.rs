@@ -10,7 +10,7 @@ use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{Environment, Job, PROTOCOL, Run};
 use hostmark_report::findings;
 
-use super::disturbed::{disturbances, emulated};
+use super::disturbed::{disturbances, emulated, on_one_machine};
 use super::janitor::Janitor;
 use super::lost;
 use super::processes::Processes;
@@ -94,6 +94,7 @@ pub fn measure(
     let after = NoiseSnapshot::read_with_processes(&Root::here());
 
     run.settings.clock = calibration.facts();
+    run.disturbances.extend(on_one_machine(&run));
     run.disturbances.extend(emulated(run.host.virtualization.hypervisor.as_deref()));
     run.disturbances.extend(disturbances(&before, &after, &plan));
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());

@@ -9,7 +9,7 @@ use hostmark_engine::Stop;
 use hostmark_engine::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
 use hostmark_launch::agent::AgentError;
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Event, FarEnd, Nonce, Peer, PeerAnswer, PeerRequest, Run, ServeRequest, Text,
+    AgentAnswer, AgentRequest, Event, FarEnd, HERE, Nonce, Peer, PeerAnswer, PeerRequest, ServeRequest,
 };
 
 use super::far;
@@ -79,7 +79,7 @@ impl<L: PeerLink> FarPeers<L> {
     /// What a run file says of them.
     pub fn described(&self) -> Result<Vec<Peer>> {
         let described = |(index, known): (usize, &Known)| {
-            let astray = || anyhow!("{} said what was not asked for; look at what runs there", known.name);
+            let astray = || astray(&known.name);
             let host = match self.asked(index, PeerRequest::Facts)? {
                 PeerAnswer::Facts(report) if ready::is_machine(&report.host) => report.host,
                 _ => return Err(astray()),
@@ -105,7 +105,7 @@ impl<L: PeerLink> FarPeers<L> {
         if via.is_empty() {
             match self.asked(index, PeerRequest::Addresses)? {
                 PeerAnswer::Addresses(own) => candidates.extend(own.into_iter().take(MOST_ADDRESSES)),
-                _ => bail!("{name} said what was not asked for; look at what runs there"),
+                _ => return Err(astray(name)),
             }
         }
         let (mut found, mut tried): (Vec<(IpAddr, IpAddr)>, Vec<String>) = (Vec::new(), Vec::new());
@@ -129,10 +129,10 @@ impl<L: PeerLink> FarPeers<L> {
                 PeerAnswer::Serving { at: listens } => match listens.as_slice() {
                     [listens] => hostmark_probes::reach(&FarEnd { address: (at, listens.port()).into(), nonce })
                         .map_err(|stop| stop.to_string()),
-                    _ => bail!("{name} said what was not asked for; look at what runs there"),
+                    _ => return Err(astray(name)),
                 },
                 PeerAnswer::Unserved { reason, .. } => Err(shown(&reason)),
-                _ => bail!("{name} said what was not asked for; look at what runs there"),
+                _ => return Err(astray(name)),
             };
             self.asked(index, PeerRequest::Enough)?;
             match reached {
@@ -206,6 +206,11 @@ impl<L: PeerLink> Peers for FarPeers<L> {
             _ => Err(Missing::Round(Stop::Failed("the peer said what was not asked for".into()))),
         }
     }
+}
+
+/// What a peer said fits nowhere.
+fn astray(name: &str) -> anyhow::Error {
+    anyhow!("{name} said what was not asked for; look at what runs there")
 }
 
 /// What was said there, as a part of a reason here.
@@ -305,7 +310,7 @@ pub fn names(places: &[Place]) -> Vec<String> {
             if byte.is_ascii_alphanumeric() || "_.-".contains(byte) { byte.to_ascii_lowercase() } else { '_' }
         };
         let name: String = host.chars().map(plain).take(LONGEST_NAME).collect();
-        let name = if name.is_empty() || name == "here" { "peer".to_owned() } else { name };
+        let name = if name.is_empty() || name == HERE { "peer".to_owned() } else { name };
         let taken = |candidate: &String| names.contains(candidate);
         let mut unique = name.clone();
         for number in 2.. {
@@ -336,17 +341,4 @@ pub fn typed(mut peers: Vec<Peer>, places: &[Place]) -> Vec<Peer> {
         peer.place = Some(place.shown().to_owned());
     }
     peers
-}
-
-/// Of peers that are the machine on which a run measures, as a namespace or a container of it: that both ends share it.
-pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
-    let is_same = |peer: &&Peer| peer.host.boot_id.is_some() && peer.host.boot_id == run.host.boot_id;
-    let text = |peer: &Peer| Text {
-        en: format!(
-            "{} is this very machine: both ends share its CPUs, no wire lies between, and what its far ends use counts as other programs'",
-            peer.name
-        ),
-        zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线，远端所用的 CPU 计为其他程序所用", peer.name),
-    };
-    run.peers.iter().filter(is_same).map(text).collect()
 }

@@ -7,12 +7,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use hostmark_launch::place::{self, TCP, Tcp};
 use hostmark_launch::serve::PORT;
-use hostmark_model::{Elsewhere, PathBytes, Run};
+use hostmark_model::{Elsewhere, HERE, PathBytes, Run};
 
 use crate::words;
-
-/// The word for this machine, where a place is asked for.
-const HERE: &str = "here";
 
 /// Where a command leads.
 pub struct Place {

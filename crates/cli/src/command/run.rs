@@ -182,8 +182,10 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
     let stop = catch(&outside)?;
     let places = arguments.peers()?;
     let names = peers::names_of(&places, begun.as_ref())?;
-    let peers =
-        FarPeers::settle(Direct::open(&places, &stop, profile_limits(request.profile).limit)?, names, &request.via)?;
+    // A run that goes on has the time of its own profile.
+    let profile = begun.as_ref().map_or(request.profile, |begun| begun.header.run.settings.profile);
+    let direct = Direct::open(&places, &stop, profile_limits(profile).limit)?;
+    let peers = FarPeers::settle(direct, names, &request.via)?;
     let described = peers.described()?;
     let before = NoiseSnapshot::read_with_processes(&root);
     let (mut ready, mut kept) = match begun {
@@ -197,7 +199,6 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
         }
     };
     ready.run.peers = peers::typed(described, &places);
-    ready.run.disturbances.extend(peers::on_one_machine(&ready.run));
     let mut bar = Bar::new();
     let measured = measure::own_program().and_then(|program| {
         let means = Means { program, stop: &stop, outside, wall, before, peers: &peers };

@@ -1,17 +1,16 @@
 //! The axes of probes whose far end may be on another machine. No probe declares them; cases have them in runs with peers.
 
-use hostmark_model::{AxisKind, Params};
+use hostmark_model::{AxisKind, HERE, PEER_AXIS, Params};
 
 use super::{Axis, Entry, FREE, Points};
 
-/// The machine of both ends.
-const HERE: &str = "here";
 /// Whichever address answered first.
 const ANY: &str = "any";
 /// The placement of two ends that have a CPU each, of two machines.
 pub(crate) const TWO_HOSTS: &str = "two_hosts";
 /// The machine of the far end, by what the run calls it.
-pub(crate) const TO: Axis = Axis::choice("to", HERE, Points::Listed { quick: &[HERE], standard: &[], thorough: &[] });
+pub(crate) const TO: Axis =
+    Axis::choice(PEER_AXIS, HERE, Points::Listed { quick: &[HERE], standard: &[], thorough: &[] });
 /// The version of the Internet Protocol by which a peer is reached.
 pub(crate) const IP: Axis =
     Axis::choice("ip", ANY, Points::Listed { quick: &[ANY], standard: &["4", "6"], thorough: &[] });

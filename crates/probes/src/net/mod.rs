@@ -29,6 +29,21 @@ pub(crate) const REACHED: &str = tcp::ECHO.name;
 /// is kept by slices of time.
 const TAILS: &[Quantity] = &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED];
 
+/// CPUs that the sending process kept busy.
+pub const SENDER_CPUS: Quantity = Quantity {
+    name: "sender_cpus",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
+};
+/// CPUs that the receiving process kept busy.
+pub const RECEIVER_CPUS: Quantity = Quantity {
+    name: "receiver_cpus",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    title: Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
+};
+
 /// Where the two ends run: the client on the first CPU, the server on the other.
 const ENDS: Axis = Axis::placements(
     "cpus",

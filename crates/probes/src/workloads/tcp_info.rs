@@ -7,7 +7,7 @@ use rustix::fd::AsRawFd;
 
 use super::call::returned;
 
-/// The state of a connection, as its sender has it. What an older kernel does not tell, and what is not known yet, is absent.
+/// The state of a TCP connection at its sender. A field is none where the kernel is too old to tell it, or does not know it yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpInfo {
     /// Bytes of data that a packet takes to the other end at most.

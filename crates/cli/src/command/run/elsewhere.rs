@@ -5,7 +5,7 @@ use std::io;
 use anyhow::Result;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
-use hostmark_model::{Elsewhere, Exit, Lang, RoundLine, Run};
+use hostmark_model::{Elsewhere, Exit, Lang, RoundLine, Run, RunRequest};
 
 use super::{RunArguments, finish, show_plan};
 use crate::command::kept::{Author, Kept};
@@ -26,15 +26,16 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
         return show_plan(arguments, &request, report_of_host(place)?.host, lang);
     }
     let places = arguments.peers()?;
-    let names = peers::names_of(&places, begun.as_ref())?;
+    peers::names_of(&places, begun.as_ref())?;
     let mut keeper = Here { named: arguments.named_file()?, kept: None, rounds: 0 };
     let stop = catch(&Outside::default())?;
     let mut past = Vec::new();
     if let Some(begun) = begun {
-        (request, past) = (begun.request(), begun.past);
+        // How the peers are reached is said anew, as their places are.
+        request = RunRequest { via: request.via, ..begun.request() };
+        past = begun.past;
         keeper = Here { named: None, kept: Some(begun.kept), rounds: past.len() };
     }
-    request.inputs.peers = names;
     let peers = Direct::open(&places, &stop, profile_limits(request.profile).limit)?;
     let mut bar = Bar::new();
     let measured = measure_there(place, request, past, &stop, &mut bar, &mut keeper, Some(&peers));

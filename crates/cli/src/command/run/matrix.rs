@@ -11,7 +11,7 @@ use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, Wall};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
-use hostmark_model::{Inputs, PairRun, Profile, Scratch, load_run};
+use hostmark_model::{CaseRecord, HERE, Inputs, PairRun, Profile, Scratch, load_run};
 
 use crate::command::janitor::Janitor;
 use crate::command::measure::own_program;
@@ -23,8 +23,6 @@ use crate::wall::SinceStart;
 /// What is measured between two hosts, from the first of them.
 const FILTERS: [&str; 2] =
     ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
-/// What this host is called.
-const HERE: &str = "here";
 /// Beyond its limit a pair may take this: two logins, the copying.
 const SLACK: Duration = Duration::from_secs(120);
 /// How long one that is asked to end may take.
@@ -127,7 +125,7 @@ impl Hosts<'_> {
 }
 
 /// The cases that a pair's run printed; none when the person asked to stop.
-fn heard(mut process: Supervised, janitor: &mut Janitor) -> Result<Option<Vec<hostmark_model::CaseRecord>>, String> {
+fn heard(mut process: Supervised, janitor: &mut Janitor) -> Result<Option<Vec<CaseRecord>>, String> {
     let heard = process.hear_out(profile_limits(Profile::Quick).limit * 2 + SLACK, MOST_BYTES);
     let text = process.heard();
     process.ends_within(GRACE);

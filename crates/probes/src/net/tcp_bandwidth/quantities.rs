@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use super::account::Told;
+use crate::net::{RECEIVER_CPUS, SENDER_CPUS};
 use crate::turns::{MIB, SWITCHES, WAKE_UPS};
 use crate::workloads::busy::Account;
 use crate::workloads::switches::Switches;
@@ -23,14 +24,6 @@ const SEND_RATE: Quantity = quantity(
     Unit::BytesPerSecond,
     Better::Higher,
     Text { en: "sent from here, of both directions", zh: "双向时本端发送的速率" },
-);
-const SENDER_CPUS: Quantity =
-    quantity("sender_cpus", Unit::Ratio, Better::Lower, Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" });
-const RECEIVER_CPUS: Quantity = quantity(
-    "receiver_cpus",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
 );
 const NEAR_CPU: Quantity = quantity(
     "near_cpu_per_byte",

@@ -8,6 +8,11 @@ use hostmark_engine::prelude::*;
 use super::settle::{Pace, Settling};
 use crate::workloads::socket;
 
+/// Room for a read of so many bytes, one at least.
+pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
+    Ok(vec![1; usize::try_from(bytes.max(1)).map_err(Stop::skipped)?])
+}
+
 /// The end that reads.
 #[derive(Debug)]
 pub struct Receiver {
@@ -18,7 +23,7 @@ pub struct Receiver {
 impl Receiver {
     /// The receiver of a stream on which a read ends in time, a block at a time.
     pub fn of(stream: TcpStream, block: u64) -> Result<Receiver> {
-        Ok(Receiver { stream, block: vec![1; usize::try_from(block.max(1)).map_err(Stop::skipped)?] })
+        Ok(Receiver { stream, block: block_of(block)? })
     }
 
     /// What its buffer has room for now, bytes.

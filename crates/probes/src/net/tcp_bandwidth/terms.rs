@@ -9,6 +9,7 @@ use rustix::fd::AsFd;
 use super::congestion::Congestion;
 use super::direction::Direction;
 use super::method::Method;
+use super::receiver::block_of;
 use super::window::Window;
 use crate::workloads::socket;
 
@@ -74,7 +75,7 @@ impl Terms {
 
     /// Bytes of a read.
     pub fn block(&self) -> Result<Vec<u8>> {
-        Ok(vec![1; usize::try_from(self.block.max(1)).map_err(Stop::skipped)?])
+        block_of(self.block)
     }
 }
 

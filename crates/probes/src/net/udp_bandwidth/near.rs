@@ -10,6 +10,7 @@ use rustix::net::RecvFlags;
 use super::messages::{self, MESSAGE_BYTES, Message, NUMBERS};
 use super::quantities::{self, Received};
 use crate::door::{self, PATIENCE};
+use crate::net::RECEIVER_CPUS;
 use crate::workloads::busy::Busy;
 use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, dropped, path_mtu};
 
@@ -61,7 +62,7 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
     let counted = arrivals.received.saturating_sub(1);
     let received = Received { counted, ..Received::of(arrivals, busy.cpu_ns(), dropped) };
     quantities::give(case, flow.datagram, arrivals.missing(), sent, received)?;
-    case.also("receiver_cpus", busy.cpus())?;
+    case.also(RECEIVER_CPUS.name, busy.cpus())?;
     quantities::note(case, flow.is_cut, sent, received);
     note_path(case, &socket, flow, path_mtu)
 }
@@ -99,7 +100,7 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
     for &(sent, received) in &flows {
         let came = received.datagrams.min(sent.datagrams) as f64 / sent.datagrams as f64;
         quantities::give(case, flow.datagram, Some(1.0 - came), sent, received)?;
-        case.also("receiver_cpus", [received.cpu_ns as f64 / received.span_ns.max(sent.passed_ns) as f64])?;
+        case.also(RECEIVER_CPUS.name, [received.cpu_ns as f64 / received.span_ns.max(sent.passed_ns) as f64])?;
     }
     if let Some(&(sent, received)) = flows.last() {
         quantities::note(case, flow.is_cut, sent, received);

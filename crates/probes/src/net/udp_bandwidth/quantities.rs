@@ -2,6 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::net::{RECEIVER_CPUS, SENDER_CPUS};
 use crate::workloads::datagrams::{Arrivals, Sent};
 
 /// What was lost, what was sent, and what the two ends cost.
@@ -64,18 +65,6 @@ const REORDERED: Quantity = Quantity {
     unit: Unit::Ratio,
     better: Better::Lower,
     title: Text { en: "share of datagrams out of order", zh: "数据报乱序率" },
-};
-const SENDER_CPUS: Quantity = Quantity {
-    name: "sender_cpus",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
-};
-const RECEIVER_CPUS: Quantity = Quantity {
-    name: "receiver_cpus",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
 };
 const SENDER_NS: Quantity = Quantity {
     name: "sender_ns",
