@@ -205,7 +205,8 @@ fn assert_is_a_journal(left: &[PathBuf]) {
 
 /// Runs a load until what it could leave is there, ends it, and looks.
 fn ended_amid<'a>((filters, trace): Load, queues: &'a Queues, end: impl FnOnce(&mut UnderWay)) -> Ended<'a> {
-    let mut run = UnderWay::start(filters, queues);
+    // Longer than a loaded machine takes to see it and to end it.
+    let mut run = UnderWay::start(&[filters, &["--profile", "standard"]].concat(), queues);
     run.until_there_is(trace);
     end(&mut run);
     let (status, left) = run.left(SOON);

@@ -23,10 +23,10 @@ pub const LOST: Quantity = Quantity {
 
 /// How long an answer is waited for before any is known: a link to the other side of the world takes less.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Answers that tell how long one takes.
-const KNOWN_AFTER: u32 = 16;
-/// How many times the longest of them a later one may take.
-const LONGEST_TIMES: u32 = 4;
+/// How many times as long as the longest answer so far a later one may take, after so many answers: the first ones tell little.
+const WAITS: [(u64, u32); 2] = [(1, 16), (16, 4)];
+/// Answers of which the longest is sought.
+const KNOWN: u64 = 16;
 /// No shorter: a machine that is busy puts an answer off by some milliseconds.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
 
@@ -110,10 +110,10 @@ impl Tally {
     fn answered(&mut self, socket: &UdpSocket, lost: u64, taken: Duration) -> io::Result<()> {
         self.answered += 1;
         self.lost += lost;
-        if self.answered <= u64::from(KNOWN_AFTER) {
+        if self.answered <= KNOWN {
             self.longest = self.longest.max(taken);
-            if self.answered == u64::from(KNOWN_AFTER) {
-                let wait = (LONGEST_TIMES * self.longest).clamp(LEAST_WAIT, FIRST_WAIT);
+            if let Some((_, times)) = WAITS.iter().find(|(after, _)| *after == self.answered) {
+                let wait = (*times * self.longest).clamp(LEAST_WAIT, FIRST_WAIT);
                 socket.set_read_timeout(Some(wait)).call("setsockopt")?;
             }
         }
