@@ -141,6 +141,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        guest: None,
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,

@@ -142,6 +142,7 @@ fn begun(plan: &Plan) -> Run {
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        guest: None,
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,

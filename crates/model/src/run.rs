@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Again, CaseRecord, HostFacts, Inputs, LostRound, NetworkPath, ProbeInfo, RunTime, Text};
+use crate::{Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, NetworkPath, ProbeInfo, RunTime, Text};
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.run/1";
@@ -186,6 +186,9 @@ pub struct Run {
     /// The command that led to the machine, as a person typed it; none where the run was measured where it was ordered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// The virtual machine that it was measured in, where its parent started that too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Box<Guest>>,
     /// What was asked.
     pub settings: Settings,
     /// The machine.

@@ -114,6 +114,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        guest: None,
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,

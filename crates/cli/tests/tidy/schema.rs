@@ -138,6 +138,7 @@ fn run() -> Run {
             digest: Some(String::new()),
         },
         place: Some(String::new()),
+        guest: None,
         settings: Settings {
             profile: Profile::Quick,
             seed: 1,

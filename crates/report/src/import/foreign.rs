@@ -190,6 +190,7 @@ impl Foreign {
             lost_rounds: Vec::new(),
             time: None,
             findings: Vec::new(),
+            guest: None,
             peers: Vec::new(),
             pairs: Vec::new(),
             again: None,

@@ -433,6 +433,7 @@ pub fn empty() -> Run {
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),
+        guest: None,
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,

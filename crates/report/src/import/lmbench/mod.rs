@@ -188,6 +188,7 @@ impl Reader {
             lost_rounds: Vec::new(),
             time: None,
             findings: Vec::new(),
+            guest: None,
             peers: Vec::new(),
             pairs: Vec::new(),
             again: None,

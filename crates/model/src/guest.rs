@@ -1,0 +1,55 @@
+//! The virtual machine that a run was measured in, where the program that started it also ordered the run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A guest, as who started it knows it: what a guest cannot see of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Guest {
+    /// What carries its instructions out: `kvm`, or `tcg` for QEMU's software emulation.
+    pub accel: String,
+    /// The virtual machine monitor and its version, as it says it.
+    pub vmm: String,
+    /// The machine type, as the monitor resolved it: `pc-q35-7.2`.
+    pub machine: String,
+    /// The CPU model, as it was asked for.
+    pub cpu: String,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// NUMA nodes that it is shown.
+    pub nodes: u32,
+    /// Memory, bytes.
+    pub memory: u64,
+    /// The pages of the host behind its memory: `base`, `transparent` or their size, as `2M`.
+    pub backing: String,
+    /// The host's CPU of each virtual one, in order; empty where they go where the host's scheduler puts them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<usize>,
+    /// Its disk: format, cache mode, how its requests are carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+    /// Its network: the back end and the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net: Option<String>,
+    /// What passes lines between it and its parent: `serial` or `virtio-serial`.
+    pub channel: String,
+    /// The whole command line of the monitor.
+    pub command: Vec<String>,
+    /// The kernel's own command line.
+    pub append: String,
+    /// SHA-256 of what it was made of, hexadecimal, by what that is: `kernel`, `initramfs`, `module`, `image`.
+    pub digests: BTreeMap<String, String>,
+    /// How long it took from its start to the first answer, ns.
+    pub boot_ns: u64,
+    /// What of the host matters to it, by name: nested paging, huge pages, halt polling, the clock source.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub host: BTreeMap<String, String>,
+    /// How often it left guest mode while this run was measured, by reason; empty where the host does not tell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exits: BTreeMap<String, u64>,
+    /// CPUs that the monitor took while the guest was idle, as a number of CPUs; none where it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_cpus: Option<f64>,
+}
