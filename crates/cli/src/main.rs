@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => command::compare::compare(&compare, lang),
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
+        Command::Vm(vm) => command::vm::vm(&vm, lang),
         Command::Serve(serve) => command::serve::serve(&serve, lang),
         Command::Completions(completions) => command::completions::completions(&completions),
         Command::Man => command::completions::man(),

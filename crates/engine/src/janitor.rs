@@ -10,6 +10,7 @@ use hostmark_model::{PathBytes, Scratch};
 use serde::{Deserialize, Serialize};
 
 use crate::sys::again;
+use crate::sys::control_group::GroupPlace;
 use crate::sys::group::{Family, Group};
 use crate::sys::scratch::Private;
 
@@ -29,6 +30,13 @@ pub enum CleanupEntry {
         /// The name that the run drew for it, which so knows what a janitor that is killed may leave.
         name: String,
     },
+    /// A control group of the run's own is going to be made in this one. There is no answer.
+    ControlGroup {
+        /// The directory of the group above it.
+        base: PathBytes,
+        /// The name that the run drew for it.
+        name: String,
+    },
 }
 
 impl CleanupEntry {
@@ -44,6 +52,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
     let family = Family::own();
     let mut groups = BTreeMap::<u32, Option<Group>>::new();
     let mut directories: Vec<Private> = Vec::new();
+    let mut control_groups: Vec<GroupPlace> = Vec::new();
     for line in input.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
             // Its leader is held at once: later on its number may be another one's.
@@ -61,6 +70,9 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
                 let _ =
                     serde_json::to_string(&told).map(|line| writeln!(output, "{line}").and_then(|()| output.flush()));
             }
+            Ok(CleanupEntry::ControlGroup { base, name }) => {
+                control_groups.extend(GroupPlace::of(Path::new(OsStr::from_bytes(&base.0)), &name));
+            }
             Err(_) => {}
         }
     }
@@ -70,6 +82,10 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
     for directory in &directories {
         directory.remove_objects(None);
         remove(directory);
+    }
+    // Last: who is in them may be in the charge of others, and go a little later.
+    for group in &control_groups {
+        let _ = group.remove_when_empty();
     }
 }
 
@@ -106,7 +122,8 @@ mod tests {
     #[test]
     fn an_entry_reads_back_as_written_and_is_one_line_whatever_it_names() {
         let hostile = PathBytes(b"/tmp/a\n{\"group\":1}\ngroup 1\n\xff".to_vec());
-        for entry in [CleanupEntry::Group(7), CleanupEntry::Reaped(7), directory(hostile.0)] {
+        let group = CleanupEntry::ControlGroup { base: hostile.clone(), name: "a\nb".into() };
+        for entry in [CleanupEntry::Group(7), CleanupEntry::Reaped(7), directory(hostile.0), group] {
             let line = entry.line().unwrap();
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             assert_eq!(serde_json::from_str::<CleanupEntry>(&line).unwrap(), entry);

@@ -52,6 +52,15 @@ impl Groups {
         }
     }
 
+    /// The directories of the groups in which one may be made that limits `controller` for a child of this process. Version 2
+    /// lets no group have processes and limited groups at once: there it is a sibling of this process's own.
+    pub(crate) fn nurseries(&self, controller: &str) -> Vec<String> {
+        let chains = self.hierarchies.iter().filter(|h| h.controllers.iter().any(|name| name == controller));
+        let older = chains.filter_map(|h| h.upwards().next());
+        let newer = self.hierarchies.iter().filter(|h| h.version == Version::V2);
+        older.chain(newer.filter_map(|h| h.upwards().nth(1).or_else(|| h.upwards().next()))).collect()
+    }
+
     /// The directories that can limit `controller`, from this process's group up to the mount point.
     pub(crate) fn chain(&self, controller: &str) -> impl Iterator<Item = (Version, String)> {
         self.hierarchies
@@ -153,6 +162,22 @@ mod tests {
         let found = hierarchy(line, "3:memory:/docker/ab/c/d\n").unwrap();
         let dirs: Vec<String> = found.upwards().collect();
         assert_eq!(dirs, ["/sys/fs/cgroup/mem ory/c/d", "/sys/fs/cgroup/mem ory/c", "/sys/fs/cgroup/mem ory"]);
+    }
+
+    #[test]
+    fn a_group_is_made_below_the_own_one_or_beside_it_where_the_own_one_may_have_none() {
+        let older = "32 31 0:29 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory";
+        let newer = "33 31 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+        let own = "4:memory:/a/b\n0::/user/shell.scope\n";
+        let groups = |lines: &[&str], own: &str| {
+            let hierarchies = lines.iter().filter_map(|line| hierarchy(line, own)).collect();
+            Groups { hierarchies, are_known: true }.nurseries("memory")
+        };
+        assert_eq!(groups(&[older], own), ["/sys/fs/cgroup/memory/a/b"]);
+        assert_eq!(groups(&[newer], own), ["/sys/fs/cgroup/user"]);
+        assert_eq!(groups(&[newer, older], own), ["/sys/fs/cgroup/memory/a/b", "/sys/fs/cgroup/user"]);
+        assert_eq!(groups(&[newer], "0::/\n"), ["/sys/fs/cgroup"]);
+        assert!(groups(&[], own).is_empty());
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod cpus;
 mod firmware;
 mod hypervisor;
 mod kernel;
+mod kvm;
 mod limits;
 mod memory;
 mod network;
@@ -39,6 +40,7 @@ mod virtualization;
 pub use cpu_list::parse_cpu_list;
 pub use cpu_times::{CpuTimes, Used, note_busy};
 pub use hypervisor::EMULATED;
+pub use kvm::{cpu_time_ns, exits, guest_settings};
 pub use network_path::{addresses, network_path, ssh_address};
 pub use noise::{NoiseSnapshot, busiest_other};
 pub use placement::{
@@ -79,6 +81,11 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     };
     host.cpu.kinds = cpu_model::kinds(root, &host);
     host
+}
+
+/// The directories of the control groups in which one may be made that limits the memory of this process's children.
+pub fn memory_nurseries(root: &Root) -> Vec<String> {
+    cgroups::Groups::read(root).nurseries("memory")
 }
 
 /// The container that this process runs in, as [`read`] tells it.

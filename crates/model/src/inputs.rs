@@ -26,18 +26,23 @@ pub struct Inputs {
     /// What the other machines are called at which far ends serve, as values of the axis `to`. Empty: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
+    /// The run's hard limit of time, seconds, where it has less than its profile allows. Null: the profile's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_s: Option<u64>,
 }
 
 impl Inputs {
     /// What was given, by the name of its option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        let Inputs { cpus, scratch, command, within, peers } = self;
+        let Inputs { cpus, scratch, command, within, peers, limit_s } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
         let command =
             (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
         let within = (!within.is_empty()).then(|| within.join(","));
         let peers = (!peers.is_empty()).then(|| peers.join(","));
-        let all = [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command), (WITHIN, within), (PEER, peers)];
+        let limit = limit_s.map(|limit| format!("{limit} s"));
+        let all =
+            [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command), (WITHIN, within), (PEER, peers), (LIMIT, limit)];
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
@@ -48,7 +53,7 @@ impl Inputs {
 
     /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
     pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
-        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND, WITHIN, PEER].contains(&key.as_str());
+        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND, WITHIN, PEER, LIMIT].contains(&key.as_str());
         set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 }
@@ -59,6 +64,8 @@ const SCRATCH: &str = "scratch";
 const COMMAND: &str = "command";
 const WITHIN: &str = "within";
 const PEER: &str = "peer";
+/// No option of a run: who orders several runs gives each its share.
+const LIMIT: &str = "limit";
 
 /// A word as a shell would read it.
 fn quoted(word: &str) -> String {
@@ -82,10 +89,11 @@ mod tests {
             command: ["sh", "-c", "echo 'a b'", ""].map(str::to_owned).to_vec(),
             within: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
             peers: ["db-17", "db-18"].map(str::to_owned).to_vec(),
+            limit_s: Some(12),
         };
         let command = ("command", r"sh -c 'echo '\''a b'\''' ''");
-        let given =
-            [("cpu", "0-3"), ("scratch", "/mnt/d"), command, ("within", "namespaces,seccomp"), ("peer", "db-17,db-18")];
+        let (within, peer, limit) = (("within", "namespaces,seccomp"), ("peer", "db-17,db-18"), ("limit", "12 s"));
+        let given = [("cpu", "0-3"), ("scratch", "/mnt/d"), command, within, peer, limit];
         assert_eq!(inputs.given(), given.map(|(name, text)| (name, text.to_owned())));
         let axis = ("memory.read:size".to_owned(), "4K".to_owned());
         let set = inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text)).chain([axis]).collect();

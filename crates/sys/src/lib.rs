@@ -7,6 +7,7 @@ pub mod call;
 pub mod call_filter;
 pub mod child;
 pub mod clock;
+pub mod control_group;
 pub mod counters;
 pub mod cpu_time;
 pub mod descendants;

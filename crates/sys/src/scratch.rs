@@ -220,7 +220,7 @@ fn open_below(above: &OwnedFd, name: &CStr, device: u64) -> io::Result<OwnedFd> 
 }
 
 /// A name that leads to nothing but an entry of its directory.
-fn plain(name: &CStr) -> io::Result<()> {
+pub(super) fn plain(name: &CStr) -> io::Result<()> {
     let bytes = name.to_bytes();
     match bytes.is_empty() || bytes.contains(&b'/') || [&b"."[..], b".."].contains(&bytes) {
         true => Err(io::Error::from(io::ErrorKind::InvalidInput)),

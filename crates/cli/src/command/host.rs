@@ -9,9 +9,11 @@ use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, HostReport, Lang};
 use hostmark_report::{findings, render};
 
+use super::measure::catch;
 use super::on;
 use super::place::Place;
 use crate::output;
+use crate::within::Outside;
 
 /// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
 const LOOK: Duration = Duration::from_millis(200);
@@ -41,7 +43,10 @@ pub struct HostArguments {
 
 pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
     let report = match &arguments.on {
-        Some(place) => on::report_of_host(&Place::named(place, "--on", arguments.token_file.as_deref())?)?,
+        Some(place) => {
+            let place = Place::named(place, "--on", arguments.token_file.as_deref())?;
+            on::report_of_host(&place, &catch(&Outside::default())?)?
+        }
         None => report_of_host(),
     };
     let text = match arguments.format {

@@ -58,6 +58,7 @@ impl InputArguments {
             command: self.command.clone().map_or_else(Vec::new, |command| command.0),
             within: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
             peers: Vec::new(),
+            limit_s: None,
         }
     }
 }

@@ -30,6 +30,8 @@ pub mod runs;
 pub mod serve;
 pub mod service;
 mod tables;
+mod turns;
+pub mod vm;
 pub mod worker;
 
 #[cfg(test)]
@@ -78,6 +80,8 @@ pub enum Command {
     Import(import::ImportArguments),
     /// List the runs that are kept on this machine
     Runs(runs::RunsArguments),
+    /// Tell what a guest costs: measure natively and in a virtual machine, in turns
+    Vm(vm::VmArguments),
     /// Let those measure on this machine who have a token
     Serve(serve::ServeArguments),
     /// Print the completion script of a shell

@@ -30,10 +30,9 @@ const MOST_CASES: usize = 1 << 17;
 const LONGEST_CASE: usize = 200;
 
 /// What the machine there is.
-pub fn report_of_host(place: &Place) -> Result<HostReport> {
-    let stop = catch(&Outside::default())?;
-    let mut far = Far::open(place, &stop)?;
-    let heard = far.ask(&AgentRequest::Facts).and_then(|()| far.hear()).map_err(|error| failed(error, &stop))?;
+pub fn report_of_host(place: &Place, stop: &StopRequest) -> Result<HostReport> {
+    let mut far = Far::open(place, stop)?;
+    let heard = far.ask(&AgentRequest::Facts).and_then(|()| far.hear()).map_err(|error| failed(error, stop))?;
     let AgentAnswer::Facts(report) = heard else { return Err(astray(place)) };
     far.finish();
     match super::ready::is_machine(&report.host) {

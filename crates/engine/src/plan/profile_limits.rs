@@ -24,12 +24,28 @@ impl Plan {
         if case.has_long_set_up() { limits.rounds } else { limits.cheap_rounds }
     }
 
-    /// What this plan is allowed: what its profile allows, and for a command no end.
+    /// What this plan is allowed: what its profile allows, or a share of it, and for a command no end.
     pub fn profile_limits(&self) -> ProfileLimits {
         let limits = profile_limits(self.request.profile);
-        if self.request.inputs.command.is_empty() { limits } else { of_a_command(limits) }
+        match (self.request.inputs.command.is_empty(), self.request.inputs.limit_s) {
+            (false, _) => of_a_command(limits),
+            (true, Some(limit)) => limits.within(Duration::from_secs(limit)),
+            (true, None) => limits,
+        }
     }
 }
+
+impl ProfileLimits {
+    /// The same in less time: every case has its share of that too, and as many rounds.
+    fn within(self, limit: Duration) -> ProfileLimits {
+        let limit = limit.clamp(LEAST_LIMIT, self.limit.max(LEAST_LIMIT));
+        let case = self.case.mul_f64(limit.as_secs_f64() / self.limit.as_secs_f64());
+        ProfileLimits { limit, case, ..self }
+    }
+}
+
+/// In less time than this no plan has its rounds.
+const LEAST_LIMIT: Duration = Duration::from_secs(1);
 
 /// How long the rounds of a command may take in all: a week stands for no limit, as no wait can be endless.
 const OF_A_COMMAND: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -89,6 +105,21 @@ mod tests {
         plan.cases[0].set_up = Duration::from_millis(24);
         plan.cases[1].set_up = Duration::from_millis(25);
         assert_eq!((plan.rounds_of(&plan.cases[0]), plan.rounds_of(&plan.cases[1])), (7, 5));
+    }
+
+    #[test]
+    fn a_share_of_the_time_is_shared_by_the_cases_and_is_never_more_than_the_profiles() {
+        let mut plan = planned(CATALOGUE, &["net"], Profile::Quick);
+        let whole = plan.profile_limits();
+        for (limit, expected) in [(12, 12), (0, 1), (60, 60), (u64::MAX, 60)] {
+            plan.request.inputs.limit_s = Some(limit);
+            let limits = plan.profile_limits();
+            assert_eq!(limits.limit, Duration::from_secs(expected));
+            assert_eq!((limits.rounds, limits.least_rounds), (whole.rounds, whole.least_rounds));
+            let share = limits.case.as_secs_f64() / whole.case.as_secs_f64();
+            assert!((share - expected as f64 / 60.0).abs() < 1e-6, "{share}");
+            assert!(TimeBudget::hard_limit(&plan) < Duration::from_secs(expected));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, Wall};
 use hostmark_model::{Inputs, Run, Scratch};
@@ -19,16 +19,16 @@ use crate::command::inputs::scratch;
 use crate::command::janitor::Janitor;
 use crate::command::measure::{catch, own_program};
 use crate::command::run::ProfileName;
-use crate::command::{lost, unwritten};
+use crate::command::turns::{Progress, file_stem, keep, prepare};
+use crate::command::lost;
 use crate::progress::Bar;
-use crate::store;
 use crate::wall::SinceStart;
 use crate::within::Outside;
 
 /// Beyond the profile's limit a command may take as much again, and this: a login to a far host, a slow disk.
 const SLACK: Duration = Duration::from_secs(60);
 /// What the two are called in the names of files.
-const LETTERS: [char; 2] = ['a', 'b'];
+const LETTERS: [&str; 2] = ["a", "b"];
 
 /// What is to be measured in turn.
 pub struct Trial<'a> {
@@ -61,7 +61,7 @@ pub fn run(trial: &Trial) -> Result<Ended> {
     let [a, b] = trial.sides.map(|typed| Party::of(typed, trial.token_file));
     let parties = [a?, b?];
     if let Some(directory) = trial.keep {
-        prepare(directory)?;
+        prepare(directory, LETTERS.into_iter())?;
     }
     let stop = catch(&Outside::default())?;
     let mut janitor = Janitor::start(&own_program()?).map_err(lost)?;
@@ -86,7 +86,7 @@ pub fn run(trial: &Trial) -> Result<Ended> {
             let turn = format!("{} {}/{}", LETTERS[side], pair + 1, trial.pairs);
             bar.round(&format!("{turn} {}", trial.sides[side]), done, all, mean * (all - done) as u32);
             let mut progress = Progress { bar: &mut bar, turn, done, all, later: mean * (all - done - 1) as u32 };
-            let (run, limit) = (file_stem(side, pair), guess(trial) * 2 + SLACK);
+            let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + SLACK);
             let (filters, profile) = (trial.filters, trial.profile);
             let turn = Turn { name: trial.sides[side], run, filters, profile, seed, limit, stop: &stop };
             let Some((run, text)) = turn.take(&parties[side], &mut janitor, &data, &mut progress)? else {
@@ -107,42 +107,4 @@ pub fn run(trial: &Trial) -> Result<Ended> {
 /// How long a run takes at most.
 fn guess(trial: &Trial) -> Duration {
     profile_limits(trial.profile.into()).limit
-}
-
-/// The directory for the runs, made where it is not there; one that holds runs of another trial is refused.
-fn prepare(directory: &Path) -> Result<()> {
-    let shown = directory.display();
-    std::fs::create_dir_all(directory)
-        .map_err(|error| unwritten(&error, &format!("{shown} cannot be made"), "give another directory"))?;
-    if (0..LETTERS.len()).any(|side| directory.join(format!("{}.json", file_stem(side, 0))).exists()) {
-        bail!("{shown} holds runs of an earlier trial; give another directory");
-    }
-    Ok(())
-}
-
-fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
-    let file = directory.join(format!("{stem}.json"));
-    store::write(&file, text)
-        .map_err(|error| unwritten(&error, &format!("{} cannot be written", file.display()), "give another directory"))
-}
-
-/// What the file of a run is called.
-fn file_stem(side: usize, pair: u32) -> String {
-    format!("{}-{:02}", LETTERS[side], pair + 1)
-}
-
-/// A turn within the progress of its trial.
-struct Progress<'a> {
-    bar: &'a mut Bar,
-    turn: String,
-    done: usize,
-    all: usize,
-    /// What the turns after it take.
-    later: Duration,
-}
-
-impl Observer for Progress<'_> {
-    fn round(&mut self, case: &str, _: usize, _: usize, left: Duration) {
-        self.bar.round(&format!("{} {case}", self.turn), self.done, self.all, left.saturating_add(self.later));
-    }
 }

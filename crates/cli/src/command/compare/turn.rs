@@ -1,7 +1,6 @@
 //! One turn of a trial: a command that ends in a hostmark, or this program at a place.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -10,14 +9,14 @@ use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::regular;
-use hostmark_engine::{Observer, PlanLine};
+use hostmark_engine::Observer;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
-use hostmark_model::{Elsewhere, Exit, Inputs, RoundLine, Run, RunRequest, load_run};
+use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
 use crate::command::janitor::Janitor;
-use crate::command::on::{self, Keeper};
 use crate::command::place::Place;
 use crate::command::run::ProfileName;
+use crate::command::turns;
 use crate::signals::StopRequest;
 use crate::{store, words};
 
@@ -108,15 +107,11 @@ impl Turn<'_> {
             via: Vec::new(),
             begun: None,
         };
-        let mut keeper = Named(&self.run);
-        let measured = on::measure_there(place, request, Vec::new(), self.stop, observer, &mut keeper, None);
-        // What there is of a run that was stopped is no turn.
-        if self.stop.signal().is_some() {
-            return Ok(None);
-        }
-        let run = self.whole(measured?.run)?;
-        let text = store::text_of(&run);
-        Ok(Some((run, text)))
+        let run = turns::measured_at(place, request, &self.run, self.stop, observer)?;
+        Ok(run.map(|run| {
+            let text = store::text_of(&run);
+            (run, text)
+        }))
     }
 
     /// What stands behind a command's own words.
@@ -169,15 +164,8 @@ impl Turn<'_> {
         if text.trim().is_empty() {
             bail!("'{}' printed nothing; it must end in a hostmark", self.name);
         }
-        self.whole(load_run(text).map_err(|error| anyhow!("what '{}' printed {error}", self.name))?)
-    }
-
-    /// A run that came to its end.
-    fn whole(&self, run: Run) -> Result<Run> {
-        match &run.interrupted {
-            Some(why) => bail!("'{}' ended before its plan did ({why}); measure again", self.name),
-            None => Ok(run),
-        }
+        let run = load_run(text).map_err(|error| anyhow!("what '{}' printed {error}", self.name))?;
+        turns::whole(run, self.name)
     }
 }
 
@@ -185,20 +173,6 @@ impl Turn<'_> {
 fn because(process: &mut Supervised) -> String {
     let last = process.last_word();
     last.map(|line| format!(": {}", line.trim_end_matches(['.', ';']))).unwrap_or_default()
-}
-
-/// Names a run, and keeps none of its rounds: a turn that is cut short is taken anew.
-struct Named<'a>(&'a str);
-
-impl Keeper for Named<'_> {
-    fn begins(&mut self, run: &mut Run, _: &PlanLine, _: Elsewhere) -> Result<()> {
-        self.0.clone_into(&mut run.name);
-        Ok(())
-    }
-
-    fn round(&mut self, _: &RoundLine) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
     let mut request = arguments.request()?;
     if arguments.dry_run {
         // A plan follows from the machine's facts alone.
-        return show_plan(arguments, &request, report_of_host(place)?.host, lang);
+        let report = report_of_host(place, &catch(&Outside::default())?)?;
+        return show_plan(arguments, &request, report.host, lang);
     }
     let places = arguments.peers()?;
     peers::names_of(&places, begun.as_ref())?;

@@ -1,0 +1,98 @@
+//! Runs that are measured in turn, whatever they are held against each other for: one turn at a place, its progress, its file.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use hostmark_engine::{Observer, PlanLine};
+use hostmark_model::{Elsewhere, RoundLine, Run, RunRequest};
+
+use super::on::{self, Keeper};
+use super::place::Place;
+use super::unwritten;
+use crate::progress::Bar;
+use crate::signals::StopRequest;
+use crate::store;
+
+/// The whole run that this program measures there, under this name; none when the person asked to stop.
+pub fn measured_at(
+    place: &Place,
+    request: RunRequest,
+    name: &str,
+    stop: &StopRequest,
+    observer: &mut dyn Observer,
+) -> Result<Option<Run>> {
+    let mut keeper = Named(name);
+    let measured = on::measure_there(place, request, Vec::new(), stop, observer, &mut keeper, None);
+    // What there is of a run that was stopped is no turn.
+    if stop.signal().is_some() {
+        return Ok(None);
+    }
+    whole(measured?.run, place.shown()).map(Some)
+}
+
+/// A run that came to its end.
+pub fn whole(run: Run, place: &str) -> Result<Run> {
+    match &run.interrupted {
+        Some(why) => bail!("'{place}' ended before its plan did ({why}); measure again"),
+        None => Ok(run),
+    }
+}
+
+/// Names a run, and keeps none of its rounds: a turn that is cut short is taken anew.
+struct Named<'a>(&'a str);
+
+impl Keeper for Named<'_> {
+    fn begins(&mut self, run: &mut Run, _: &PlanLine, _: Elsewhere) -> Result<()> {
+        self.0.clone_into(&mut run.name);
+        Ok(())
+    }
+
+    fn round(&mut self, _: &RoundLine) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the file of a side's run is called; the first turn is 0.
+pub fn file_stem(side: &str, turn: u32) -> String {
+    format!("{side}-{:02}", turn + 1)
+}
+
+/// The directory for the runs of these sides, made where it is not there; one that holds runs of earlier turns is refused.
+pub fn prepare<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    let shown = directory.display();
+    std::fs::create_dir_all(directory)
+        .map_err(|error| unwritten(&error, &format!("{shown} cannot be made"), "give another directory"))?;
+    if sides.any(|side| directory.join(format!("{}.json", file_stem(side, 0))).exists()) {
+        bail!("{shown} holds runs of an earlier trial; give another directory");
+    }
+    Ok(())
+}
+
+/// Keeps a run there.
+pub fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
+    let file = directory.join(format!("{stem}.json"));
+    store::write(&file, text)
+        .map_err(|error| unwritten(&error, &format!("{} cannot be written", file.display()), "give another directory"))
+}
+
+/// A turn within the progress of all.
+pub struct Progress<'a> {
+    /// Where it is shown.
+    pub bar: &'a mut Bar,
+    /// Whose turn it is.
+    pub turn: String,
+    /// Turns that are over.
+    pub done: usize,
+    /// Turns in all.
+    pub all: usize,
+    /// What the turns after it take.
+    pub later: Duration,
+}
+
+impl Observer for Progress<'_> {
+    fn round(&mut self, case: &str, _: usize, _: usize, left: Duration) {
+        self.bar.round(&format!("{} {case}", self.turn), self.done, self.all, left.saturating_add(self.later));
+    }
+}

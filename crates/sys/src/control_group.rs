@@ -1,0 +1,143 @@
+//! A control group of one run alone, which limits the memory of those who are put in it: made under a name that nobody can
+//! foresee, and removed when nobody is in it any more.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::again;
+use super::call::Call;
+use super::scratch::plain;
+
+/// Files that limit memory: of version 2 and of version 1 of control groups.
+const LIMITS: [&CStr; 2] = [c"memory.max", c"memory.limit_in_bytes"];
+/// Files that keep what is over the limit from going to swap instead, and what they are to hold. A kernel without swap
+/// accounting has none of them.
+const SWAPLESS: [&CStr; 2] = [c"memory.swap.max", c"memory.swappiness"];
+/// How often it is looked for half a second whether those in it have gone: what was killed with gigabytes takes its time.
+const MOST_LOOKS: usize = 20;
+
+/// A group that this process made.
+#[derive(Debug)]
+pub struct ControlGroup {
+    place: GroupPlace,
+    path: PathBuf,
+}
+
+impl ControlGroup {
+    /// Makes one in the group whose directory is `base`, for at most so many bytes of memory. On an error there is none.
+    pub fn make(base: &Path, name: &str, memory_bytes: u64) -> io::Result<ControlGroup> {
+        let place = GroupPlace::of(base, name)?;
+        rustix::fs::mkdirat(&place.above, &place.name, Mode::RWXU).call("mkdirat")?;
+        let group = ControlGroup { path: base.join(OsStr::from_bytes(place.name.to_bytes())), place };
+        match group.limit(memory_bytes) {
+            Ok(()) => Ok(group),
+            Err(error) => {
+                let _ = group.place.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn limit(&self, bytes: u64) -> io::Result<()> {
+        let directory = rustix::fs::openat(
+            &self.place.above,
+            &self.place.name,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .call("openat")?;
+        // Never made: a directory that is no control group has no such file.
+        let write = |name: &CStr, number: u64| {
+            let file = rustix::fs::openat(&directory, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+            std::fs::File::from(file.call("openat")?).write_all(number.to_string().as_bytes())
+        };
+        let limited = LIMITS.iter().map(|name| write(name, bytes));
+        let is_limited = limited.reduce(|one, other| one.or(other)).unwrap_or(Ok(()));
+        SWAPLESS.iter().for_each(|name| drop(write(name, 0)));
+        is_limited
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it as soon as nobody is in it.
+    pub fn remove(&self) -> io::Result<()> {
+        self.place.remove_when_empty()
+    }
+}
+
+/// Where a group is or is to be, so that another process can remove it.
+#[derive(Debug)]
+pub struct GroupPlace {
+    above: OwnedFd,
+    name: CString,
+}
+
+impl GroupPlace {
+    /// The group of this name in the one whose directory is `base`.
+    pub fn of(base: &Path, name: &str) -> io::Result<GroupPlace> {
+        let name = CString::new(name)?;
+        plain(&name)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(GroupPlace { above: rustix::fs::open(base, flags, Mode::empty()).call("open")?, name })
+    }
+
+    /// Removes the group as soon as nobody is in it; one that is not there is removed. The kernel removes no other.
+    pub fn remove_when_empty(&self) -> io::Result<()> {
+        for _ in 0..MOST_LOOKS {
+            let mut removed = Ok(());
+            // What is in use may be free soon; any other error stays.
+            let is_done = again::until(|| {
+                removed = self.remove();
+                !matches!(removed, Err(Errno::BUSY))
+            });
+            if is_done {
+                return removed.call("unlinkat");
+            }
+        }
+        Err(Errno::BUSY).call("unlinkat")
+    }
+
+    fn remove(&self) -> Result<(), Errno> {
+        match rustix::fs::unlinkat(&self.above, &self.name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::fresh_name;
+
+    #[test]
+    fn where_no_group_can_be_nothing_is_made() {
+        let base = tempfile::tempdir().unwrap();
+        assert!(ControlGroup::make(base.path(), &fresh_name().unwrap(), 1 << 30).is_err());
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
+        for name in ["", ".", "..", "a/b", "a\0b"] {
+            assert!(GroupPlace::of(base.path(), name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_removed_and_what_is_no_group_stays() {
+        let base = tempfile::tempdir().unwrap();
+        GroupPlace::of(base.path(), "away").unwrap().remove_when_empty().unwrap();
+        std::fs::write(base.path().join("file"), "").unwrap();
+        assert!(GroupPlace::of(base.path(), "file").unwrap().remove_when_empty().is_err());
+        std::fs::create_dir(base.path().join("full")).unwrap();
+        std::fs::write(base.path().join("full/file"), "").unwrap();
+        assert!(GroupPlace::of(base.path(), "full").unwrap().remove_when_empty().is_err());
+        assert!(base.path().join("file").exists() && base.path().join("full/file").exists());
+    }
+}
