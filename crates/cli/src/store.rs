@@ -74,6 +74,20 @@ impl Place {
     }
 }
 
+/// A time as names of runs have it: to the second, and a part of a second in 1/65536, so that runs of the same second are in
+/// order as well.
+pub fn moment(time: jiff::Timestamp) -> (String, String) {
+    let unique = format!("{:04x}", (i64::from(time.subsec_nanosecond()) << 16) / 1_000_000_000);
+    (time.strftime("%Y%m%dT%H%M%SZ").to_string(), unique)
+}
+
+/// The name of a new directory beside the runs that are kept, for several that belong together; it is not made.
+pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
+    let (stamp, unique) = moment(jiff::Timestamp::now());
+    let runs = directory().context("neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out")?;
+    Ok(runs.join(format!("{stamp}-{}-{unique}", file_part(hostname))))
+}
+
 /// A time as run files write it: RFC 3339, UTC, whole seconds.
 pub fn timestamp(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

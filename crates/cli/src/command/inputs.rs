@@ -36,6 +36,12 @@ pub struct InputArguments {
 #[derive(Debug, Clone)]
 pub struct CommandWords(Vec<String>);
 
+impl From<CommandWords> for Vec<String> {
+    fn from(words: CommandWords) -> Vec<String> {
+        words.0
+    }
+}
+
 impl InputArguments {
     /// The layers that were named, each once, in the order in which they are entered.
     pub fn layers(&self) -> Vec<Layer> {
@@ -82,7 +88,7 @@ pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
 }
 
 /// A command that can be split into words.
-fn command(typed: &str) -> Result<CommandWords, String> {
+pub fn command(typed: &str) -> Result<CommandWords, String> {
     match words::split(typed) {
         Ok(words) if words.is_empty() => Err("it has no word; name a program".into()),
         Ok(words) => Ok(CommandWords(words)),

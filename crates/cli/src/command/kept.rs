@@ -71,10 +71,7 @@ impl Kept {
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
 fn keep(hostname: &str) -> Option<Place> {
-    let started = jiff::Timestamp::now();
-    let stamp = started.strftime("%Y%m%dT%H%M%SZ").to_string();
-    // Part of a second in 1/65536, so that runs of the same second are in order as well.
-    let unique = format!("{:04x}", (i64::from(started.subsec_nanosecond()) << 16) / 1_000_000_000);
+    let (stamp, unique) = store::moment(jiff::Timestamp::now());
     match Place::fresh(&stamp, hostname, &unique) {
         Ok(place) => Some(place),
         Err(reason) => {

@@ -85,6 +85,11 @@ impl Place {
         Place { place, words, shown, digest }
     }
 
+    /// One of this machine behind these words, to which the program is sent as to any other place: of which a person reads this.
+    pub fn behind(words: Vec<OsString>, shown: &str) -> Place {
+        Place { place: place::Place::Command(words.clone()), words, shown: shown.to_owned(), digest: None }
+    }
+
     /// Where it leads.
     pub fn leads_to(&self) -> &place::Place {
         &self.place

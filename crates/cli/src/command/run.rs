@@ -288,7 +288,7 @@ fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
     format!("\n{text}")
 }
 
-fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
+pub(super) fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
     let has_failed = run.cases.iter().any(|case| matches!(case.outcome, Outcome::Failed { .. }));
     let measured = if has_failed { Exit::CaseFailed } else { Exit::Fine };
     measured.or(signal.map_or(Exit::Fine, Exit::Signal))

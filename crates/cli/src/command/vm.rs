@@ -1,0 +1,176 @@
+//! `hostmark vm run`: the same program natively and in a guest, in turns, and what the guest costs.
+
+mod held;
+mod options;
+mod sides;
+mod trial;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use hostmark_host::Root;
+use hostmark_launch::place::TCP;
+use hostmark_model::{Exit, HostFacts, Lang};
+use hostmark_report::escape::visible;
+
+use self::held::{Held, Size};
+use self::options::VmRunArguments;
+use self::sides::{planned, request, turn_limit};
+use self::trial::Trial;
+use super::janitor::Janitor;
+use super::measure::{catch, own_program};
+use super::on::report_of_host;
+use super::place::Place;
+use super::run::exit_of;
+use super::turns::prepare;
+use super::{dry_run, lost, report};
+use crate::signals::StopRequest;
+use crate::within::Outside;
+use crate::{output, store};
+
+#[derive(Debug, Args)]
+pub struct VmArguments {
+    #[command(subcommand)]
+    command: VmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum VmCommand {
+    /// Measure this machine and a guest on it in turns, and show what the guest costs
+    Run(Box<VmRunArguments>),
+}
+
+pub fn vm(arguments: &VmArguments, lang: Lang) -> Result<Exit> {
+    match &arguments.command {
+        VmCommand::Run(arguments) => run(arguments, lang),
+    }
+}
+
+fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
+    let host = hostmark_host::read(&Root::here());
+    let stop = catch(&Outside::default())?;
+    let guest = arguments.on.as_deref().map(|typed| existing(typed, &stop)).transpose()?;
+    let (place, size, has_module) = match guest {
+        Some((place, there)) => (Some(place), Size::of(&there), there.kernel.module_version.is_some()),
+        None => bail!("--on"),
+    };
+    let has_module = has_module || host.kernel.module_version.is_some();
+    let request = request(arguments, &size, &host, has_module)?;
+    if arguments.dry_run {
+        return show_plan(arguments, &size, &host, &request, lang);
+    }
+    let directory = directory(arguments, &host)?;
+    let mut janitor = Janitor::start(&own_program()?).map_err(lost)?;
+    let held = Held::to(&size, &host, &mut janitor);
+    held.lacks.iter().for_each(|lack| output::complain(lack));
+    let sides = sides::all(arguments, place, &held, &host, &stop)?;
+    prepare(&directory, sides.iter().map(|side| side.name.as_str()))?;
+    output::complain(&announced(arguments, sides.len(), lang));
+    let mut trial = Trial {
+        sides,
+        request,
+        runs: arguments.runs,
+        seed: arguments.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1),
+        limit: turn_limit(arguments),
+        directory,
+        stop: &stop,
+        watch: None,
+    };
+    trial.run()?;
+    show(arguments, trial, stop.signal(), lang)
+}
+
+/// The guest that is there already, and what it is.
+fn existing(typed: &str, stop: &StopRequest) -> Result<(Place, HostFacts)> {
+    if typed.trim_start().starts_with(TCP) {
+        bail!("the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'");
+    }
+    let place = Place::named(typed, "--on", None)?;
+    let there = report_of_host(&place, stop)?.host;
+    Ok((place, there))
+}
+
+/// Where the runs go.
+fn directory(arguments: &VmRunArguments, host: &HostFacts) -> Result<PathBuf> {
+    match &arguments.out {
+        Some(directory) => Ok(directory.clone()),
+        None => store::fresh_directory(&host.hostname),
+    }
+}
+
+/// Shows what there is, where each side has a run.
+fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang) -> Result<Exit> {
+    let (is_shown, directory) = (trial.is_shown(), trial.directory.clone());
+    let sides: Vec<String> = trial.sides.iter().map(|side| side.name.clone()).collect();
+    let runs = trial.finish()?;
+    if is_shown {
+        output::print(&report::render(&runs, &arguments.format, lang, arguments.verbose)?);
+        if arguments.format == options::FORMATS[0] {
+            output::print(&closing(&directory, &sides, lang));
+        }
+    } else if !runs.is_empty() {
+        output::complain(&format!("{} whole runs are in {}; not every side has one", runs.len(), directory.display()));
+    }
+    let stopped = signal.map_or(Exit::Fine, Exit::Signal);
+    Ok(runs.iter().map(|run| exit_of(run, None)).fold(Exit::Fine, Exit::or).or(stopped))
+}
+
+/// What is said before it begins: how long it takes at most.
+fn announced(arguments: &VmRunArguments, sides: usize, lang: Lang) -> String {
+    let (runs, limit) = (arguments.runs, turn_limit(arguments));
+    let all = limit * runs * u32::try_from(sides).unwrap_or(u32::MAX);
+    if arguments.command.is_some() {
+        return match lang {
+            Lang::En => format!("{sides} sides take {runs} turns each, for as long as the command takes"),
+            Lang::Zh => format!("{sides} 个环境各测 {runs} 次，时长取决于所测命令"),
+        };
+    }
+    match lang {
+        Lang::En => format!(
+            "{sides} sides take {runs} turns each, {} s at most: under {} in all",
+            limit.as_secs(),
+            minutes(all, "min", "s")
+        ),
+        Lang::Zh => {
+            format!("{sides} 个环境各测 {runs} 次，每次至多 {} s：总计不超过 {}", limit.as_secs(), minutes(all, "分钟", "s"))
+        }
+    }
+}
+
+/// A time that nothing takes longer than, in whole units.
+fn minutes(time: Duration, minutes: &str, seconds: &str) -> String {
+    match time.as_secs() {
+        whole @ ..=120 => format!("{whole} {seconds}"),
+        whole => format!("{} {minutes}", whole.div_ceil(60)),
+    }
+}
+
+fn show_plan(
+    arguments: &VmRunArguments,
+    size: &Size,
+    host: &HostFacts,
+    request: &hostmark_model::RunRequest,
+    lang: Lang,
+) -> Result<Exit> {
+    let mut host = host.clone();
+    host.memory.available_bytes = host.memory.available_bytes.min(size.memory);
+    let exit = dry_run::show(&planned(request, &host)?, None, "table", lang)?;
+    // Native, the guest, what was named, and perhaps this machine without being held.
+    let sides = 3 + arguments.also.len();
+    output::print(&format!("\n{}\n", announced(arguments, sides, lang)));
+    Ok(exit)
+}
+
+fn closing(directory: &Path, sides: &[String], lang: Lang) -> String {
+    let shown = visible(&directory.display().to_string());
+    let of_side = |side: &String| format!("{shown}/{side}-*.json");
+    let files = sides.iter().map(of_side).collect::<Vec<_>>().join(" ");
+    let text = match lang {
+        Lang::En => format!("kept in {shown}\nmore: hostmark report {files} --format overhead --verbose\n"),
+        Lang::Zh => format!("已存入 {shown}\n更多：hostmark report {files} --format overhead --verbose\n"),
+    };
+    format!("\n{text}")
+}

@@ -1,0 +1,291 @@
+//! What is typed behind `hostmark vm run`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use hostmark_engine::sys::affinity;
+use hostmark_host::parse_cpu_list;
+
+use crate::command::inputs::{CommandWords, command};
+use crate::command::run::{ProfileName, seed};
+
+/// What carries a guest's instructions out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccelName {
+    /// The processor, by /dev/kvm
+    Kvm,
+    /// QEMU's software emulation: its figures tell nothing about KVM
+    Tcg,
+}
+
+/// Formats that show several runs.
+pub const FORMATS: [&str; 3] = ["overhead", "html", "lmbench"];
+
+#[derive(Debug, Args)]
+pub struct VmRunArguments {
+    /// What to measure: group, group.probe or group.probe@axis=value; by default syscall, process, memory.stream and file, and
+    /// with the kernel module what runs inside the kernel
+    #[arg(value_name = "FILTER")]
+    pub filters: Vec<String>,
+    #[command(flatten)]
+    pub guest: GuestArguments,
+    /// Measure in a guest that is there already, where this command leads, as 'ssh vm1', in the place of one that is made
+    #[arg(long, value_name = "PLACE", conflicts_with_all = OF_A_MADE_GUEST)]
+    pub on: Option<String>,
+    /// A further environment beside the guest: its name, and what leads there, as container='docker exec -i c' or
+    /// nested='ssh vm1 ssh vm2'; named again for each further one
+    #[arg(long, value_name = "NAME=PLACE", value_parser = also)]
+    pub also: Vec<(String, String)>,
+    /// How often each side measures
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// How much time a side has for all its runs; each has its share, but at least 10 s
+    #[arg(long, value_enum, default_value = "quick")]
+    pub profile: ProfileName,
+    /// Seed of the order and of all runs, decimal or 0x…; by default a new one
+    #[arg(long, value_name = "N", value_parser = seed)]
+    pub seed: Option<u64>,
+    /// Measure these points of an axis in the place of its own, on all sides: size=4K,1M
+    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
+    pub set: Vec<String>,
+    /// Measure this command and nothing else, on all sides: it has to be there on each
+    #[arg(long, value_name = "COMMAND", value_parser = command, conflicts_with = "filters")]
+    pub command: Option<CommandWords>,
+    /// Put the runs into this directory, as native-01.json, guest-01.json …; by default into a new one beside the runs that
+    /// are kept
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How to show them
+    #[arg(long, default_value = "overhead", value_parser = PossibleValuesParser::new(FORMATS))]
+    pub format: String,
+    /// Show what would be measured and for how long, and measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Show every interval
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// Options of a guest that is made.
+const OF_A_MADE_GUEST: [&str; 18] = [
+    "kernel", "modules", "module", "image", "accel", "cpu_model", "machine", "smp", "nodes", "memory", "hugepages", "disk",
+    "pin", "net", "append", "qemu_arg", "qemu", "boot_timeout",
+];
+
+/// The guest that is made and booted.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The guest")]
+pub struct GuestArguments {
+    /// What carries its instructions out
+    #[arg(long, value_enum, default_value = "kvm")]
+    pub accel: AccelName,
+    /// Its kernel; by default that of this machine, else the newest of /boot that may be read
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// The kernel's modules, as /lib/modules/VERSION; by default those of that kernel, where they are there
+    #[arg(long, value_name = "DIR")]
+    pub modules: Option<PathBuf>,
+    /// hostmark's kernel module, built for that kernel: what runs inside the guest's kernel is measured too
+    #[arg(long, value_name = "FILE")]
+    pub module: Option<PathBuf>,
+    /// The disk image of a distribution, whose programs are there for --command; nothing is written to it
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Virtual CPUs
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub smp: u32,
+    /// The CPU model, as QEMU calls it; by default host with kvm and max with tcg
+    #[arg(long, value_name = "MODEL")]
+    pub cpu_model: Option<String>,
+    /// The machine type, as QEMU calls it
+    #[arg(long, value_name = "TYPE")]
+    pub machine: Option<String>,
+    /// NUMA nodes, among which its CPUs and memory are divided
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub nodes: u32,
+    /// Its memory, as 1G
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub memory: u64,
+    /// Put its memory on the host's huge pages of this size, as 2M; they must have been reserved
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub hugepages: Option<u64>,
+    /// A virtio disk for the files that are measured, of this size, which is gone with the guest; then raw or qcow2, QEMU's
+    /// cache mode, and whether a thread of its own carries requests out: 4G,qcow2,cache=none,iothread
+    #[arg(long, value_name = "SIZE[,…]", value_parser = disk)]
+    pub disk: Option<Disk>,
+    /// A network card: user, or tap=NAME of a device that is there
+    #[arg(long, value_name = "user|tap=NAME", value_parser = net)]
+    pub net: Option<Net>,
+    /// The host's CPU of each virtual one, as 2-5; native runs keep to the same
+    #[arg(long, value_name = "LIST", value_parser = pins)]
+    pub pin: Option<Pins>,
+    /// A further word of the kernel's command line; named again for each further one
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub append: Vec<String>,
+    /// A further word of QEMU's command line; named again for each further one
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub qemu_arg: Vec<String>,
+    /// The program; by default qemu-system-x86_64 or qemu-system-aarch64, as this machine is
+    #[arg(long, value_name = "PROGRAM")]
+    pub qemu: Option<OsString>,
+    /// How many seconds it may take to boot
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub boot_timeout: Duration,
+}
+
+/// CPUs of the host, in the order of the virtual ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pins(pub Vec<usize>);
+
+fn pins(typed: &str) -> Result<Pins, String> {
+    let list = parse_cpu_list(typed).filter(|list| !list.is_empty());
+    let list = list.ok_or("it is no list of CPUs; give one as 2-5 or 0,2")?;
+    let allowed = affinity::allowed().unwrap_or_default();
+    match list.iter().find(|cpu| !allowed.is_empty() && !allowed.contains(cpu)) {
+        Some(cpu) => Err(format!("this process may not use CPU {cpu}; choose others")),
+        None => Ok(Pins(list)),
+    }
+}
+
+/// Bytes of a size as a person types it: `512M`, `1G`, `2GiB`.
+pub fn size(typed: &str) -> Result<u64, String> {
+    let upper = typed.trim().to_ascii_uppercase();
+    let digits = upper.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor: Option<u64> = match &upper[digits.len()..] {
+        "K" | "KIB" => Some(1 << 10),
+        "M" | "MIB" => Some(1 << 20),
+        "G" | "GIB" => Some(1 << 30),
+        "T" | "TIB" => Some(1 << 40),
+        _ => None,
+    };
+    let bytes = digits.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    bytes.filter(|bytes| (1..=1 << 50).contains(bytes)).ok_or_else(|| "it is no size; give one as 512M or 1G".into())
+}
+
+/// A disk as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    pub size: u64,
+    pub is_qcow2: bool,
+    pub cache: String,
+    pub iothread: bool,
+}
+
+/// QEMU's cache modes.
+const CACHES: [&str; 5] = ["none", "writeback", "writethrough", "directsync", "unsafe"];
+
+fn disk(typed: &str) -> Result<Disk, String> {
+    let mut parts = typed.split(',');
+    let size = size(parts.next().unwrap_or_default())?;
+    let mut disk = Disk { size, is_qcow2: false, cache: "none".into(), iothread: false };
+    for part in parts {
+        match (part, part.strip_prefix("cache=")) {
+            ("raw", _) => disk.is_qcow2 = false,
+            ("qcow2", _) => disk.is_qcow2 = true,
+            ("iothread", _) => disk.iothread = true,
+            (_, Some(cache)) if CACHES.contains(&cache) => cache.clone_into(&mut disk.cache),
+            (_, Some(_)) => return Err(format!("QEMU has no such cache mode; choose {}", CACHES.join(", "))),
+            _ => return Err(format!("'{part}' says nothing of a disk; choose raw, qcow2, cache=MODE or iothread")),
+        }
+    }
+    Ok(disk)
+}
+
+/// A network card as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Net {
+    User,
+    Tap(String),
+}
+
+/// Characters of an interface's name at most, as the kernel has it.
+const LONGEST_INTERFACE: usize = 15;
+
+fn net(typed: &str) -> Result<Net, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    match typed.strip_prefix("tap=") {
+        None if typed == "user" => Ok(Net::User),
+        Some(name) if (1..=LONGEST_INTERFACE).contains(&name.len()) && name.bytes().all(is_plain) => {
+            Ok(Net::Tap(name.to_owned()))
+        }
+        _ => Err("it is no network; give user, or tap=NAME of a device that is there".into()),
+    }
+}
+
+fn seconds(typed: &str) -> Result<Duration, String> {
+    let number = typed.parse::<u64>().ok().filter(|number| (1..=3600).contains(number));
+    number.map(Duration::from_secs).ok_or_else(|| "it is no number of seconds from 1 to 3600; give one as 60".into())
+}
+
+/// Names of sides that are there by themselves.
+pub const NATIVE: &str = "native";
+pub const GUEST: &str = "guest";
+pub const FREE: &str = "native-free";
+/// Characters of a side's name at most: it is part of names of files.
+const LONGEST_NAME: usize = 40;
+
+/// A further side: its name, and what leads there.
+fn also(typed: &str) -> Result<(String, String), String> {
+    let (name, place) = typed.split_once('=').ok_or("it has no equals sign; give it as container='docker exec -i c'")?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    match () {
+        () if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) => {
+            Err("its name has to be letters, digits, dashes and underscores, 40 at most; give another".into())
+        }
+        () if [NATIVE, GUEST, FREE].contains(&name) => Err(format!("{name} is there by itself; give another name")),
+        () if place.trim().is_empty() => Err("nothing leads there; give a command, as 'docker exec -i c'".into()),
+        () => Ok((name.to_owned(), place.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_typed_with_a_unit() {
+        let sizes = [("1G", 1 << 30), ("512m", 512 << 20), ("2MiB", 2 << 20), ("4K", 4096)];
+        for (typed, bytes) in sizes {
+            assert_eq!(size(typed), Ok(bytes), "{typed}");
+        }
+        for wrong in ["", "G", "1", "0G", "-1G", "1.5G", "1X", "99999999999T", "1 G x", "１G"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_disk_and_a_network_say_how_they_are_made() {
+        let disk = |typed: &str| super::disk(typed);
+        let plain = Disk { size: 4 << 30, is_qcow2: false, cache: "none".into(), iothread: false };
+        assert_eq!(disk("4G"), Ok(plain.clone()));
+        let all = Disk { is_qcow2: true, cache: "writeback".into(), iothread: true, ..plain };
+        assert_eq!(disk("4G,qcow2,cache=writeback,iothread"), Ok(all));
+        for wrong in ["", "x", "4G,", "4G,file=/dev/sda", "4G,cache=", "4G,cache=none,,"] {
+            assert!(disk(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((net("user"), net("tap=tap0")), (Ok(Net::User), Ok(Net::Tap("tap0".into()))));
+        for wrong in ["", "tap", "tap=", "tap=a,script=/bin/sh", "tap=0123456789abcdef", "none"] {
+            assert!(net(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_further_side_has_a_name_that_may_be_part_of_a_files() {
+        assert_eq!(also("c=docker exec -i c=d"), Ok(("c".into(), "docker exec -i c=d".into())));
+        for wrong in ["", "c", "=x", "native=x", "guest=x", "native-free=x", "../a=x", "a b=x", "c=", "c= ", "\u{e9}=x"] {
+            assert!(also(wrong).is_err(), "{wrong}");
+        }
+        assert!(also(&format!("{}=x", "a".repeat(41))).is_err());
+    }
+
+    #[test]
+    fn a_boot_takes_seconds_and_not_for_ever() {
+        assert_eq!(seconds("60"), Ok(Duration::from_secs(60)));
+        for wrong in ["", "0", "3601", "1m", "-1"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The sides that take turns, and what each of them is asked for.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use hostmark_engine::plan::{Plan, profile_limits};
+use hostmark_model::{HostFacts, Inputs, Run, RunRequest};
+
+use super::held::{Held, Size, free};
+use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
+use crate::command::on::report_of_host;
+use crate::command::place::Place;
+use crate::command::ready;
+use crate::signals::StopRequest;
+use crate::words;
+
+/// What is measured unless filters say it.
+const USUAL: [&str; 4] = ["syscall", "process", "memory.stream", "file"];
+/// And this where a kernel has the module: what runs inside it, and the same in user space.
+const IN_KERNEL: [&str; 4] =
+    ["cpu.kernel_sieve", "cpu.sieve@threads=1,copies=1", "memory.kernel_random_access", "memory.random_access@page=base"];
+/// No turn has less time: less would leave most cases out.
+const LEAST_TURN: Duration = Duration::from_secs(10);
+/// STREAM's three arrays take a part of this size of the smallest side's memory at most, half of what a run may fill.
+const STREAM_SHARE: u64 = 64;
+/// An array of STREAM has this many times the bytes of the last-level caches, as the probe has it.
+const TIMES_CACHES: u64 = 4;
+/// The probe whose arrays follow from a machine's caches, which a guest's processor need not tell as they are.
+const STREAM: &str = "memory.stream";
+
+/// One side.
+pub struct Side {
+    /// What its runs are called.
+    pub name: String,
+    /// Where it measures.
+    pub place: Place,
+    /// What it measures with.
+    pub inputs: Inputs,
+    /// Its runs so far, in the order of turns.
+    pub runs: Vec<Run>,
+}
+
+impl Side {
+    fn new(name: &str, place: Place, cpus: Option<String>) -> Side {
+        Side { name: name.to_owned(), place, inputs: Inputs { cpus, ..Inputs::default() }, runs: Vec::new() }
+    }
+
+    /// Whether a side of this name is this machine, to which nothing that was typed leads.
+    pub fn is_ours(name: &str) -> bool {
+        name == NATIVE || name == FREE
+    }
+}
+
+/// All sides: native first, as the base of all others, and the guest where there is one already.
+pub fn all(
+    arguments: &VmRunArguments,
+    guest: Option<Place>,
+    held: &Held,
+    host: &HostFacts,
+    stop: &StopRequest,
+) -> Result<Vec<Side>> {
+    let mut sides = vec![Side::new(NATIVE, Place::behind(held.words(), NATIVE), held.cpus.clone())];
+    sides.extend(guest.map(|place| Side::new(GUEST, place, None)));
+    for (name, typed) in &arguments.also {
+        sides.push(also(name, typed, held, host, stop)?);
+    }
+    if held.holds() {
+        sides.push(Side::new(FREE, Place::behind(free(), FREE), None));
+    }
+    Ok(sides)
+}
+
+/// A further side: one of this very kernel is held as native runs are, as far as it lets itself be held from outside.
+fn also(name: &str, typed: &str, held: &Held, host: &HostFacts, stop: &StopRequest) -> Result<Side> {
+    let place = Place::named(typed, "--also", None)?;
+    let there = report_of_host(&place, stop)?.host;
+    let is_same = there.boot_id.is_some() && there.boot_id == host.boot_id;
+    if !is_same {
+        return Ok(Side::new(name, place, None));
+    }
+    let own = words::split(typed).unwrap_or_default().into_iter().map(Into::into);
+    let words = held.words().into_iter().chain(own).collect();
+    Ok(Side::new(name, Place::of(words, typed.trim().to_owned(), None), held.cpus.clone()))
+}
+
+/// What every side is asked for, but for its inputs and its seed.
+pub fn request(arguments: &VmRunArguments, size: &Size, host: &HostFacts, has_module: bool) -> Result<RunRequest> {
+    let command = arguments.command.clone().map(Vec::from).unwrap_or_default();
+    let filters: Vec<String> = match (arguments.filters.is_empty(), command.is_empty()) {
+        (true, true) => {
+            let usual = USUAL.iter().chain(IN_KERNEL.iter().filter(|_| has_module));
+            usual.map(|&filter| filter.to_owned()).collect()
+        }
+        _ => arguments.filters.clone(),
+    };
+    let limit_s = Some(turn_limit(arguments).as_secs());
+    let mut request = RunRequest {
+        filters,
+        profile: arguments.profile.into(),
+        seed: None,
+        set: arguments.set.clone(),
+        table: None,
+        inputs: Inputs { command, limit_s, ..Inputs::default() },
+        via: Vec::new(),
+        begun: None,
+    };
+    let plan = planned(&request, host)?;
+    if plan.selected.iter().any(|entry| entry.id() == STREAM) && !is_set(&arguments.set) {
+        request.set.push(format!("{STREAM}:elements={}", elements(size, host)));
+    }
+    Ok(request)
+}
+
+/// The plan of a request on this machine.
+pub fn planned(request: &RunRequest, host: &HostFacts) -> Result<Plan> {
+    Ok(ready::planned(request, host.clone(), uuid::Uuid::now_v7())?.0)
+}
+
+/// Whether a person has said how long STREAM's arrays are.
+fn is_set(set: &[String]) -> bool {
+    set.iter().any(|typed| typed.rsplit(':').next().is_some_and(|axis| axis.starts_with("elements=")))
+}
+
+/// Elements of each array of STREAM, the same on all sides: those of this machine's caches, as far as the guest's memory holds
+/// them.
+fn elements(size: &Size, host: &HostFacts) -> u64 {
+    let enough = TIMES_CACHES * host.last_level_caches_bytes(&host.usable_cpus()) / 8;
+    let fits = (size.memory / STREAM_SHARE).max(1);
+    if enough == 0 { fits } else { enough.min(fits) }
+}
+
+/// How long a turn may take: the profile's time is a side's, which its runs share.
+pub fn turn_limit(arguments: &VmRunArguments) -> Duration {
+    let whole = profile_limits(arguments.profile.into()).limit;
+    (whole / arguments.runs).max(LEAST_TURN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostmark_model::{CacheFact, CpuFact};
+
+    #[test]
+    fn arrays_of_stream_follow_from_this_machines_caches_and_the_guests_memory() {
+        let cpu = CpuFact { id: 0, online: true, allowed: true, ..CpuFact::default() };
+        let cache = CacheFact { level: 3, size_bytes: 32 << 20, shared_cpus: vec![0], ..CacheFact::default() };
+        let host = HostFacts { cpus: vec![cpu], caches: vec![cache], ..HostFacts::default() };
+        let of = |memory| elements(&Size { cpus: 1, pinned: Vec::new(), memory }, &host);
+        assert_eq!(of(64 << 30), 4 * (32 << 20) / 8);
+        assert_eq!(of(512 << 20), 8 << 20);
+        assert!(is_set(&["elements=5".into()]) && is_set(&["memory.stream:elements=5".into()]));
+        assert!(!is_set(&["size=4K".into()]));
+    }
+}
