@@ -25,6 +25,10 @@ fn main() -> ExitCode {
     // The hard limit of a run counts from here.
     let wall = SinceStart::now();
     hostmark_engine::sys::process::keep_ended_children();
+    // The kernel of a guest starts its first process with words of its own command line.
+    if command::guest::is_first() {
+        return command::guest::begin();
+    }
     signals::let_writes_fail();
     // Workers and the janitor are started by the hundred: they skip everything that only a person needs.
     let mut words = std::env::args_os().skip(1);
@@ -34,6 +38,8 @@ fn main() -> ExitCode {
         Some(command::service::NAME) => return command::service::serve(),
         Some(command::dial::NAME) => return command::dial::dial(words),
         Some(command::janitor::NAME) => return command::janitor::serve(),
+        Some(command::guest::MACHINE) => return command::guest::machine(words),
+        Some(command::guest::SESSION) => return command::guest::session(words),
         None => {
             output::print(&Arguments::command().render_help().to_string());
             return ExitCode::from(Exit::Fine.code());

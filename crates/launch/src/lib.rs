@@ -7,9 +7,13 @@ pub mod channel;
 mod copy_in;
 pub mod dial;
 pub mod group;
+pub mod guest;
+pub mod guest_channel;
+pub mod guest_session;
 pub mod link;
 pub mod link_speed;
 pub mod local;
+pub mod monitor;
 pub mod place;
 mod place_error;
 pub mod program;
@@ -24,3 +28,6 @@ pub use link::{Received, ServiceLink, WorkerLink};
 #[cfg(test)]
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;

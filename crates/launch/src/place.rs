@@ -1,6 +1,7 @@
-//! Where a program is started: here, behind a command that leads elsewhere, to which it is copied first, or by a server that is
-//! dialled.
+//! Where a program is started: here, behind a command that leads elsewhere, to which it is copied first, by a server that is
+//! dialled, or in a guest.
 
+mod guest;
 mod tcp;
 
 use std::ffi::{OsStr, OsString};
@@ -14,6 +15,7 @@ pub use crate::copy_in::Started;
 pub use crate::place_error::{Name, PlaceError};
 use crate::program::Programs;
 use crate::supervise::{Supervised, Terms};
+pub use guest::Guest;
 pub use tcp::{TCP, Tcp};
 
 /// A login, and each step of the copying, takes less.
@@ -31,6 +33,8 @@ pub enum Place {
     Command(Vec<OsString>),
     /// Behind a server, which starts an agent of its own program.
     Tcp(Tcp),
+    /// In a guest that this program has booted, where an agent is started, whatever the arguments are.
+    Guest(Guest),
 }
 
 impl Place {
@@ -63,6 +67,7 @@ impl Place {
                 });
             }
             Place::Tcp(tcp) => return tcp.start(programs, terms),
+            Place::Guest(guest) => return guest.start(programs, terms),
             Place::Command(prefix) => prefix,
         };
         let name = Name::of(&prefix.join(OsStr::new(" ")).to_string_lossy());

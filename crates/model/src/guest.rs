@@ -53,3 +53,34 @@ pub struct Guest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cpus: Option<f64>,
 }
+
+/// What the first process of a guest has to do before it starts agents: its initramfs holds this as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestSetup {
+    /// Modules of the kernel, paths in the initramfs, in the order in which they are loaded.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// The device that passes lines between an agent and its parent, by its name in /dev.
+    pub channel: String,
+    /// The block device that is mounted for files, by its name in /dev.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+    /// Where a distribution's filesystem is, in which agents run; else they run in the initramfs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// The network interface that is brought up, and how it is addressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net: Option<GuestNet>,
+}
+
+/// The address of a guest's one network interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestNet {
+    /// Its address, of IPv4.
+    pub address: std::net::Ipv4Addr,
+    /// Bits of the address that name the network.
+    pub prefix: u8,
+    /// Who passes on what goes elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<std::net::Ipv4Addr>,
+}

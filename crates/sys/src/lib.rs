@@ -15,6 +15,7 @@ pub mod filesystem;
 pub mod first_victim;
 pub mod futex;
 pub mod group;
+pub mod inherited;
 pub mod ipc_cleanup;
 pub mod last_words;
 pub mod memory;

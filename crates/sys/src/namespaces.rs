@@ -87,7 +87,7 @@ pub fn settle() -> io::Result<()> {
 }
 
 /// Without it nothing listens at 127.0.0.1: a new network namespace has its loopback interface down.
-fn bring_up_loopback() -> io::Result<()> {
+pub fn bring_up_loopback() -> io::Result<()> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).call("socket")?;
     // SAFETY: integers and arrays of integers, for which all bits 0 are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

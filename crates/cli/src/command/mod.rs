@@ -9,6 +9,7 @@ mod disturbed;
 pub mod dry_run;
 pub mod explain;
 mod far;
+pub mod guest;
 pub mod host;
 pub mod import;
 mod inputs;

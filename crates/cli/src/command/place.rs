@@ -109,7 +109,7 @@ impl Place {
     pub fn mark(&self, run: &mut Run, digest: &str) {
         run.place = match self.place {
             place::Place::Here => None,
-            place::Place::Command(_) | place::Place::Tcp(_) => Some(self.shown.clone()),
+            place::Place::Command(_) | place::Place::Tcp(_) | place::Place::Guest(_) => Some(self.shown.clone()),
         };
         run.tool.digest = Some(digest.to_owned());
     }

@@ -1,0 +1,54 @@
+//! What these tests take: an emulator, a kernel, and the program as it is built for guests.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hostmark_launch::agent::AgentLink;
+use hostmark_launch::guest::{Accel, Booted, GuestSpec, kernel};
+use hostmark_launch::program::Programs;
+use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
+
+use crate::skip::skipped;
+
+/// The program that is named so, else one that lies where cargo puts it.
+const NAMED: &str = "HOSTMARK_STATIC";
+
+/// What a test boots; none, and the reason told, where something is missing.
+pub fn spec() -> Option<(GuestSpec, Programs)> {
+    let Some(program) = program() else {
+        skipped("there is no static program: cargo build --target x86_64-unknown-linux-musl -p hostmark");
+        return None;
+    };
+    let kernel = match kernel::found() {
+        Ok(kernel) => kernel,
+        Err(error) => {
+            skipped(&error.to_string());
+            return None;
+        }
+    };
+    let spec = GuestSpec { boot_timeout: Duration::from_secs(120), ..GuestSpec::new(Accel::Tcg, kernel) };
+    if std::process::Command::new(&spec.qemu).arg("--version").output().is_err() {
+        skipped("there is no QEMU");
+        return None;
+    }
+    let programs = Programs::of(&program, true, Path::new("/nowhere"));
+    Some((spec, programs))
+}
+
+fn program() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os(NAMED) {
+        return Some(named.into());
+    }
+    // target/debug/deps/guest-…: beside debug are the other targets.
+    let own = std::env::current_exe().ok()?;
+    let target = own.ancestors().nth(3)?;
+    let of = |profile: &str| target.join("x86_64-unknown-linux-musl").join(profile).join("hostmark");
+    ["release", "debug"].map(of).into_iter().find(|path| path.exists())
+}
+
+/// An agent in a guest.
+pub fn agent(booted: &Booted, programs: &Programs) -> AgentLink {
+    let (errors, ending) = (Errors::Heard, Ending::Killed);
+    let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
+    AgentLink::open(&booted.place(), "guest", programs, terms, |_| {}).unwrap()
+}
