@@ -30,8 +30,7 @@ impl Far {
     /// Starts one at a place.
     pub fn open(place: &Place, stop: &StopRequest) -> Result<Far> {
         let janitor = Janitor::start(&measure::own_program()?).map_err(lost)?;
-        let programs = Programs::of_this(cfg!(target_feature = "crt-static"))
-            .map_err(|error| lost(format!("this program cannot be read to be copied ({error}); mount /proc")))?;
+        let programs = programs()?;
         let (errors, ending) = (Errors::Heard, Ending::Killed);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };
         // From its start on, so that the janitor is told of its end too where it comes to nothing.
@@ -100,6 +99,12 @@ impl Drop for Far {
         let is_gone = self.link.take().is_none_or(AgentLink::abandon);
         self.is_over(is_gone);
     }
+}
+
+/// What may be sent elsewhere.
+pub fn programs() -> Result<Programs> {
+    Programs::of_this(cfg!(target_feature = "crt-static"))
+        .map_err(|error| lost(format!("this program cannot be read to be copied ({error}); mount /proc")))
 }
 
 /// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.

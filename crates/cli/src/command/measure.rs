@@ -21,7 +21,7 @@ use crate::store::timestamp;
 use crate::within::Outside;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
-const MEMORY_FILES: &str = "/dev/shm";
+pub const MEMORY_FILES: &str = "/dev/shm";
 
 /// What a run is measured by.
 pub struct Means<'a> {

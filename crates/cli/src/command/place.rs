@@ -90,6 +90,11 @@ impl Place {
         Place { place: place::Place::Command(words.clone()), words, shown: shown.to_owned(), digest: None }
     }
 
+    /// A guest that this program has booted, of which a person reads this.
+    pub fn in_guest(place: place::Place, shown: &str) -> Place {
+        Place { place, words: Vec::new(), shown: shown.to_owned(), digest: None }
+    }
+
     /// Where it leads.
     pub fn leads_to(&self) -> &place::Place {
         &self.place

@@ -60,12 +60,17 @@ pub fn file_stem(side: &str, turn: u32) -> String {
 }
 
 /// The directory for the runs of these sides, made where it is not there; one that holds runs of earlier turns is refused.
-pub fn prepare<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
-    let shown = directory.display();
-    std::fs::create_dir_all(directory)
-        .map_err(|error| unwritten(&error, &format!("{shown} cannot be made"), "give another directory"))?;
+pub fn prepare<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    refuse_used(directory, sides)?;
+    std::fs::create_dir_all(directory).map_err(|error| {
+        unwritten(&error, &format!("{} cannot be made", directory.display()), "give another directory")
+    })
+}
+
+/// Refuses a directory that holds runs of these sides.
+pub fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
     if sides.any(|side| directory.join(format!("{}.json", file_stem(side, 0))).exists()) {
-        bail!("{shown} holds runs of an earlier trial; give another directory");
+        bail!("{} holds runs of an earlier trial; give another directory", directory.display());
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `hostmark vm run`: the same program natively and in a guest, in turns, and what the guest costs.
 
 mod held;
+mod made;
 mod options;
 mod sides;
 mod trial;
@@ -17,15 +18,17 @@ use hostmark_model::{Exit, HostFacts, Lang};
 use hostmark_report::escape::visible;
 
 use self::held::{Held, Size};
-use self::options::VmRunArguments;
+use self::made::Made;
+use self::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use self::sides::{planned, request, turn_limit};
 use self::trial::Trial;
+use self::watch::Watch;
 use super::janitor::Janitor;
 use super::measure::{catch, own_program};
 use super::on::report_of_host;
 use super::place::Place;
 use super::run::exit_of;
-use super::turns::prepare;
+use super::turns::{prepare, refuse_used};
 use super::{dry_run, lost, report};
 use crate::signals::StopRequest;
 use crate::within::Outside;
@@ -52,35 +55,57 @@ pub fn vm(arguments: &VmArguments, lang: Lang) -> Result<Exit> {
 fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     let host = hostmark_host::read(&Root::here());
     let stop = catch(&Outside::default())?;
-    let guest = arguments.on.as_deref().map(|typed| existing(typed, &stop)).transpose()?;
-    let (place, size, has_module) = match guest {
-        Some((place, there)) => (Some(place), Size::of(&there), there.kernel.module_version.is_some()),
-        None => bail!("--on"),
+    let existing = arguments.on.as_deref().map(|typed| existing(typed, &stop)).transpose()?;
+    let (size, has_module) = match &existing {
+        Some((_, there)) => (Size::of(there), there.kernel.module_version.is_some()),
+        None => (asked(arguments), arguments.guest.module.is_some()),
     };
-    let has_module = has_module || host.kernel.module_version.is_some();
-    let request = request(arguments, &size, &host, has_module)?;
+    let request = request(arguments, &size, &host, has_module || host.kernel.module_version.is_some())?;
     if arguments.dry_run {
         return show_plan(arguments, &size, &host, &request, lang);
     }
     let directory = directory(arguments, &host)?;
+    let also = arguments.also.iter().map(|(name, _)| name.as_str());
+    refuse_used(&directory, also.chain([NATIVE, GUEST, FREE]))?;
+    let (made, place) = match existing {
+        Some((place, _)) => (None, place),
+        None => {
+            let made = Made::boot(&arguments.guest, &stop)?;
+            let place = made.place(GUEST);
+            (Some(made), place)
+        }
+    };
     let mut janitor = Janitor::start(&own_program()?).map_err(lost)?;
     let held = Held::to(&size, &host, &mut janitor);
     held.lacks.iter().for_each(|lack| output::complain(lack));
     let sides = sides::all(arguments, place, &held, &host, &stop)?;
-    prepare(&directory, sides.iter().map(|side| side.name.as_str()))?;
     output::complain(&announced(arguments, sides.len(), lang));
+    let is_new = !directory.exists();
+    prepare(&directory, sides.iter().map(|side| side.name.as_str()))?;
+    let described = made.as_ref().map(Made::described);
     let mut trial = Trial {
         sides,
         request,
         runs: arguments.runs,
         seed: arguments.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1),
         limit: turn_limit(arguments),
-        directory,
+        directory: directory.clone(),
         stop: &stop,
-        watch: None,
+        watch: described.map(|(process, described)| Watch::of(Root::here(), process, described)),
     };
-    trial.run()?;
-    show(arguments, trial, stop.signal(), lang)
+    let shown = trial.run().and_then(|()| show(arguments, trial, stop.signal(), lang));
+    if is_new {
+        // Of turns of which none came to its end nothing is left; one that holds a run stays.
+        let _ = std::fs::remove_dir(&directory);
+    }
+    shown
+}
+
+/// The size of the guest that is to be made.
+fn asked(arguments: &VmRunArguments) -> Size {
+    let guest = &arguments.guest;
+    let pinned = guest.pin.as_ref().map_or_else(Vec::new, |pins| pins.0.clone());
+    Size { cpus: guest.smp as usize, pinned, memory: guest.memory }
 }
 
 /// The guest that is there already, and what it is.

@@ -76,7 +76,7 @@ const OF_A_MADE_GUEST: [&str; 18] = [
 ];
 
 /// The guest that is made and booted.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The guest")]
 pub struct GuestArguments {
     /// What carries its instructions out

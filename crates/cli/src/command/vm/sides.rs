@@ -1,13 +1,15 @@
 //! The sides that take turns, and what each of them is asked for.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::plan::{Plan, profile_limits};
-use hostmark_model::{HostFacts, Inputs, Run, RunRequest};
+use hostmark_model::{HostFacts, Inputs, PathBytes, Run, RunRequest};
 
 use super::held::{Held, Size, free};
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
+use crate::command::measure::MEMORY_FILES;
 use crate::command::on::report_of_host;
 use crate::command::place::Place;
 use crate::command::ready;
@@ -41,8 +43,8 @@ pub struct Side {
 }
 
 impl Side {
-    fn new(name: &str, place: Place, cpus: Option<String>) -> Side {
-        Side { name: name.to_owned(), place, inputs: Inputs { cpus, ..Inputs::default() }, runs: Vec::new() }
+    fn new(name: &str, place: Place, inputs: Inputs) -> Side {
+        Side { name: name.to_owned(), place, inputs, runs: Vec::new() }
     }
 
     /// Whether a side of this name is this machine, to which nothing that was typed leads.
@@ -54,20 +56,28 @@ impl Side {
 /// All sides: native first, as the base of all others, and the guest where there is one already.
 pub fn all(
     arguments: &VmRunArguments,
-    guest: Option<Place>,
+    guest: Place,
     held: &Held,
     host: &HostFacts,
     stop: &StopRequest,
 ) -> Result<Vec<Side>> {
-    let mut sides = vec![Side::new(NATIVE, Place::behind(held.words(), NATIVE), held.cpus.clone())];
-    sides.extend(guest.map(|place| Side::new(GUEST, place, None)));
+    let native = Inputs { scratch: scratch(arguments), ..Inputs::default() };
+    let inputs = Inputs { cpus: held.cpus.clone(), ..native.clone() };
+    let mut sides = vec![Side::new(NATIVE, Place::behind(held.words(), NATIVE), inputs)];
+    sides.push(Side::new(GUEST, guest, Inputs::default()));
     for (name, typed) in &arguments.also {
         sides.push(also(name, typed, held, host, stop)?);
     }
     if held.holds() {
-        sides.push(Side::new(FREE, Place::behind(free(), FREE), None));
+        sides.push(Side::new(FREE, Place::behind(free(), FREE), native));
     }
     Ok(sides)
+}
+
+/// Where native runs have their files: in memory where the files of a guest that is made are there too.
+fn scratch(arguments: &VmRunArguments) -> Option<PathBytes> {
+    let is_in_memory = arguments.on.is_none() && arguments.guest.disk.is_none() && arguments.guest.image.is_none();
+    (is_in_memory && Path::new(MEMORY_FILES).is_dir()).then(|| PathBytes(MEMORY_FILES.into()))
 }
 
 /// A further side: one of this very kernel is held as native runs are, as far as it lets itself be held from outside.
@@ -76,11 +86,12 @@ fn also(name: &str, typed: &str, held: &Held, host: &HostFacts, stop: &StopReque
     let there = report_of_host(&place, stop)?.host;
     let is_same = there.boot_id.is_some() && there.boot_id == host.boot_id;
     if !is_same {
-        return Ok(Side::new(name, place, None));
+        return Ok(Side::new(name, place, Inputs::default()));
     }
     let own = words::split(typed).unwrap_or_default().into_iter().map(Into::into);
     let words = held.words().into_iter().chain(own).collect();
-    Ok(Side::new(name, Place::of(words, typed.trim().to_owned(), None), held.cpus.clone()))
+    let inputs = Inputs { cpus: held.cpus.clone(), ..Inputs::default() };
+    Ok(Side::new(name, Place::of(words, typed.trim().to_owned(), None), inputs))
 }
 
 /// What every side is asked for, but for its inputs and its seed.

@@ -93,7 +93,7 @@ impl Trial<'_> {
             Some(watch) => watch.was_idle(),
             None => {}
         }
-        if Side::is_ours(name) {
+        if run.guest.is_some() || Side::is_ours(name) {
             // No command that a person typed leads there.
             run.place = None;
         }
