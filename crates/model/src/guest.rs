@@ -54,6 +54,13 @@ pub struct Guest {
     pub idle_cpus: Option<f64>,
 }
 
+impl Guest {
+    /// Whether software carries its instructions out, so that its figures tell nothing about hardware.
+    pub fn is_emulated(&self) -> bool {
+        self.accel == "tcg"
+    }
+}
+
 /// What the first process of a guest has to do before it starts agents: its initramfs holds this as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestSetup {

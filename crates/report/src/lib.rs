@@ -1,6 +1,7 @@
 //! What does a run mean? Numbers for people, tables, export formats and findings, all from a run file alone.
 #![forbid(unsafe_code)]
 
+mod bars;
 mod bilingual;
 pub mod compare;
 pub mod consistency;

@@ -1,5 +1,6 @@
 //! The formats in which runs are written, by name; a new one is a file here and one name in [`FORMATS`].
 
+mod bars;
 pub mod comparison;
 mod csv;
 mod data_path;

@@ -3,6 +3,7 @@
 use hostmark_model::{Run, Text};
 use unicode_width::UnicodeWidthStr;
 
+use super::bars;
 use super::plain_table::{GAP, heading, lines, write};
 use super::{Format, Render};
 use crate::RenderOptions;
@@ -43,7 +44,8 @@ fn text(view: &Overhead, options: &RenderOptions) -> String {
     let remarks = view.remarks.iter().map(|remark| lines(&format!("! {}", remark.get(options.lang)), options));
     let parts = view.parts.iter().flat_map(|part| {
         let title = part.title.map(|title| heading(title.get(options.lang)));
-        title.into_iter().chain(part.tables.iter().map(|table| write(table, options)))
+        let bars = part.bars.iter().filter_map(|bars| bars::write(bars, options));
+        title.into_iter().chain(part.tables.iter().map(|table| write(table, options))).chain(bars)
     });
     let conclusions = (!view.conclusions.is_empty()).then(|| conclusions(&view.conclusions, options));
     remarks.chain(parts).chain(conclusions).collect::<Vec<String>>().join("\n")

@@ -3,22 +3,24 @@
 
 use hostmark_model::{Params, Text};
 
+use super::control::Control;
 use super::family::{BIND, IRQ, Operation, SIDES, Side};
 use super::names::{Kind, of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
 use super::value::Value;
-use super::{Row, Table, cell_of, ratio};
+use super::{Row, Table, cell_of, control, layers, ratio};
 use crate::bilingual::same;
 
 /// All tables of a family; none where no run has a value of it. `all` adds intervals.
-pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
+pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], control: &Control, all: bool) -> Vec<Table> {
     let each = || (0..sheet.environments.len()).flat_map(|environment| SIDES.map(|side| (environment, side)));
-    let mut tables: Vec<Table> =
-        each().filter_map(|(environment, side)| values(sheet, environment, side, all)).collect();
-    tables.extend(
-        each().filter_map(|(environment, side)| percentages(sheet, environment, side, kinds[environment], all)),
-    );
-    tables.extend((0..sheet.environments.len()).filter_map(|environment| interrupts(sheet, environment, all)));
+    let mut tables: Vec<Table> = layers::tables(sheet, kinds, control, all);
+    tables.extend(each().filter_map(|(environment, side)| values(sheet, environment, side, all)));
+    tables.extend(each().filter_map(|(environment, side)| {
+        let title = title(sheet, environment, side, kinds[environment]);
+        percentages(sheet, environment, side, title, control, all)
+    }));
+    tables.extend((0..sheet.environments.len()).filter_map(|environment| interrupts(sheet, environment, control, all)));
     tables.extend(ratio::ratio(sheet, all));
     tables.extend(ratio::deviation(sheet));
     tables
@@ -89,19 +91,51 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
     Some(table)
 }
 
-fn percentages(sheet: &Sheet, environment: usize, side: Side, kind: Kind, all: bool) -> Option<Table> {
+fn percentages(
+    sheet: &Sheet,
+    environment: usize,
+    side: Side,
+    title: Text<String>,
+    control: &Control,
+    all: bool,
+) -> Option<Table> {
     let points = sheet.measured_points(side);
     // A base that stands over itself alone tells nothing.
     let is_told = points.iter().any(|point| !sheet.is_base(environment, side, point));
     (is_told && is_measured(sheet, environment, side)).then(|| {
-        table(sheet, title(sheet, environment, side, kind), &points, |operation, point| {
-            sheet.overhead(environment, operation, side, point).map(|over| cell_of(&over, all))
-        })
+        let mut table = table(sheet, title, &points, |operation, point| {
+            let over = sheet.overhead(environment, operation, side, point)?;
+            Ok(match sheet.is_base(environment, side, point) {
+                true => cell_of(&over, all),
+                false => control.beside(&over, sheet.control(control, operation, side, point), all),
+            })
+        });
+        let of = |operation, point: &Params| control::cell(sheet.control(control, operation, side, point));
+        table.rows.extend(controls(sheet, control, &points, of));
+        table
     })
 }
 
+/// A row for each operation with what the first environment's halves differ by at each of `points`.
+fn controls(
+    sheet: &Sheet,
+    control: &Control,
+    points: &[Params],
+    cell: impl Fn(usize, &Params) -> Text<String>,
+) -> Vec<Row> {
+    let row = |(index, operation): (usize, &Operation)| {
+        let (Text { en, zh }, head) = (operation.name, control::TITLE);
+        Row {
+            label: Text { en: format!("{en}, {}", head.en), zh: format!("{zh}，{}", head.zh) },
+            cells: points.iter().map(|point| cell(index, point)).collect(),
+        }
+    };
+    let operations = sheet.operations().filter(|_| control.is_there());
+    operations.map(row).collect()
+}
+
 /// What interrupts cost: inside the kernel with them on, over the same with them off.
-fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
+fn interrupts(sheet: &Sheet, environment: usize, control: &Control, all: bool) -> Option<Table> {
     let pairs: Vec<(Params, Params)> = (sheet.measured_points(Side::Kernel).into_iter())
         .filter(|point| point.get(IRQ) == Some("on"))
         .map(|on| (on.with(IRQ, "off"), on))
@@ -125,10 +159,14 @@ fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
     for (index, operation) in sheet.operations() {
         let over = |(off, on): &(Params, Params)| {
             let value = |point| sheet.value(environment, index, Side::Kernel, point);
-            Ok(cell_of(&value(on)?.time().over(&value(off)?.time())?, all))
+            let over = value(on)?.time().over(&value(off)?.time())?;
+            Ok(control.beside(&over, sheet.control(control, index, Side::Kernel, on), all))
         };
         let cells = pairs.iter().map(|pair| over(pair).unwrap_or_else(|why| table.without(why))).collect();
         table.rows.push(Row { label: operation.name.to_owned_text(), cells });
     }
-    (!pairs.is_empty()).then_some(table)
+    let with: Vec<Params> = pairs.into_iter().map(|(_, on)| on).collect();
+    let of = |operation, point: &Params| control::cell(sheet.control(control, operation, Side::Kernel, point));
+    table.rows.extend(controls(sheet, control, &with, of));
+    (!with.is_empty()).then_some(table)
 }

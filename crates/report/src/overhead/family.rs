@@ -20,6 +20,14 @@ impl Side {
             Side::User => Text { en: "in user space", zh: "用户态" },
         }
     }
+
+    /// As it stands in the head of a column.
+    pub(super) fn short(self) -> Text {
+        match self {
+            Side::Kernel => Text { en: "kernel", zh: "内核态" },
+            Side::User => Text { en: "user", zh: "用户态" },
+        }
+    }
 }
 
 /// The cases of one side of an operation: a probe, where it stands on axes.

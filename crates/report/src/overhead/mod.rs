@@ -1,9 +1,12 @@
 //! What an environment costs over another, and one case over another: percent over a named base. Runs of one name are runs
 //! of one environment; the first environment is the base of the others.
 
+mod alike;
 mod conclusions;
+mod control;
 mod decomposition;
 mod family;
+mod layers;
 mod names;
 mod pairs;
 mod ratio;
@@ -12,16 +15,17 @@ mod sheet;
 mod stream;
 mod value;
 
-use hostmark_model::{CaseRecord, Run, Text};
+use hostmark_model::{CaseRecord, Guest, Run, Text};
 
 pub(crate) use conclusions::{Told, Verdict};
 
+use crate::bars::Bars;
 use crate::bilingual::same;
 use crate::joined::Joined;
 use crate::plain_table::{Row, Table};
+use control::Control;
 use family::FAMILIES;
 use sheet::Sheet;
-use value::Value;
 
 /// An environment: a bare machine, a guest, a container.
 #[derive(Debug, Clone)]
@@ -38,6 +42,8 @@ pub(crate) struct Part {
     /// What stands over them; none of those that speak for themselves.
     pub(crate) title: Option<Text>,
     pub(crate) tables: Vec<Table>,
+    /// What of the tables is worth a picture.
+    pub(crate) bars: Vec<Bars>,
 }
 
 /// What the view shows.
@@ -51,7 +57,30 @@ pub(crate) struct Overhead {
     pub(crate) conclusions: Vec<Told>,
 }
 
-/// The environments of `runs`, in the order in which they first appear.
+/// The environment that the others are held against, where one is called so.
+const BASE: &str = "native";
+/// The environment that is not held to the size of the others; a value of it is shown, and never a base.
+const FREE: &str = "native-free";
+
+impl Environment<'_> {
+    /// Whether it has all of its machine.
+    pub(crate) fn is_free(&self) -> bool {
+        self.name == FREE
+    }
+
+    /// The virtual machine of its runs, where the one who ordered them started it.
+    pub(crate) fn guest(&self) -> Option<&Guest> {
+        self.runs.iter().find_map(|run| run.guest.as_deref())
+    }
+
+    /// Whether software carries its instructions out.
+    pub(crate) fn is_emulated(&self) -> bool {
+        self.guest().is_some_and(Guest::is_emulated)
+    }
+}
+
+/// The environments of `runs`, in the order in which they first appear; but the bare machine comes first, and what has all
+/// of its machine last.
 pub(crate) fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
     let mut all: Vec<Environment> = Vec::new();
     for run in runs {
@@ -60,6 +89,7 @@ pub(crate) fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
             None => all.push(Environment { name: &run.name, runs: vec![run] }),
         }
     }
+    all.sort_by_key(|one| (one.name != BASE, one.is_free()));
     all
 }
 
@@ -70,19 +100,23 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
     let environments = environments(runs);
     let Some(first) = environments.first() else { return Ok(Overhead::default()) };
     let base = base.map(|id| pairs::base(first, id)).transpose()?;
-    let plain = |tables: Vec<Table>| Part { title: None, tables };
+    let control = Control::of(first);
+    let plain = |tables: Vec<Table>| Part { tables, ..Part::default() };
     let mut view = Overhead { remarks: remarks::of_machines(&environments), ..Overhead::default() };
     match base.filter(|case| !family::is_part(case)) {
-        Some(case) => view.parts.push(plain(pairs::over(&environments, case, all).into_iter().collect())),
+        Some(case) => view.parts.push(plain(pairs::over(&environments, case, &control, all).into_iter().collect())),
         None => {
             let (sheets, kinds) = (sheets(&environments, base), names::kinds(&environments));
             view.remarks.extend(remarks::of_sheets(&sheets));
             for sheet in &sheets {
-                let tables = decomposition::tables(sheet, &kinds, all);
-                view.parts.push(Part { title: Some(sheet.family.title), tables });
+                let tables = decomposition::tables(sheet, &kinds, &control, all);
+                view.parts.push(Part { title: Some(sheet.family.title), tables, bars: Vec::new() });
             }
-            view.parts.push(plain(stream::tables(&environments)));
-            view.parts.push(plain(pairs::tables(&environments, all).into_iter().collect()));
+            view.parts.push(stream::part(&environments, &control));
+            view.parts.push(plain(pairs::tables(&environments, &control, all).into_iter().collect()));
+            // No claim is about an environment that is not held to the size of the others.
+            let held = environments.iter().take_while(|one| !one.is_free()).count().max(1);
+            let sheets = self::sheets(&environments[..held], base);
             view.conclusions = conclusions::draw(&sheets, &kinds);
         }
     }
@@ -117,14 +151,6 @@ fn over(fraction: f64) -> String {
 /// A ratio as a percentage of something: `95.93 %`.
 fn of(ratio: f64) -> String {
     format!("{:.2} %", ratio * 100.0)
-}
-
-/// The cell of a value that stands over another; why not, where it cannot.
-fn cell_over(value: &Result<Value, Text<String>>, base: &Value, all: bool) -> Text<String> {
-    match value {
-        Err(why) => why.clone(),
-        Ok(value) => value.over(base).map_or_else(|why| why, |over| cell_of(&over, all)),
-    }
 }
 
 /// The cell of a fraction over a base, with its interval where `all` is shown.

@@ -14,6 +14,8 @@ pub(super) enum Kind {
     Guest,
     /// It runs on a kernel like the first's, with limits or filters that the first does not have.
     Container,
+    /// It is the first's machine, all of it.
+    Free,
     Other,
 }
 
@@ -22,19 +24,24 @@ const WITHIN: &str = "within";
 
 /// What each environment is.
 pub(super) fn kinds(environments: &[Environment]) -> Vec<Kind> {
-    let first_run = environments.first().and_then(|environment| environment.runs.first());
-    let kind = |(index, environment): (usize, &Environment)| match (index, first_run, environment.runs.first()) {
-        (0, ..) => Kind::First,
-        (_, Some(first), Some(other)) => kind(first, other),
+    let Some((first, others)) = environments.split_first() else { return Vec::new() };
+    std::iter::once(Kind::First).chain(others.iter().map(|other| kind_of(first, other))).collect()
+}
+
+/// What an environment is beside `first`.
+pub(super) fn kind_of(first: &Environment, other: &Environment) -> Kind {
+    match (first.runs.first(), other.runs.first()) {
+        _ if other.is_free() => Kind::Free,
+        (Some(one), Some(two)) => kind(one, two),
         _ => Kind::Other,
-    };
-    environments.iter().enumerate().map(kind).collect()
+    }
 }
 
 fn kind(first: &Run, other: &Run) -> Kind {
     let within = |run: &Run| run.settings.set.get(WITHIN).cloned();
     let is_new = |one: &Option<String>, two: &Option<String>| two.is_some() && one != two;
     let is_within = is_new(&within(first), &within(other));
+    let is_guest = other.guest.is_some() && first.guest != other.guest;
     let (first, other) = (&first.host, &other.host);
     let (one, two) = (&first.virtualization, &other.virtualization);
     let (held, limited) = (&first.limits, &other.limits);
@@ -44,7 +51,7 @@ fn kind(first: &Run, other: &Run) -> Kind {
         && ((&held.seccomp, held.cpu_quota, held.memory_limit_bytes)
             != (&limited.seccomp, limited.cpu_quota, limited.memory_limit_bytes));
     match () {
-        () if is_new(&one.hypervisor, &two.hypervisor) => Kind::Guest,
+        () if is_guest || is_new(&one.hypervisor, &two.hypervisor) => Kind::Guest,
         () if is_within || is_new(&one.container, &two.container) || has_limits => Kind::Container,
         () => Kind::Other,
     }
@@ -73,6 +80,8 @@ pub(super) fn overhead(kind: Kind, side: Side, environment: &Environment) -> Tex
             en: format!("Container layers{layers} + OS overhead"),
             zh: format!("容器各层{layers}与操作系统的开销"),
         },
+        (Kind::Free, Side::Kernel) => fixed("Kernel overhead with all of the machine", "使用整机时的内核开销"),
+        (Kind::Free, Side::User) => fixed("OS overhead with all of the machine", "使用整机时的操作系统开销"),
         (Kind::Other, Side::Kernel) => {
             Text { en: format!("{name} + kernel overhead"), zh: format!("{name} 与内核的开销") }
         }

@@ -1,16 +1,20 @@
 //! What a reader must know before the tables.
 
-use hostmark_model::{HostFacts, Lang, Text, Unit};
+use hostmark_model::{Lang, Text, Unit};
 
 use super::Environment;
+use super::alike::{is_as_large, memory};
+use super::control::Control;
 use super::family::Side;
 use super::sheet::Sheet;
 use crate::format;
 
-/// Of the machines: what disturbed them, whether they are real, and whether they are as large as the first.
+/// Of the machines: whether they are real, what disturbed them, whether they are as large as the first, and whether that was
+/// measured often enough to be held against itself.
 pub(super) fn of_machines(environments: &[Environment]) -> Vec<Text<String>> {
     let each = |of: fn(&Environment) -> Vec<Text<String>>| environments.iter().flat_map(of);
-    each(disturbances).chain(each(emulated)).chain(differences(environments)).collect()
+    let control = uncontrolled(environments);
+    each(emulated).chain(each(disturbances)).chain(differences(environments)).chain(control).collect()
 }
 
 /// Of the figures: which are no proof, and why the kernel's side is missing.
@@ -36,8 +40,17 @@ const EMULATOR: &str = "qemu";
 
 fn emulated(environment: &Environment) -> Vec<Text<String>> {
     let name = environment.name;
-    let is_emulated = |run: &&&hostmark_model::Run| run.host.virtualization.hypervisor.as_deref() == Some(EMULATOR);
-    let found = environment.runs.iter().find(is_emulated);
+    if environment.is_emulated() {
+        return vec![Text {
+            en: format!("{name} was measured under QEMU's software emulation: the figures tell nothing about KVM"),
+            zh: format!("{name} 在 QEMU 的软件模拟下测量：这些数字与 KVM 无关"),
+        }];
+    }
+    // Where it is known what carries the instructions out, nothing has to be supposed.
+    let is_supposed = |run: &&&hostmark_model::Run| {
+        run.guest.is_none() && run.host.virtualization.hypervisor.as_deref() == Some(EMULATOR)
+    };
+    let found = environment.runs.iter().find(is_supposed);
     let remark = |_| Text {
         en: format!(
             "{name} runs in QEMU, and its processor does not name KVM: if QEMU emulates it, its figures say nothing about \
@@ -46,6 +59,16 @@ fn emulated(environment: &Environment) -> Vec<Text<String>> {
         zh: format!("{name} 运行在 QEMU 中，其处理器未声明 KVM：若由 QEMU 模拟执行，其数字与硬件无关"),
     };
     found.into_iter().map(remark).collect()
+}
+
+/// That the first environment cannot be held against itself.
+fn uncontrolled(environments: &[Environment]) -> Option<Text<String>> {
+    let (first, others) = environments.split_first()?;
+    let name = first.name;
+    (!others.is_empty() && !Control::of(first).is_there()).then(|| Text {
+        en: format!("{name} has one run: without a second one no percentage has an A/A control beside it"),
+        zh: format!("{name} 只有一次运行：没有第二次运行，百分比旁就没有 A/A 对照"),
+    })
 }
 
 /// How many figures of an environment were disturbed.
@@ -89,7 +112,10 @@ fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
 
 /// A remark for each environment that is not held to the CPUs and the memory of the first.
 fn differences(environments: &[Environment]) -> Vec<Text<String>> {
-    let size = |environment: &Environment| environment.runs.first().map(|run| size(&run.host)).unwrap_or_default();
+    let size = |environment: &Environment| {
+        let cpus = environment.runs.first().map(|run| run.host.usable_cpus().len());
+        (cpus.unwrap_or_default(), memory(environment))
+    };
     let Some(first) = environments.first() else { return Vec::new() };
     let (cpus, bytes) = size(first);
     let text = |cpus: usize, bytes: u64| match (cpus, bytes) {
@@ -99,8 +125,7 @@ fn differences(environments: &[Environment]) -> Vec<Text<String>> {
     let remark = |other: &Environment| {
         let (others, their_bytes) = size(other);
         let (ours, theirs) = (text(cpus, bytes)?, text(others, their_bytes)?);
-        // Guests have a little less memory than they were given.
-        let is_alike = others == cpus && their_bytes.abs_diff(bytes) as f64 <= 0.1 * bytes as f64;
+        let is_alike = others == cpus && is_as_large(bytes, their_bytes);
         let (one, two) = (first.name, other.name);
         (!is_alike).then(|| Text {
             en: format!(
@@ -110,10 +135,5 @@ fn differences(environments: &[Environment]) -> Vec<Text<String>> {
             zh: format!("{one} 为 {ours}，{two} 为 {theirs}：比较多线程或大缓冲区的用例之前，应把前者限制到后者的规模（--cpu、内存限额）"),
         })
     };
-    environments[1..].iter().filter_map(remark).collect()
-}
-
-/// CPUs and memory that may be used.
-fn size(host: &HostFacts) -> (usize, u64) {
-    (host.usable_cpus().len(), host.memory.total_bytes.min(host.limits.memory_limit_bytes.unwrap_or(u64::MAX)))
+    environments[1..].iter().filter(|other| !other.is_free()).filter_map(remark).collect()
 }

@@ -2,9 +2,10 @@
 
 use hostmark_model::{CaseRecord, Params, Text};
 
-use super::Environment;
+use super::control::Control;
 use super::family::{BIND, FREE_OF_CPUS, Family, IRQ, Operation, Side};
 use super::value::Value;
+use super::{Environment, alike};
 use crate::joined::Joined;
 
 /// What the cases say how many reference cycles a batch of operations took, where they do.
@@ -69,6 +70,7 @@ impl<'a> Sheet<'a> {
                     let (first, value) = (first.value.as_ref().ok()?, value.as_ref().ok()?);
                     value.over(first).err().or_else(|| value.over_alike(first).err())
                 });
+                let unlike = unlike.or_else(|| alike::unlike(&environments[0], here, case));
                 let batch = Value::of_quantity(here, &case.id, Some(BATCH)).ok();
                 figures.push(Figure { environment, operation, side, point, id: case.id.clone(), value, batch, unlike });
             }
@@ -162,6 +164,11 @@ impl<'a> Sheet<'a> {
             true => Ok(Joined { value: 0.0, interval: None }),
             false => value.time().over(&base.time()),
         }
+    }
+
+    /// What the halves of the first environment differ by there, as times.
+    pub(super) fn control(&self, control: &Control, operation: usize, side: Side, point: &Params) -> Option<f64> {
+        control.difference(&self.figure(0, operation, side, point)?.id, true)
     }
 
     pub(super) fn is_base(&self, environment: usize, side: Side, point: &Params) -> bool {

@@ -3,8 +3,10 @@
 
 use hostmark_model::{CaseRecord, Measured, Outcome, Text};
 
-use super::{Environment, Row, Table, of};
-use crate::bilingual::{SEMICOLON, joined, same};
+use super::control::{self, Control};
+use super::{Environment, Part, Row, Table, alike, of};
+use crate::bars::{Bars, Group, Scale};
+use crate::bilingual::{COMMA, SEMICOLON, joined, same};
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time};
 
@@ -32,9 +34,9 @@ struct Best {
     chosen: Option<String>,
 }
 
-/// Two tables for each set of axes but the kernel: rates and times.
-pub(super) fn tables(environments: &[Environment]) -> Vec<Table> {
-    let Some((first, others)) = environments.split_first() else { return Vec::new() };
+/// Two tables for each set of axes but the kernel, rates and times, and their bars.
+pub(super) fn part(environments: &[Environment], control: &Control) -> Part {
+    let Some((first, others)) = environments.split_first() else { return Part::default() };
     let mut groups: Vec<(&str, Vec<(String, String)>)> = Vec::new();
     for case in cases(first) {
         let rest: Vec<_> = case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect();
@@ -44,7 +46,13 @@ pub(super) fn tables(environments: &[Environment]) -> Vec<Table> {
     }
     let is_elsewhere = |probe: &str| others.iter().any(|other| cases(other).any(|case| case.probe == probe));
     groups.retain(|(probe, _)| is_elsewhere(probe));
-    groups.iter().flat_map(|(probe, rest)| of_group(environments, probe, rest)).collect()
+    let mut part = Part::default();
+    for (probe, rest) in groups {
+        let group = of_group(environments, control, probe, &rest);
+        part.tables.extend(group.tables);
+        part.bars.extend(group.bars);
+    }
+    part
 }
 
 fn cases<'a>(environment: &Environment<'a>) -> impl Iterator<Item = &'a CaseRecord> {
@@ -52,61 +60,134 @@ fn cases<'a>(environment: &Environment<'a>) -> impl Iterator<Item = &'a CaseReco
     runs.into_iter().flat_map(|run| &run.cases).filter(|case| is_part(&case.probe))
 }
 
-fn of_group(environments: &[Environment], probe: &str, rest: &[(String, String)]) -> Vec<Table> {
+fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: &[(String, String)]) -> Part {
     let points: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     let (points, first) = (points.join(" "), environments[0].name);
     let counts: Vec<String> = environments.iter().map(|one| format!("{} × {}", one.runs.len(), one.name)).collect();
-    let columns: Vec<Text<String>> = environments
+    let share = || Text { en: format!("of {first}"), zh: format!("占 {first}") };
+    let columns = environments
         .iter()
         .enumerate()
-        .flat_map(|(index, environment)| {
-            let share = Text { en: format!("of {first}"), zh: format!("占 {first}") };
-            std::iter::once(same(environment.name)).chain((index > 0).then_some(share))
+        .flat_map(|(index, environment)| std::iter::once(same(environment.name)).chain((index > 0).then(share)));
+    let columns: Vec<Text<String>> =
+        columns.chain(control.is_there().then(|| control::TITLE.to_owned_text())).collect();
+    let kernel = |(kernel, label, _): &(&str, &'static str, f64)| {
+        let all: Vec<_> = environments.iter().map(|one| best(one, probe, kernel, rest)).collect();
+        let halves =
+            control.halves.as_ref().map(|halves| halves.each_ref().map(|half| best(half, probe, kernel, rest)));
+        let label = named(label.trim_end_matches(':'), &all);
+        all.iter().any(Result::is_ok).then(|| {
+            // What the case depends on, as the environments have it.
+            let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
+            Kernel { label, best: all, halves, unlike }
         })
-        .collect();
-    let rows = |shown: fn(&Best) -> (f64, String)| -> Vec<Row> {
-        let row = |(kernel, label, _): &(&str, &'static str, f64)| {
-            let best: Vec<_> = environments.iter().map(|one| best(one, probe, kernel, rest)).collect();
-            best.iter()
-                .any(Result::is_ok)
-                .then(|| Row { label: named(label.trim_end_matches(':'), &best), cells: cells(&best, shown) })
-        };
-        KERNELS.iter().filter_map(row).collect()
     };
+    let kernels: Vec<Kernel> = KERNELS.iter().filter_map(kernel).collect();
     let title = |en: &str, zh: &str| Text {
         en: format!("{en}, {} runs: {probe} {points}", counts.join(", ")),
         zh: format!("{zh}，运行次数 {}：{probe} {points}", counts.join("，")),
     };
-    vec![
-        Table {
-            title: title("STREAM, best rate of all runs, MB/s", "STREAM，全部运行中的最高速率，MB/s"),
-            columns: columns.clone(),
-            rows: rows(|best| (best.rate, format!("{:.1}", best.rate))),
-            ..Table::default()
-        },
-        Table {
-            title: title("STREAM, smallest average time of a run, s", "STREAM，各次运行平均时间中的最小值，s"),
-            columns,
-            rows: rows(|best| (best.mean_time_s, format!("{:.6}", best.mean_time_s))),
-            ..Table::default()
-        },
-    ]
+    let pictures = [
+        (title("STREAM, best rate of all runs, MB/s", "STREAM，全部运行中的最高速率，MB/s"), Scale::Rate),
+        (title("STREAM, smallest average time of a run, s", "STREAM，各次运行平均时间中的最小值，s"), Scale::Time),
+    ];
+    let table = |(title, scale): &(Text<String>, Scale)| Table {
+        title: title.clone(),
+        columns: columns.clone(),
+        rows: kernels.iter().map(|kernel| Row { label: kernel.label.clone(), cells: kernel.cells(*scale) }).collect(),
+        ..Table::default()
+    };
+    let bars = |(title, scale): &(Text<String>, Scale)| Bars {
+        title: title.clone(),
+        names: environments.iter().map(|environment| environment.name.to_owned()).collect(),
+        groups: kernels.iter().map(|kernel| kernel.bars(*scale)).collect(),
+        scale: *scale,
+    };
+    Part { title: None, tables: pictures.iter().map(table).collect(), bars: pictures.iter().map(bars).collect() }
 }
 
-/// A value for each environment, and behind all but the first its share of the first.
-fn cells(best: &[Result<Best, Text<String>>], shown: fn(&Best) -> (f64, String)) -> Vec<Text<String>> {
-    let mut cells = Vec::new();
-    for (index, value) in best.iter().enumerate() {
-        cells.push(value.as_ref().map_or_else(Clone::clone, |value| same(shown(value).1)));
-        if index == 0 {
-            continue;
+/// Why an environment's memory makes its values say nothing about the first's.
+fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str) -> Option<Text<String>> {
+    let case = cases(other).find(|case| case.probe == probe)?;
+    alike::unlike(environments.first()?, other, case)
+}
+
+/// A kernel in all environments.
+struct Kernel {
+    label: Text<String>,
+    best: Vec<Result<Best, Text<String>>>,
+    /// The same of the halves of the first environment's runs.
+    halves: Option<[Result<Best, Text<String>>; 2]>,
+    /// Why an environment's value says nothing about the first's.
+    unlike: Vec<Option<Text<String>>>,
+}
+
+impl Best {
+    fn number(&self, scale: Scale) -> f64 {
+        match scale {
+            Scale::Rate => self.rate,
+            Scale::Time => self.mean_time_s,
         }
-        cells.push(match (&best[0], value) {
-            (Ok(base), Ok(value)) => unlike(base, value).unwrap_or_else(|| same(of(shown(value).0 / shown(base).0))),
-            _ => same("–"),
-        });
     }
-    cells
+
+    fn text(&self, scale: Scale) -> String {
+        match scale {
+            Scale::Rate => format!("{:.1}", self.rate),
+            Scale::Time => format!("{:.6}", self.mean_time_s),
+        }
+    }
+}
+
+impl Kernel {
+    /// The share of the first that an environment has; or why there is none.
+    fn share(&self, index: usize, scale: Scale) -> Result<f64, Text<String>> {
+        let (Ok(base), Ok(value)) = (&self.best[0], &self.best[index]) else { return Err(same("–")) };
+        match unlike(base, value).or_else(|| self.unlike[index].clone()) {
+            Some(why) => Err(why),
+            None => Ok(value.number(scale) / base.number(scale)),
+        }
+    }
+
+    /// One half's share of the other.
+    fn control(&self, scale: Scale) -> Option<f64> {
+        let [Ok(one), Ok(other)] = self.halves.as_ref()? else { return None };
+        Some(other.number(scale) / one.number(scale))
+    }
+
+    /// A value for each environment, behind all but the first its share of the first, and at the end the control.
+    fn cells(&self, scale: Scale) -> Vec<Text<String>> {
+        let mut cells = Vec::new();
+        for (index, value) in self.best.iter().enumerate() {
+            cells.push(value.as_ref().map_or_else(Clone::clone, |value| same(value.text(scale))));
+            if index > 0 {
+                cells.push(self.share(index, scale).map_or_else(|why| why, |share| self.beside(share, scale)));
+            }
+        }
+        let control = self.halves.is_some().then(|| same(self.control(scale).map_or_else(|| "–".to_owned(), of)));
+        cells.extend(control);
+        cells
+    }
+
+    /// A share, and whether one half differs from the other as much.
+    fn beside(&self, share: f64, scale: Scale) -> Text<String> {
+        let is_chance = self.control(scale).is_some_and(|control| (share - 1.0).abs() <= (control - 1.0).abs());
+        let share = of(share);
+        match is_chance {
+            true => Text { en: format!("{share} (no difference)"), zh: format!("{share}（无差异）") },
+            false => same(share),
+        }
+    }
+
+    fn bars(&self, scale: Scale) -> Group {
+        let bar = |(index, best): (usize, &Result<Best, Text<String>>)| {
+            let best = best.as_ref().ok()?;
+            let text = same(best.text(scale));
+            let share = (index > 0).then(|| self.share(index, scale).ok()).flatten();
+            let share = share.map(|share| self.beside(share, scale));
+            Some((best.number(scale), joined(&[text].into_iter().chain(share).collect::<Vec<_>>(), COMMA)))
+        };
+        Group { label: self.label.clone(), bars: self.best.iter().enumerate().map(bar).collect() }
+    }
 }
 
 /// A kernel's label, with how short the arrays were where they were under the rule's size, and with the loops where the

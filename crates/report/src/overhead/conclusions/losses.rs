@@ -195,7 +195,7 @@ fn of_layers(kind: Kind, name: &str) -> Text<String> {
             "Hypervisor and kernel lose less than hypervisor and guest OS",
             "虚拟机监控程序与内核的损失小于虚拟机监控程序与客户机操作系统",
         ),
-        Kind::Container | Kind::Other => Text {
+        Kind::Container | Kind::Free | Kind::Other => Text {
             en: format!("The kernel loses less than the OS in {name}"),
             zh: format!("{name} 中内核的损失小于操作系统"),
         },

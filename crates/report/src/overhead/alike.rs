@@ -1,0 +1,68 @@
+//! Whether two environments had alike what a case depends on: memory, and the pages behind it.
+
+use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
+
+use super::Environment;
+use super::names::{Kind, kind_of};
+use crate::format;
+
+/// The groups whose cases depend on how much memory there is, and on the pages behind it.
+const OF_MEMORY: [&str; 3] = ["memory", "paging", "file"];
+
+/// A machine shows a little less memory than it was given.
+const TOLERANCE: f64 = 0.1;
+
+/// What a case says of the pages that it asked for, and what an ordinary page is called there and in [`Guest`].
+///
+/// [`Guest`]: hostmark_model::Guest
+const PAGE: &str = "page";
+const BASE: &str = "base";
+
+/// The memory that an environment may use, bytes; 0 where its run does not tell.
+pub(super) fn memory(environment: &Environment) -> u64 {
+    environment.runs.first().map(|run| memory_of(run)).unwrap_or_default()
+}
+
+fn memory_of(run: &Run) -> u64 {
+    let seen = run.guest.as_ref().map_or(run.host.memory.total_bytes, |guest| guest.memory);
+    seen.min(run.host.limits.memory_limit_bytes.unwrap_or(u64::MAX))
+}
+
+/// Whether two sizes of memory are as good as one.
+pub(super) fn is_as_large(one: u64, other: u64) -> bool {
+    one.abs_diff(other) as f64 <= TOLERANCE * one as f64
+}
+
+/// Why a case of a guest says nothing of the same case in the first environment; none where it does, and of what is no guest.
+pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord) -> Option<Text<String>> {
+    let group = case.probe.split('.').next().unwrap_or_default();
+    if other.is_free() || kind_of(first, other) != Kind::Guest || !OF_MEMORY.contains(&group) {
+        return None;
+    }
+    let (one, two) = (memory(first), memory(other));
+    let bytes = |bytes: u64| format::value(bytes as f64, Unit::Bytes, Lang::En);
+    if one > 0 && two > 0 && !is_as_large(one, two) {
+        let (one, two) = (bytes(one), bytes(two));
+        return not_comparable(format!("memory of {one} and {two}"), format!("内存为 {one} 与 {two}"));
+    }
+    let backing = |environment: &Environment| environment.guest().map(|guest| guest.backing.clone());
+    match (backing(first), backing(other)) {
+        (Some(one), Some(two)) if one != two => {
+            not_comparable(format!("{one} and {two} pages behind it"), format!("其下的页为 {one} 与 {two}"))
+        }
+        (None, Some(two)) if two == BASE && case.params.get(PAGE).is_some_and(|page| page != BASE) => {
+            not_comparable("base pages behind it".to_owned(), "其下为基本页".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The same of a case that an environment has by this id.
+pub(super) fn unlike_by_id(first: &Environment, other: &Environment, id: &str) -> Option<Text<String>> {
+    let case = other.runs.iter().flat_map(|run| &run.cases).find(|case| case.id == id)?;
+    unlike(first, other, case)
+}
+
+fn not_comparable(en: String, zh: String) -> Option<Text<String>> {
+    Some(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") })
+}

@@ -1,0 +1,63 @@
+//! The first environment held against itself: its runs split in two by turn. What differs between the halves is chance, and
+//! no percentage that is smaller says anything.
+
+use hostmark_model::{Run, Text};
+
+use super::value::Value;
+use super::{Environment, cell_of, over};
+use crate::bilingual::{Words, same};
+use crate::joined::Joined;
+
+/// The halves of the first environment's runs: the first, third, … in the order in which they started, and the others.
+#[derive(Debug)]
+pub(super) struct Control<'a> {
+    /// None where there are fewer than two runs.
+    pub(super) halves: Option<[Environment<'a>; 2]>,
+}
+
+impl<'a> Control<'a> {
+    pub(super) fn of(first: &Environment<'a>) -> Control<'a> {
+        let mut runs: Vec<&Run> = first.runs.clone();
+        runs.sort_by(|one, other| one.started.cmp(&other.started));
+        let half =
+            |odd: usize| Environment { name: first.name, runs: runs.iter().copied().skip(odd).step_by(2).collect() };
+        Control { halves: (runs.len() >= 2).then(|| [half(0), half(1)]) }
+    }
+
+    /// Whether there are halves.
+    pub(super) fn is_there(&self) -> bool {
+        self.halves.is_some()
+    }
+
+    /// By what fraction a case lies higher in one half than in the other; none where a half has no value of it.
+    pub(super) fn difference(&self, id: &str, is_time: bool) -> Option<f64> {
+        let value =
+            |half: &Environment| Value::of(half, id).ok().map(|value| if is_time { value.time() } else { value });
+        let [one, other] = self.halves.as_ref()?;
+        Some(value(other)?.over(&value(one)?).ok()?.value)
+    }
+
+    /// The cell of a percentage: beside a control that is as large, or with an interval on both sides of zero, it is no
+    /// difference.
+    pub(super) fn beside(&self, fraction: &Joined, difference: Option<f64>, all: bool) -> Words {
+        let shown = cell_of(fraction, all);
+        if !self.is_there() || !is_none(fraction, difference) {
+            return shown;
+        }
+        Text { en: format!("{} (no difference)", shown.en), zh: format!("{}（无差异）", shown.zh) }
+    }
+}
+
+/// Whether a fraction says nothing: it is no larger than what one half lies over the other, or may as well be zero.
+pub(super) fn is_none(fraction: &Joined, difference: Option<f64>) -> bool {
+    let is_within = difference.is_some_and(|difference| fraction.value.abs() <= difference.abs());
+    is_within || fraction.interval.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
+}
+
+/// The cell of a control.
+pub(super) fn cell(difference: Option<f64>) -> Words {
+    same(difference.map_or_else(|| "–".to_owned(), over))
+}
+
+/// The head of the column, or a row's, in which the controls stand.
+pub(super) const TITLE: Text = Text { en: "A/A", zh: "A/A" };

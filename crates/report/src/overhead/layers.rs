@@ -1,0 +1,182 @@
+//! The layers side by side: what an operation takes from user space and inside the kernel of each environment, and what lies
+//! between two of these.
+
+use hostmark_model::{Params, Text};
+
+use super::control::Control;
+use super::family::{BIND, IRQ, Operation, SIDES, Side};
+use super::names::Kind;
+use super::sheet::{Sheet, at};
+use super::value::Value;
+use super::{Row, Table, control};
+use crate::bilingual::{each, joined, same};
+use crate::joined::Joined;
+
+/// An environment's side: a column of the values.
+type Column = (usize, Side);
+
+/// Two tables where there are several environments: the values, and the percentages between them.
+pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], control: &Control, all: bool) -> Vec<Table> {
+    let columns: Vec<Column> = columns(sheet);
+    let bindings = bindings(sheet);
+    if columns.iter().filter(|(environment, _)| *environment > 0).count() == 0 || bindings.is_empty() {
+        return Vec::new();
+    }
+    let places: Vec<Place> = (sheet.operations())
+        .flat_map(|(index, operation)| bindings.iter().map(move |binding| Place { index, operation, binding }))
+        .collect();
+    let mut values = Table {
+        title: Text { en: "Side by side".to_owned(), zh: "并列".to_owned() },
+        columns: columns.iter().map(|column| short(sheet, *column)).collect(),
+        ..Table::default()
+    };
+    for place in &places {
+        let value = |column: &Column| found(sheet, *column, place);
+        let shown = |value: &Value| if all { value.text_with_interval() } else { value.text() };
+        let cells = columns.iter().map(|column| value(column).map_or_else(|why| values.without(why), shown)).collect();
+        values.rows.push(Row { label: place.label(), cells });
+    }
+    let mut layers = Table {
+        title: Text {
+            en: "What each layer adds, in the time of an operation".to_owned(),
+            zh: "各层增加的开销，按单次操作的时间计".to_owned(),
+        },
+        columns: places.iter().map(Place::label).collect(),
+        ..Table::default()
+    };
+    let difference =
+        |side, place: &Place| sheet.control(control, place.index, side, &point(sheet, side, place.binding));
+    for step in steps(&columns, kinds) {
+        let mut cells = Vec::new();
+        for place in &places {
+            let over = step.over(sheet, place);
+            let shown = over.map(|over| control.beside(&over, difference(step.of.1, place), all));
+            cells.push(shown.unwrap_or_else(|why| layers.without(why)));
+        }
+        layers.rows.push(Row { label: step.title(sheet), cells });
+    }
+    let own = columns.iter().filter(|(environment, _)| *environment == 0 && control.is_there());
+    layers.rows.extend(own.map(|column| {
+        let head = control::TITLE;
+        let name = short(sheet, *column);
+        let label = each(|lang| format!("{}: {}", head.get(lang), name.get(lang)));
+        Row { label, cells: places.iter().map(|place| control::cell(difference(column.1, place))).collect() }
+    }));
+    vec![values, layers]
+}
+
+/// An operation at a binding.
+struct Place<'a> {
+    index: usize,
+    operation: &'static Operation,
+    binding: &'a Params,
+}
+
+impl Place<'_> {
+    fn label(&self) -> Text<String> {
+        match self.binding.0.is_empty() {
+            true => self.operation.name.to_owned_text(),
+            false => joined(&[self.operation.name.to_owned_text(), at(self.binding)], Text { en: " ", zh: " " }),
+        }
+    }
+}
+
+/// A side of an environment in few letters.
+fn short(sheet: &Sheet, (environment, side): Column) -> Text<String> {
+    let (name, side) = (sheet.environments[environment].name, side.short());
+    each(|lang| format!("{name} {}", side.get(lang)))
+}
+
+/// The sides that were measured: of the first environment from the outside inwards, of the others from the inside outwards,
+/// so that one kernel stands beside the other.
+fn columns(sheet: &Sheet) -> Vec<Column> {
+    let sides = |environment: usize| {
+        let mut sides = SIDES;
+        if environment == 0 {
+            sides.reverse();
+        }
+        sides.map(|side| (environment, side))
+    };
+    let is_measured = |(environment, side): &Column| {
+        let mut figures = sheet.figures.iter();
+        figures.any(|one| (one.environment, one.side) == (*environment, *side) && one.value.is_ok())
+    };
+    (0..sheet.environments.len()).flat_map(sides).filter(is_measured).collect()
+}
+
+/// The points of binding anywhere.
+fn bindings(sheet: &Sheet) -> Vec<Params> {
+    let mut all: Vec<Params> = Vec::new();
+    for point in SIDES.into_iter().flat_map(|side| sheet.measured_points(side)) {
+        let binding = Params(point.0.into_iter().filter(|(axis, _)| axis == BIND).collect());
+        if !all.contains(&binding) {
+            all.push(binding);
+        }
+    }
+    all
+}
+
+/// The point of a side at a binding; inside the kernel with interrupts as the family's base has them.
+fn point(sheet: &Sheet, side: Side, binding: &Params) -> Params {
+    let irq = if sheet.family.is_base_without_irq { "off" } else { "on" };
+    let is_meant = |point: &Params| {
+        point.get(BIND) == binding.get(BIND) && point.get(IRQ).is_none_or(|on| side == Side::User || on == irq)
+    };
+    sheet.points(side).into_iter().find(is_meant).unwrap_or_else(|| binding.clone())
+}
+
+fn found<'a>(sheet: &'a Sheet, (environment, side): Column, place: &Place) -> Result<&'a Value, Text<String>> {
+    sheet.value(environment, place.index, side, &point(sheet, side, place.binding))
+}
+
+/// One side over another.
+struct Step {
+    of: Column,
+    over: Column,
+    kind: Kind,
+}
+
+/// What lies between two columns: in each environment the OS, and between two environments what the other one runs under.
+fn steps(columns: &[Column], kinds: &[Kind]) -> Vec<Step> {
+    let is_there = |column: &Column| columns.contains(column);
+    let mut all = Vec::new();
+    for (environment, kind) in kinds.iter().enumerate() {
+        let pairs = [
+            ((environment, Side::Kernel), (0, Side::Kernel)),
+            ((environment, Side::User), (0, Side::User)),
+            ((environment, Side::User), (environment, Side::Kernel)),
+        ];
+        let pairs = pairs.into_iter().filter(|(of, over)| of != over && is_there(of) && is_there(over));
+        all.extend(pairs.map(|(of, over)| Step { of, over, kind: *kind }));
+    }
+    all
+}
+
+impl Step {
+    /// What the layer is, and its two sides.
+    fn title(&self, sheet: &Sheet) -> Text<String> {
+        const OS: Text = Text { en: "OS", zh: "操作系统" };
+        let layer = match self.kind {
+            _ if self.of.0 == self.over.0 => OS,
+            Kind::Guest => Text { en: "hypervisor", zh: "虚拟机监控程序" },
+            Kind::Container => Text { en: "container", zh: "容器" },
+            Kind::Free => Text { en: "all of the machine", zh: "使用整机" },
+            Kind::First | Kind::Other => Text { en: "environment", zh: "环境" },
+        };
+        let (of, over) = (short(sheet, self.of), short(sheet, self.over));
+        each(|lang| format!("{}: {} / {}", layer.get(lang), of.get(lang), over.get(lang)))
+    }
+
+    fn over(&self, sheet: &Sheet, place: &Place) -> Result<Joined, Text<String>> {
+        let (Ok(of), Ok(over)) = (found(sheet, self.of, place), found(sheet, self.over, place)) else {
+            return Err(same("–"));
+        };
+        let (environment, side) = self.of;
+        let figure = sheet.figure(environment, place.index, side, &point(sheet, side, place.binding));
+        // What one environment's sides say of each other does not depend on another environment.
+        match figure.and_then(|figure| figure.unlike.clone()).filter(|_| self.over.0 != environment) {
+            Some(why) => Err(why),
+            None => of.time().over(&over.time()),
+        }
+    }
+}

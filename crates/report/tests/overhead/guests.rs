@@ -1,0 +1,188 @@
+//! Several runs of a machine and of a guest on it: the layers side by side, the machine held against itself, what may be
+//! compared, and what is told of the guest.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::*;
+use hostmark_report::RenderOptions;
+use hostmark_report::export::overhead_over;
+
+use super::reference::{percentages, reference, rows, view};
+use super::synthetic::{self, estimate};
+
+/// A guest of two CPUs and 4 GiB.
+pub fn guest(accel: &str) -> Guest {
+    Guest {
+        accel: accel.into(),
+        vmm: "QEMU emulator version 7.2.22".into(),
+        machine: "pc-q35-7.2".into(),
+        cpu: "max".into(),
+        cpus: 2,
+        nodes: 1,
+        memory: 4 << 30,
+        backing: "base".into(),
+        pinned: vec![2, 3],
+        disk: None,
+        net: None,
+        channel: "serial".into(),
+        command: vec!["qemu-system-x86_64".into(), "-accel".into(), accel.into()],
+        append: "console=ttyS0".into(),
+        digests: BTreeMap::new(),
+        boot_ns: 4_000_000_000,
+        host: BTreeMap::new(),
+        exits: BTreeMap::new(),
+        idle_cpus: None,
+    }
+}
+
+/// A run under another name, begun in this turn, all of whose values are multiplied.
+fn turn(run: &Run, name: &str, turn: usize, factor: f64) -> Run {
+    let mut run = Run { name: name.into(), started: format!("2026-11-23T12:0{turn}:00Z"), ..run.clone() };
+    for case in &mut run.cases {
+        if let Outcome::Measured(measured) = &mut case.outcome {
+            measured.estimate = estimate(measured.estimate.median * factor, 0.001);
+        }
+    }
+    run
+}
+
+/// Four turns of the report's machine and of its guest, and of the machine with all that it has. The native runs of odd turns
+/// are slower by this fraction.
+fn turns(odd: f64) -> Vec<Run> {
+    let [native, other] = reference();
+    (0..4)
+        .flat_map(|at| {
+            let factor = if at % 2 == 1 { 1.0 + odd } else { 1.0 };
+            let free = turn(&native, "native-free", at, 0.9);
+            [free, turn(&native, "native", at, factor), turn(&other, "guest", at, 1.0)]
+        })
+        .collect()
+}
+
+#[test]
+fn the_four_columns_stand_beside_each_other_and_each_layer_over_the_one_below() {
+    let view = view(&reference());
+    let head = |title: &str| view.lines().skip_while(|line| !line.starts_with(title)).nth(1).unwrap().to_owned();
+    let columns = ["native user", "native kernel", "guest kernel", "guest user"];
+    let found: Vec<usize> = columns.iter().map(|column| head("Side by side").find(column).unwrap()).collect();
+    assert!(found.is_sorted(), "{view}");
+    let layers = rows(&view, "What each layer adds");
+    let over = |one: f64, other: f64| ((one / other - 1.0) * 1e4).round() / 100.0;
+    let [native_kernel, native_user, guest_kernel, guest_user] = [7_010_696.0, 21_326_624.6, 7_966_626.0, 23_469_545.4];
+    let steps = [
+        ("OS: native user / native kernel", over(native_user, native_kernel)),
+        ("hypervisor: guest kernel / native kernel", over(guest_kernel, native_kernel)),
+        ("hypervisor: guest user / native user", over(guest_user, native_user)),
+        ("OS: guest user / guest kernel", over(guest_user, guest_kernel)),
+    ];
+    assert_eq!(layers.len(), steps.len(), "{view}");
+    for (row, (label, read)) in layers.iter().zip(steps) {
+        assert!(row.trim_start().starts_with(label) && percentages(row)[0] == read, "{read}: {row}");
+    }
+    // Inside the kernel CPU 0 was not measured; from user space it was.
+    let bound = [over(25_027_264.2, 21_950_394.2), over(45_046_073.0, 41_857_672.2)];
+    assert!(bound.iter().all(|bound| percentages(layers[2]).contains(bound)), "{view}");
+    assert_eq!(layers.iter().map(|row| percentages(row).len()).collect::<Vec<_>>(), [4, 4, 6, 4], "{view}");
+}
+
+#[test]
+fn beside_every_percentage_stands_what_the_first_environment_differs_from_itself_by() {
+    // The guest's reads from user space, not bound, lie 10 % above native ones.
+    let shown = |odd: f64| {
+        let text = view(&turns(odd));
+        let all = rows(&text, "What each layer adds");
+        let row = |label: &str| all.iter().find(|row| row.trim_start().starts_with(label)).unwrap().to_string();
+        (row("hypervisor: guest user / native user"), row("A/A: native user"), text)
+    };
+    let (row, control, text) = shown(0.02);
+    assert!(!row.contains("no difference") && percentages(&control) == [2.0; 6], "{text}");
+    assert!(rows(&text, "Hypervisor + guest OS overhead: guest").iter().any(|row| row.contains("READ, A/A")), "{text}");
+    let (row, control, text) = shown(0.5);
+    assert!(row.matches("(no difference)").count() == 6 && percentages(&control) == [50.0; 6], "{text}");
+    // The order of the files does not matter, that of the turns does.
+    let mut shuffled = turns(0.02);
+    shuffled.reverse();
+    assert!(view(&shuffled).contains("2.00 %") && !view(&shuffled).contains("−1.96 %"));
+}
+
+#[test]
+fn a_machine_held_against_itself_shows_no_difference() {
+    let native = synthetic::plausible();
+    let same: Vec<Run> =
+        (0..4).map(|at| turn(&native, if at % 2 == 0 { "native" } else { "again" }, at, 1.0)).collect();
+    let view = view(&same);
+    let others = rows(&view, "Every case that was measured in several environments");
+    assert!(others.len() > 10 && others.iter().all(|row| row.contains("0.00 % (no difference)")), "{view}");
+    let chinese = RenderOptions { lang: Lang::Zh, ..RenderOptions::default() };
+    assert!(overhead_over(&same, None, &chinese).unwrap().contains("（无差异）"));
+}
+
+#[test]
+fn one_run_is_no_control_and_the_view_says_so() {
+    let view = view(&reference());
+    assert!(view.contains("! native has one run: without a second one no percentage has an A/A control beside it"));
+    assert!(!view.contains("no difference") && !view.contains("A/A:"), "{view}");
+    let [native, _] = reference();
+    assert!(!super::view(std::slice::from_ref(&native)).contains("A/A"));
+}
+
+#[test]
+fn what_has_all_of_its_machine_is_a_column_and_never_the_base() {
+    let mut runs = turns(0.0);
+    for run in runs.iter_mut().filter(|run| run.name == "native-free") {
+        run.host.memory.total_bytes = 64 << 30;
+    }
+    let text = view(&runs);
+    assert!(
+        text.contains("Kernel overhead with all of the machine: native-free, inside the kernel, over native, inside")
+    );
+    assert!(!text.contains("over native-free") && !text.contains("64 GiB"), "{text}");
+    let conclusions = text.split("Conclusions").nth(1).unwrap();
+    assert!(!conclusions.contains("native-free") && conclusions.contains("the mean of 4 sides"), "{conclusions}");
+}
+
+#[test]
+fn figures_of_an_emulated_guest_say_so_first() {
+    let [native, other] = reference();
+    let of = |accel: &str| view(&[native.clone(), Run { guest: Some(Box::new(guest(accel))), ..other.clone() }]);
+    let first = "! guest was measured under QEMU's software emulation: the figures tell nothing about KVM\n";
+    assert!(of("tcg").starts_with(first) && !of("kvm").contains("emulation"));
+}
+
+#[test]
+fn a_guest_with_less_memory_is_not_comparable_where_that_matters() {
+    let [mut native, mut other] = reference();
+    other.guest = Some(Box::new(guest("kvm")));
+    // What the guest itself sees is a little less than what it was given.
+    other.host.memory.total_bytes = (4 << 30) - (300 << 20);
+    native.host.memory.total_bytes = 16 << 30;
+    let layers = |native: &Run, other: &Run| {
+        let text = view(&[native.clone(), other.clone()]);
+        rows(&text, "What each layer adds").join("\n")
+    };
+    assert!(
+        layers(&native, &other).contains("not comparable: memory of 16 GiB and 4 GiB"),
+        "{}",
+        layers(&native, &other)
+    );
+    // Inside the guest its own kernel still stands below its own user space.
+    assert!(layers(&native, &other).contains("+194.60 %"), "{}", layers(&native, &other));
+    native.host.limits.memory_limit_bytes = Some(4 << 30);
+    assert!(!layers(&native, &other).contains("not comparable"));
+}
+
+#[test]
+fn huge_pages_of_a_guest_on_ordinary_ones_are_not_comparable() {
+    let mut native = Run { name: "native".into(), ..synthetic::plausible() };
+    let id = "memory.latency@size=268435456,page=pmd";
+    native.cases.push(synthetic::case(id, Outcome::Measured(Box::new(synthetic::measured(90.0, 0.01)))));
+    native.host.memory.total_bytes = 4 << 30;
+    let of = |backing: &str| {
+        let guest = Guest { backing: backing.into(), ..guest("kvm") };
+        let text =
+            view(&[native.clone(), Run { name: "guest".into(), guest: Some(Box::new(guest)), ..native.clone() }]);
+        text.lines().find(|line| line.trim_start().starts_with(id)).unwrap().to_owned()
+    };
+    assert!(of("base").contains("not comparable: base pages behind it"), "{}", of("base"));
+    assert!(of("2M").ends_with("0.00 %"), "{}", of("2M"));
+}
