@@ -13,6 +13,7 @@ pub mod escape;
 pub mod export;
 pub mod findings;
 pub mod format;
+mod guest;
 pub mod html;
 pub mod import;
 mod joined;

@@ -67,6 +67,7 @@ pub(super) fn facts(run: &Run) -> Vec<Fact> {
     surroundings(&run.host, &mut facts);
     devices(&run.host, &mut facts);
     links(run, &mut facts);
+    guest(run, &mut facts);
     settings(run, &mut facts);
     facts.0
 }
@@ -264,6 +265,32 @@ fn link(key: &str, en: &str, zh: &str, path: &NetworkPath, facts: &mut Facts) {
     let is_on = |on: Option<bool>| on.map(|on| if on { "on" } else { "off" }.to_owned());
     add("offloads.tso", "TSO", "TSO", is_on(path.offloads.tso));
     add("offloads.gro", "GRO", "GRO", is_on(path.offloads.gro));
+}
+
+/// The virtual machine: what was asked of it and what it is made of, not what it did.
+fn guest(run: &Run, facts: &mut Facts) {
+    let Some(guest) = &run.guest else { return };
+    facts.text("guest.accel", "accelerator", "加速方式", &guest.accel);
+    facts.text("guest.vmm", "virtual machine monitor", "虚拟机监控程序", &guest.vmm);
+    facts.text("guest.machine", "machine type", "机器类型", &guest.machine);
+    facts.text("guest.cpu", "virtual CPU model", "虚拟 CPU 型号", &guest.cpu);
+    facts.shown("guest.cpus", "virtual CPUs", "虚拟 CPU", Some(guest.cpus));
+    facts.shown("guest.nodes", "virtual memory nodes", "虚拟内存节点", Some(guest.nodes));
+    facts.bytes("guest.memory", "memory of the guest", "虚拟机内存", guest.memory);
+    facts.text("guest.backing", "pages behind its memory", "其内存之下的页", &guest.backing);
+    facts.cpus("guest.pinned", "CPUs that it is pinned to", "绑定的 CPU", &Some(guest.pinned.clone()));
+    facts.add("guest.disk", "disk of the guest", "虚拟机磁盘", guest.disk.clone());
+    facts.add("guest.net", "network of the guest", "虚拟机网络", guest.net.clone());
+    facts.text("guest.channel", "channel of the guest", "虚拟机通道", &guest.channel);
+    facts.words("guest.append", "kernel's arguments", "内核参数", Some(guest.append.clone()));
+    for (name, text) in &guest.host {
+        facts.text(&format!("guest.host.{name}"), &format!("host: {name}"), &format!("宿主机：{name}"), text);
+    }
+    for (name, digest) in &guest.digests {
+        let digest: String = digest.chars().take(12).collect();
+        let (key, en) = (format!("guest.digests.{name}"), format!("{name} (SHA-256)"));
+        facts.text(&key, &en, &format!("{name}（SHA-256）"), &digest);
+    }
 }
 
 fn settings(run: &Run, facts: &mut Facts) {

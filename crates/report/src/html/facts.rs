@@ -8,6 +8,7 @@ use super::gather::Runs;
 use crate::duration::duration_s;
 use crate::findings::host::host_findings;
 use crate::format::{unit_name, value};
+use crate::guest;
 use crate::render::console::header::{warnings, whole_seconds};
 use crate::render::console::words;
 use crate::render::host::blocks;
@@ -98,7 +99,7 @@ fn machine(run: &Run) -> Words {
 
 /// Settings, then the host's facts.
 pub(super) fn tables(runs: &Runs) -> Vec<Block> {
-    let mut all = vec![settings(runs)];
+    let mut all = vec![settings(runs), virtual_machine(runs)];
     let of_run = |run: &Run| {
         let report = HostReport {
             schema: HostReport::SCHEMA.to_owned(),
@@ -195,6 +196,24 @@ fn settings(runs: &Runs) -> Block {
     });
     row("program's SHA-256", "程序的 SHA-256", &|run| same(run.tool.digest.clone().unwrap_or_default()));
     Block { title: Words { en: "Run and settings".to_owned(), zh: "运行与设置".to_owned() }, rows }
+}
+
+/// The virtual machines that the runs were measured in.
+fn virtual_machine(runs: &Runs) -> Block {
+    let of_run = |run: &Run| run.guest.as_ref().map(|guest| guest::facts(guest, true)).unwrap_or_default();
+    let all: Vec<Vec<(Words, Words)>> = runs.all.iter().map(of_run).collect();
+    let mut labels: Vec<&Words> = Vec::new();
+    for (label, _) in all.iter().flatten() {
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    let says = |label: &Words, facts: &Vec<(Words, Words)>| {
+        facts.iter().find(|(known, _)| known == label).map(|(_, says)| says.clone()).unwrap_or_default()
+    };
+    let row = |label: &Words| fact(label.clone(), all.iter().map(|facts| says(label, facts)).collect());
+    let title = Words { en: "Virtual machine".to_owned(), zh: "虚拟机".to_owned() };
+    Block { title, rows: labels.into_iter().filter_map(row).collect() }
 }
 
 /// The name of a unit for a table's head.

@@ -7,7 +7,7 @@ use super::alike::{is_as_large, memory};
 use super::control::Control;
 use super::family::Side;
 use super::sheet::Sheet;
-use crate::format;
+use crate::{format, guest};
 
 /// Of the machines: whether they are real, what disturbed them, whether they are as large as the first, and whether that was
 /// measured often enough to be held against itself.
@@ -40,11 +40,8 @@ const EMULATOR: &str = "qemu";
 
 fn emulated(environment: &Environment) -> Vec<Text<String>> {
     let name = environment.name;
-    if environment.is_emulated() {
-        return vec![Text {
-            en: format!("{name} was measured under QEMU's software emulation: the figures tell nothing about KVM"),
-            zh: format!("{name} 在 QEMU 的软件模拟下测量：这些数字与 KVM 无关"),
-        }];
+    if let Some(told) = environment.runs.iter().find_map(|run| guest::warning(run)) {
+        return vec![Text { en: format!("{name} was {}", told.en), zh: format!("{name} {}", told.zh) }];
     }
     // Where it is known what carries the instructions out, nothing has to be supposed.
     let is_supposed = |run: &&&hostmark_model::Run| {

@@ -12,6 +12,7 @@ use crate::consistency;
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
 use crate::format::{agreement, low_high, rounds_and_samples, value};
+use crate::guest;
 
 const CASE: Text = Text { en: "case", zh: "用例" };
 const MEDIAN: Text = Text { en: "median", zh: "中位数" };
@@ -30,7 +31,9 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut out = format!("# {}\n\n", safe(&run.name));
     head(run, lang, &mut out);
-    for text in consistency::warning(run).iter().chain(&again(run)).chain(&run.disturbances) {
+    virtual_machine(run, options, &mut out);
+    let first = guest::warning(run).into_iter().chain(consistency::warning(run)).chain(again(run));
+    for text in first.collect::<Vec<_>>().iter().chain(&run.disturbances) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
     }
@@ -84,6 +87,16 @@ fn head(run: &Run, lang: Lang, out: &mut String) {
     facts.extend(place(run, lang));
     let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| safe(fact)).collect();
     let _ = writeln!(out, "{}\n", facts.join(" · "));
+}
+
+/// The virtual machine that it was measured in.
+fn virtual_machine(run: &Run, options: &RenderOptions, out: &mut String) {
+    let Some(guest) = &run.guest else { return };
+    let lang = options.lang;
+    for (label, says) in guest::facts(guest, options.verbose) {
+        let _ = writeln!(out, "- {}: {}", safe(label.get(lang)), safe(says.get(lang)));
+    }
+    out.push('\n');
 }
 
 fn findings(run: &Run, lang: Lang, out: &mut String) {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
-use hostmark_report::export::overhead_over;
+use hostmark_report::compare::{Comparison, History, Pool};
+use hostmark_report::export::{format_named, overhead_over};
 
 use super::reference::{percentages, reference, rows, view};
 use super::synthetic::{self, estimate};
@@ -185,4 +186,71 @@ fn huge_pages_of_a_guest_on_ordinary_ones_are_not_comparable() {
     };
     assert!(of("base").contains("not comparable: base pages behind it"), "{}", of("base"));
     assert!(of("2M").ends_with("0.00 %"), "{}", of("2M"));
+}
+
+/// A guest of which everything is known.
+fn whole() -> Guest {
+    Guest {
+        disk: Some("raw, cache=none, iothread".into()),
+        net: Some("tap, virtio-net".into()),
+        nodes: 2,
+        digests: [("kernel", "0123456789abcdef0123"), ("image", "fedcba98765432100000")]
+            .map(|(name, digest)| (name.to_owned(), digest.to_owned()))
+            .into(),
+        host: [("halt_poll_ns".to_owned(), "200000".to_owned())].into(),
+        exits: [("exits", 1000), ("halt_exits", 700), ("io_exits", 200), ("mmio_exits", 0)]
+            .map(|(name, count)| (name.to_owned(), count))
+            .into(),
+        idle_cpus: Some(0.021),
+        ..guest("tcg")
+    }
+}
+
+#[test]
+fn a_run_shows_the_virtual_machine_that_it_was_measured_in_wherever_it_is_shown() {
+    let run = Run { guest: Some(Box::new(whole())), ..synthetic::plausible() };
+    let facts = [
+        "tcg, software emulation",
+        "QEMU emulator version 7.2.22",
+        "pc-q35-7.2",
+        "2, 2 memory nodes, pinned to 2 3",
+        "4 GiB in base pages",
+        "raw, cache=none, iothread",
+        "tap, virtio-net",
+        "kernel 0123456789ab",
+        "halt_poll_ns 200000",
+        "halt_exits 70 %, io_exits 20 %",
+        "2.1 % of a CPU",
+    ];
+    const WARNING: &str = "measured under QEMU's software emulation: the figures tell nothing about KVM";
+    for name in ["table", "markdown", "html"] {
+        let shown = |verbose: bool| {
+            let options = RenderOptions { width: 100, verbose, ..RenderOptions::default() };
+            let text = format_named(name).unwrap().render_one(&run, &options);
+            text.replace("\\_", "_").replace("&#39;", "'").split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let (plain, all) = (shown(false), shown(true));
+        for fact in facts.iter().chain([&WARNING]) {
+            assert!(plain.contains(fact), "{name} lacks {fact}: {plain}");
+        }
+        assert!(all.contains("qemu-system-x86_64 -accel tcg") && all.contains("0123456789abcdef0123"), "{name}");
+        assert!(name == "html" || !plain.contains("qemu-system-x86_64"), "{name}");
+        let without = format_named(name).unwrap().render_one(&synthetic::plausible(), &RenderOptions::default());
+        assert!(!without.contains("accelerator"), "{name}");
+    }
+}
+
+#[test]
+fn a_comparison_names_what_differs_between_two_virtual_machines() {
+    let side = |guest: Guest| Run { guest: Some(Box::new(guest)), ..synthetic::plausible() };
+    let (one, other) = (side(guest("kvm")), side(Guest { backing: "2M".into(), ..whole() }));
+    let pool = |run| Pool { name: "x", runs: std::slice::from_ref(run) };
+    let compared = Comparison::of(pool(&one), &[pool(&other)], &History::default());
+    let differs: Vec<&str> = compared.new[0].differs.iter().map(|difference| difference.key.as_str()).collect();
+    for key in
+        ["guest.accel", "guest.backing", "guest.nodes", "guest.disk", "guest.host.halt_poll_ns", "guest.digests.kernel"]
+    {
+        assert!(differs.contains(&key), "{key}: {differs:?}");
+    }
+    assert!(!differs.contains(&"guest.cpus") && !differs.iter().any(|key| key.contains("exits")), "{differs:?}");
 }

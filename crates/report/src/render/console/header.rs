@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Gap, Imported, Lang, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Gap, Guest, Imported, Lang, Outcome, Run, Text, Unit};
 
 use super::page::{Page, Piece, Style};
 use super::spent;
@@ -11,6 +11,7 @@ use crate::duration::duration_s;
 use crate::escape::visible;
 use crate::findings::steal::stolen_ns;
 use crate::format::{percent, value};
+use crate::guest;
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const WORTH_SAYING: f64 = 0.01;
@@ -26,8 +27,14 @@ pub(super) fn write(view: &View, page: &mut Page) {
     if let Some(line) = spent::line(view.run.time.as_ref(), view.lang).filter(|_| view.verbose) {
         page.paragraph("  ", &line, Style::Dim);
     }
+    if let Some(guest) = &view.run.guest {
+        page.flow(0, &virtual_machine(guest, view));
+    }
     for line in brought_along(view) {
         page.paragraph("  ", &line, Style::Dim);
+    }
+    if let Some(warning) = guest::warning(view.run) {
+        page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
     if let Some(warning) = contradiction(view) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
@@ -48,7 +55,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
 /// What a reader must know of the run before its values: that its file cannot be true, how it ended, and what disturbed it;
 /// a sentence each.
 pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
-    let mut all: Vec<Text<String>> = contradiction(view).into_iter().collect();
+    let mut all: Vec<Text<String>> = guest::warning(view.run).into_iter().chain(contradiction(view)).collect();
     how_it_ended(view, &mut |en, zh| all.push(Text { en, zh }));
     disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
     all
@@ -115,6 +122,14 @@ fn machine(view: &View) -> Vec<Piece> {
         }));
     }
     facts
+}
+
+/// The virtual machine that it was measured in.
+fn virtual_machine(guest: &Guest, view: &View) -> Vec<Piece> {
+    let fact = |(label, says): (Text<String>, Text<String>)| {
+        Piece::plain(format!("{} {}", label.get(view.lang), says.get(view.lang)))
+    };
+    guest::facts(guest, view.verbose).into_iter().map(fact).collect()
 }
 
 /// What measured.
