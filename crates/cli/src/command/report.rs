@@ -21,7 +21,7 @@ pub fn formats() -> PossibleValuesParser {
 #[derive(Debug, Args)]
 pub struct ReportArguments {
     /// Files, names of runs that are kept, last, last-1 …; NAME=RUN shows it under this name, and overhead takes runs of one
-    /// name for one environment; html, lmbench and overhead show several
+    /// name for one environment; html, markdown, lmbench and overhead show several
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
     /// How to show it
@@ -93,6 +93,8 @@ pub fn render(runs: &[Run], format: &str, lang: Lang, verbose: bool) -> Result<S
     let options = output::options(lang, verbose);
     let text = export::format_named(format).and_then(|format| format.render(runs, &options));
     text.with_context(|| {
-        format!("--format {format} shows one run; give one, or --format html, lmbench or overhead for several")
+        format!(
+            "--format {format} shows one run; give one, or --format html, markdown, lmbench or overhead for several"
+        )
     })
 }

@@ -1,13 +1,25 @@
-//! Markdown, for issues, wikis and mails.
+//! Markdown, for issues, wikis and mails: a run, or what environments cost over each other.
 
-use hostmark_model::Text;
+use hostmark_model::{Run, Text};
 
+use super::overhead::markdown_of;
 use super::{Format, Render};
-use crate::render::markdown;
+use crate::RenderOptions;
+use crate::render::markdown::markdown;
 
 /// For pages that people write.
 pub(super) const FORMAT: Format = Format {
     name: "markdown",
-    description: Text { en: "tables in sections, and findings, as markdown", zh: "Markdown：分节表格与结论" },
-    render: Render::One(markdown::markdown),
+    description: Text {
+        en: "tables in sections, and findings, as markdown; of several runs what overhead shows",
+        zh: "Markdown：分节表格与结论；多次运行时为 overhead 的内容",
+    },
+    render: Render::Many(render),
 };
+
+fn render(runs: &[Run], options: &RenderOptions) -> String {
+    match runs {
+        [run] => markdown(run, options),
+        runs => markdown_of(runs, options),
+    }
+}

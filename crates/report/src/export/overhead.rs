@@ -7,7 +7,7 @@ use super::bars;
 use super::plain_table::{GAP, heading, lines, write};
 use super::{Format, Render};
 use crate::RenderOptions;
-use crate::escape::visible;
+use crate::escape::{markdown, visible};
 use crate::overhead::{Overhead, Told, overhead};
 use crate::render::wrap;
 
@@ -20,6 +20,9 @@ pub(super) const FORMAT: Format = Format {
     },
     render: Render::Many(render),
 };
+
+const TITLE: Text = Text { en: "What each layer costs", zh: "各层的开销" };
+const CONCLUSIONS: Text = Text { en: "Conclusions", zh: "结论" };
 
 fn render(runs: &[Run], options: &RenderOptions) -> String {
     over(runs, None, options).unwrap_or_else(|why| format!("{why}\n"))
@@ -40,6 +43,47 @@ pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result
     Ok(text(&view, options))
 }
 
+/// Several runs as a document.
+pub(super) fn markdown_of(runs: &[Run], options: &RenderOptions) -> String {
+    match overhead(runs, None, options.verbose) {
+        Ok(view) if !view.parts.is_empty() => document(&view, options),
+        _ => over(runs, None, options).unwrap_or_else(|why| format!("{why}\n")),
+    }
+}
+
+fn document(view: &Overhead, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let say = |text: &Text<String>| markdown(text.get(lang));
+    let mut blocks = vec![format!("# {}\n", markdown(TITLE.get(lang)))];
+    blocks.extend(view.remarks.iter().map(|remark| format!("> ! {}\n", say(remark))));
+    for part in &view.parts {
+        blocks.extend(part.title.map(|title| format!("## {}\n", markdown(title.get(lang)))));
+        for table in &part.tables {
+            let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+            let mut text = format!("**{}**\n\n", say(&table.title));
+            text += &line(std::iter::once(String::new()).chain(table.columns.iter().map(say)).collect());
+            text += &format!("|---|{}\n", "--:|".repeat(table.columns.len()));
+            for row in &table.rows {
+                text += &line(std::iter::once(&row.label).chain(&row.cells).map(say).collect());
+            }
+            for (number, note) in (1..).zip(&table.notes) {
+                text += &format!("\n({number}) {}\n", say(note));
+            }
+            blocks.push(text);
+        }
+        for bars in part.bars.iter().filter_map(|bars| bars::write(bars, options)) {
+            // Indented lines are shown as they are.
+            blocks.push(bars.lines().map(|line| format!("    {line}\n")).collect());
+        }
+    }
+    if !view.conclusions.is_empty() {
+        let told = |told: &Told| format!("- **{}** {}\n", markdown(told.verdict.label().get(lang)), say(&told.text));
+        let all: String = view.conclusions.iter().map(told).collect();
+        blocks.push(format!("## {}\n\n{all}", markdown(CONCLUSIONS.get(lang))));
+    }
+    blocks.join("\n")
+}
+
 fn text(view: &Overhead, options: &RenderOptions) -> String {
     let remarks = view.remarks.iter().map(|remark| lines(&format!("! {}", remark.get(options.lang)), options));
     let parts = view.parts.iter().flat_map(|part| {
@@ -53,11 +97,10 @@ fn text(view: &Overhead, options: &RenderOptions) -> String {
 
 /// Each with its verdict before it.
 fn conclusions(all: &[Told], options: &RenderOptions) -> String {
-    const TITLE: Text = Text { en: "Conclusions", zh: "结论" };
     let label = |told: &Told| told.verdict.label().get(options.lang).to_owned();
     let widest = all.iter().map(|told| label(told).width()).max().unwrap_or(0);
     let lead = 2 * GAP.len() + widest;
-    let mut text = heading(TITLE.get(options.lang));
+    let mut text = heading(CONCLUSIONS.get(options.lang));
     for told in all {
         let said = visible(told.text.get(options.lang));
         let mut label = label(told);

@@ -11,11 +11,13 @@ use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
 use super::figures::{Figure, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::gather::{Probe, Runs};
+use super::layers::{Layers, by_environment, layers};
 use super::network::{Links, links};
 use super::table::{Table, anchor, table};
 use crate::RenderOptions;
 use crate::compare::{Comparison, History, Pool};
 use crate::findings::findings_and_kept;
+use crate::overhead::is_wanted;
 
 /// Pictures of samples in a page at most. A probe's default case comes first, the case with its widest interval has what
 /// room is left.
@@ -32,6 +34,7 @@ pub(super) struct Page {
     heads: Vec<Head>,
     facts: Vec<Block>,
     findings: Vec<Found>,
+    layers: Option<Layers>,
     network: Vec<Links>,
     comparisons: Vec<Beside>,
     figures: Vec<Picture>,
@@ -66,7 +69,7 @@ struct Link {
 }
 
 #[derive(Debug, Serialize)]
-struct Picture {
+pub(super) struct Picture {
     id: String,
     title: Words,
     note: Option<Words>,
@@ -110,6 +113,8 @@ struct Shown {
 
 /// What the page of these runs says.
 pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
+    let sorted = by_environment(all);
+    let all = sorted.as_deref().unwrap_or(all);
     let runs = Runs::new(all, options);
     let (first, shown) = figures(&runs);
     let mut numbers = 0..;
@@ -141,6 +146,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         facts: tables(&runs),
         has_runs: true,
         findings: found(&runs),
+        layers: layers(all, &mut picture),
         network: links(&runs),
         comparisons: beside(all).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
         figures: first,
@@ -165,6 +171,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         heads: Vec::new(),
         facts: Vec::new(),
         findings: Vec::new(),
+        layers: None,
         network: Vec::new(),
         comparisons: comparisons(comparison, &mut picture),
         figures: Vec::new(),
@@ -181,12 +188,22 @@ fn comparisons(comparison: &Comparison, picture: &mut impl FnMut(Figure) -> Pict
     comparison.new.iter().map(beside).collect()
 }
 
-/// The first run against each other one, where there are several.
+/// The first run against each other one, where there are several; runs of one environment, which stand behind each other,
+/// are one side.
 fn beside(all: &[Run]) -> Option<Comparison> {
-    let name = |(index, run): (usize, &Run)| format!("{} {}", Runs::letter(index), run.name);
-    let names: Vec<String> = all.iter().enumerate().map(name).collect();
-    let pool = |index: usize| Pool { name: &names[index], runs: &all[index..=index] };
-    let new: Vec<Pool> = (1..all.len()).map(pool).collect();
+    let are_environments = is_wanted(all);
+    let is_one_side = |one: &Run, other: &Run| are_environments && one.name == other.name;
+    let sides: Vec<&[Run]> = all.chunk_by(is_one_side).collect();
+    let mut begun = 0;
+    let name = |side: &&[Run]| {
+        let first = Runs::letter(begun);
+        begun += side.len();
+        let to = if side.len() > 1 { format!("–{}", Runs::letter(begun - 1)) } else { String::new() };
+        format!("{first}{to} {}", side[0].name)
+    };
+    let names: Vec<String> = sides.iter().map(name).collect();
+    let pool = |index: usize| Pool { name: &names[index], runs: sides[index] };
+    let new: Vec<Pool> = (1..sides.len()).map(pool).collect();
     (!new.is_empty()).then(|| Comparison::of(pool(0), &new, &History::default()))
 }
 

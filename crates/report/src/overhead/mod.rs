@@ -7,6 +7,7 @@ mod control;
 mod decomposition;
 mod family;
 mod layers;
+mod machines;
 mod names;
 mod pairs;
 mod ratio;
@@ -93,6 +94,14 @@ pub(crate) fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
     all
 }
 
+/// Whether runs are those of environments, and not any runs beside each other: some have a name in common, one is called the
+/// bare machine's, or was measured in a virtual machine that was started for it.
+pub(crate) fn is_wanted(runs: &[Run]) -> bool {
+    let environments = environments(runs);
+    let is_named = || environments.iter().any(|one| one.name == BASE || one.guest().is_some());
+    environments.len() > 1 && (environments.len() < runs.len() || is_named())
+}
+
 /// The view of `runs`. `base` names a case of the first environment that the others are held against; without it each family
 /// of the decomposition stands over its plain case inside the kernel, and every other case over itself in the first
 /// environment. `all` adds intervals. An error is one sentence.
@@ -121,6 +130,9 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
         }
     }
     view.parts.retain(|part| !part.tables.is_empty());
+    if environments.len() > 1 && !view.parts.is_empty() {
+        view.parts.insert(0, plain(vec![machines::table(&environments)]));
+    }
     Ok(view)
 }
 

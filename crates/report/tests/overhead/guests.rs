@@ -137,7 +137,7 @@ fn what_has_all_of_its_machine_is_a_column_and_never_the_base() {
     assert!(
         text.contains("Kernel overhead with all of the machine: native-free, inside the kernel, over native, inside")
     );
-    assert!(!text.contains("over native-free") && !text.contains("64 GiB"), "{text}");
+    assert!(!text.contains("over native-free") && !text.contains("hold the first to the size"), "{text}");
     let conclusions = text.split("Conclusions").nth(1).unwrap();
     assert!(!conclusions.contains("native-free") && conclusions.contains("the mean of 4 sides"), "{conclusions}");
 }
@@ -253,4 +253,45 @@ fn a_comparison_names_what_differs_between_two_virtual_machines() {
         assert!(differs.contains(&key), "{key}: {differs:?}");
     }
     assert!(!differs.contains(&"guest.cpus") && !differs.iter().any(|key| key.contains("exits")), "{differs:?}");
+}
+
+#[test]
+fn markdown_of_several_runs_is_the_view_and_no_name_becomes_markup() {
+    let mut runs = turns(0.02);
+    for run in runs.iter_mut().filter(|run| run.name == "guest") {
+        run.name = "gu|est `x` <b>\n# head".into();
+    }
+    let text = format_named("markdown").unwrap().render(&runs, &RenderOptions::default()).unwrap();
+    for part in ["# What each layer costs", "**Environments**", "**Side by side**", "## Conclusions", "- **so here** "]
+    {
+        assert!(text.lines().any(|line| line.starts_with(part)), "{part}: {text}");
+    }
+    assert!(!text.contains("<b>") && !text.contains("\n# head"), "{text}");
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let tables = text.split("\n\n").filter(|block| block.starts_with("| "));
+    for table in tables.map(|block| block.lines().map(cells).collect::<Vec<_>>()) {
+        assert!(table.len() > 2 && table.windows(2).all(|pair| pair[0] == pair[1]), "{table:?}");
+    }
+    let [native, _] = reference();
+    let one = format_named("markdown").unwrap().render(std::slice::from_ref(&native), &RenderOptions::default());
+    assert!(one.unwrap().starts_with("# native"));
+}
+
+#[test]
+fn the_page_of_environments_shows_the_view_with_its_bars_and_one_side_for_each() {
+    let shown = |runs: &[Run]| format_named("html").unwrap().render(runs, &RenderOptions::default()).unwrap();
+    let mut runs = super::five("native", super::NATIVE, "4");
+    runs.extend(super::five("guest", super::NATIVE.map(|rate| rate * 0.9), "4"));
+    runs.swap(1, 7);
+    let page = shown(&runs);
+    assert!(page.contains("<section id=\"layers\">") && page.contains("href=\"#layers\""));
+    assert_eq!(page.matches("<svg class=\"chart bars\"").count(), 2);
+    assert!(page.contains("Copy · guest") && page.contains("<title>41566.9, 90.00 %</title>"), "{page}");
+    // Ten runs are two sides.
+    assert!(page.contains("A–E native") && page.contains("F–J guest") && !page.contains("B native"));
+    // Runs that are no environments are held against each other alone.
+    let [mut native, mut other] = reference();
+    (native.name, other.name) = ("before".into(), "after".into());
+    let page = shown(&[native, other]);
+    assert!(!page.contains("id=\"layers\"") && page.contains("A before"));
 }

@@ -3,6 +3,7 @@
 //! Each mark carries its reading as a `<title>`, so that it shows without a script, and class `m`, by which the page's
 //! script finds it. Series differ by colour, by the shape of their marks and by the dashes of their lines.
 
+pub(super) mod bars;
 mod heat;
 mod line;
 mod rows;

@@ -28,7 +28,7 @@ pub(in crate::html) struct Row {
     pub(in crate::html) reading: Words,
 }
 
-const WIDTH: f64 = 400.0;
+pub(super) const WIDTH: f64 = 400.0;
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 12.0;
 /// Room of a row: its label, and its mark below.
@@ -38,7 +38,7 @@ const ROW: f64 = 27.0;
 const COLUMNS: usize = 62;
 
 /// A label as far as there is room for it before its remark.
-fn cut(label: &str, remark: &str) -> String {
+pub(super) fn cut(label: &str, remark: &str) -> String {
     let room = COLUMNS.saturating_sub(remark.width() + 2);
     if label.width() <= room {
         return label.to_owned();

@@ -1,0 +1,72 @@
+//! What each environment is: its runs, its size, its kernel, what it runs under, and the program that measured.
+
+use std::collections::BTreeSet;
+
+use hostmark_model::{Run, Text, size_text};
+
+use super::alike::memory;
+use super::{Environment, Row, Table};
+use crate::bilingual::{COMMA, Words, joined, same};
+
+/// Digits of a digest that tell two programs apart.
+const DIGITS: usize = 12;
+
+/// A row for each environment.
+pub(super) fn table(environments: &[Environment]) -> Table {
+    const HEADS: [(&str, &str); 6] = [
+        ("runs", "运行次数"),
+        ("CPUs", "CPU 数"),
+        ("memory", "内存"),
+        ("kernel", "内核"),
+        ("under", "运行于"),
+        ("program's SHA-256", "程序的 SHA-256"),
+    ];
+    let head = |(en, zh): (&str, &str)| Text { en: en.to_owned(), zh: zh.to_owned() };
+    Table {
+        title: head(("Environments", "环境")),
+        columns: HEADS.into_iter().map(head).collect(),
+        rows: environments.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+fn row(environment: &Environment) -> Row {
+    let cpus = distinct(environment, |run| match run.host.usable_cpus().len() {
+        0 => None,
+        count => Some(count.to_string()),
+    });
+    let bytes = Some(memory(environment)).filter(|bytes| *bytes > 0).map(size_text);
+    let kernel = distinct(environment, |run| Some(run.host.kernel.release.clone()));
+    let program = distinct(environment, |run| Some(run.tool.digest.as_ref()?.chars().take(DIGITS).collect()));
+    let cells = [same(environment.runs.len().to_string()), cpus, same(bytes.unwrap_or_default()), kernel];
+    let cells = cells.into_iter().chain([under(environment), program]);
+    Row { label: same(environment.name), cells: cells.map(filled).collect() }
+}
+
+/// What the runs say, each text once.
+fn distinct(environment: &Environment, of: impl Fn(&Run) -> Option<String>) -> Words {
+    let all: BTreeSet<String> = environment.runs.iter().filter_map(|run| of(run)).collect();
+    same(all.into_iter().collect::<Vec<_>>().join(" | "))
+}
+
+fn filled(cell: Words) -> Words {
+    if cell.en.is_empty() { same("–") } else { cell }
+}
+
+/// The virtual machine, the hypervisor, the container.
+fn under(environment: &Environment) -> Words {
+    let Some(guest) = environment.guest() else {
+        let of = |run: &Run| run.host.virtualization.hypervisor.clone().or(run.host.virtualization.container.clone());
+        return distinct(environment, of);
+    };
+    let backing = &guest.backing;
+    let pinned: Vec<String> = guest.pinned.iter().map(usize::to_string).collect();
+    let pinned = pinned.join(" ");
+    let on = Text { en: format!("on CPUs {pinned}"), zh: format!("绑定 CPU {pinned}") };
+    let parts = [
+        same(format!("{} {}", guest.accel, guest.machine)),
+        Text { en: format!("{backing} pages"), zh: format!("{backing} 页") },
+        if pinned.is_empty() { Words::default() } else { on },
+    ];
+    joined(&parts, COMMA)
+}
