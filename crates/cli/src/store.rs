@@ -84,7 +84,8 @@ pub fn moment(time: jiff::Timestamp) -> (String, String) {
 /// The name of a new directory beside the runs that are kept, for several that belong together; it is not made.
 pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
     let (stamp, unique) = moment(jiff::Timestamp::now());
-    let runs = directory().context("neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out")?;
+    let runs =
+        directory().context("neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out")?;
     Ok(runs.join(format!("{stamp}-{}-{unique}", file_part(hostname))))
 }
 

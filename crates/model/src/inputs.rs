@@ -41,8 +41,14 @@ impl Inputs {
         let within = (!within.is_empty()).then(|| within.join(","));
         let peers = (!peers.is_empty()).then(|| peers.join(","));
         let limit = limit_s.map(|limit| format!("{limit} s"));
-        let all =
-            [(CPUS, cpus.clone()), (SCRATCH, scratch), (COMMAND, command), (WITHIN, within), (PEER, peers), (LIMIT, limit)];
+        let all = [
+            (CPUS, cpus.clone()),
+            (SCRATCH, scratch),
+            (COMMAND, command),
+            (WITHIN, within),
+            (PEER, peers),
+            (LIMIT, limit),
+        ];
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use hostmark_engine::Observer;
 use hostmark_host::Root;
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, HostFacts, Lang};
@@ -30,6 +31,7 @@ use super::place::Place;
 use super::run::exit_of;
 use super::turns::{prepare, refuse_used};
 use super::{dry_run, lost, report};
+use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::within::Outside;
 use crate::{output, store};
@@ -70,7 +72,11 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     let (made, place) = match existing {
         Some((place, _)) => (None, place),
         None => {
-            let made = Made::boot(&arguments.guest, &stop)?;
+            let mut bar = Bar::new();
+            bar.round(GUEST, 0, 1, arguments.guest.boot_timeout);
+            let made = Made::boot(&arguments.guest, &stop);
+            bar.finish();
+            let made = made?;
             let place = made.place(GUEST);
             (Some(made), place)
         }
@@ -111,7 +117,9 @@ fn asked(arguments: &VmRunArguments) -> Size {
 /// The guest that is there already, and what it is.
 fn existing(typed: &str, stop: &StopRequest) -> Result<(Place, HostFacts)> {
     if typed.trim_start().starts_with(TCP) {
-        bail!("the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'");
+        bail!(
+            "the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'"
+        );
     }
     let place = Place::named(typed, "--on", None)?;
     let there = report_of_host(&place, stop)?.host;
@@ -160,7 +168,11 @@ fn announced(arguments: &VmRunArguments, sides: usize, lang: Lang) -> String {
             minutes(all, "min", "s")
         ),
         Lang::Zh => {
-            format!("{sides} 个环境各测 {runs} 次，每次至多 {} s：总计不超过 {}", limit.as_secs(), minutes(all, "分钟", "s"))
+            format!(
+                "{sides} 个环境各测 {runs} 次，每次至多 {} s：总计不超过 {}",
+                limit.as_secs(),
+                minutes(all, "分钟", "s")
+            )
         }
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
+use hostmark_engine::Observer;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::regular;
-use hostmark_engine::Observer;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 

@@ -71,8 +71,24 @@ pub struct VmRunArguments {
 
 /// Options of a guest that is made.
 const OF_A_MADE_GUEST: [&str; 18] = [
-    "kernel", "modules", "module", "image", "accel", "cpu_model", "machine", "smp", "nodes", "memory", "hugepages", "disk",
-    "pin", "net", "append", "qemu_arg", "qemu", "boot_timeout",
+    "kernel",
+    "modules",
+    "module",
+    "image",
+    "accel",
+    "cpu_model",
+    "machine",
+    "smp",
+    "nodes",
+    "memory",
+    "hugepages",
+    "disk",
+    "pin",
+    "net",
+    "append",
+    "qemu_arg",
+    "qemu",
+    "boot_timeout",
 ];
 
 /// The guest that is made and booted.
@@ -229,7 +245,8 @@ const LONGEST_NAME: usize = 40;
 
 /// A further side: its name, and what leads there.
 fn also(typed: &str) -> Result<(String, String), String> {
-    let (name, place) = typed.split_once('=').ok_or("it has no equals sign; give it as container='docker exec -i c'")?;
+    let (name, place) =
+        typed.split_once('=').ok_or("it has no equals sign; give it as container='docker exec -i c'")?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     match () {
         () if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) => {
@@ -275,7 +292,8 @@ mod tests {
     #[test]
     fn a_further_side_has_a_name_that_may_be_part_of_a_files() {
         assert_eq!(also("c=docker exec -i c=d"), Ok(("c".into(), "docker exec -i c=d".into())));
-        for wrong in ["", "c", "=x", "native=x", "guest=x", "native-free=x", "../a=x", "a b=x", "c=", "c= ", "\u{e9}=x"] {
+        for wrong in ["", "c", "=x", "native=x", "guest=x", "native-free=x", "../a=x", "a b=x", "c=", "c= ", "\u{e9}=x"]
+        {
             assert!(also(wrong).is_err(), "{wrong}");
         }
         assert!(also(&format!("{}=x", "a".repeat(41))).is_err());

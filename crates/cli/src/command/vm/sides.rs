@@ -19,8 +19,12 @@ use crate::words;
 /// What is measured unless filters say it.
 const USUAL: [&str; 4] = ["syscall", "process", "memory.stream", "file"];
 /// And this where a kernel has the module: what runs inside it, and the same in user space.
-const IN_KERNEL: [&str; 4] =
-    ["cpu.kernel_sieve", "cpu.sieve@threads=1,copies=1", "memory.kernel_random_access", "memory.random_access@page=base"];
+const IN_KERNEL: [&str; 4] = [
+    "cpu.kernel_sieve",
+    "cpu.sieve@threads=1,copies=1",
+    "memory.kernel_random_access",
+    "memory.random_access@page=base",
+];
 /// No turn has less time: less would leave most cases out.
 const LEAST_TURN: Duration = Duration::from_secs(10);
 /// STREAM's three arrays take a part of this size of the smallest side's memory at most, half of what a run may fill.

@@ -74,6 +74,7 @@ impl Trial<'_> {
 
     /// One side's turn; whether the person has not asked to stop.
     fn turn(&mut self, side: usize, turn: u32, seed: u32, progress: &mut Progress) -> Result<bool> {
+        let whole: usize = self.sides.iter().map(|side| side.runs.len()).sum();
         let Side { name, place, inputs, runs } = &mut self.sides[side];
         let Inputs { command, limit_s, .. } = self.request.inputs.clone();
         let inputs = Inputs { command, limit_s, ..inputs.clone() };
@@ -82,10 +83,9 @@ impl Trial<'_> {
             watch.begins();
         }
         let measured = measured_at(place, request, name, self.stop, progress).map_err(|error| {
-            let (turn, runs, kept) = (turn + 1, self.runs, self.directory.display());
-            let exit = exit_of(&error);
-            let sentence = sentence(&error);
-            EndsWith(exit, format!("turn {turn} of {runs} of {name}: {sentence} (the runs before it are in {kept})"))
+            let (turn, runs, directory) = (turn + 1, self.runs, self.directory.display());
+            let kept = if whole > 0 { format!("; {whole} whole runs are in {directory}") } else { String::new() };
+            EndsWith(exit_of(&error), format!("turn {turn} of {runs} of {name}: {}{kept}", sentence(&error)))
         })?;
         let Some(mut run) = measured else { return Ok(false) };
         match &mut self.watch {

@@ -103,7 +103,11 @@ mod tests {
         watch.begins();
         told(at.path(), 900, 75);
         let guest = watch.was_measured();
-        assert_eq!(guest.exits, BTreeMap::from([("io_exits".to_owned(), 45)]), "of its own turn, and none that is zero");
+        assert_eq!(
+            guest.exits,
+            BTreeMap::from([("io_exits".to_owned(), 45)]),
+            "of its own turn, and none that is zero"
+        );
         assert_eq!(guest.host["a"], "b");
         assert!(watch.idle_cpus().unwrap() <= idle, "its own turn does not count");
     }

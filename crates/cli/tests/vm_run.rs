@@ -1,0 +1,277 @@
+//! `hostmark vm run` as a person meets it: who takes turns, what native runs are held to, and that nothing is left.
+
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+mod support;
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use alone::alone;
+use hostmark_engine::sys::control_group::ControlGroup;
+use hostmark_engine::sys::scratch::fresh_name;
+use hostmark_host::{Root, memory_nurseries};
+use hostmark_model::{Run, load_run};
+use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
+use skip::skipped;
+use support::{Home, ended, files, said};
+
+/// Long enough for a loaded machine to do what is done at once.
+const SOON: Duration = Duration::from_secs(30);
+/// What is small and measured everywhere.
+const CASE: &str = "syscall.null";
+
+/// The runs below a directory, in the order of turns, by the side's name.
+fn sides(directory: &Path) -> BTreeMap<String, Vec<Run>> {
+    let mut sides: BTreeMap<String, Vec<Run>> = BTreeMap::new();
+    let mut all = files(directory);
+    all.sort();
+    for file in all {
+        let run = load_run(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let stem = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(
+            stem.rsplit_once('-').map(|(side, _)| side),
+            Some(run.name.as_str()),
+            "a file is called after its side"
+        );
+        sides.entry(run.name.clone()).or_default().push(run);
+    }
+    sides
+}
+
+fn names(sides: &BTreeMap<String, Vec<Run>>) -> Vec<(&str, usize)> {
+    sides.iter().map(|(name, runs)| (name.as_str(), runs.len())).collect()
+}
+
+/// Nothing of it is alive or lies where runs have their files.
+fn assert_nothing_is_left(home: &Home) {
+    assert!(within(SOON, || processes(home).is_empty()), "left: {:?}", processes(home));
+    let scratch = || std::fs::read_dir(home.scratch.path()).unwrap().next().is_none();
+    assert!(within(SOON, scratch), "left: {:?}", files(home.scratch.path()));
+    assert!(within(SOON, || groups().is_empty()), "left: {:?}", groups());
+}
+
+/// The control groups of runs, which no other test makes.
+fn groups() -> Vec<PathBuf> {
+    let within = |base: &String| std::fs::read_dir(base).into_iter().flatten().filter_map(Result::ok);
+    let found = memory_nurseries(&Root::here());
+    let found = found.iter().flat_map(within).map(|entry| entry.path());
+    found.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("hostmark-")).collect()
+}
+
+#[test]
+fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
+    let _alone = alone();
+    let (home, out) = (Home::new(), tempfile::tempdir().unwrap());
+    let directory = out.path().join("runs");
+    let out = directory.display().to_string();
+    let words =
+        ["vm", "run", "--on", "env", CASE, "--runs", "2", "--also", "own=unshare -u", "--seed", "7", "--out", &out];
+    let (code, shown, errors) = ended(&mut home.hostmark(&words));
+    assert_eq!(code, 0, "{shown}{errors}");
+    assert!(errors.contains("3 sides take 2 turns each, 30 s at most"), "{errors}");
+    for part in ["native", "guest", "own", CASE, "kept in "] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let sides = sides(&directory);
+    assert_eq!(names(&sides), [("guest", 2), ("native", 2), ("own", 2)]);
+    let native = &sides["native"];
+    for (name, runs) in &sides {
+        for (run, native) in runs.iter().zip(native) {
+            assert_eq!((&run.tool.digest, run.settings.seed), (&native.tool.digest, native.settings.seed), "{name}");
+            assert_eq!(run.settings.inputs.limit_s, Some(30), "a side's time is shared by its runs");
+            assert!(run.tool.digest.is_some() && run.settings.limit_s <= 30.0);
+        }
+        let typed = [("guest", Some("env")), ("native", None), ("own", Some("unshare -u"))];
+        let place = typed.iter().find(|(of, _)| of == name).unwrap().1;
+        assert!(runs.iter().all(|run| run.place.as_deref() == place), "{name}");
+    }
+    assert_ne!(native[0].settings.seed, native[1].settings.seed);
+    assert!(home.data.path().read_dir().unwrap().next().is_none(), "all of it is where --out says");
+
+    let all: Vec<String> = files(&directory).iter().map(|file| file.display().to_string()).collect();
+    let again: Vec<&str> =
+        ["report", "--format", "overhead"].into_iter().chain(all.iter().map(String::as_str)).collect();
+    let (code, again, errors) = ended(&mut home.hostmark(&again));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(again.contains(CASE), "{again}");
+
+    let (code, _, errors) = ended(&mut home.hostmark(&words));
+    assert!(code == 2 && errors.contains("holds runs of an earlier trial; give another directory"), "{errors}");
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn native_runs_keep_to_as_many_cpus_as_the_guest_and_are_measured_free_too() {
+    let _alone = alone();
+    let cpus = hostmark_host::read_here().usable_cpus();
+    let [first, _, ..] = cpus[..] else { return skipped("this machine has one CPU") };
+    let home = Home::new();
+    let on = format!("taskset -c {first}");
+    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", &on, CASE, "--runs", "1"]));
+    assert_eq!(code, 0, "{shown}{errors}");
+    let sides = sides(home.data.path());
+    assert_eq!(names(&sides), [("guest", 1), ("native", 1), ("native-free", 1)]);
+    let usable = |name: &str| sides[name][0].host.usable_cpus().len();
+    assert_eq!((usable("native"), usable("guest"), usable("native-free")), (1, 1, cpus.len()));
+    assert_eq!(sides["native"][0].settings.inputs.cpus, Some(first.to_string()));
+    assert_eq!(sides["native-free"][0].settings.inputs.cpus, None);
+    assert_nothing_is_left(&home);
+}
+
+/// A group of so much memory in which a guest's place is; none where none can be made.
+fn group(bytes: u64) -> Option<ControlGroup> {
+    let made = |base: &String| ControlGroup::make(Path::new(base), &fresh_name().unwrap(), bytes).ok();
+    memory_nurseries(&Root::here()).iter().find_map(made)
+}
+
+#[test]
+fn native_runs_have_no_more_memory_than_the_guest_and_the_group_is_gone_afterwards() {
+    let _alone = alone();
+    let bytes = 1 << 30;
+    let Some(group) = group(bytes) else { return skipped("no control group can be made here that limits memory") };
+    let (home, at) = (Home::new(), group.path().display().to_string());
+    let on = format!(r#"sh -c 'echo $$ > {at}/cgroup.procs && exec "$@"' x"#);
+    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", &on, CASE, "--runs", "1"]));
+    let removed = group.remove();
+    assert_eq!(code, 0, "{shown}{errors}");
+    removed.unwrap();
+    let sides = sides(home.data.path());
+    assert_eq!(names(&sides), [("guest", 1), ("native", 1), ("native-free", 1)]);
+    let limit = |name: &str| sides[name][0].host.limits.memory_limit_bytes;
+    assert_eq!((limit("native"), limit("guest")), (Some(bytes), Some(bytes)));
+    assert!(limit("native-free").is_none_or(|free| free > bytes));
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn a_side_that_fails_ends_the_turns_with_one_sentence_that_names_it() {
+    let _alone = alone();
+    for (words, code, says) in [
+        (&["--on", "false"][..], 2, "'false' ended before its shell had begun"),
+        (&["--on", "no-such-program"], 2, "cannot start 'no-such-program'"),
+        (&["--on", "sh -c 'echo hello; exit 3'"], 2, "ended before its shell had begun"),
+        (&["--on", "sh -c 'yes | head -c 200000' x"], 2, "prints more than 64 KiB before its shell starts"),
+        (&["--on", "env", "--also", "own=false"], 2, "'false' ended before its shell had begun"),
+        (&["--on", "timeout -s KILL 4 env"], 5, "turn 1 of 1 of guest: "),
+        (&["--on", "tcp:db-17"], 2, "log in, as by --on 'ssh vm1'"),
+        (&["--on", "env", "no.such"], 4, "no.such"),
+        (&["--on", "env", "--set", "nonsense=1"], 2, "nonsense"),
+    ] {
+        let home = Home::new();
+        // Long enough that the one that is killed is measuring.
+        let filter = ["memory.read", "syscall"];
+        let filter = if words.contains(&"no.such") { &filter[..0] } else { &filter };
+        let arguments = [&["vm", "run", "--runs", "1", "--profile", "quick"], words, filter].concat();
+        let (ended_with, shown, errors) = ended(&mut home.hostmark(&arguments));
+        let sentence = errors.lines().last().unwrap_or_default();
+        assert!(ended_with == code && sentence.contains(says), "{words:?}: {ended_with} {shown}{errors}");
+        assert_nothing_is_left(&home);
+        assert!(files(home.data.path()).iter().all(|file| file.extension().is_some_and(|kind| kind == "json")));
+        let runs = home.data.path().join("hostmark/runs");
+        let empty =
+            |entry: std::fs::DirEntry| entry.path().is_dir() && entry.path().read_dir().unwrap().next().is_none();
+        let left = runs.read_dir().into_iter().flatten().filter_map(Result::ok).any(empty);
+        assert!(!left, "{words:?}: an empty directory is left");
+    }
+}
+
+#[test]
+fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
+    let home = Home::new();
+    for words in [
+        &["--accel", "tcg"][..],
+        &["--kernel", "x"],
+        &["--memory", "1G"],
+        &["--smp", "2"],
+        &["--disk", "1G"],
+        &["--boot-timeout", "5"],
+        &["--cpu-model", "max"],
+        &["--append", "quiet"],
+    ] {
+        let (code, _, errors) = ended(&mut home.hostmark(&[&["vm", "run", "--on", "env"], words].concat()));
+        assert!(code == 2 && errors.contains("cannot be used with"), "{words:?}: {errors}");
+    }
+}
+
+#[test]
+fn a_plan_is_told_with_its_time_and_nothing_is_measured() {
+    let home = Home::new();
+    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--accel", "tcg", "--dry-run"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    for part in
+        ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: under 3 min in all"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let (_, shown, _) = ended(&mut home.hostmark(&["vm", "run", "--dry-run", "--runs", "3", "--lang", "zh", CASE]));
+    assert!(shown.contains("3 个环境各测 3 次，每次至多 20 s"), "{shown}");
+    assert!(files(home.data.path()).is_empty());
+}
+
+/// Turns under way of which some are over.
+struct UnderWay {
+    home: Home,
+    child: Child,
+}
+
+impl UnderWay {
+    fn start() -> UnderWay {
+        let home = Home::new();
+        let mut command = home.hostmark(&["vm", "run", "--on", "taskset -c 0", CASE, "--runs", "200"]);
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut under_way = UnderWay { child: command.spawn().unwrap(), home };
+        let has_begun = || {
+            let kept = sides(under_way.home.data.path());
+            kept.len() >= 2 && kept.values().all(|runs| !runs.is_empty()) && kept["native"].len() > 1
+        };
+        assert!(within(SOON * 4, has_begun), "{:?}", files(under_way.home.data.path()));
+        assert!(under_way.child.try_wait().unwrap().is_none());
+        under_way
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.child.id() as i32).unwrap(), signal).unwrap();
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn who_asks_to_stop_is_shown_what_is_whole_and_nothing_else_is_left() {
+    let _alone = alone();
+    let mut turns = UnderWay::start();
+    turns.signal(Signal::INT);
+    assert!(within(SOON, || turns.child.try_wait().unwrap().is_some()), "the turns go on");
+    let child = std::mem::replace(&mut turns.child, std::process::Command::new("true").spawn().unwrap());
+    let (code, shown, errors) = said(&child.wait_with_output().unwrap());
+    assert_eq!(code, 130, "{errors}");
+    let kept = sides(turns.home.data.path());
+    assert!(shown.contains(CASE) || kept.len() < 3, "{shown}");
+    assert!(kept.values().flatten().all(|run| run.interrupted.is_none()));
+    assert_nothing_is_left(&turns.home);
+}
+
+#[test]
+fn who_is_killed_leaves_whole_runs_and_nothing_else() {
+    let _alone = alone();
+    let mut turns = UnderWay::start();
+    turns.signal(Signal::KILL);
+    turns.child.wait().unwrap();
+    assert_nothing_is_left(&turns.home);
+    assert!(sides(turns.home.data.path()).values().flatten().all(|run| run.interrupted.is_none()));
+}
