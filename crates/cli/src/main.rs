@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Some(command::dial::NAME) => return command::dial::dial(words),
         Some(command::janitor::NAME) => return command::janitor::serve(),
         Some(command::guest::MACHINE) => return command::guest::machine(words),
+        Some(command::guest::WITHIN) => return command::guest::within(words),
         Some(command::guest::SESSION) => return command::guest::session(words),
         None => {
             output::print(&Arguments::command().render_help().to_string());

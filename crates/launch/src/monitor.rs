@@ -23,6 +23,8 @@ pub const CONSOLE_BYTES: usize = 1 << 16;
 pub const CONSOLE: &str = "console";
 /// Lines of the console's end that are told.
 const LINES: usize = 8;
+/// What a kernel says when it gives up.
+const PANIC: &str = "Kernel panic - not syncing";
 
 /// Why a guest runs no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +33,10 @@ pub enum Stopped {
     Reset,
     /// It switched itself off.
     PoweredOff,
-    /// QEMU stopped it.
+    /// QEMU stopped it: its processor met what it cannot carry out.
     ByQemu,
+    /// QEMU stopped it: there is no room for what it wrote to its disk.
+    NoRoom,
     /// QEMU has ended.
     Gone,
 }
@@ -43,7 +47,8 @@ impl Stopped {
         match self {
             Stopped::Reset => "it restarted itself, as a kernel does after a panic",
             Stopped::PoweredOff => "it switched itself off",
-            Stopped::ByQemu => "QEMU stopped it",
+            Stopped::ByQemu => "QEMU stopped it, as it does where KVM cannot carry an instruction out",
+            Stopped::NoRoom => "this host has no room for what it wrote to its disk",
             Stopped::Gone => "QEMU has ended",
         }
     }
@@ -139,7 +144,10 @@ impl Monitor {
             self.console.drain(..from);
         }
         let lines: Vec<String> = self.console.lines().map(plain).filter(|line| !line.is_empty()).collect();
-        lines[lines.len().saturating_sub(LINES)..].to_vec()
+        let from = lines.len().saturating_sub(LINES);
+        // What a kernel says before it gives up stands before a list of functions.
+        let cause = lines[..from].iter().rfind(|line| line.contains(PANIC) && !line.contains("end Kernel"));
+        cause.into_iter().chain(&lines[from..]).cloned().collect()
     }
 
     /// The next line, waited for until then.
@@ -178,10 +186,14 @@ impl Monitor {
 
     fn note(&mut self, line: &Value) {
         let reason = line["data"]["reason"].as_str();
+        let is_stopping = line["data"]["action"].as_str() == Some("stop");
         let stopped = match (line.get("event").and_then(Value::as_str), reason) {
             (Some("SHUTDOWN"), Some("guest-reset" | "guest-panic")) => Stopped::Reset,
             (Some("SHUTDOWN"), Some("guest-shutdown")) => Stopped::PoweredOff,
-            (Some("SHUTDOWN"), _) | (Some("BLOCK_IO_ERROR"), _) => Stopped::ByQemu,
+            (Some("BLOCK_IO_ERROR"), _) if is_stopping && line["data"]["nospace"].as_bool() == Some(true) => {
+                Stopped::NoRoom
+            }
+            (Some("SHUTDOWN" | "STOP"), _) => Stopped::ByQemu,
             _ => return,
         };
         self.stopped.get_or_insert(stopped);
@@ -283,6 +295,12 @@ mod tests {
         let (mut monitor, qemu) = pair();
         drop(qemu);
         assert_eq!(monitor.stopped(), Some(Stopped::Gone));
+        let (mut monitor, mut qemu) = pair();
+        qemu.write_all(
+            b"{\"event\":\"BLOCK_IO_ERROR\",\"data\":{\"nospace\":true,\"action\":\"stop\"}}\n{\"event\":\"STOP\"}\n",
+        )
+        .unwrap();
+        assert_eq!(monitor.stopped(), Some(Stopped::NoRoom));
     }
 
     #[test]

@@ -73,13 +73,9 @@ impl Thread {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-
-#[cfg(test)]
 mod tests {
-    use super::skip::skipped;
     use super::*;
+    use crate::skip::skipped;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 

@@ -16,6 +16,7 @@ pub mod first_victim;
 pub mod futex;
 pub mod group;
 pub mod inherited;
+pub mod interface;
 pub mod ipc_cleanup;
 pub mod last_words;
 pub mod memory;

@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use rustix::fd::{AsFd, AsRawFd};
+use rustix::fd::AsFd;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
-use rustix::net::{AddressFamily, SocketType};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
-use super::call::{Call, named, returned};
+use super::call::{Call, named};
+use super::interface;
 use super::process::only_one_thread;
 
 /// What is mounted as every container mounts it: no devices, no programs, no set-user-ID.
@@ -83,20 +83,8 @@ fn leave_as(namespaces: UnshareFlags, user: u32, group: u32) -> io::Result<()> {
 /// brings up the loopback interface.
 pub fn settle() -> io::Result<()> {
     mount("proc", "/proc", "proc", HARMLESS, None).call("mount /proc")?;
-    bring_up_loopback()
-}
-
-/// Without it nothing listens at 127.0.0.1: a new network namespace has its loopback interface down.
-pub fn bring_up_loopback() -> io::Result<()> {
-    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).call("socket")?;
-    // SAFETY: integers and arrays of integers, for which all bits 0 are a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
-        *to = *from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: the kernel reads the request, which is whole, and keeps nothing of it.
-    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) }).map(drop)
+    // Without it nothing listens at 127.0.0.1: a new network namespace has its loopback interface down.
+    interface::bring_up(interface::LOOPBACK)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod channel;
 mod init;
+mod root;
 mod sessions;
 
 use std::ffi::OsString;
@@ -17,6 +18,7 @@ use hostmark_model::Exit;
 
 use crate::output;
 pub use init::{begin, is_first};
+pub use root::{NAME as WITHIN, within};
 
 /// The word that starts QEMU; no command for people.
 pub const MACHINE: &str = guest::MACHINE;

@@ -1,41 +1,39 @@
 //! Boots a guest, and waits until its first process answers.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::process::Command;
+use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use hostmark_model::{Guest, GuestSetup};
+use hostmark_model::Guest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
-use serde_json::json;
-use sha2::{Digest, Sha256};
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::{Value, json};
 
-use super::command_line::{self, Descriptors};
 use super::error::GuestError;
-use super::initramfs::Initramfs;
-use super::kernel::Kernel;
-use super::{Accel, GuestSpec, MACHINE, SETUP};
+use super::prepare::prepare;
+use super::start::{Started, described, start};
+use super::{Accel, GuestSpec};
 use crate::guest_channel::{self, KNOCK, Piece, READY, Sieve};
 use crate::guest_session::{MOST_BEFORE, TURN};
 use crate::monitor::{Monitor, Stopped};
 use crate::place::{self, Place};
 use crate::place_error::shown;
-use crate::program::{Program, Programs, hex};
-use crate::supervise::{Ending, Errors, Membership, Supervised, Terms, left, now};
+use crate::program::Programs;
+use crate::supervise::{Supervised, left, now};
 
 /// How long QEMU may take until its monitor answers: it gets its memory before that.
 const STARTS_WITHIN: Duration = Duration::from_secs(30);
 /// How long one that has ended may take to say why.
 const GRACE: Duration = Duration::from_secs(1);
-/// Where programs are in the guest.
-const DIRECTORIES: [&str; 7] = ["dev", "proc", "sys", "tmp", "root", "disk", "image"];
+/// The exit code of who was to become QEMU and could not.
+const NOT_FOUND: i32 = 127;
+/// What each word of ours on standard error begins with.
+const OURS: &str = "hostmark: ";
 
 /// A guest that answers. When dropped it is ended, and nothing is left of it.
 #[derive(Debug)]
@@ -59,43 +57,14 @@ impl Booted {
         started: impl FnOnce(u32),
     ) -> Result<Booted, GuestError> {
         let begun = now();
-        check(spec)?;
-        let kernel = Kernel::read(&spec.kernel)?;
-        let program = programs.for_machine(std::env::consts::ARCH).map_err(GuestError::Program)?;
-        if !program.is_static {
-            return Err(GuestError::Dynamic { machine: std::env::consts::ARCH });
-        }
-        let setup = GuestSetup { channel: "ttyS1".into(), ..GuestSetup::default() };
-        let initramfs = initramfs(&program, &setup)?;
-        let mut digests = BTreeMap::from([("kernel".to_owned(), kernel.digest.clone())]);
-        digests.insert("initramfs".into(), hex(&Sha256::digest(&initramfs)));
-        let (process, channel, monitor, command) = start(spec, programs, &kernel, &initramfs, stop.clone())?;
+        let prepared = prepare(spec, programs)?;
+        let Started { process, channel, monitor, command } = start(spec, programs, &prepared, stop.clone())?;
         started(process.id());
-        let described = Guest {
-            accel: spec.accel.name().into(),
-            vmm: String::new(),
-            machine: command_line::machine(spec).into(),
-            cpu: command_line::cpu(spec).into(),
-            cpus: spec.cpus,
-            nodes: spec.nodes,
-            memory: spec.memory,
-            backing: backing(spec),
-            pinned: spec.pin.clone(),
-            disk: None,
-            net: None,
-            channel: "serial".into(),
-            command,
-            append: command_line::append(spec),
-            digests,
-            boot_ns: 0,
-            host: BTreeMap::new(),
-            exits: BTreeMap::new(),
-            idle_cpus: None,
-        };
+        let described = described(spec, &prepared, command);
         let shared = Rc::new(monitor);
         let monitor = Monitor::of(rustix::io::fcntl_dupfd_cloexec(&*shared, 3).map_err(io::Error::from)?);
         let mut booted =
-            Booted { process, channel: Rc::new(channel), monitor, shared, digest: program.digest, described };
+            Booted { process, channel: Rc::new(channel), monitor, shared, digest: prepared.program.digest, described };
         booted.described.vmm = booted.greet()?;
         booted.settle(spec)?;
         booted.wait(spec, begun, stop.as_deref())?;
@@ -140,21 +109,53 @@ impl Booted {
             let name = shown(machine.as_str().unwrap_or_default());
             self.described.machine = name.strip_suffix("-machine").unwrap_or(&name).to_owned();
         }
-        let _ = spec;
+        self.pin(&spec.pin)?;
         self.monitor.ask("cont", json!({})).map(drop).map_err(|error| self.ended_early(&error))
+    }
+
+    /// Binds each virtual CPU's thread to its CPU of the host.
+    fn pin(&mut self, pin: &[usize]) -> Result<(), GuestError> {
+        if pin.is_empty() {
+            return Ok(());
+        }
+        let failed =
+            |why: String| GuestError::Asked(format!("its CPUs cannot be pinned ({why}); choose others by --pin"));
+        let listed = self.monitor.ask("query-cpus-fast", json!({})).map_err(|error| failed(error.to_string()))?;
+        for (index, &cpu) in pin.iter().enumerate() {
+            let of = |one: &&Value| one["cpu-index"].as_u64() == Some(index as u64);
+            let thread = listed.as_array().and_then(|cpus| cpus.iter().find(of)?["thread-id"].as_u64());
+            let thread = thread.filter(|thread| Path::new(&format!("/proc/{}/task/{thread}", self.id())).exists());
+            let Some(thread) = thread.and_then(|thread| Pid::from_raw(i32::try_from(thread).ok()?)) else {
+                return Err(failed(format!("QEMU names no thread of CPU {index}")));
+            };
+            if cpu >= CpuSet::MAX_CPU {
+                return Err(failed(format!("{cpu} is above {}", CpuSet::MAX_CPU - 1)));
+            }
+            let mut set = CpuSet::new();
+            set.set(cpu);
+            sched_setaffinity(Some(thread), &set)
+                .map_err(|error| failed(format!("CPU {cpu}: {}", io::Error::from(error))))?;
+        }
+        Ok(())
     }
 
     /// Why QEMU has ended before the guest ran.
     fn ended_early(&mut self, error: &io::Error) -> GuestError {
         let has_ended = self.process.ends_within(GRACE);
         let status = self.process.kill();
-        let word = self.process.last_word().map(|word| shown(&word));
+        let word = self.process.last_word().map(|word| shown(word.trim_start_matches(OURS)));
+        let is_missing = status.as_ref().is_ok_and(|status| status.code() == Some(NOT_FOUND));
         let how = match (word, status) {
             (Some(word), _) => word,
             (None, Ok(status)) if has_ended => status.to_string(),
             _ => error.to_string(),
         };
-        let remedy = "look at the option that it names, or leave that out".to_owned();
+        let remedy = match &how {
+            _ if is_missing => "install it, or name it by --qemu",
+            how if how.contains("KVM") => "let this user open /dev/kvm, or take --accel tcg",
+            how if how.contains("memory") => "choose less by --memory, or set pages aside on this host",
+            _ => "look at the option that it names, or leave that out",
+        };
         GuestError::Qemu { how, remedy }
     }
 
@@ -230,7 +231,7 @@ impl Booted {
                 "emulation is slow where the host is busy; take a longer --boot-timeout, or another kernel"
             }
         };
-        GuestError::Silent { seconds: spec.boot_timeout.as_secs(), lines, remedy: remedy.into() }
+        GuestError::Silent { seconds: spec.boot_timeout.as_secs(), lines, remedy }
     }
 
     fn ended(&mut self, spec: &GuestSpec, how: Stopped) -> GuestError {
@@ -239,8 +240,13 @@ impl Booted {
             return self.ended_early(&io::ErrorKind::UnexpectedEof.into());
         }
         let is_short = |line: &String| line.contains("memory") || line.contains("initramfs");
-        let remedy = match (lines.iter().any(is_short), spec.memory < LITTLE) {
-            (true, _) | (_, true) => "give it more memory by --memory",
+        let is_short = lines.iter().any(is_short) || spec.memory < LITTLE;
+        let remedy = match how {
+            Stopped::ByQemu if spec.accel == Accel::Kvm => {
+                "a KVM that is itself emulated carries no ordinary kernel; take --accel tcg"
+            }
+            Stopped::NoRoom => "make room, or name another directory for its disk",
+            _ if is_short => "give it more memory by --memory",
             _ => "take another kernel, or leave out what was added to its command line",
         };
         GuestError::Ended { how: how.text(), lines, remedy }
@@ -249,83 +255,3 @@ impl Booted {
 
 /// Memory under which a distribution's kernel and this program have hardly room, bytes.
 const LITTLE: u64 = 256 << 20;
-
-/// What can be told before anything is started.
-fn check(spec: &GuestSpec) -> Result<(), GuestError> {
-    let asked = |sentence: &str| Err(GuestError::Asked(sentence.to_owned()));
-    match spec {
-        GuestSpec { cpus: 0, .. } | GuestSpec { nodes: 0, .. } => {
-            asked("a guest has one CPU and one node at least; give it more")
-        }
-        GuestSpec { cpus, nodes, .. } if !cpus.is_multiple_of(*nodes) => {
-            asked("a guest's CPUs are spread evenly over its nodes; choose a multiple of the nodes")
-        }
-        GuestSpec { memory, nodes, .. } if !memory.is_multiple_of(u64::from(*nodes) << 20) || *memory == 0 => {
-            asked("a guest's memory is a number of MiB for each node; choose another")
-        }
-        GuestSpec { pin, cpus, .. } if !pin.is_empty() && pin.len() != *cpus as usize => {
-            asked("not as many CPUs are named to pin to as the guest has; name one for each")
-        }
-        _ => Ok(()),
-    }
-}
-
-fn initramfs(program: &Program, setup: &GuestSetup) -> io::Result<Vec<u8>> {
-    let mut archive = Initramfs::default();
-    DIRECTORIES.iter().for_each(|directory| archive.directory(directory));
-    archive.device("dev/console", (5, 1));
-    archive.file("hostmark", &program.bytes);
-    archive.link("init", "hostmark");
-    archive.file(SETUP.trim_start_matches('/'), &serde_json::to_vec(setup)?);
-    Ok(archive.finish())
-}
-
-/// A file without a name that holds this, and changes no more.
-fn held(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
-    let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
-    (&file).write_all(bytes)?;
-    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK)?;
-    Ok(file.into())
-}
-
-/// Starts QEMU: it, our ends of its channel and of its monitor, and its command line.
-fn start(
-    spec: &GuestSpec,
-    programs: &Programs,
-    kernel: &Kernel,
-    initramfs: &[u8],
-    stop: Option<Rc<OwnedFd>>,
-) -> Result<(Supervised, OwnedFd, OwnedFd, Vec<String>), GuestError> {
-    let (kernel, initramfs) = (held("hostmark-kernel", &kernel.bytes)?, held("hostmark-initramfs", initramfs)?);
-    let pair =
-        || socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(io::Error::from);
-    let ((channel, its_channel), (monitor, its_monitor)) = (pair()?, pair()?);
-    // Only these are inherited, and only by QEMU: nothing else is started while they are there.
-    let of = |descriptor: &OwnedFd| rustix::io::dup(descriptor).map_err(io::Error::from);
-    let inherited = [of(&kernel)?, of(&initramfs)?, of(&its_monitor)?, of(&its_channel)?];
-    let [kernel, initramfs, its_monitor, its_channel] = inherited.each_ref().map(|one| one.as_raw_fd());
-    let held = Descriptors { kernel, initramfs, monitor: its_monitor, channel: its_channel };
-    let words = command_line::words(spec, &held);
-    let command_line =
-        [spec.qemu.clone()].iter().chain(&words).map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut command = Command::new(programs.own());
-    command.arg(MACHINE).arg(std::process::id().to_string()).arg(&spec.qemu).args(&words);
-    let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
-    let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
-    let process = Supervised::start(command, terms)?;
-    Ok((process, channel, monitor, command_line))
-}
-
-/// The pages of the host behind a guest's memory.
-fn backing(spec: &GuestSpec) -> String {
-    match spec.huge_pages {
-        Some(bytes) if bytes.is_multiple_of(1 << 30) => format!("{}G", bytes >> 30),
-        Some(bytes) if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
-        Some(bytes) => format!("{}K", bytes >> 10),
-        // QEMU asks for them where they are given on request.
-        None => match fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled") {
-            Ok(text) if text.contains("[always]") || text.contains("[madvise]") => "transparent".into(),
-            _ => "base".into(),
-        },
-    }
-}

@@ -1,8 +1,10 @@
 //! QEMU's command line for a guest.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 
-use super::{Accel, GuestSpec};
+use super::prepare::{Channel, Prepared};
+use super::{Accel, GuestSpec, NetSpec, VIRTIO_PORT};
 use crate::monitor::{CONSOLE, CONSOLE_BYTES};
 
 /// The machine type unless another is asked for.
@@ -14,6 +16,7 @@ pub struct Descriptors {
     pub initramfs: i32,
     pub monitor: i32,
     pub channel: i32,
+    pub disk: Option<i32>,
 }
 
 /// The machine type that is asked for.
@@ -37,7 +40,7 @@ pub fn append(spec: &GuestSpec) -> String {
 }
 
 /// All its words but its own name.
-pub fn words(spec: &GuestSpec, held: &Descriptors) -> Vec<OsString> {
+pub fn words(spec: &GuestSpec, prepared: &Prepared, held: &Descriptors) -> Vec<OsString> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &str, value: &str| {
         words.push(option.to_owned());
@@ -91,7 +94,42 @@ pub fn words(spec: &GuestSpec, held: &Descriptors) -> Vec<OsString> {
     add("-chardev", &format!("ringbuf,id={CONSOLE},size={CONSOLE_BYTES}"));
     add("-serial", &format!("chardev:{CONSOLE}"));
     add("-chardev", &format!("socket,id=channel,fd={}", held.channel));
-    add("-serial", "chardev:channel");
+    match prepared.channel {
+        Channel::Serial => add("-serial", "chardev:channel"),
+        Channel::Virtio => {
+            add("-device", "virtio-serial-pci");
+            add("-device", &format!("virtserialport,chardev=channel,name={VIRTIO_PORT}"));
+        }
+    }
+    if let (Some(disk), Some(held)) = (&spec.disk, held.disk) {
+        let (format, cache) = (disk.format.name(), escaped(&disk.cache));
+        add("-drive", &format!("file=/proc/self/fd/{held},format={format},if=none,id=disk,cache={cache}"));
+        let iothread = if disk.iothread { ",iothread=io" } else { "" };
+        if disk.iothread {
+            add("-object", "iothread,id=io");
+        }
+        add("-device", &format!("virtio-blk-pci,drive=disk{iothread}"));
+    }
+    if let (Some(image), Some(format)) = (&spec.image, prepared.image) {
+        // A name with a colon would be that of a protocol.
+        let image = std::path::absolute(image).unwrap_or_else(|_| image.clone());
+        let file = escaped(&image.to_string_lossy());
+        add("-drive", &format!("file={file},format={},if=none,id=image,readonly=on", format.name()));
+        add("-device", "virtio-blk-pci,drive=image");
+    }
+    if let Some(net) = &spec.net {
+        add(
+            "-netdev",
+            &match net {
+                NetSpec::User => "user,id=net".to_owned(),
+                NetSpec::Tap { interface, .. } => {
+                    let vhost = if has_vhost() { "on" } else { "off" };
+                    format!("tap,id=net,ifname={},script=no,downscript=no,vhost={vhost}", escaped(interface))
+                }
+            },
+        );
+        add("-device", "virtio-net-pci,netdev=net,romfile=");
+    }
     words.extend(spec.qemu_args.iter().cloned());
     words.into_iter().map(OsString::from).collect()
 }
@@ -99,4 +137,14 @@ pub fn words(spec: &GuestSpec, held: &Descriptors) -> Vec<OsString> {
 /// As many sockets as nodes, where these divide its CPUs.
 fn sockets(spec: &GuestSpec) -> u32 {
     if spec.nodes > 0 && spec.cpus.is_multiple_of(spec.nodes) { spec.nodes } else { 1 }
+}
+
+/// A value as QEMU reads it back: a comma ends one.
+fn escaped(value: &str) -> String {
+    value.replace(',', ",,")
+}
+
+/// Whether the host's kernel passes packets on by itself.
+pub fn has_vhost() -> bool {
+    OpenOptions::new().read(true).write(true).open("/dev/vhost-net").is_ok()
 }

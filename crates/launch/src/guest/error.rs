@@ -33,7 +33,7 @@ pub enum GuestError {
         /// Its last word, or how it ended.
         how: String,
         /// What to do.
-        remedy: String,
+        remedy: &'static str,
     },
     /// Nobody in the guest answers.
     #[error("the guest has not answered in {seconds} s{}; {remedy}", console(lines))]
@@ -43,7 +43,7 @@ pub enum GuestError {
         /// The end of its console.
         lines: Vec<String>,
         /// The likely cause, and what to do.
-        remedy: String,
+        remedy: &'static str,
     },
     /// It ended while it booted.
     #[error("the guest ended while it booted: {how}{}; {remedy}", console(lines))]

@@ -2,11 +2,16 @@
 
 mod boot;
 mod command_line;
+mod disk;
 mod error;
 mod initramfs;
 pub mod kernel;
+mod modules;
+mod prepare;
+mod start;
 
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +22,8 @@ pub use error::GuestError;
 pub const MACHINE: &str = "guest-machine";
 /// Where a guest's first process finds what it has to do.
 pub const SETUP: &str = "/hostmark.guest";
+/// What the port of virtio is called that passes lines between an agent and its parent; a serial port has another name.
+pub const VIRTIO_PORT: &str = "hostmark";
 
 /// What carries the guest's instructions out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +140,13 @@ pub enum DiskFormat {
 pub enum NetSpec {
     /// QEMU's own network stack: without rights, and slow.
     User,
-    /// This interface of the host, which exists.
-    Tap(String),
+    /// An interface of the host's kernel.
+    Tap {
+        /// Its name; it exists, and has an address.
+        interface: String,
+        /// The guest's address in the same network.
+        address: Ipv4Addr,
+        /// Bits of it that name the network.
+        prefix: u8,
+    },
 }

@@ -1,6 +1,8 @@
 //! Guests that are booted under emulation: they answer, measure, end, and leave nothing.
 
 mod boots;
+mod devices;
+mod hostile;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod spot;

@@ -7,6 +7,7 @@ use hostmark_launch::agent::AgentLink;
 use hostmark_launch::guest::{Accel, Booted, GuestSpec, kernel};
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
+use hostmark_model::{AgentAnswer, AgentRequest, Inputs, Profile, Run, RunRequest};
 
 use crate::skip::skipped;
 
@@ -51,4 +52,24 @@ pub fn agent(booted: &Booted, programs: &Programs) -> AgentLink {
     let (errors, ending) = (Errors::Heard, Ending::Killed);
     let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
     AgentLink::open(&booted.place(), "guest", programs, terms, |_| {}).unwrap()
+}
+
+/// What such a filter measures in a guest.
+pub fn measured(booted: &Booted, programs: &Programs, filter: &str, inputs: Inputs) -> Run {
+    let mut link = agent(booted, programs);
+    let (filters, profile) = (vec![filter.to_owned()], Profile::Quick);
+    let (set, via) = (Vec::new(), Vec::new());
+    let request = RunRequest { filters, profile, seed: Some(7), set, table: None, inputs, via, begun: None };
+    link.ask(&AgentRequest::Run(Box::new(request))).unwrap();
+    let mut rounds = 0;
+    loop {
+        match link.hear().unwrap() {
+            AgentAnswer::Round(_) => rounds += 1,
+            AgentAnswer::Run(run) => {
+                assert!(rounds >= 5 && link.finish(), "{rounds} rounds");
+                return *run;
+            }
+            _ => {}
+        }
+    }
 }

@@ -7,14 +7,14 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use hostmark_engine::sys::{namespaces, process};
+use hostmark_engine::sys::{interface, process};
 use hostmark_launch::guest::SETUP;
-use hostmark_model::{Exit, GuestSetup};
+use hostmark_model::{Exit, GuestNet, GuestSetup};
 use rustix::mount::{MountFlags, mount};
 use rustix::process::WaitOptions;
 use rustix::system::{RebootCommand, finit_module, reboot, sethostname};
 
-use super::{channel, sessions};
+use super::{channel, root, sessions};
 use crate::output;
 
 /// What is mounted, where, of which kind, and how.
@@ -30,6 +30,8 @@ const MOUNTS: [(&str, &str, MountFlags, Option<&CStr>); 7] = [
 const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 /// Where the guest's disk is mounted.
 const DISK: &str = "/disk";
+/// What the kernel calls the guest's one interface to others.
+const INTERFACE: &str = "eth0";
 /// Where programs put their files unless there is a disk.
 const MEMORY: &str = "/tmp";
 
@@ -62,7 +64,7 @@ fn serve() -> io::Result<()> {
         }
     }
     let _ = sethostname(b"guest");
-    namespaces::bring_up_loopback()?;
+    interface::bring_up(interface::LOOPBACK)?;
     for module in &setup.modules {
         load(module).map_err(|error| named(module, error))?;
     }
@@ -74,11 +76,14 @@ fn serve() -> io::Result<()> {
         }
         None => MEMORY,
     };
-    let device = format!("/dev/{}", setup.channel);
-    let channel = channel::open(Path::new(&device)).map_err(|error| named(&device, error))?;
+    if let Some(net) = &setup.net {
+        address(net).map_err(|error| named(INTERFACE, error))?;
+    }
+    let root = setup.root.as_deref().map(root::enter).transpose()?;
+    let channel = channel::named(&setup.channel).map_err(|error| named(&setup.channel, error))?;
     // Who serves is another process, so that this one can sleep until somebody without parents has ended.
     let Some(server) = process::fork()? else {
-        let ended = sessions::serve(channel, files);
+        let ended = sessions::serve(channel, files, root);
         if let Err(error) = ended {
             output::complain(&format!("the guest's channel has failed ({error}); boot it anew"));
         }
@@ -92,6 +97,12 @@ fn serve() -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+fn address(net: &GuestNet) -> io::Result<()> {
+    interface::give_address(INTERFACE, net.address, net.prefix)?;
+    interface::bring_up(INTERFACE)?;
+    net.gateway.map_or(Ok(()), interface::route_by)
 }
 
 /// Loads a module of the kernel; one that is there already is no error.

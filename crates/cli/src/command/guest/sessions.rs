@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ struct Server {
     channel: File,
     /// Where agents put their files.
     files: &'static str,
+    /// The filesystem that they run in, where that is another one.
+    root: Option<PathBuf>,
     agent: Option<Agent>,
     sieve: Sieve,
     /// Not sent yet; how much of it still stands in the agent's pipe.
@@ -56,10 +59,10 @@ struct Server {
 }
 
 /// Serves sessions for as long as the channel is there.
-pub fn serve(channel: File, files: &'static str) -> io::Result<()> {
+pub fn serve(channel: File, files: &'static str, root: Option<PathBuf>) -> io::Result<()> {
     let copy = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let (sieve, unsent) = (Sieve::default(), Vec::new());
-    let mut server = Server { channel, files, agent: None, sieve, unsent, standing: 0, copy };
+    let mut server = Server { channel, files, root, agent: None, sieve, unsent, standing: 0, copy };
     loop {
         server.turn()?;
     }
@@ -207,7 +210,7 @@ impl Server {
                 self.drop_agent();
                 self.unsent.extend(guest_channel::line(READY, nonce).into_bytes());
             }
-            BEGIN if self.agent.is_none() => self.agent = Some(Agent::start(nonce, self.files)?),
+            BEGIN if self.agent.is_none() => self.agent = Some(Agent::start(nonce, self.files, self.root.as_deref())?),
             END if is_own => {
                 if let Some(agent) = &mut self.agent {
                     agent.ending.get_or_insert_with(SinceStart::now);
@@ -238,8 +241,11 @@ impl Server {
 }
 
 impl Agent {
-    fn start(nonce: &str, files: &str) -> io::Result<Agent> {
+    fn start(nonce: &str, files: &str, root: Option<&Path>) -> io::Result<Agent> {
         let mut command = Command::new(OWN);
+        if let Some(root) = root {
+            command.arg(super::WITHIN).arg(root);
+        }
         command.arg(AGENT).env_clear().envs([("PATH", PATH), ("HOME", HOME), ("TMPDIR", files)]);
         // What it complains of is seen on the console.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());

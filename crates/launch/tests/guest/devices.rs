@@ -1,0 +1,102 @@
+//! What a guest is given: either channel, CPUs and nodes, a disk, a network, an image.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use hostmark_launch::guest::{Booted, DiskFormat, DiskSpec, GuestSpec, NetSpec};
+use hostmark_launch::program::Programs;
+use hostmark_model::{AgentAnswer, AgentRequest, HostFacts, Inputs, Outcome};
+
+use crate::skip::skipped;
+use crate::spot::{agent, measured, spec};
+
+/// What an agent says of the guest.
+fn facts(booted: &Booted, programs: &Programs) -> HostFacts {
+    let mut link = agent(booted, programs);
+    link.ask(&AgentRequest::Facts).unwrap();
+    let AgentAnswer::Facts(report) = link.hear().unwrap() else { panic!("no facts") };
+    assert!(link.finish());
+    report.host
+}
+
+/// Whether all of these programs are there.
+fn has(programs: &[&str]) -> bool {
+    let is_missing =
+        |name: &&&str| !["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().any(|at| Path::new(at).join(name).exists());
+    let missing = programs.iter().find(is_missing);
+    missing.inspect(|name| skipped(&format!("there is no {name}"))).is_none()
+}
+
+#[test]
+fn a_kernel_without_modules_has_its_channel_over_a_serial_port() {
+    let Some((spec, programs)) = spec() else { return };
+    let none = tempfile::tempdir().unwrap();
+    fs::write(none.path().join("modules.dep"), "").unwrap();
+    let spec = GuestSpec { modules: Some(none.path().into()), ..spec };
+    let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
+    assert_eq!(booted.described().channel, "serial");
+    assert!(facts(&booted, &programs).virtualization.hypervisor.is_some());
+}
+
+#[test]
+fn a_guest_has_the_cpus_nodes_disk_and_network_that_were_asked_for() {
+    let Some((spec, programs)) = spec() else { return };
+    if !has(&["mkfs.ext4"]) {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let (format, cache) = (DiskFormat::Raw, "writeback".into());
+    let disk = DiskSpec { directory: place.path().into(), size: 128 << 20, format, cache, iothread: true };
+    let spec = GuestSpec {
+        cpus: 4,
+        nodes: 2,
+        memory: 1 << 30,
+        pin: vec![0; 4],
+        disk: Some(disk),
+        net: Some(NetSpec::User),
+        ..spec
+    };
+    let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    let described = booted.described();
+    let disk = described.disk.unwrap();
+    assert_eq!(disk, "virtio-blk, raw, cache=writeback, own thread");
+    let host = facts(&booted, &programs);
+    assert_eq!((host.cpus.len(), host.nodes.len()), (4, 2), "{host:?}");
+    assert!(host.network.iter().any(|interface| interface.name == "eth0"), "{:?}", host.network);
+    // Each thread of a virtual CPU may run on that CPU alone.
+    let tasks = fs::read_dir(format!("/proc/{}/task", booted.id())).unwrap().map(|task| task.unwrap().path());
+    let bound = tasks.filter(|task| {
+        let status = fs::read_to_string(task.join("status")).unwrap_or_default();
+        status.lines().any(|line| line.split_whitespace().eq(["Cpus_allowed_list:", "0"]))
+    });
+    assert_eq!(bound.count(), 4);
+}
+
+#[test]
+fn agents_run_in_the_filesystem_of_an_image_which_is_not_written() {
+    let Some((spec, programs)) = spec() else { return };
+    if !has(&["mkfs.ext4", "busybox"]) {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let (root, image) = (place.path().join("root"), place.path().join("image"));
+    for directory in ["etc", "bin", "proc", "sys", "dev", "tmp"] {
+        fs::create_dir_all(root.join(directory)).unwrap();
+    }
+    fs::write(root.join("etc/os-release"), "PRETTY_NAME=\"Test 1\"\n").unwrap();
+    fs::copy("/usr/bin/busybox", root.join("bin/sh")).unwrap();
+    let made = Command::new("/usr/sbin/mkfs.ext4").args(["-q", "-d"]).arg(&root).arg(&image).arg("32M").output();
+    assert!(made.unwrap().status.success());
+    let before = fs::read(&image).unwrap();
+    let spec = GuestSpec { image: Some(image.clone()), ..spec };
+    let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
+    assert!(booted.described().digests.contains_key("image"));
+    let command = ["/bin/sh", "-c", "test -e /etc/os-release && echo > /etc/written"].map(str::to_owned);
+    let inputs = Inputs { command: command.to_vec(), ..Inputs::default() };
+    let run = measured(&booted, &programs, "external", inputs);
+    assert!(run.cases.iter().all(|case| matches!(case.outcome, Outcome::Measured(_))), "{:?}", run.cases);
+    drop(booted);
+    assert!(fs::read(&image).unwrap() == before, "the image was written");
+}

@@ -1,0 +1,124 @@
+//! Guests that do not come up, or misbehave: one clear error each, and nothing is left.
+
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use hostmark_launch::guest::{Accel, Booted, GuestError, GuestSpec};
+use hostmark_launch::program::Programs;
+
+use crate::spot::spec;
+
+/// The error of a boot, after which QEMU is gone.
+fn refused(spec: &GuestSpec, programs: &Programs) -> String {
+    let mut id = None;
+    let error = Booted::boot(spec, programs, None, |qemu| id = Some(qemu)).unwrap_err();
+    if let Some(id) = id {
+        assert!(!Path::new(&format!("/proc/{id}")).exists(), "QEMU is still there");
+    }
+    let text = error.to_string();
+    eprintln!("{text}");
+    assert!(!text.contains(['\n', '\u{1b}']) && text.len() < 6000, "{text:?}");
+    text
+}
+
+#[test]
+fn a_file_that_is_no_kernel_is_refused_before_anything_is_started() {
+    let Some((spec, programs)) = spec() else { return };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "#!/bin/sh\n").unwrap();
+    let spec = GuestSpec { kernel: file.path().into(), ..spec };
+    let mut has_started = false;
+    let error = Booted::boot(&spec, &programs, None, |_| has_started = true).unwrap_err();
+    assert!(matches!(error, GuestError::Kernel(_)) && !has_started, "{error}");
+}
+
+#[test]
+fn a_file_with_only_the_marks_of_a_kernel_ends_within_the_limit() {
+    let Some((spec, programs)) = spec() else { return };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut bytes = vec![0; 1 << 16];
+    (bytes[0x1f1], bytes[0x1fe], bytes[0x1ff]) = (4, 0x55, 0xaa);
+    bytes[0x202..0x206].copy_from_slice(b"HdrS");
+    fs::write(file.path(), bytes).unwrap();
+    let spec = GuestSpec { kernel: file.path().into(), boot_timeout: Duration::from_secs(5), ..spec };
+    let text = refused(&spec, &programs);
+    assert!(
+        text.contains("has not answered in 5 s")
+            || text.contains("ended while it booted")
+            || text.contains("does not start"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_guest_that_is_late_is_ended_with_the_last_lines_of_its_console() {
+    let Some((spec, programs)) = spec() else { return };
+    // No first process is found: the kernel goes on to look for others, and panics.
+    let append = vec!["rdinit=/no/such".to_owned(), "panic=0".to_owned()];
+    let spec = GuestSpec { append, boot_timeout: Duration::from_secs(20), ..spec };
+    let text = refused(&spec, &programs);
+    assert!(text.contains("has not answered in 20 s; its console ends with: "), "{text}");
+    assert!(text.contains("Kernel panic"), "{text}");
+}
+
+#[test]
+fn a_kernel_that_panics_is_told_at_once() {
+    let Some((spec, programs)) = spec() else { return };
+    let spec = GuestSpec { append: vec!["rdinit=/no/such".to_owned()], ..spec };
+    let text = refused(&spec, &programs);
+    assert!(text.contains("after a panic; its console ends with: ") && text.contains("Kernel panic"), "{text}");
+}
+
+#[test]
+fn a_guest_of_64_mib_comes_up_or_is_said_to_have_too_little_memory() {
+    let Some((spec, programs)) = spec() else { return };
+    let spec = GuestSpec { memory: 64 << 20, ..spec };
+    match Booted::boot(&spec, &programs, None, |_| {}) {
+        Ok(_) => {}
+        Err(error) => {
+            eprintln!("{error}");
+            assert!(error.to_string().contains("--memory"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn an_option_that_qemu_does_not_know_is_told_in_its_words() {
+    let Some((spec, programs)) = spec() else { return };
+    let text = refused(&GuestSpec { cpu: Some("no-such-cpu".into()), ..spec.clone() }, &programs);
+    assert!(text.contains("no-such-cpu"), "{text}");
+    let text = refused(&GuestSpec { qemu_args: vec!["-no-such-option".into()], ..spec.clone() }, &programs);
+    assert!(text.contains("-no-such-option"), "{text}");
+    let text = refused(&GuestSpec { qemu: "qemu-no-such".into(), ..spec }, &programs);
+    assert!(text.contains("qemu-no-such") && text.contains("install"), "{text}");
+}
+
+#[test]
+fn a_request_to_stop_ends_a_boot_at_once() {
+    let Some((spec, programs)) = spec() else { return };
+    let (stop, ask) = rustix::pipe::pipe().unwrap();
+    let asks = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(2));
+        rustix::io::write(&ask, b"x").unwrap();
+        ask
+    });
+    let mut id = 0;
+    let error = Booted::boot(&spec, &programs, Some(Rc::new(stop)), |qemu| id = qemu).unwrap_err();
+    assert!(matches!(error, GuestError::Stopped), "{error}");
+    assert!(!Path::new(&format!("/proc/{id}")).exists());
+    asks.join().unwrap();
+}
+
+#[test]
+fn a_guest_under_kvm_comes_up_or_ends_within_its_limit() {
+    let Some((spec, programs)) = spec() else { return };
+    let spec = GuestSpec { accel: Accel::Kvm, boot_timeout: Duration::from_secs(10), ..spec };
+    let error = match Booted::boot(&spec, &programs, None, |_| {}) {
+        Ok(_) => return,
+        Err(error) => error.to_string(),
+    };
+    eprintln!("{error}");
+    assert!(error.contains("--accel tcg"), "{error}");
+}
