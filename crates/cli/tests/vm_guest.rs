@@ -125,6 +125,24 @@ fn what_cannot_be_a_guest_is_one_sentence_and_leaves_nothing() {
     }
 }
 
+#[test]
+fn a_program_that_is_not_static_says_what_to_put_beside_it() {
+    let beside = Path::new(PROGRAM).with_file_name("hostmark-x86_64-linux-musl");
+    if program().is_none() {
+        return;
+    }
+    let home = Home::new();
+    let (code, _, errors) =
+        ended(&mut home.hostmark(&["vm", "run", "--accel", "tcg", "--memory", "1M", "syscall.null"]));
+    // A static one boots, or has too little memory for that.
+    if code == 2 && errors.contains("not static") {
+        assert!(errors.contains("put hostmark-x86_64-linux-musl beside it"), "{errors}");
+    } else {
+        assert!(beside.exists() || code != 0, "{errors}");
+        skipped("this program is static, or one lies beside it");
+    }
+}
+
 /// Turns under way in which the guest has measured.
 struct UnderWay {
     home: Home,

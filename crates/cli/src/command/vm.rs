@@ -203,7 +203,8 @@ fn show_plan(
 
 fn closing(directory: &Path, sides: &[String], lang: Lang) -> String {
     let shown = visible(&directory.display().to_string());
-    let of_side = |side: &String| format!("{shown}/{side}-*.json");
+    // Of no side whose name begins so.
+    let of_side = |side: &String| format!("{shown}/{side}-[0-9]*.json");
     let files = sides.iter().map(of_side).collect::<Vec<_>>().join(" ");
     let text = match lang {
         Lang::En => format!("kept in {shown}\nmore: hostmark report {files} --format overhead --verbose\n"),

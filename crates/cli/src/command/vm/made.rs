@@ -84,7 +84,7 @@ fn spec(arguments: &GuestArguments) -> Result<GuestSpec, GuestError> {
         disk: disk.map(disk_spec),
         net: net.map(|net| match net {
             Net::User => NetSpec::User,
-            Net::Tap(name) => NetSpec::Tap(name),
+            Net::Tap { interface, address, prefix } => NetSpec::Tap { interface, address, prefix },
         }),
         pin: pin.map(|pins| pins.0).unwrap_or_default(),
         append,

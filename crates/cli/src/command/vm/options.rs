@@ -1,6 +1,7 @@
 //! What is typed behind `hostmark vm run`.
 
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -132,8 +133,8 @@ pub struct GuestArguments {
     /// cache mode, and whether a thread of its own carries requests out: 4G,qcow2,cache=none,iothread
     #[arg(long, value_name = "SIZE[,…]", value_parser = disk)]
     pub disk: Option<Disk>,
-    /// A network card: user, or tap=NAME of a device that is there
-    #[arg(long, value_name = "user|tap=NAME", value_parser = net)]
+    /// A network card: user, or a tap device that is there, and the guest's address in its network: tap=tap0,10.0.5.2/24
+    #[arg(long, value_name = "user|tap=…", value_parser = net)]
     pub net: Option<Net>,
     /// The host's CPU of each virtual one, as 2-5; native runs keep to the same
     #[arg(long, value_name = "LIST", value_parser = pins)]
@@ -214,21 +215,26 @@ fn disk(typed: &str) -> Result<Disk, String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Net {
     User,
-    Tap(String),
+    Tap { interface: String, address: Ipv4Addr, prefix: u8 },
 }
 
 /// Characters of an interface's name at most, as the kernel has it.
 const LONGEST_INTERFACE: usize = 15;
 
 fn net(typed: &str) -> Result<Net, String> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    match typed.strip_prefix("tap=") {
-        None if typed == "user" => Ok(Net::User),
-        Some(name) if (1..=LONGEST_INTERFACE).contains(&name.len()) && name.bytes().all(is_plain) => {
-            Ok(Net::Tap(name.to_owned()))
-        }
-        _ => Err("it is no network; give user, or tap=NAME of a device that is there".into()),
+    if typed == "user" {
+        return Ok(Net::User);
     }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_name = |name: &&str| (1..=LONGEST_INTERFACE).contains(&name.len()) && name.bytes().all(is_plain);
+    let tap = || {
+        let (name, rest) = typed.strip_prefix("tap=")?.split_once(',')?;
+        let (address, prefix) = rest.split_once('/')?;
+        let prefix = prefix.parse().ok().filter(|bits| (1..=31).contains(bits))?;
+        let interface = Some(name).filter(is_name)?.to_owned();
+        Some(Net::Tap { interface, address: address.parse().ok()?, prefix })
+    };
+    tap().ok_or_else(|| "it is no network; give user, or as tap=tap0,10.0.5.2/24 a device that is there".into())
 }
 
 fn seconds(typed: &str) -> Result<Duration, String> {
@@ -283,9 +289,15 @@ mod tests {
         for wrong in ["", "x", "4G,", "4G,file=/dev/sda", "4G,cache=", "4G,cache=none,,"] {
             assert!(disk(wrong).is_err(), "{wrong}");
         }
-        assert_eq!((net("user"), net("tap=tap0")), (Ok(Net::User), Ok(Net::Tap("tap0".into()))));
-        for wrong in ["", "tap", "tap=", "tap=a,script=/bin/sh", "tap=0123456789abcdef", "none"] {
+        let tap = Net::Tap { interface: "tap0".into(), address: Ipv4Addr::new(10, 0, 5, 2), prefix: 24 };
+        assert_eq!((net("user"), net("tap=tap0,10.0.5.2/24")), (Ok(Net::User), Ok(tap)));
+        let at = ",10.0.5.2/24";
+        for wrong in ["", "tap", "tap=tap0", "none", "tap=tap0,10.0.5.2", "tap=tap0,10.0.5/24", "tap=tap0,10.0.5.2/33"]
+        {
             assert!(net(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "a,script=/bin/sh", "0123456789abcdef", "a/b"] {
+            assert!(net(&format!("tap={wrong}{at}")).is_err(), "{wrong}");
         }
     }
 
