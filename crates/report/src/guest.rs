@@ -55,13 +55,12 @@ pub(crate) fn warning(run: &Run) -> Option<Words> {
 
 /// How often a guest left guest mode, the most frequent reasons first, with each one's share.
 pub(crate) fn exits(all: &BTreeMap<String, u64>) -> (u64, Vec<(&str, u64)>) {
-    // KVM counts all of them too.
+    // KVM counts all of them too, and among its reasons other events.
     const ALL: &str = "exits";
-    let mut reasons: Vec<(&str, u64)> = all
-        .iter()
-        .filter(|(name, count)| *name != ALL && **count > 0)
-        .map(|(name, count)| (name.as_str(), *count))
-        .collect();
+    let is_reason =
+        |name: &str| name != ALL && (name.ends_with("_exits") || ["hypercalls", "pf_taken"].contains(&name));
+    let known = all.iter().filter(|(name, count)| is_reason(name) && **count > 0);
+    let mut reasons: Vec<(&str, u64)> = known.map(|(name, count)| (name.as_str(), *count)).collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let sum = reasons.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
     (all.get(ALL).copied().unwrap_or(sum).max(1), reasons)

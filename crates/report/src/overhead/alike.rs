@@ -28,6 +28,25 @@ fn memory_of(run: &Run) -> u64 {
     seen.min(run.host.limits.memory_limit_bytes.unwrap_or(u64::MAX))
 }
 
+/// The CPUs that an environment's run was given, of those that it may use; 0 where it does not tell.
+pub(super) fn cpus(environment: &Environment) -> usize {
+    let of_run = |run: &&Run| {
+        let given = run.settings.inputs.cpus.as_deref().and_then(count);
+        given.unwrap_or_else(|| run.host.usable_cpus().len())
+    };
+    environment.runs.first().map(of_run).unwrap_or_default()
+}
+
+/// How many CPUs a list such as `0-3,8` names.
+fn count(list: &str) -> Option<usize> {
+    let range = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let [from, to] = [from, to].map(|end| end.trim().parse::<u32>().ok());
+        Some(to?.checked_sub(from?)? as usize + 1)
+    };
+    list.split(',').map(range).sum()
+}
+
 /// Whether two sizes of memory are as good as one.
 pub(super) fn is_as_large(one: u64, other: u64) -> bool {
     one.abs_diff(other) as f64 <= TOLERANCE * one as f64
@@ -65,4 +84,18 @@ pub(super) fn unlike_by_id(first: &Environment, other: &Environment, id: &str) -
 
 fn not_comparable(en: String, zh: String) -> Option<Text<String>> {
     Some(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn a_list_of_cpus_is_counted() {
+        for (list, cpus) in
+            [("0", Some(1)), ("0-3,8", Some(5)), ("4-6", Some(3)), ("3-1", None), ("", None), ("a", None)]
+        {
+            assert_eq!(count(list), cpus, "{list}");
+        }
+    }
 }

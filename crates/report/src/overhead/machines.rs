@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_model::{Run, Text, size_text};
 
-use super::alike::memory;
+use super::alike::{cpus, memory};
 use super::{Environment, Row, Table};
 use crate::bilingual::{COMMA, Words, joined, same};
 
@@ -31,14 +31,16 @@ pub(super) fn table(environments: &[Environment]) -> Table {
 }
 
 fn row(environment: &Environment) -> Row {
-    let cpus = distinct(environment, |run| match run.host.usable_cpus().len() {
-        0 => None,
-        count => Some(count.to_string()),
-    });
+    let cpus = Some(cpus(environment)).filter(|cpus| *cpus > 0).map(|cpus| cpus.to_string());
     let bytes = Some(memory(environment)).filter(|bytes| *bytes > 0).map(size_text);
     let kernel = distinct(environment, |run| Some(run.host.kernel.release.clone()));
     let program = distinct(environment, |run| Some(run.tool.digest.as_ref()?.chars().take(DIGITS).collect()));
-    let cells = [same(environment.runs.len().to_string()), cpus, same(bytes.unwrap_or_default()), kernel];
+    let cells = [
+        same(environment.runs.len().to_string()),
+        same(cpus.unwrap_or_default()),
+        same(bytes.unwrap_or_default()),
+        kernel,
+    ];
     let cells = cells.into_iter().chain([under(environment), program]);
     Row { label: same(environment.name), cells: cells.map(filled).collect() }
 }

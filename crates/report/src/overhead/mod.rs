@@ -125,8 +125,9 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
             view.parts.push(plain(pairs::tables(&environments, &control, all).into_iter().collect()));
             // No claim is about an environment that is not held to the size of the others.
             let held = environments.iter().take_while(|one| !one.is_free()).count().max(1);
-            let sheets = self::sheets(&environments[..held], base);
-            view.conclusions = conclusions::draw(&sheets, &kinds);
+            let held = &environments[..held];
+            view.conclusions = conclusions::draw(&self::sheets(held, base), &kinds);
+            view.conclusions.extend(conclusions::of_environments(held, &kinds));
         }
     }
     view.parts.retain(|part| !part.tables.is_empty());

@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Text, Unit};
 
 use super::Environment;
-use super::alike::{is_as_large, memory};
+use super::alike::{cpus as cpus_of, is_as_large, memory};
 use super::control::Control;
 use super::family::Side;
 use super::sheet::Sheet;
@@ -109,10 +109,7 @@ fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
 
 /// A remark for each environment that is not held to the CPUs and the memory of the first.
 fn differences(environments: &[Environment]) -> Vec<Text<String>> {
-    let size = |environment: &Environment| {
-        let cpus = environment.runs.first().map(|run| run.host.usable_cpus().len());
-        (cpus.unwrap_or_default(), memory(environment))
-    };
+    let size = |environment: &Environment| (cpus_of(environment), memory(environment));
     let Some(first) = environments.first() else { return Vec::new() };
     let (cpus, bytes) = size(first);
     let text = |cpus: usize, bytes: u64| match (cpus, bytes) {

@@ -122,6 +122,11 @@ impl Value {
         Value { median: NS_PER_S / self.median, interval, unit: Some(Unit::Nanoseconds), mean: None, ..self.clone() }
     }
 
+    /// Whether it says how long something takes.
+    pub(super) fn is_cost(&self) -> bool {
+        self.is_rate() || matches!(self.unit, Some(Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles))
+    }
+
     /// Whether it counts operations in a time.
     pub(super) fn is_rate(&self) -> bool {
         matches!(self.unit, Some(Unit::BytesPerSecond | Unit::OperationsPerSecond))

@@ -40,7 +40,7 @@ fn refused() -> [Run; 2] {
 }
 
 /// Verdict and text of each conclusion.
-fn conclusions(runs: &[Run]) -> Vec<(String, String)> {
+pub fn conclusions(runs: &[Run]) -> Vec<(String, String)> {
     let view = view(runs);
     let lines = view.lines().skip_while(|line| *line != "Conclusions").skip(2);
     let split = |line: &str| {

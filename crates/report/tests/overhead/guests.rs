@@ -295,3 +295,109 @@ fn the_page_of_environments_shows_the_view_with_its_bars_and_one_side_for_each()
     let page = shown(&[native, other]);
     assert!(!page.contains("id=\"layers\"") && page.contains("A before"));
 }
+
+/// Cases of several groups with their values, ns; STREAM's are rates.
+fn costs(name: &str, values: &[(&str, f64)]) -> Run {
+    let mut run = Run { name: name.into(), ..synthetic::empty() };
+    for (id, value) in values {
+        let case = synthetic::case(id, Outcome::Measured(Box::new(synthetic::measured(*value, 0.002))));
+        if run.probes.iter().all(|probe| probe.id != case.probe) {
+            let unit = if case.probe == "memory.stream" { Unit::BytesPerSecond } else { Unit::Nanoseconds };
+            run.probes.push(synthetic::probe(&case.probe, ("x", "x"), unit, ("X", "X"), &[]));
+        }
+        run.cases.push(case);
+    }
+    run
+}
+
+const COSTS: [(&str, f64); 8] = [
+    ("syscall.null@copies=1", 100.0),
+    ("syscall.getpid", 90.0),
+    ("clock.sleep@way=nanosleep,delay_us=100", 50_000.0),
+    ("sched.ipi@threads=2", 2000.0),
+    ("paging.fault@kind=anonymous", 500.0),
+    ("memory.latency@size=32768,pattern=random,page=base", 1.5),
+    ("memory.latency@size=268435456,pattern=random,page=base", 100.0),
+    ("memory.stream@kernel=add,threads=all", 20e9),
+];
+
+/// What is concluded of a guest in which each of these takes so many times as long.
+fn concluded(factors: [f64; 8], guest: Guest) -> Vec<(String, String)> {
+    let native = costs("native", &COSTS);
+    let slower: Vec<(&str, f64)> = COSTS
+        .iter()
+        .zip(factors)
+        .map(|((id, value), factor)| (*id, if id.contains("stream") { value / factor } else { value * factor }))
+        .collect();
+    let other = Run { guest: Some(Box::new(guest)), ..costs("guest", &slower) };
+    super::conclusions::conclusions(&[native, other])
+}
+
+#[track_caller]
+fn told<'a>(all: &'a [(String, String)], claim: &str) -> &'a (String, String) {
+    all.iter().find(|(_, text)| text.starts_with(claim)).unwrap_or_else(|| panic!("{claim}: {all:#?}"))
+}
+
+const TIMERS: &str = "Timers lose more than calls that stay in the guest";
+const INTERRUPTS: &str = "Interrupts between CPUs lose more";
+const FAULTS: &str = "Page faults lose more";
+const PAGING: &str = "Nested paging costs: loads that miss the TLB lose more than loads that hit, guest";
+const STREAM: &str = "STREAM keeps at least 94.72 % of native";
+
+#[test]
+fn the_dearest_group_is_named_with_its_causes_and_each_figure() {
+    let all = concluded([1.01, 1.01, 1.8, 3.0, 1.5, 1.0, 1.3, 1.04], guest("kvm"));
+    let (verdict, text) = told(&all, "The hypervisor costs most in sched, guest:");
+    assert!(verdict == "so here" && text.contains("sched +200.00 % (+199.15 … +200.85) of 1 case"), "{text}");
+    assert!(text.contains("times the next, clock +80.00 %") && text.contains("in sched.ipi@threads=2"), "{text}");
+    for (claim, figure) in [
+        (TIMERS, "+80.00 %"),
+        (INTERRUPTS, "+200.00 %"),
+        (FAULTS, "+50.00 %"),
+        (PAGING, "memory.latency 256 MiB +30.00 %"),
+        (STREAM, "add 0.9615"),
+    ] {
+        let (verdict, text) = told(&all, claim);
+        assert!(verdict == "so here" && text.contains(figure), "{claim}: {text}");
+    }
+    // A guest that costs nothing has no such group, and what is no dearer is not so.
+    let all = concluded([1.0, 1.0, 0.9, 1.0, 1.0, 1.0, 0.8, 1.2], guest("kvm"));
+    assert_eq!(told(&all, "The hypervisor costs most in").0, "cannot be told");
+    assert_eq!([TIMERS, PAGING, STREAM].map(|claim| told(&all, claim).0.as_str()), ["not so here"; 3]);
+    assert_eq!([INTERRUPTS, FAULTS].map(|claim| told(&all, claim).0.as_str()), ["cannot be told"; 2]);
+}
+
+#[test]
+fn an_emulated_guest_has_neither_exits_nor_nested_paging() {
+    let all = concluded([5.0, 5.0, 9.0, 8.0, 7.0, 6.0, 2.0, 9.0], whole());
+    assert_eq!(told(&all, "QEMU's emulation costs most in clock").0, "so here");
+    let of_hardware = [TIMERS, INTERRUPTS, FAULTS, PAGING, STREAM, "Most exits"];
+    assert!(all.iter().all(|(_, text)| !of_hardware.iter().any(|claim| text.starts_with(claim))), "{all:#?}");
+}
+
+#[test]
+fn exits_are_told_by_reason_and_nothing_that_is_none_counts() {
+    let exits = [("exits", 1000), ("halt_exits", 700), ("io_exits", 200), ("halt_successful_poll", 900)];
+    let exits = exits.map(|(name, count)| (name.to_owned(), count)).into();
+    let all = concluded([1.1; 8], Guest { exits, ..guest("kvm") });
+    let (verdict, text) = told(&all, "Most exits are halt_exits");
+    assert!(
+        verdict == "so here"
+            && text.contains("1000 exits in 1 run")
+            && text.ends_with("halt_exits 70 %, io_exits 20 %")
+    );
+    assert!(!concluded([1.1; 8], guest("kvm")).iter().any(|(_, text)| text.contains("exits in")));
+}
+
+#[test]
+fn what_was_disturbed_is_no_cause() {
+    let native = costs("native", &COSTS);
+    let mut other = costs("guest", &COSTS.map(|(id, value)| (id, value * 2.0)));
+    other.guest = Some(Box::new(guest("kvm")));
+    for case in other.cases.iter_mut().filter(|case| case.probe == "clock.sleep") {
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+        measured.flags.push(Flag { kind: FlagKind::Contended, detail: "x".into() });
+    }
+    let all = super::conclusions::conclusions(&[native, other]);
+    assert!(!all.iter().any(|(_, text)| text.starts_with(TIMERS) || text.contains("clock")), "{all:#?}");
+}

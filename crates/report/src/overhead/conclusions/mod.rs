@@ -1,15 +1,17 @@
 //! What a published report on native and guest file I/O concludes from its tables, held against these runs: each claim is a
 //! function, and says whether it holds here as far as the intervals tell.
 
+mod causes;
 mod costs;
+mod groups;
 mod losses;
 
 use hostmark_model::{Params, Text};
 
 use super::family::{FILE, IRQ, Side};
 use super::names::Kind;
-use super::over;
 use super::sheet::{Base, Figure, Sheet};
+use super::{Environment, over};
 use crate::joined::{Joined, joined, joined_ratio};
 
 /// Whether a claim holds.
@@ -46,6 +48,22 @@ pub(crate) struct Told {
     pub(crate) cases: Vec<String>,
     /// The share of its time that a program loses by it.
     pub(crate) cost: f64,
+}
+
+/// Where each environment costs most beside the first, and why.
+pub(super) fn of_environments(environments: &[Environment], kinds: &[Kind]) -> Vec<Told> {
+    let Some((first, others)) = environments.split_first() else { return Vec::new() };
+    let mut all = Vec::new();
+    for (other, kind) in others.iter().zip(kinds.iter().skip(1)) {
+        let pairs = groups::pairs(first, other);
+        all.extend(groups::dearest(other, *kind, &pairs));
+        // An emulator has neither exits nor nested page tables.
+        if *kind == Kind::Guest && !other.is_emulated() {
+            all.extend(groups::bandwidth(other, &pairs));
+            all.extend(causes::of(other, &pairs));
+        }
+    }
+    all
 }
 
 /// Every claim that these runs say anything of.

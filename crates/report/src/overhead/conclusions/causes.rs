@@ -1,0 +1,157 @@
+//! Why a guest costs what it does: what leaves guest mode or walks two page tables, beside what does neither.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::{CaseId, Params, Text, size_text};
+
+use super::groups::Pair;
+use super::{Part, Told, Verdict, of_parts, percentage, ratio};
+use crate::format::number;
+use crate::guest::{exits, shares};
+use crate::joined::{Joined, joined_ratio};
+use crate::overhead::Environment;
+
+/// What a probe pays for in a guest.
+struct Cause {
+    probe: &'static str,
+    claim: Text,
+}
+
+/// A call that no hypervisor sees: what is dearer than this by more is so for a cause of its own.
+const STAYS: &str = "syscall.null";
+
+static CAUSES: [Cause; 3] = [
+    Cause {
+        probe: "clock.sleep",
+        claim: Text {
+            en: "Timers lose more than calls that stay in the guest (arming and interrupt are exits)",
+            zh: "定时器的损失大于不离开虚拟机的调用（设置定时器与其中断都会退出）",
+        },
+    },
+    Cause {
+        probe: "sched.ipi",
+        claim: Text {
+            en: "Interrupts between CPUs lose more than calls that stay in the guest (sending and receiving are exits)",
+            zh: "CPU 间中断的损失大于不离开虚拟机的调用（发送与接收都会退出）",
+        },
+    },
+    Cause {
+        probe: "paging.fault",
+        claim: Text {
+            en: "Page faults lose more than calls that stay in the guest (two page tables are filled and walked)",
+            zh: "缺页的损失大于不离开虚拟机的调用（要填写并遍历两级页表）",
+        },
+    },
+];
+
+/// What is known of a guest's causes.
+pub(super) fn of(guest: &Environment, pairs: &[Pair]) -> Vec<Told> {
+    let each = CAUSES.iter().filter_map(|cause| beside(guest, cause, pairs));
+    nested_paging(guest, pairs).into_iter().chain(each).chain(of_exits(guest)).collect()
+}
+
+/// How many times as much longer one case takes in the guest as another.
+fn more(one: &Pair, other: &Pair) -> Option<Joined> {
+    let times = [one.times, other.times].concat();
+    joined_ratio(&times, |times| Some(times[0] / times[1] / (times[2] / times[3])))
+}
+
+/// A claim that one case's overhead is greater than another's.
+fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&str; 2]) -> Option<Told> {
+    let (more, name) = (more(one, other)?, guest.name);
+    let (times, [of_one, of_other]) = (ratio(&more, 2), [percentage(&one.over()?), percentage(&other.over()?)]);
+    let [first, second] = names;
+    let label = Text {
+        en: format!("{first} {} against {second} {}, {} times as long", of_one.en, of_other.en, times.en),
+        zh: format!("{first} {} 对 {second} {}，为 {}倍", of_one.zh, of_other.zh, times.zh),
+    };
+    let claim = Text { en: format!("{}, {name}", claim.en), zh: format!("{}，{name}", claim.zh) };
+    let part = Part { label, figure: more.beyond_one() };
+    of_parts(&claim, &[part], vec![one.id.clone(), other.id.clone()])
+}
+
+fn beside(guest: &Environment, cause: &Cause, pairs: &[Pair]) -> Option<Told> {
+    // A probe's default case comes first.
+    let of = |probe: &str| pairs.iter().find(|pair| pair.id.split('@').next() == Some(probe));
+    let (one, other) = (of(cause.probe)?, of(STAYS)?);
+    greater(cause.claim, guest, [one, other], [&one.id, STAYS])
+}
+
+/// Loads at random whose pages no TLB holds, beside those that the first cache holds: of the same pages, else nothing is said.
+fn nested_paging(guest: &Environment, pairs: &[Pair]) -> Option<Told> {
+    const PROBE: &str = "memory.latency";
+    const SIZE: &str = "size";
+    /// So many times as large, one fits the TLB and the other does not.
+    const APART: u64 = 1024;
+    const CLAIM: Text = Text {
+        en: "Nested paging costs: loads that miss the TLB lose more than loads that hit",
+        zh: "嵌套分页有代价：TLB 未命中的加载损失大于命中的加载",
+    };
+    let mut kinds: BTreeMap<String, Vec<(u64, &Pair)>> = BTreeMap::new();
+    for pair in pairs {
+        let Ok(CaseId { probe, params }) = pair.id.parse::<CaseId>() else { continue };
+        let size = params.get(SIZE).and_then(|size| size.parse().ok());
+        let Some(size) = size.filter(|_| probe == PROBE && is_random(&params)) else { continue };
+        let rest: Vec<String> =
+            params.0.iter().filter(|(axis, _)| axis != SIZE).map(|(axis, at)| format!("{axis}={at}")).collect();
+        kinds.entry(rest.join(",")).or_default().push((size, pair));
+    }
+    let spans = kinds.into_values().filter_map(|mut sizes| {
+        sizes.sort_by_key(|(size, _)| *size);
+        let (least, most) = (*sizes.first()?, *sizes.last()?);
+        (most.0 / least.0.max(1) >= APART).then_some((least, most))
+    });
+    let ((least, small), (most, large)) = spans.max_by_key(|((least, _), (most, _))| most / least.max(&1))?;
+    let names = [most, least].map(|size| format!("{PROBE} {}", size_text(size)));
+    greater(CLAIM, guest, [large, small], [&names[0], &names[1]])
+}
+
+/// Whether loads are spread over all pages: the default of the pattern.
+fn is_random(params: &Params) -> bool {
+    params.get("pattern").is_none_or(|pattern| pattern == "random")
+}
+
+/// What the reasons of KVM's statistics stand for.
+const MEANINGS: [(&str, Text); 6] = [
+    ("halt_exits", Text { en: "idle CPUs; halt polling decides what that costs", zh: "空闲 CPU；代价取决于停机轮询" }),
+    ("io_exits", Text { en: "ports of emulated devices", zh: "模拟设备的端口" }),
+    ("mmio_exits", Text { en: "registers of emulated devices", zh: "模拟设备的寄存器" }),
+    ("irq_exits", Text { en: "interrupts of the host, timers among them", zh: "宿主机的中断，包括定时器" }),
+    ("pf_taken", Text { en: "pages that the host had still to give", zh: "宿主机尚待分配的页" }),
+    ("hypercalls", Text { en: "requests to the hypervisor", zh: "对虚拟机监控程序的请求" }),
+];
+
+/// How often the guest left guest mode while it was measured, and for what.
+fn of_exits(guest: &Environment) -> Option<Told> {
+    /// Reasons that are told at most.
+    const MOST: usize = 4;
+    let told: Vec<_> = guest.runs.iter().filter_map(|run| Some((run, &run.guest.as_ref()?.exits))).collect();
+    let mut sum: BTreeMap<String, u64> = BTreeMap::new();
+    for (reason, count) in told.iter().flat_map(|(_, exits)| exits.iter()) {
+        let known = sum.entry(reason.clone()).or_default();
+        *known = known.saturating_add(*count);
+    }
+    let (all, reasons) = exits(&sum);
+    let (most, _) = *reasons.first()?;
+    let meaning = MEANINGS.iter().find(|(reason, _)| *reason == most).map(|(_, meaning)| *meaning);
+    let wall_s: Option<f64> = told.iter().map(|(run, _)| run.time.as_ref().map(|time| time.wall_s)).sum();
+    let rate = wall_s.filter(|wall_s| *wall_s > 0.0).map(|wall_s| number(all as f64 / wall_s));
+    let (name, shown, runs) = (guest.name, shares(all, &reasons, MOST), told.len());
+    let rate = |en: &str| rate.as_ref().map(|rate| format!("{rate}{en}")).unwrap_or_default();
+    let meaning = |of: fn(&Text) -> &'static str| meaning.as_ref().map(of).unwrap_or("–");
+    let count = number(all as f64);
+    let text = Text {
+        en: format!(
+            "Most exits are {most} ({}), {name}: {count} exits in {runs} {}{}, {shown}",
+            meaning(|text| text.en),
+            if runs == 1 { "run" } else { "runs" },
+            if wall_s.is_some() { format!(", {}", rate(" a second")) } else { String::new() },
+        ),
+        zh: format!(
+            "退出最多的原因是 {most}（{}），{name}：{runs} 次运行共退出 {count} 次{}，{shown}",
+            meaning(|text| text.zh),
+            if wall_s.is_some() { format!("，每秒 {}", rate("")) } else { String::new() },
+        ),
+    };
+    Some(Told { verdict: Verdict::So, text, cases: Vec::new(), cost: 0.0 })
+}

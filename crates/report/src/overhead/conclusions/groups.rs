@@ -1,0 +1,183 @@
+//! Where an environment costs most: the groups of cases, by the median of what their cases take longer than natively.
+
+use std::collections::HashSet;
+
+use hostmark_model::Text;
+
+use super::{Part, Told, of_parts, percentage, ratio};
+use crate::bilingual::each;
+use crate::joined::{Joined, joined_ratio};
+use crate::overhead::Environment;
+use crate::overhead::names::Kind;
+use crate::overhead::pairs::compared;
+use crate::overhead::value::{Value, middle};
+
+/// A time with its interval.
+type Time = (f64, Option<(f64, f64)>);
+
+/// A case that two environments have: its time in the other one, and in the first.
+pub(super) struct Pair {
+    pub(super) id: String,
+    pub(super) times: [Time; 2],
+}
+
+/// Every case of costs that may be compared and was disturbed on neither side.
+pub(super) fn pairs(first: &Environment, other: &Environment) -> Vec<Pair> {
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut all: Vec<Pair> = Vec::new();
+    for case in other.runs.iter().flat_map(|run| &run.cases).filter(|case| case.measured().is_some()) {
+        if !seen.insert(case.id.as_str()) {
+            continue;
+        }
+        let (Ok(base), Ok(value)) = (Value::of(first, &case.id), Value::of(other, &case.id)) else { continue };
+        let is_sound = |value: &Value| value.is_cost() && !value.is_doubted && value.median > 0.0;
+        if is_sound(&base) && is_sound(&value) && compared(first, other, &case.id, &value, &base).is_ok() {
+            let times = [value.time(), base.time()].map(|time| (time.median, time.interval));
+            all.push(Pair { id: case.id.clone(), times });
+        }
+    }
+    all
+}
+
+impl Pair {
+    /// By what fraction it takes longer.
+    pub(super) fn over(&self) -> Option<Joined> {
+        joined_ratio(&self.times, median_ratio).map(Joined::beyond_one)
+    }
+
+    fn group(&self) -> &str {
+        self.id.split(['.', '@']).next().unwrap_or_default()
+    }
+}
+
+/// The median of the ratios of times that stand in turn.
+fn median_ratio(times: &[f64]) -> Option<f64> {
+    middle(times.chunks_exact(2).map(|pair| pair[0] / pair[1])).filter(|ratio| *ratio > 0.0)
+}
+
+/// A group with what its cases come to.
+struct Group<'a> {
+    name: &'a str,
+    pairs: Vec<&'a Pair>,
+    over: Joined,
+}
+
+impl<'a> Group<'a> {
+    fn of(name: &'a str, pairs: Vec<&'a Pair>) -> Option<Group<'a>> {
+        let times: Vec<Time> = pairs.iter().flat_map(|pair| pair.times).collect();
+        Some(Group { name, over: joined_ratio(&times, median_ratio)?.beyond_one(), pairs })
+    }
+
+    fn times(&self) -> Vec<Time> {
+        self.pairs.iter().flat_map(|pair| pair.times).collect()
+    }
+
+    fn told(&self) -> Text<String> {
+        let (name, count, shown) = (self.name, self.pairs.len(), percentage(&self.over));
+        let cases = if count == 1 { "case" } else { "cases" };
+        Text {
+            en: format!("{name} {} of {count} {cases}", shown.en),
+            zh: format!("{name} {}，{count} 个用例", shown.zh),
+        }
+    }
+}
+
+/// The dearest first; those of which nothing can be said are left out.
+fn groups(pairs: &[Pair]) -> Vec<Group<'_>> {
+    let mut all: Vec<(&str, Vec<&Pair>)> = Vec::new();
+    for pair in pairs {
+        match all.iter_mut().find(|(name, _)| *name == pair.group()) {
+            Some((_, known)) => known.push(pair),
+            None => all.push((pair.group(), vec![pair])),
+        }
+    }
+    let mut all: Vec<Group> = all.into_iter().filter_map(|(name, pairs)| Group::of(name, pairs)).collect();
+    all.sort_by(|one, other| other.over.value.total_cmp(&one.over.value));
+    all
+}
+
+/// Which group costs most, by how much more than the next one, and its dearest case.
+pub(super) fn dearest(other: &Environment, kind: Kind, pairs: &[Pair]) -> Option<Told> {
+    let groups = groups(pairs);
+    let [first, second, rest @ ..] = groups.as_slice() else { return None };
+    let both: Vec<Time> = first.times().into_iter().chain(second.times()).collect();
+    let middle = first.pairs.len() * 2;
+    let more = joined_ratio(&both, |times| Some(median_ratio(&times[..middle])? / median_ratio(&times[middle..])?))?;
+    let (shown, next) = (ratio(&more, 2), second.told());
+    let others: Vec<Text<String>> = rest.iter().map(Group::told).collect();
+    let list = |of: fn(&Text<String>) -> &str, between: &str| {
+        others.iter().map(|one| format!("{between}{}", of(one))).collect::<String>()
+    };
+    let dearest = first.pairs.iter().filter_map(|pair| Some((pair, pair.over()?)));
+    let (case, over) = dearest.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value))?;
+    let at_most = percentage(&over);
+    let parts = [
+        Part { label: first.told(), figure: first.over },
+        Part {
+            label: Text {
+                en: format!(
+                    "{} times the next, {}{}; at most {} in {}",
+                    shown.en,
+                    next.en,
+                    list(|text| &text.en, ", "),
+                    at_most.en,
+                    case.id
+                ),
+                zh: format!(
+                    "为其次的 {}倍：{}{}；最高为 {} 的 {}",
+                    shown.zh,
+                    next.zh,
+                    list(|text| &text.zh, "、"),
+                    case.id,
+                    at_most.zh
+                ),
+            },
+            figure: more.beyond_one(),
+        },
+    ];
+    let (name, group, layer) = (other.name, first.name, layer(other, kind));
+    let claim = Text {
+        en: format!("{} costs most in {group}, {name}", layer.en),
+        zh: format!("{}的代价在 {group} 中最大，{name}", layer.zh),
+    };
+    let cases = first.pairs.iter().chain(&second.pairs).map(|pair| pair.id.clone()).collect();
+    of_parts(&claim, &parts, cases)
+}
+
+/// What lies between the first environment and another one.
+fn layer(other: &Environment, kind: Kind) -> Text<String> {
+    let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+    match kind {
+        _ if other.is_emulated() => fixed("QEMU's emulation", "QEMU 的模拟"),
+        Kind::Guest => fixed("The hypervisor", "虚拟机监控程序"),
+        Kind::Container => fixed("The container", "容器"),
+        Kind::First | Kind::Free | Kind::Other => each(|_| other.name.to_owned()),
+    }
+}
+
+/// How much of the native bandwidth of memory is left, beside the report's least.
+pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<Told> {
+    /// What a published report on memory in KVM has at least: 94.72 % of native, by Add.
+    const LEAST: f64 = 0.9472;
+    let is_stream = |pair: &&Pair| pair.id.starts_with("memory.stream@");
+    let mut cases = Vec::new();
+    let mut parts = Vec::new();
+    for pair in pairs.iter().filter(is_stream) {
+        let [there, native] = pair.times;
+        let Some(kept) = joined_ratio(&[native, there], median_ratio) else { continue };
+        let times = |times: &[f64]| Some(times[0] / times[1] / LEAST);
+        let Some(figure) = joined_ratio(&[native, there], times) else { continue };
+        let shown = ratio(&kept, 4);
+        let kernel = pair.id.split_once("kernel=").map_or(pair.id.as_str(), |(_, kernel)| kernel);
+        let kernel = kernel.split(',').next().unwrap_or_default();
+        let label = Text { en: format!("{kernel} {}", shown.en), zh: format!("{kernel} {}", shown.zh) };
+        parts.push(Part { label, figure: figure.beyond_one() });
+        cases.push(pair.id.clone());
+    }
+    let name = other.name;
+    let claim = Text {
+        en: format!("STREAM keeps at least 94.72 % of native, as in a published report on KVM, {name}"),
+        zh: format!("STREAM 至少保留本机的 94.72 %（一份关于 KVM 的报告中的最低值），{name}"),
+    };
+    of_parts(&claim, &parts, cases)
+}
