@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::bilingual::{Words, fixed};
 use super::chart::bars;
 use super::figures::Figure;
-use super::page::Picture;
+use super::picture::Picture;
 use crate::overhead::{Part, Told, Verdict, environments, is_wanted, overhead};
 use crate::plain_table;
 

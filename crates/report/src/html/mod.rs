@@ -12,6 +12,7 @@ mod gather;
 mod layers;
 mod network;
 mod page;
+mod picture;
 mod table;
 
 use hostmark_model::{Run, Text};

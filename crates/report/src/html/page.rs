@@ -6,13 +6,13 @@ use hostmark_model::{Lang, Run};
 use serde::Serialize;
 
 use super::bilingual::Words;
-use super::chart::Entry;
 use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
 use super::figures::{Figure, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::gather::{Probe, Runs};
 use super::layers::{Layers, by_environment, layers};
 use super::network::{Links, links};
+use super::picture::Picture;
 use super::table::{Table, anchor, table};
 use crate::RenderOptions;
 use crate::compare::{Comparison, History, Pool};
@@ -66,34 +66,6 @@ struct Link {
     id: String,
     /// The row that shows it; empty where none does.
     anchor: String,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Picture {
-    id: String,
-    title: Words,
-    note: Option<Words>,
-    svg: String,
-    legend: Vec<Sign>,
-}
-
-#[derive(Debug, Serialize)]
-struct Sign {
-    sign: String,
-    label: Words,
-}
-
-impl Picture {
-    fn of(figure: Figure, number: usize) -> Picture {
-        let sign = |entry: Entry| Sign { sign: entry.sign, label: entry.label };
-        Picture {
-            id: format!("f{number}"),
-            title: figure.title,
-            note: figure.note,
-            svg: figure.chart.svg,
-            legend: figure.chart.legend.into_iter().map(sign).collect(),
-        }
-    }
 }
 
 /// A section of the report with its probes.

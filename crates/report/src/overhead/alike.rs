@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::Environment;
-use super::names::{Kind, kind_of};
+use super::kind::{Kind, kind_of};
 use crate::format;
 
 /// The groups whose cases depend on how much memory there is, and on the pages behind it.

@@ -5,7 +5,8 @@ use hostmark_model::{Params, Text};
 
 use super::control::Control;
 use super::family::{BIND, IRQ, Operation, SIDES, Side};
-use super::names::{Kind, of_rates, side_of, title};
+use super::kind::Kind;
+use super::names::{of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
 use super::value::Value;
 use super::{Row, Table, cell_of, control, layers, ratio};

@@ -5,7 +5,7 @@ use hostmark_model::{Params, Text};
 
 use super::control::Control;
 use super::family::{BIND, IRQ, Operation, SIDES, Side};
-use super::names::Kind;
+use super::kind::Kind;
 use super::sheet::{Sheet, at};
 use super::value::Value;
 use super::{Row, Table, control};

@@ -6,6 +6,7 @@ mod conclusions;
 mod control;
 mod decomposition;
 mod family;
+mod kind;
 mod layers;
 mod machines;
 mod names;
@@ -115,7 +116,7 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
     match base.filter(|case| !family::is_part(case)) {
         Some(case) => view.parts.push(plain(pairs::over(&environments, case, &control, all).into_iter().collect())),
         None => {
-            let (sheets, kinds) = (sheets(&environments, base), names::kinds(&environments));
+            let (sheets, kinds) = (sheets(&environments, base), kind::kinds(&environments));
             view.remarks.extend(remarks::of_sheets(&sheets));
             for sheet in &sheets {
                 let tables = decomposition::tables(sheet, &kinds, &control, all);
@@ -140,7 +141,7 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
 /// What follows from one run alone; its environment has no name, as there is no other.
 pub(crate) fn conclusions(run: &Run) -> Vec<Told> {
     let environments = [Environment { name: "", runs: vec![run] }];
-    conclusions::draw(&sheets(&environments, None), &names::kinds(&environments))
+    conclusions::draw(&sheets(&environments, None), &kind::kinds(&environments))
 }
 
 /// The cases that a table of this view shows: of each family all bindings, and inside the kernel with interrupts on and off.

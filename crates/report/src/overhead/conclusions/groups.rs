@@ -8,7 +8,7 @@ use super::{Part, Told, of_parts, percentage, ratio};
 use crate::bilingual::each;
 use crate::joined::{Joined, joined_ratio};
 use crate::overhead::Environment;
-use crate::overhead::names::Kind;
+use crate::overhead::kind::Kind;
 use crate::overhead::pairs::compared;
 use crate::overhead::value::{Value, middle};
 

@@ -9,7 +9,7 @@ mod losses;
 use hostmark_model::{Params, Text};
 
 use super::family::{FILE, IRQ, Side};
-use super::names::Kind;
+use super::kind::Kind;
 use super::sheet::{Base, Figure, Sheet};
 use super::{Environment, over};
 use crate::joined::{Joined, joined, joined_ratio};

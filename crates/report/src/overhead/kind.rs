@@ -1,0 +1,56 @@
+//! What an environment is beside the first: a guest, a container, all of the same machine.
+
+use hostmark_model::Run;
+
+use super::Environment;
+
+/// What an environment is, beside the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    First,
+    /// It runs under a hypervisor that the first does not have.
+    Guest,
+    /// It runs on a kernel like the first's, with limits or filters that the first does not have.
+    Container,
+    /// It is the first's machine, all of it.
+    Free,
+    Other,
+}
+
+/// The setting in which a run tells the layers of a container that it was put in.
+pub(super) const WITHIN: &str = "within";
+
+/// What each environment is.
+pub(super) fn kinds(environments: &[Environment]) -> Vec<Kind> {
+    let Some((first, others)) = environments.split_first() else { return Vec::new() };
+    std::iter::once(Kind::First).chain(others.iter().map(|other| kind_of(first, other))).collect()
+}
+
+/// What an environment is beside `first`.
+pub(super) fn kind_of(first: &Environment, other: &Environment) -> Kind {
+    match (first.runs.first(), other.runs.first()) {
+        _ if other.is_free() => Kind::Free,
+        (Some(one), Some(two)) => kind(one, two),
+        _ => Kind::Other,
+    }
+}
+
+fn kind(first: &Run, other: &Run) -> Kind {
+    let within = |run: &Run| run.settings.set.get(WITHIN).cloned();
+    let is_new = |one: &Option<String>, two: &Option<String>| two.is_some() && one != two;
+    let is_within = is_new(&within(first), &within(other));
+    let is_guest = other.guest.is_some() && first.guest != other.guest;
+    let (first, other) = (&first.host, &other.host);
+    let (one, two) = (&first.virtualization, &other.virtualization);
+    let (held, limited) = (&first.limits, &other.limits);
+    // The same boot is the same kernel.
+    let has_limits = other.boot_id.is_some()
+        && first.boot_id == other.boot_id
+        && ((&held.seccomp, held.cpu_quota, held.memory_limit_bytes)
+            != (&limited.seccomp, limited.cpu_quota, limited.memory_limit_bytes));
+    match () {
+        () if is_guest || is_new(&one.hypervisor, &two.hypervisor) => Kind::Guest,
+        () if is_within || is_new(&one.container, &two.container) || has_limits => Kind::Container,
+        () => Kind::Other,
+    }
+}
