@@ -15,7 +15,7 @@ use crate::joined::Joined;
 /// An environment's side: a column of the values.
 type Column = (usize, Side);
 
-/// Two tables where there are several environments: the values, and the percentages between them.
+/// Where there are several environments, the values, and for each operation the percentages between them.
 pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], control: &Control, all: bool) -> Vec<Table> {
     let columns: Vec<Column> = columns(sheet);
     let bindings = bindings(sheet);
@@ -36,33 +36,40 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], control: &Control, all: bool
         let cells = columns.iter().map(|column| value(column).map_or_else(|why| values.without(why), shown)).collect();
         values.rows.push(Row { label: place.label(), cells });
     }
-    let mut layers = Table {
+    let steps = steps(&columns, kinds);
+    let own: Vec<Column> = columns.iter().copied().filter(|column| column.0 == 0 && control.is_there()).collect();
+    let of_operation = |places: &[Place]| layers(sheet, places, &steps, &own, control, all);
+    std::iter::once(values).chain(places.chunks(bindings.len()).map(of_operation)).collect()
+}
+
+/// The percentages of one operation: a row for each step, and for each side of the first environment its control.
+fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], control: &Control, all: bool) -> Table {
+    let name = places.first().map(|place| place.operation.name).unwrap_or(Text { en: "", zh: "" });
+    let mut table = Table {
         title: Text {
-            en: "What each layer adds, in the time of an operation".to_owned(),
-            zh: "各层增加的开销，按单次操作的时间计".to_owned(),
+            en: format!("What each layer adds, in the time of an operation: {}", name.en),
+            zh: format!("各层增加的开销，按单次操作的时间计：{}", name.zh),
         },
-        columns: places.iter().map(Place::label).collect(),
+        columns: places.iter().map(|place| at(place.binding)).collect(),
         ..Table::default()
     };
     let difference =
         |side, place: &Place| sheet.control(control, place.index, side, &point(sheet, side, place.binding));
-    for step in steps(&columns, kinds) {
+    for step in steps {
         let mut cells = Vec::new();
-        for place in &places {
+        for place in places {
             let over = step.over(sheet, place);
             let shown = over.map(|over| control.beside(&over, difference(step.of.1, place), all));
-            cells.push(shown.unwrap_or_else(|why| layers.without(why)));
+            cells.push(shown.unwrap_or_else(|why| table.without(why)));
         }
-        layers.rows.push(Row { label: step.title(sheet), cells });
+        table.rows.push(Row { label: step.title(sheet), cells });
     }
-    let own = columns.iter().filter(|(environment, _)| *environment == 0 && control.is_there());
-    layers.rows.extend(own.map(|column| {
-        let head = control::TITLE;
-        let name = short(sheet, *column);
+    table.rows.extend(own.iter().map(|column| {
+        let (head, name) = (control::TITLE, short(sheet, *column));
         let label = each(|lang| format!("{}: {}", head.get(lang), name.get(lang)));
         Row { label, cells: places.iter().map(|place| control::cell(difference(column.1, place))).collect() }
     }));
-    vec![values, layers]
+    table
 }
 
 /// An operation at a binding.

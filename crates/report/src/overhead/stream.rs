@@ -76,7 +76,9 @@ fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: 
         let halves =
             control.halves.as_ref().map(|halves| halves.each_ref().map(|half| best(half, probe, kernel, rest)));
         let label = named(label.trim_end_matches(':'), &all);
-        all.iter().any(Result::is_ok).then(|| {
+        let is_told =
+            |best: &Result<Best, Text<String>>| best.as_ref().err().is_none_or(|why| why.en != NOT_MEASURED.en);
+        all.iter().any(is_told).then(|| {
             // What the case depends on, as the environments have it.
             let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
             Kernel { label, best: all, halves, unlike }
@@ -91,16 +93,21 @@ fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: 
         (title("STREAM, best rate of all runs, MB/s", "STREAM，全部运行中的最高速率，MB/s"), Scale::Rate),
         (title("STREAM, smallest average time of a run, s", "STREAM，各次运行平均时间中的最小值，s"), Scale::Time),
     ];
-    let table = |(title, scale): &(Text<String>, Scale)| Table {
-        title: title.clone(),
-        columns: columns.clone(),
-        rows: kernels.iter().map(|kernel| Row { label: kernel.label.clone(), cells: kernel.cells(*scale) }).collect(),
-        ..Table::default()
+    let table = |(title, scale): &(Text<String>, Scale)| {
+        let mut table = Table { title: title.clone(), columns: columns.clone(), ..Table::default() };
+        for kernel in &kernels {
+            let shown = |cell: Result<_, _>, table: &mut Table| cell.unwrap_or_else(|why| table.without(why));
+            let cells = kernel.cells(*scale).into_iter().map(|cell| shown(cell, &mut table)).collect();
+            table.rows.push(Row { label: kernel.label.clone(), cells });
+        }
+        table
     };
     let bars = |(title, scale): &(Text<String>, Scale)| Bars {
         title: title.clone(),
         names: environments.iter().map(|environment| environment.name.to_owned()).collect(),
-        groups: kernels.iter().map(|kernel| kernel.bars(*scale)).collect(),
+        groups: (kernels.iter().map(|kernel| kernel.bars(*scale)))
+            .filter(|group| group.bars.iter().any(Option::is_some))
+            .collect(),
         scale: *scale,
     };
     Part { title: None, tables: pictures.iter().map(table).collect(), bars: pictures.iter().map(bars).collect() }
@@ -155,15 +162,15 @@ impl Kernel {
     }
 
     /// A value for each environment, behind all but the first its share of the first, and at the end the control.
-    fn cells(&self, scale: Scale) -> Vec<Text<String>> {
+    fn cells(&self, scale: Scale) -> Vec<Result<Text<String>, Text<String>>> {
         let mut cells = Vec::new();
         for (index, value) in self.best.iter().enumerate() {
-            cells.push(value.as_ref().map_or_else(Clone::clone, |value| same(value.text(scale))));
+            cells.push(value.as_ref().map(|value| same(value.text(scale))).map_err(Clone::clone));
             if index > 0 {
-                cells.push(self.share(index, scale).map_or_else(|why| why, |share| self.beside(share, scale)));
+                cells.push(self.share(index, scale).map(|share| self.beside(share, scale)));
             }
         }
-        let control = self.halves.is_some().then(|| same(self.control(scale).map_or_else(|| "–".to_owned(), of)));
+        let control = self.halves.is_some().then(|| Ok(same(self.control(scale).map_or_else(|| "–".to_owned(), of))));
         cells.extend(control);
         cells
     }
@@ -256,9 +263,12 @@ fn noted(case: &CaseRecord, name: &str) -> Option<String> {
     in_notes.or_else(|| case.params.get(name)).filter(is_number).map(str::to_owned)
 }
 
+/// Of a kernel that an environment has not at all.
+const NOT_MEASURED: Text = Text { en: "not measured", zh: "未测量" };
+
 fn reason(picked: &[&CaseRecord]) -> Text<String> {
     match picked.first().map(|case| &case.outcome) {
-        None => Text { en: "not measured".into(), zh: "未测量".into() },
+        None => NOT_MEASURED.to_owned_text(),
         Some(Outcome::Skipped { reason }) => {
             Text { en: format!("skipped: {reason}"), zh: format!("略过：{reason}") }
         }
