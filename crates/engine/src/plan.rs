@@ -166,7 +166,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             continue;
         }
         // What to load is said once.
-        if entry.probe.needs.contains(&Need::Module) && Need::Module.unmet(host, &plan.request.inputs).is_some() {
+        let mut told_once = entry.probe.needs.iter().filter(|need| need.is_told_once());
+        if told_once.any(|need| need.unmet(host, &plan.request.inputs).is_some()) {
             points.truncate(1);
         }
         plan.selected.push(entry);

@@ -5,6 +5,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
 /// No file that is read here is larger (/proc/cpuinfo of 8192 CPUs is 12 MB); a link to an endless one ends here.
 const FILE_LIMIT_BYTES: u64 = 32 << 20;
 
@@ -100,6 +103,15 @@ impl Root {
     /// Whether `path` exists, followed through links.
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.locate(path).exists()
+    }
+
+    /// Whether this user may read and write what is at `path`, by its permissions alone; None when there is nothing.
+    pub(crate) fn permits(&self, path: &str) -> Option<bool> {
+        match access(self.locate(path), Access::READ_OK | Access::WRITE_OK) {
+            Ok(()) => Some(true),
+            Err(Errno::NOENT | Errno::NOTDIR) => None,
+            Err(_) => Some(false),
+        }
     }
 
     /// Where the link at `path` points.

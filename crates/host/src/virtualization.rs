@@ -27,6 +27,8 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo) -> VirtualizationFacts {
         nested_paging: parameter("ept").or_else(|| parameter("npt")).or_else(|| flag("ept", "npt")),
         tagged_tlb: parameter("vpid").or_else(|| flag("vpid", "flushbyasid")),
         nested_guests: parameter("nested"),
+        // To open it would load the module.
+        kvm_permitted: root.permits("/dev/kvm"),
     }
 }
 

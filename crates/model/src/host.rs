@@ -310,6 +310,8 @@ pub struct VirtualizationFacts {
     pub tagged_tlb: Option<bool>,
     /// Whether KVM lets guests run guests of their own, where it is loaded.
     pub nested_guests: Option<bool>,
+    /// Whether this user may open /dev/kvm, through which guests are made; none where there is no such file.
+    pub kvm_permitted: Option<bool>,
 }
 
 /// What the process may use.

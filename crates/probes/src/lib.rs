@@ -31,6 +31,7 @@ mod signal;
 mod skip;
 mod syscall;
 mod turns;
+mod virt;
 
 use hostmark_engine::probe::Catalogue;
 
@@ -50,6 +51,7 @@ pub static CATALOGUE: Catalogue = &[
     &sched::GROUP,
     &ipc::GROUP,
     &net::GROUP,
+    &virt::GROUP,
     &external::GROUP,
 ];
 

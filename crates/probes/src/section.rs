@@ -30,5 +30,7 @@ pub const DISKS: Text = Text { en: "Disks", zh: "磁盘" };
 pub const COMMUNICATION: Text = Text { en: "Communication", zh: "进程间通信" };
 /// Requests, connections and bytes over the network's protocols.
 pub const NETWORK: Text = Text { en: "Network", zh: "网络" };
+/// Leaving a guest for its hypervisor.
+pub const VIRTUALIZATION: Text = Text { en: "Virtualization", zh: "虚拟化" };
 /// Programs of others.
 pub const EXTERNAL: Text = Text { en: "External loads", zh: "外部负载" };

@@ -17,6 +17,10 @@ pub enum Need {
     HugePages,
     /// The project's kernel module.
     Module,
+    /// /dev/kvm, and leave to open it.
+    Kvm,
+    /// A hypervisor beneath.
+    Guest,
     /// A command that a person names. Without one the probe is selected by its name alone.
     Command,
 }
@@ -25,6 +29,10 @@ pub enum Need {
 const MODULE_VERSION: &str = "1";
 /// What to do where it is not there.
 const NOT_LOADED: &str = "needs the kernel module hostmark, which is not loaded: as root, make -C kmod and insmod kmod/hostmark.ko (docs/overhead.md)";
+/// What to do where no guest can be made.
+const NO_KVM: &str = "needs KVM, and there is no /dev/kvm: load kvm_intel or kvm_amd; in a guest or container, have its host pass the device on";
+/// What to do where this user may not make one.
+const KVM_DENIED: &str = "may not open /dev/kvm: run it as root, or join the group that owns the device";
 
 impl fmt::Display for Need {
     /// As lists and run files name it.
@@ -35,12 +43,19 @@ impl fmt::Display for Need {
             Need::Kernel(major, minor) => write!(f, "kernel>={major}.{minor}"),
             Need::HugePages => f.write_str("huge_pages"),
             Need::Module => f.write_str("module"),
+            Need::Kvm => f.write_str("kvm"),
+            Need::Guest => f.write_str("guest"),
             Need::Command => f.write_str("command"),
         }
     }
 }
 
 impl Need {
+    /// Whether it says what to set up first, which is said once a probe and not of each of its cases.
+    pub(crate) fn is_told_once(self) -> bool {
+        matches!(self, Need::Module | Need::Kvm)
+    }
+
     /// Why it is not met here; none where it is.
     pub(crate) fn unmet(self, host: &HostFacts, inputs: &Inputs) -> Option<String> {
         match self {
@@ -67,6 +82,15 @@ impl Need {
                     "the module hostmark that is loaded is version {other}, not {MODULE_VERSION}: build kmod/ anew"
                 )),
             },
+            Need::Kvm => match host.virtualization.kvm_permitted {
+                None => Some(NO_KVM.into()),
+                Some(false) => Some(KVM_DENIED.into()),
+                Some(true) => None,
+            },
+            Need::Guest => {
+                let lacks = host.virtualization.hypervisor.is_none();
+                lacks.then(|| "needs a hypervisor beneath; run it inside a virtual machine".into())
+            }
             Need::Command => self.not_given(inputs),
         }
     }
@@ -75,7 +99,13 @@ impl Need {
     pub(crate) fn not_given(self, inputs: &Inputs) -> Option<String> {
         match self {
             Need::Command => inputs.command.is_empty().then(|| "no command was given: name one by --command".into()),
-            Need::Cpus(_) | Need::Root | Need::Kernel(..) | Need::HugePages | Need::Module => None,
+            Need::Cpus(_)
+            | Need::Root
+            | Need::Kernel(..)
+            | Need::HugePages
+            | Need::Module
+            | Need::Kvm
+            | Need::Guest => None,
         }
     }
 }
@@ -109,6 +139,18 @@ mod tests {
         assert_eq!(Need::Module.unmet(&host, &inputs), None);
         host.kernel.module_version = Some("0".into());
         assert!(Need::Module.unmet(&host, &inputs).unwrap().contains("is version 0, not 1"));
+    }
+
+    #[test]
+    fn kvm_must_be_there_and_permitted_and_a_guest_must_have_a_hypervisor() {
+        let (mut host, inputs) = (host(), Inputs::default());
+        for (permitted, reason) in [(None, Some(NO_KVM)), (Some(false), Some(KVM_DENIED)), (Some(true), None)] {
+            host.virtualization.kvm_permitted = permitted;
+            assert_eq!(Need::Kvm.unmet(&host, &inputs).as_deref(), reason);
+        }
+        assert!(Need::Guest.unmet(&host, &inputs).unwrap().contains("inside a virtual machine"));
+        host.virtualization.hypervisor = Some("kvm".into());
+        assert_eq!(Need::Guest.unmet(&host, &inputs), None);
     }
 
     #[test]

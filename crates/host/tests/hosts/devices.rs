@@ -126,6 +126,14 @@ fn what_a_machine_gives_to_guests_is_told_by_kvm_first_and_then_by_flags() {
 }
 
 #[test]
+fn whether_guests_may_be_made_is_told_by_the_device_and_its_permissions() {
+    let tree = Tree::new();
+    assert_eq!(tree.facts().virtualization.kvm_permitted, None);
+    tree.file("/dev/kvm", "");
+    assert_eq!(tree.facts().virtualization.kvm_permitted, Some(true));
+}
+
+#[test]
 fn firmware_modules_seccomp_and_activity_are_read() {
     let tree = machines::two_sockets();
     let edac = "/sys/devices/system/edac/mc/mc0/dimm0";

@@ -130,3 +130,18 @@ pub(super) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
     }
     bottom
 }
+
+/// There is no cpuid.
+#[inline(always)]
+pub(super) fn cpuid() -> Option<u32> {
+    None
+}
+
+/// There are no ports.
+pub(super) fn permit_port() -> std::io::Result<()> {
+    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "this architecture has no I/O ports"))
+}
+
+/// Has no port to write to.
+#[inline(always)]
+pub(super) fn write_port() {}

@@ -66,6 +66,25 @@ impl Sleeper {
     }
 }
 
+/// A timer descriptor of the monotonic clock that nobody waits for; what it is set to ends with it.
+#[derive(Debug)]
+pub struct Alarm(OwnedFd);
+
+impl Alarm {
+    /// One that is not set.
+    pub fn new() -> io::Result<Alarm> {
+        rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).call("timerfd_create").map(Alarm)
+    }
+
+    /// Sets it to so long ahead, whatever it was set to before.
+    #[inline(always)]
+    pub fn set(&self, ahead: Duration) -> io::Result<()> {
+        let ahead = Timespec { tv_sec: ahead.as_secs() as i64, tv_nsec: ahead.subsec_nanos().into() };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: ahead };
+        rustix::time::timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once).call("timerfd_settime").map(drop)
+    }
+}
+
 fn timed_out(call: &'static str, ready: i64) -> io::Result<()> {
     match ready {
         0 => Ok(()),

@@ -139,3 +139,25 @@ pub(super) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
     }
     bottom
 }
+
+/// The highest leaf of cpuid.
+#[inline(always)]
+pub(super) fn cpuid() -> Option<u32> {
+    Some(std::arch::x86_64::__cpuid(0).eax)
+}
+
+/// The port of the firmware's progress codes, to which the kernel itself writes in order to wait.
+const PROGRESS_PORT: u16 = 0x80;
+
+/// Lets this thread write to the port.
+pub(super) fn permit_port() -> std::io::Result<()> {
+    // SAFETY: the call changes which ports this thread may use, and no memory.
+    super::call::returned("ioperm", unsafe { libc::ioperm(PROGRESS_PORT.into(), 1, 1) }).map(drop)
+}
+
+/// Writes a byte 0 to the port; who was not let ends by a fault.
+#[inline(always)]
+pub(super) fn write_port() {
+    // SAFETY: no device acts on this port, and no memory is touched.
+    unsafe { asm!("out dx, al", in("dx") PROGRESS_PORT, in("al") 0_u8, options(nomem, nostack, preserves_flags)) };
+}

@@ -203,6 +203,8 @@ fn surroundings(host: &HostFacts, facts: &mut Facts) {
     facts.shown("host.virtualization.tagged_tlb", "tagged TLB (VPID, ASID)", "带标记的 TLB（VPID、ASID）", tagged);
     let nested = virtualization.nested_guests.map(on_off);
     facts.shown("host.virtualization.nested_guests", "nested guests", "嵌套虚拟机", nested);
+    let kvm = virtualization.kvm_permitted.map(on_off);
+    facts.shown("host.virtualization.kvm_permitted", "access to /dev/kvm", "/dev/kvm 权限", kvm);
     facts.shown("host.limits.cgroup_version", "cgroup version", "cgroup 版本", limits.cgroup_version);
     let quota = limits.cpu_quota.map(|quota| quota.to_string());
     facts.add("host.limits.cpu_quota", "CPU quota", "CPU 配额", known(limits.unknown, or_none(&quota)));

@@ -97,6 +97,7 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
         ("nested paging", "嵌套分页", around.nested_paging),
         ("tagged TLB", "带标记 TLB", around.tagged_tlb),
         ("guests of guests", "嵌套虚拟机", around.nested_guests),
+        ("access to /dev/kvm", "/dev/kvm 权限", around.kvm_permitted),
     ];
     for (en, zh, on) in told {
         let state = on.map(|on| if on { block.say("yes", "有") } else { block.say("no", "无") });

@@ -1,0 +1,91 @@
+//! Probe virt.steal: the share of the CPUs' time that the hypervisor gives to others while all of them are busy.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hostmark_engine::prelude::*;
+
+use crate::workloads::steal::Stolen;
+
+/// See the module.
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Stolen CPU time", zh: "被窃取的 CPU 时间" },
+    revision: 1,
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    also: &[],
+    explain: Explain {
+        what: Text {
+            en: "A thread on each of `threads` CPUs counts for 250 ms. The value is the time that /proc/stat tells as stolen from these CPUs meanwhile, over the time that \
+                 passed on all of them. The kernel tells it in steps of 10 ms for each CPU: the smallest share other than 0 is noted.",
+            zh: "`threads` 个 CPU 上各有一个线程计数 250 ms。数值是 /proc/stat 报告的这段时间内这些 CPU 被窃取的时间，除以所有 CPU 经过的时间。内核对每个 CPU 以 10 ms 为步长报告：\
+                 除 0 以外的最小份额会记录下来。",
+        },
+        why: Text {
+            en: "A virtual CPU is a thread of the host: it waits when others want the same CPU, or when it has used up its quota. Every other figure of the guest contains it.",
+            zh: "虚拟 CPU 是宿主机的一个线程：别人要用同一个 CPU，或自己的配额用尽时，它就得等。虚拟机的其他所有数字都包含它。",
+        },
+        reading: Text {
+            en: "0 is a host with a CPU for each of the guest's. With one thread 0 and with all more: the host has fewer CPUs than its guests. \
+                 since_boot=0: probably the hypervisor does not tell, and 0 means nothing; look at sched.noise and cpu.scaling.",
+            zh: "0 表示宿主机为虚拟机的每个 CPU 都备有一个 CPU。单线程为 0 而全部线程大于 0：宿主机的 CPU 少于其虚拟机所需。since_boot=0：多半是虚拟机监控程序不报告，此时 0 没有意义；\
+                 请看 sched.noise 和 cpu.scaling。",
+        },
+        typical: Text {
+            en: "By its making 0 on a host that is not overcommitted; a share of 1 − 1/n where n guests want each CPU, or what a quota leaves.",
+            zh: "按其构成，不超卖的宿主机为 0；每个 CPU 有 n 台虚拟机争用时为 1 − 1/n，或由配额决定。",
+        },
+        causes: Text {
+            en: "Neighbours on the host; a CPU quota or used-up burst credit of the guest; the host's own work (emulating devices, migration) on the same CPUs.",
+            zh: "宿主机上的同机租户；虚拟机的 CPU 配额或用尽的突发额度；宿主机在同一 CPU 上的自身工作（模拟设备、迁移）。",
+        },
+    },
+    related: &["sched.noise", "cpu.scaling", "clock.sleep"],
+    differs: None,
+    axes: &[Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &["1"], thorough: &[] })],
+    cross: &[],
+    limit: Limit::None,
+    blocking: false,
+    needs: &[Need::Guest],
+    replaces: &[],
+    section: crate::section::VIRTUALIZATION,
+    measure: Measure::Run(measure),
+};
+
+/// A round looks for so long, ns: 25 of the kernel's steps.
+const WINDOW_NS: f64 = 250e6;
+
+fn measure(case: &mut Case) -> Result<()> {
+    let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
+    let read = || Stolen::read(&cpus).map_err(|error| Stop::lacking("the kernel does not tell stolen time", &error));
+    let since_boot = Stolen::read(&[]).map(|all| all.ns);
+    if let Ok(ns) = since_boot {
+        case.note("since_boot", ns);
+    }
+    let step = Stolen::STEP_NS as f64 / (WINDOW_NS * cpus.len() as f64);
+    case.note("smallest_share", format!("{step:.4}"));
+    let others: Vec<Cpu> = case.thread_cpus().into_iter().skip(1).collect();
+    case.search(|clock| {
+        let is_over = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let works = others.iter().map(|&cpu| {
+                move || {
+                    threads::bind(cpu)?;
+                    while !is_over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                    Ok(())
+                }
+            });
+            let others = threads::start(scope, works)?;
+            let shared = || -> Result<f64> {
+                let (before, start) = (read()?, clock.start());
+                while clock.ns(clock.end().since(start)) < WINDOW_NS {}
+                let (after, passed_ns) = (read()?, clock.ns(clock.end().since(start)));
+                Ok(after.ns.saturating_sub(before.ns) as f64 / (passed_ns * cpus.len() as f64))
+            };
+            let share = shared();
+            is_over.store(true, Ordering::Relaxed);
+            threads::join(others).and(share).map(Some)
+        })
+    })
+}

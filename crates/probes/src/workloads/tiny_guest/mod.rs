@@ -1,0 +1,59 @@
+//! A guest of a few instructions, made through /dev/kvm, that leaves its CPU by one cause over and over.
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod arch;
+
+pub use arch::TinyGuest;
+
+/// How often the cause occurs in one pass of the guest's loop: often enough that the way out at its end hardly counts.
+pub const TIMES: u64 = 200;
+
+/// Why a guest leaves its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// It asks for the CPU's identity.
+    Cpuid,
+    /// It reads a model-specific register that KVM keeps for it.
+    Msr,
+    /// It calls the hypervisor.
+    Hypercall,
+    /// It writes to a port.
+    Port,
+    /// It writes to an address behind which there is no memory.
+    Mmio,
+    /// It has nothing to do.
+    Halt,
+}
+
+impl Cause {
+    /// The cause of this name.
+    pub fn of_name(name: &str) -> Option<Cause> {
+        Some(match name {
+            "cpuid" => Cause::Cpuid,
+            "msr" => Cause::Msr,
+            "hypercall" => Cause::Hypercall,
+            "port" => Cause::Port,
+            "mmio" => Cause::Mmio,
+            "hlt" => Cause::Halt,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is for the process that runs the guest; KVM deals with the others inside the kernel.
+    pub fn is_for_user_space(self) -> bool {
+        matches!(self, Cause::Port | Cause::Mmio | Cause::Halt)
+    }
+}
+
+/// What a guest does in one pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    /// Its loop with the cause in it, [`TIMES`] times.
+    Loaded,
+    /// The same loop without it.
+    Empty,
+}
