@@ -55,7 +55,7 @@ impl ControlGroup {
         // Never made: a directory that is no control group has no such file.
         let write = |name: &CStr, number: u64| {
             let file = rustix::fs::openat(&directory, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-            std::fs::File::from(file.call("openat")?).write_all(number.to_string().as_bytes())
+            std::fs::File::from(file.call("openat")?).write_all(number.to_string().as_bytes()).call("write")
         };
         let limited = LIMITS.iter().map(|name| write(name, bytes));
         let is_limited = limited.reduce(|one, other| one.or(other)).unwrap_or(Ok(()));

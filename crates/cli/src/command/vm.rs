@@ -92,7 +92,7 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     let mut trial = Trial {
         sides,
         request,
-        runs: arguments.runs,
+        runs: arguments.runs(),
         seed: arguments.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1),
         limit: turn_limit(arguments),
         directory: directory.clone(),
@@ -153,7 +153,7 @@ fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang
 
 /// What is said before it begins: how long it takes at most.
 fn announced(arguments: &VmRunArguments, sides: usize, lang: Lang) -> String {
-    let (runs, limit) = (arguments.runs, turn_limit(arguments));
+    let (runs, limit) = (arguments.runs(), turn_limit(arguments));
     let all = limit * runs * u32::try_from(sides).unwrap_or(u32::MAX);
     if arguments.command.is_some() {
         return match lang {
@@ -163,13 +163,13 @@ fn announced(arguments: &VmRunArguments, sides: usize, lang: Lang) -> String {
     }
     match lang {
         Lang::En => format!(
-            "{sides} sides take {runs} turns each, {} s at most: under {} in all",
+            "{sides} sides take {runs} turns each, {} s at most: {} in all, and what it takes to start them",
             limit.as_secs(),
             minutes(all, "min", "s")
         ),
         Lang::Zh => {
             format!(
-                "{sides} 个环境各测 {runs} 次，每次至多 {} s：总计不超过 {}",
+                "{sides} 个环境各测 {runs} 次，每次至多 {} s：总计至多 {}，另加启动所需的时间",
                 limit.as_secs(),
                 minutes(all, "分钟", "s")
             )

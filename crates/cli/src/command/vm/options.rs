@@ -40,9 +40,9 @@ pub struct VmRunArguments {
     /// nested='ssh vm1 ssh vm2'; named again for each further one
     #[arg(long, value_name = "NAME=PLACE", value_parser = also)]
     pub also: Vec<(String, String)>,
-    /// How often each side measures
-    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub runs: u32,
+    /// How often each side measures; by default 5 times, and twice with --accel tcg, where all is slow
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: Option<u32>,
     /// How much time a side has for all its runs; each has its share, but at least 10 s
     #[arg(long, value_enum, default_value = "quick")]
     pub profile: ProfileName,
@@ -68,6 +68,22 @@ pub struct VmRunArguments {
     /// Show every interval
     #[arg(long, short)]
     pub verbose: bool,
+}
+
+/// How often a side measures unless it is said; where its guest is emulated.
+const RUNS: u32 = 5;
+const EMULATED_RUNS: u32 = 2;
+
+impl VmRunArguments {
+    /// How often each side measures.
+    pub fn runs(&self) -> u32 {
+        self.runs.unwrap_or(if self.is_emulated() { EMULATED_RUNS } else { RUNS })
+    }
+
+    /// Whether the guest is one that QEMU emulates.
+    pub fn is_emulated(&self) -> bool {
+        self.on.is_none() && self.guest.accel == AccelName::Tcg
+    }
 }
 
 /// Options of a guest that is made.

@@ -29,6 +29,8 @@ const IN_KERNEL: [&str; 4] = [
 const LEAST_TURN: Duration = Duration::from_secs(10);
 /// STREAM's three arrays take a part of this size of the smallest side's memory at most, half of what a run may fill.
 const STREAM_SHARE: u64 = 64;
+/// And of this size where the guest is emulated, which fills memory slowly.
+const EMULATED_STREAM_SHARE: u64 = 256;
 /// An array of STREAM has this many times the bytes of the last-level caches, as the probe has it.
 const TIMES_CACHES: u64 = 4;
 /// The probe whose arrays follow from a machine's caches, which a guest's processor need not tell as they are.
@@ -121,7 +123,8 @@ pub fn request(arguments: &VmRunArguments, size: &Size, host: &HostFacts, has_mo
     };
     let plan = planned(&request, host)?;
     if plan.selected.iter().any(|entry| entry.id() == STREAM) && !is_set(&arguments.set) {
-        request.set.push(format!("{STREAM}:elements={}", elements(size, host)));
+        let share = if arguments.is_emulated() { EMULATED_STREAM_SHARE } else { STREAM_SHARE };
+        request.set.push(format!("{STREAM}:elements={}", elements(size, host, share)));
     }
     Ok(request)
 }
@@ -138,16 +141,16 @@ fn is_set(set: &[String]) -> bool {
 
 /// Elements of each array of STREAM, the same on all sides: those of this machine's caches, as far as the guest's memory holds
 /// them.
-fn elements(size: &Size, host: &HostFacts) -> u64 {
+fn elements(size: &Size, host: &HostFacts, share: u64) -> u64 {
     let enough = TIMES_CACHES * host.last_level_caches_bytes(&host.usable_cpus()) / 8;
-    let fits = (size.memory / STREAM_SHARE).max(1);
+    let fits = (size.memory / share).max(1);
     if enough == 0 { fits } else { enough.min(fits) }
 }
 
 /// How long a turn may take: the profile's time is a side's, which its runs share.
 pub fn turn_limit(arguments: &VmRunArguments) -> Duration {
     let whole = profile_limits(arguments.profile.into()).limit;
-    (whole / arguments.runs).max(LEAST_TURN)
+    (whole / arguments.runs()).max(LEAST_TURN)
 }
 
 #[cfg(test)]
@@ -160,7 +163,7 @@ mod tests {
         let cpu = CpuFact { id: 0, online: true, allowed: true, ..CpuFact::default() };
         let cache = CacheFact { level: 3, size_bytes: 32 << 20, shared_cpus: vec![0], ..CacheFact::default() };
         let host = HostFacts { cpus: vec![cpu], caches: vec![cache], ..HostFacts::default() };
-        let of = |memory| elements(&Size { cpus: 1, pinned: Vec::new(), memory }, &host);
+        let of = |memory| elements(&Size { cpus: 1, pinned: Vec::new(), memory }, &host, STREAM_SHARE);
         assert_eq!(of(64 << 30), 4 * (32 << 20) / 8);
         assert_eq!(of(512 << 20), 8 << 20);
         assert!(is_set(&["elements=5".into()]) && is_set(&["memory.stream:elements=5".into()]));
