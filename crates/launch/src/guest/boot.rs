@@ -92,7 +92,7 @@ impl Booted {
         self.process.id()
     }
 
-    /// The end of its console, harmless to show.
+    /// The end of its console, harmless to show: what no session has told yet.
     pub fn last_lines(&mut self) -> Vec<String> {
         self.monitor.last_lines()
     }

@@ -9,7 +9,10 @@ use hostmark_launch::program::Programs;
 use hostmark_model::{AgentAnswer, AgentRequest, HostFacts, Inputs, Outcome};
 
 use crate::skip::skipped;
-use crate::spot::{agent, measured, spec};
+use crate::spot::{agent, measured, program, spec};
+
+/// Names a module that was built for the kernel that is booted here.
+const MODULE: &str = "HOSTMARK_MODULE";
 
 /// What an agent says of the guest.
 fn facts(booted: &Booted, programs: &Programs) -> HostFacts {
@@ -77,7 +80,7 @@ fn a_guest_has_the_cpus_nodes_disk_and_network_that_were_asked_for() {
 #[test]
 fn agents_run_in_the_filesystem_of_an_image_which_is_not_written() {
     let Some((spec, programs)) = spec() else { return };
-    if !has(&["mkfs.ext4", "busybox"]) {
+    if !has(&["mkfs.ext4"]) {
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -86,17 +89,30 @@ fn agents_run_in_the_filesystem_of_an_image_which_is_not_written() {
         fs::create_dir_all(root.join(directory)).unwrap();
     }
     fs::write(root.join("etc/os-release"), "PRETTY_NAME=\"Test 1\"\n").unwrap();
-    fs::copy("/usr/bin/busybox", root.join("bin/sh")).unwrap();
-    let made = Command::new("/usr/sbin/mkfs.ext4").args(["-q", "-d"]).arg(&root).arg(&image).arg("32M").output();
+    // It is static, and is not in PATH but in the image.
+    fs::copy(program().unwrap(), root.join("bin/tool")).unwrap();
+    let made = Command::new("/usr/sbin/mkfs.ext4").args(["-q", "-d"]).arg(&root).arg(&image).arg("128M").output();
     assert!(made.unwrap().status.success());
     let before = fs::read(&image).unwrap();
     let spec = GuestSpec { image: Some(image.clone()), ..spec };
     let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
     assert!(booted.described().digests.contains_key("image"));
-    let command = ["/bin/sh", "-c", "test -e /etc/os-release && echo > /etc/written"].map(str::to_owned);
+    let command = ["/bin/tool", "--version"].map(str::to_owned);
     let inputs = Inputs { command: command.to_vec(), ..Inputs::default() };
     let run = measured(&booted, &programs, "external", inputs);
     assert!(run.cases.iter().all(|case| matches!(case.outcome, Outcome::Measured(_))), "{:?}", run.cases);
     drop(booted);
     assert!(fs::read(&image).unwrap() == before, "the image was written");
+}
+
+#[test]
+fn a_guest_has_the_module_of_the_kernel_that_is_given() {
+    let Some((spec, programs)) = spec() else { return };
+    let Some(module) = std::env::var_os(MODULE) else {
+        return skipped(&format!("{MODULE} names no module that was built for the guest's kernel"));
+    };
+    let spec = GuestSpec { module: Some(module.into()), ..spec };
+    let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
+    assert!(booted.described().digests.contains_key("module"));
+    assert!(facts(&booted, &programs).kernel.module_version.is_some());
 }

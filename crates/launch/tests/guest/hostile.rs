@@ -18,7 +18,6 @@ fn refused(spec: &GuestSpec, programs: &Programs) -> String {
         assert!(!Path::new(&format!("/proc/{id}")).exists(), "QEMU is still there");
     }
     let text = error.to_string();
-    eprintln!("{text}");
     assert!(!text.contains(['\n', '\u{1b}']) && text.len() < 6000, "{text:?}");
     text
 }
@@ -78,7 +77,6 @@ fn a_guest_of_64_mib_comes_up_or_is_said_to_have_too_little_memory() {
     match Booted::boot(&spec, &programs, None, |_| {}) {
         Ok(_) => {}
         Err(error) => {
-            eprintln!("{error}");
             assert!(error.to_string().contains("--memory"), "{error}");
         }
     }
@@ -119,6 +117,36 @@ fn a_guest_under_kvm_comes_up_or_ends_within_its_limit() {
         Ok(_) => return,
         Err(error) => error.to_string(),
     };
-    eprintln!("{error}");
     assert!(error.contains("--accel tcg"), "{error}");
+}
+
+#[test]
+fn a_module_that_the_kernel_refuses_is_told_by_its_name() {
+    let Some((spec, programs)) = spec() else { return };
+    let module = tempfile::NamedTempFile::new().unwrap();
+    fs::write(module.path(), "no module").unwrap();
+    let spec = GuestSpec { module: Some(module.path().into()), ..spec };
+    assert!(refused(&spec, &programs).contains("is no module of hostmark (it is no ELF file); build it in kmod/"));
+    fs::write(module.path(), b"\x7fELF\x02\x01").unwrap();
+    let text = refused(&spec, &programs);
+    assert!(text.contains("it switched itself off") && text.contains("/modules/hostmark.ko: "), "{text}");
+}
+
+#[test]
+fn memory_and_pages_that_the_host_does_not_have_are_told() {
+    let Some((spec, programs)) = spec() else { return };
+    let text = refused(&GuestSpec { huge_pages: Some(1 << 30), memory: 1 << 50, ..spec.clone() }, &programs);
+    assert!(text.contains("QEMU does not start ("), "{text}");
+    for (spec, word) in [
+        (GuestSpec { cpus: 0, ..spec.clone() }, "one CPU"),
+        (GuestSpec { cpus: 3, nodes: 2, ..spec.clone() }, "evenly"),
+        (GuestSpec { memory: (1 << 30) + 1, ..spec.clone() }, "MiB"),
+        (GuestSpec { cpus: 2, pin: vec![0], ..spec.clone() }, "one for each"),
+        (GuestSpec { pin: vec![1 << 20], ..spec.clone() }, "--pin"),
+        (GuestSpec { modules: Some("/no/such".into()), ..spec.clone() }, "--modules"),
+        (GuestSpec { image: Some("/no/such".into()), ..spec }, "--image"),
+    ] {
+        let text = refused(&spec, &programs);
+        assert!(text.contains(word), "{text}");
+    }
 }

@@ -3,6 +3,7 @@
 mod boots;
 mod devices;
 mod hostile;
+mod sessions;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod spot;

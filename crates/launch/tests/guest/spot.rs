@@ -36,7 +36,8 @@ pub fn spec() -> Option<(GuestSpec, Programs)> {
     Some((spec, programs))
 }
 
-fn program() -> Option<PathBuf> {
+/// The program as it is built for guests.
+pub fn program() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(NAMED) {
         return Some(named.into());
     }
@@ -54,22 +55,30 @@ pub fn agent(booted: &Booted, programs: &Programs) -> AgentLink {
     AgentLink::open(&booted.place(), "guest", programs, terms, |_| {}).unwrap()
 }
 
-/// What such a filter measures in a guest.
-pub fn measured(booted: &Booted, programs: &Programs, filter: &str, inputs: Inputs) -> Run {
-    let mut link = agent(booted, programs);
+/// What such a filter asks for.
+pub fn request(filter: &str, inputs: Inputs) -> AgentRequest {
     let (filters, profile) = (vec![filter.to_owned()], Profile::Quick);
     let (set, via) = (Vec::new(), Vec::new());
-    let request = RunRequest { filters, profile, seed: Some(7), set, table: None, inputs, via, begun: None };
-    link.ask(&AgentRequest::Run(Box::new(request))).unwrap();
-    let mut rounds = 0;
+    AgentRequest::Run(Box::new(RunRequest {
+        filters,
+        profile,
+        seed: Some(7),
+        set,
+        table: None,
+        inputs,
+        via,
+        begun: None,
+    }))
+}
+
+/// What it measures in a guest.
+pub fn measured(booted: &Booted, programs: &Programs, filter: &str, inputs: Inputs) -> Run {
+    let mut link = agent(booted, programs);
+    link.ask(&request(filter, inputs)).unwrap();
     loop {
-        match link.hear().unwrap() {
-            AgentAnswer::Round(_) => rounds += 1,
-            AgentAnswer::Run(run) => {
-                assert!(rounds >= 5 && link.finish(), "{rounds} rounds");
-                return *run;
-            }
-            _ => {}
+        if let AgentAnswer::Run(run) = link.hear().unwrap() {
+            assert!(link.finish());
+            return *run;
         }
     }
 }

@@ -11,7 +11,7 @@ use hostmark_engine::sys::{interface, process};
 use hostmark_launch::guest::SETUP;
 use hostmark_model::{Exit, GuestNet, GuestSetup};
 use rustix::mount::{MountFlags, mount};
-use rustix::process::WaitOptions;
+use rustix::process::{Resource, Rlimit, WaitOptions, setrlimit};
 use rustix::system::{RebootCommand, finit_module, reboot, sethostname};
 
 use super::{channel, root, sessions};
@@ -30,6 +30,8 @@ const MOUNTS: [(&str, &str, MountFlags, Option<&CStr>); 7] = [
 const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 /// Where the guest's disk is mounted.
 const DISK: &str = "/disk";
+/// Files that a process may have open.
+const MOST_FILES: u64 = 1 << 20;
 /// What the kernel calls the guest's one interface to others.
 const INTERFACE: &str = "eth0";
 /// Where programs put their files unless there is a disk.
@@ -64,6 +66,8 @@ fn serve() -> io::Result<()> {
         }
     }
     let _ = sethostname(b"guest");
+    // As distributions let users have; the kernel's own limit would leave cases out.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(MOST_FILES), maximum: Some(MOST_FILES) });
     interface::bring_up(interface::LOOPBACK)?;
     for module in &setup.modules {
         load(module).map_err(|error| named(module, error))?;

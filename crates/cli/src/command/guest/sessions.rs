@@ -54,6 +54,8 @@ struct Server {
     /// Not sent yet; how much of it still stands in the agent's pipe.
     unsent: Vec<u8>,
     standing: usize,
+    /// Whether what the agent said last has not ended its line.
+    is_in_line: bool,
     /// What is in the agent's pipe is copied through this.
     copy: (OwnedFd, OwnedFd),
 }
@@ -62,7 +64,7 @@ struct Server {
 pub fn serve(channel: File, files: &'static str, root: Option<PathBuf>) -> io::Result<()> {
     let copy = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let (sieve, unsent) = (Sieve::default(), Vec::new());
-    let mut server = Server { channel, files, root, agent: None, sieve, unsent, standing: 0, copy };
+    let mut server = Server { channel, files, root, agent: None, sieve, unsent, standing: 0, is_in_line: false, copy };
     loop {
         server.turn()?;
     }
@@ -161,6 +163,7 @@ impl Server {
         while read < length {
             read += rustix::io::read(&self.copy.0, &mut part[read..])?;
         }
+        self.is_in_line = part.last() != Some(&b'\n');
         self.unsent.extend(part);
         self.standing = length;
         Ok(())
@@ -227,15 +230,19 @@ impl Server {
         let Some(mut agent) = self.agent.take() else { return };
         let how = agent.group.end().map_or_else(|error| error.to_string(), |status: ExitStatus| status.to_string());
         self.standing = 0;
-        self.unsent.extend(format!("\n{OVER} {} {how}\n", agent.nonce).into_bytes());
+        // One that was killed may have been in the middle of a line.
+        let ended_line = if self.is_in_line { "\n" } else { "" };
+        self.is_in_line = false;
+        self.unsent.extend(format!("{ended_line}{OVER} {} {how}\n", agent.nonce).into_bytes());
     }
 
     /// The same, where nobody wants to know it.
     fn drop_agent(&mut self) {
         if let Some(mut agent) = self.agent.take() {
             let _ = agent.group.end();
-            self.unsent.clear();
-            self.standing = 0;
+            // The rest of a line of its would be before our word.
+            self.unsent = if self.is_in_line { b"\n".to_vec() } else { Vec::new() };
+            (self.standing, self.is_in_line) = (0, false);
         }
     }
 }
