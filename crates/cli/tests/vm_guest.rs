@@ -3,6 +3,8 @@
 // Guests share the machine's CPUs: one at a time.
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
+#[path = "support/control_groups.rs"]
+mod control_groups;
 #[path = "support/processes.rs"]
 mod processes;
 #[path = "../../../tests/support/skip.rs"]
@@ -15,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use alone::alone;
+use control_groups::groups;
 use hostmark_launch::guest::kernel;
 use hostmark_model::{Outcome, Run, load_run};
 use processes::{processes, within};
@@ -63,6 +66,7 @@ fn runs(home: &Home) -> Vec<Run> {
 fn assert_nothing_is_left(home: &Home) {
     assert!(within(SOON, || processes(home).is_empty()), "left: {:?}", processes(home));
     assert!(within(SOON, || files(home.scratch.path()).is_empty()), "left: {:?}", files(home.scratch.path()));
+    assert!(within(SOON, || groups().is_empty()), "left: {:?}", groups());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 // Runs are timed: one at a time.
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
+#[path = "support/control_groups.rs"]
+mod control_groups;
 #[path = "support/processes.rs"]
 mod processes;
 #[path = "../../../tests/support/skip.rs"]
@@ -11,11 +13,12 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use alone::alone;
+use control_groups::groups;
 use hostmark_engine::sys::control_group::ControlGroup;
 use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_host::{Root, memory_nurseries};
@@ -58,14 +61,6 @@ fn assert_nothing_is_left(home: &Home) {
     let scratch = || std::fs::read_dir(home.scratch.path()).unwrap().next().is_none();
     assert!(within(SOON, scratch), "left: {:?}", files(home.scratch.path()));
     assert!(within(SOON, || groups().is_empty()), "left: {:?}", groups());
-}
-
-/// The control groups of runs, which no other test makes.
-fn groups() -> Vec<PathBuf> {
-    let within = |base: &String| std::fs::read_dir(base).into_iter().flatten().filter_map(Result::ok);
-    let found = memory_nurseries(&Root::here());
-    let found = found.iter().flat_map(within).map(|entry| entry.path());
-    found.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("hostmark-")).collect()
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Held {
     /// Holds the native runs of this host to that size, as far as it can be.
     pub fn to(size: &Size, host: &HostFacts, janitor: &mut Janitor) -> Held {
         let mut held = Held { cpus: None, group: None, lacks: Vec::new() };
-        held.to_cpus(size, host);
+        held.keep_to_cpus(size, host);
         if size.memory < memory_of(host) {
             match limited(size.memory, janitor) {
                 Ok(group) => held.group = Some(group),
@@ -66,7 +66,7 @@ impl Held {
         held
     }
 
-    fn to_cpus(&mut self, size: &Size, host: &HostFacts) {
+    fn keep_to_cpus(&mut self, size: &Size, host: &HostFacts) {
         let usable = host.usable_cpus();
         if size.cpus > usable.len() {
             self.lacks.push(format!(
@@ -143,7 +143,7 @@ mod tests {
 
     fn to_cpus(size: Size, host: &HostFacts) -> (Option<String>, usize) {
         let mut held = Held { cpus: None, group: None, lacks: Vec::new() };
-        held.to_cpus(&size, host);
+        held.keep_to_cpus(&size, host);
         (held.cpus.clone(), held.lacks.len())
     }
 
