@@ -97,8 +97,8 @@ fn machine(run: &Run) -> Words {
     })
 }
 
-/// Settings, then the host's facts.
-pub(super) fn tables(runs: &Runs) -> Vec<Block> {
+/// Settings, then the host's facts, a column for each run.
+pub(super) fn tables(runs: &[&Run]) -> Vec<Block> {
     let mut all = vec![settings(runs), virtual_machine(runs)];
     let of_run = |run: &Run| {
         let report = HostReport {
@@ -109,7 +109,7 @@ pub(super) fn tables(runs: &Runs) -> Vec<Block> {
         };
         [Lang::En, Lang::Zh].map(|lang| blocks(&report, lang))
     };
-    let hosts: Vec<_> = runs.all.iter().map(of_run).collect();
+    let hosts: Vec<_> = runs.iter().copied().map(of_run).collect();
     let [first, _] = match hosts.first() {
         Some(first) => first,
         None => return all,
@@ -153,11 +153,11 @@ fn fact(label: Words, cells: Vec<Words>) -> Option<Fact> {
     Some(Fact { label, differs, cells: cells.into_iter().map(filled).collect() })
 }
 
-fn settings(runs: &Runs) -> Block {
+fn settings(runs: &[&Run]) -> Block {
     let mut rows = Vec::new();
     let mut row = |en: &str, zh: &str, of: &dyn Fn(&Run) -> Words| {
         let label = Words { en: en.to_owned(), zh: zh.to_owned() };
-        rows.extend(fact(label, runs.all.iter().map(of).collect()));
+        rows.extend(fact(label, runs.iter().copied().map(of).collect()));
     };
     let measured = |run: &Run| run.imported.is_none();
     row("run", "运行", &|run| same(&run.name));
@@ -199,9 +199,9 @@ fn settings(runs: &Runs) -> Block {
 }
 
 /// The virtual machines that the runs were measured in.
-fn virtual_machine(runs: &Runs) -> Block {
+fn virtual_machine(runs: &[&Run]) -> Block {
     let of_run = |run: &Run| run.guest.as_ref().map(|guest| guest::facts(guest, true)).unwrap_or_default();
-    let all: Vec<Vec<(Words, Words)>> = runs.all.iter().map(of_run).collect();
+    let all: Vec<Vec<(Words, Words)>> = runs.iter().copied().map(of_run).collect();
     let mut labels: Vec<&Words> = Vec::new();
     for (label, _) in all.iter().flatten() {
         if !labels.contains(&label) {

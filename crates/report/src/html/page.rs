@@ -32,6 +32,8 @@ pub(super) struct Page {
     /// Whether the runs themselves are shown, and not a comparison alone.
     has_runs: bool,
     heads: Vec<Head>,
+    /// The letters of the runs in each column of the facts.
+    columns: Vec<String>,
     facts: Vec<Block>,
     findings: Vec<Found>,
     layers: Option<Layers>,
@@ -88,6 +90,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
     let sorted = by_environment(all);
     let all = sorted.as_deref().unwrap_or(all);
     let runs = Runs::new(all, options);
+    let sides = sides(all);
     let (first, shown) = figures(&runs);
     let mut numbers = 0..;
     let mut picture = |figure: Figure| Picture::of(figure, numbers.next().unwrap_or(0));
@@ -115,12 +118,13 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         version: env!("CARGO_PKG_VERSION"),
         many: runs.are_many(),
         heads: heads(&runs),
-        facts: tables(&runs),
+        columns: sides.iter().map(|(letters, _)| letters.clone()).collect(),
+        facts: tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>()),
         has_runs: true,
         findings: found(&runs),
         layers: layers(all, &mut picture),
         network: links(&runs),
-        comparisons: beside(all).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
+        comparisons: beside(&sides).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
         figures: first,
         cases: runs.probes.iter().map(|probe| probe.cases.len()).sum(),
         sections,
@@ -141,6 +145,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         many: true,
         has_runs: false,
         heads: Vec::new(),
+        columns: Vec::new(),
         facts: Vec::new(),
         findings: Vec::new(),
         layers: None,
@@ -160,21 +165,24 @@ fn comparisons(comparison: &Comparison, picture: &mut impl FnMut(Figure) -> Pict
     comparison.new.iter().map(beside).collect()
 }
 
-/// The first run against each other one, where there are several; runs of one environment, which stand behind each other,
-/// are one side.
-fn beside(all: &[Run]) -> Option<Comparison> {
+/// The runs of each environment, which stand behind each other, with their letters; where the page is not about environments,
+/// each run alone.
+fn sides(all: &[Run]) -> Vec<(String, &[Run])> {
     let are_environments = is_wanted(all);
-    let is_one_side = |one: &Run, other: &Run| are_environments && one.name == other.name;
-    let sides: Vec<&[Run]> = all.chunk_by(is_one_side).collect();
     let mut begun = 0;
-    let name = |side: &&[Run]| {
-        let first = Runs::letter(begun);
-        begun += side.len();
-        let to = if side.len() > 1 { format!("–{}", Runs::letter(begun - 1)) } else { String::new() };
-        format!("{first}{to} {}", side[0].name)
+    let with_letters = |side| {
+        let (first, last) = (begun, begun + <[Run]>::len(side) - 1);
+        begun = last + 1;
+        let to = if last > first { format!("–{}", Runs::letter(last)) } else { String::new() };
+        (format!("{}{to}", Runs::letter(first)), side)
     };
-    let names: Vec<String> = sides.iter().map(name).collect();
-    let pool = |index: usize| Pool { name: &names[index], runs: sides[index] };
+    all.chunk_by(|one, other| are_environments && one.name == other.name).map(with_letters).collect()
+}
+
+/// The first side against each other one, where there are several.
+fn beside(sides: &[(String, &[Run])]) -> Option<Comparison> {
+    let names: Vec<String> = sides.iter().map(|(letters, side)| format!("{letters} {}", side[0].name)).collect();
+    let pool = |index: usize| Pool { name: &names[index], runs: sides[index].1 };
     let new: Vec<Pool> = (1..sides.len()).map(pool).collect();
     (!new.is_empty()).then(|| Comparison::of(pool(0), &new, &History::default()))
 }

@@ -75,13 +75,14 @@ fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: 
         let all: Vec<_> = environments.iter().map(|one| best(one, probe, kernel, rest)).collect();
         let halves =
             control.halves.as_ref().map(|halves| halves.each_ref().map(|half| best(half, probe, kernel, rest)));
-        let label = named(label.trim_end_matches(':'), &all);
+        let name = label.trim_end_matches(':');
+        let label = named(name, &all);
         let is_told =
             |best: &Result<Best, Text<String>>| best.as_ref().err().is_none_or(|why| why.en != NOT_MEASURED.en);
         all.iter().any(is_told).then(|| {
             // What the case depends on, as the environments have it.
             let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
-            Kernel { label, best: all, halves, unlike }
+            Kernel { name, label, best: all, halves, unlike }
         })
     };
     let kernels: Vec<Kernel> = KERNELS.iter().filter_map(kernel).collect();
@@ -121,6 +122,8 @@ fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str)
 
 /// A kernel in all environments.
 struct Kernel {
+    name: &'static str,
+    /// Its name with what a reader must know of it.
     label: Text<String>,
     best: Vec<Result<Best, Text<String>>>,
     /// The same of the halves of the first environment's runs.
@@ -193,7 +196,7 @@ impl Kernel {
             let share = share.map(|share| self.beside(share, scale));
             Some((best.number(scale), joined(&[text].into_iter().chain(share).collect::<Vec<_>>(), COMMA)))
         };
-        Group { label: self.label.clone(), bars: self.best.iter().enumerate().map(bar).collect() }
+        Group { label: same(self.name), bars: self.best.iter().enumerate().map(bar).collect() }
     }
 }
 
