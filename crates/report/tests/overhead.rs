@@ -10,6 +10,9 @@ mod guests;
 #[path = "overhead/reference.rs"]
 mod reference;
 mod synthetic;
+#[path = "synthetic/thorough.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod thorough;
 
 use hostmark_model::*;
 use hostmark_report::RenderOptions;

@@ -37,11 +37,10 @@ impl<'a> Control<'a> {
         Some(value(other)?.over(&value(one)?).ok()?.value)
     }
 
-    /// The cell of a percentage: beside a control that is as large, or with an interval on both sides of zero, it is no
-    /// difference.
-    pub(super) fn beside(&self, fraction: &Joined, difference: Option<f64>, all: bool) -> Words {
-        let shown = cell_of(fraction, all);
-        if !self.is_there() || !is_none(fraction, difference) {
+    /// The cell of a percentage: beside a control that is as large, or of values that overlap, it is no difference.
+    pub(super) fn beside(&self, (fraction, overlap): (Joined, bool), difference: Option<f64>, all: bool) -> Words {
+        let shown = cell_of(&fraction, all);
+        if !self.is_there() || !(overlap || is_none(&fraction, difference)) {
             return shown;
         }
         Text { en: format!("{} (no difference)", shown.en), zh: format!("{}（无差异）", shown.zh) }
@@ -61,3 +60,19 @@ pub(super) fn cell(difference: Option<f64>) -> Words {
 
 /// The head of the column, or a row's, in which the controls stand.
 pub(super) const TITLE: Text = Text { en: "A/A", zh: "A/A" };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chance_may_have_made_is_no_difference() {
+        let is_none = |value, interval, difference| is_none(&Joined { value, interval }, difference);
+        let apart = Some((0.005, 0.015));
+        assert!(is_none(0.01, apart, Some(0.02)) && is_none(-0.01, None, Some(-0.02)));
+        assert!(!is_none(0.01, apart, Some(0.005)) && !is_none(0.01, apart, None));
+        // A control that happens to be small proves nothing where the interval reaches over zero.
+        assert!(is_none(0.01, Some((-0.01, 0.03)), Some(0.001)) && is_none(0.01, Some((-0.01, 0.03)), None));
+        assert!(!is_none(0.01, None, None));
+    }
+}

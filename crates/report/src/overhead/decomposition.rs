@@ -108,7 +108,11 @@ fn percentages(
             let over = sheet.overhead(environment, operation, side, point)?;
             Ok(match sheet.is_base(environment, side, point) {
                 true => cell_of(&over, all),
-                false => control.beside(&over, sheet.control(control, operation, side, point), all),
+                false => control.beside(
+                    (over, sheet.overlaps(environment, operation, side, point)),
+                    sheet.control(control, operation, side, point),
+                    all,
+                ),
             })
         });
         let of = |operation, point: &Params| control::cell(sheet.control(control, operation, side, point));
@@ -160,8 +164,9 @@ fn interrupts(sheet: &Sheet, environment: usize, control: &Control, all: bool) -
     for (index, operation) in sheet.operations() {
         let over = |(off, on): &(Params, Params)| {
             let value = |point| sheet.value(environment, index, Side::Kernel, point);
-            let over = value(on)?.time().over(&value(off)?.time())?;
-            Ok(control.beside(&over, sheet.control(control, index, Side::Kernel, on), all))
+            let (on_value, off_value) = (value(on)?, value(off)?);
+            let over = (on_value.time().over(&off_value.time())?, on_value.overlaps(off_value));
+            Ok(control.beside(over, sheet.control(control, index, Side::Kernel, on), all))
         };
         let cells = pairs.iter().map(|pair| over(pair).unwrap_or_else(|why| table.without(why))).collect();
         table.rows.push(Row { label: operation.name.to_owned_text(), cells });

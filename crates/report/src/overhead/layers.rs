@@ -59,7 +59,7 @@ fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], contr
         let mut cells = Vec::new();
         for place in places {
             let over = step.over(sheet, place);
-            let shown = over.map(|over| control.beside(&over, difference(step.of.1, place), all));
+            let shown = over.map(|over| control.beside(over, difference(step.of.1, place), all));
             cells.push(shown.unwrap_or_else(|why| table.without(why)));
         }
         table.rows.push(Row { label: step.title(sheet), cells });
@@ -174,7 +174,7 @@ impl Step {
         each(|lang| format!("{}: {} / {}", layer.get(lang), of.get(lang), over.get(lang)))
     }
 
-    fn over(&self, sheet: &Sheet, place: &Place) -> Result<Joined, Text<String>> {
+    fn over(&self, sheet: &Sheet, place: &Place) -> Result<(Joined, bool), Text<String>> {
         let (Ok(of), Ok(over)) = (found(sheet, self.of, place), found(sheet, self.over, place)) else {
             return Err(same("–"));
         };
@@ -183,7 +183,7 @@ impl Step {
         // What one environment's sides say of each other does not depend on another environment.
         match figure.and_then(|figure| figure.unlike.clone()).filter(|_| self.over.0 != environment) {
             Some(why) => Err(why),
-            None => of.time().over(&over.time()),
+            None => Ok((of.time().over(&over.time())?, of.overlaps(over))),
         }
     }
 }

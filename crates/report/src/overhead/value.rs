@@ -112,6 +112,12 @@ impl Value {
             .ok_or_else(|| Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() })
     }
 
+    /// Whether their intervals, which reach over those of all their runs, have anything in common: then the runs of one may as
+    /// well be runs of the other.
+    pub(super) fn overlaps(&self, base: &Value) -> bool {
+        self.interval.zip(base.interval).is_some_and(|((low, high), (least, most))| low <= most && least <= high)
+    }
+
     /// A rate as the time of one operation, ns; a time as it is.
     pub(super) fn time(&self) -> Value {
         if !self.is_rate() {

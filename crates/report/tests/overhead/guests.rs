@@ -121,6 +121,25 @@ fn a_machine_held_against_itself_shows_no_difference() {
 }
 
 #[test]
+fn two_sides_whose_runs_overlap_are_no_difference() {
+    let native = synthetic::plausible();
+    // Medians of 1.02 and 1.05, and runs of both from 1.01 to 1.06.
+    let sides = [("native", [1.0, 1.02, 1.03]), ("other", [1.025, 1.05, 1.06])];
+    let runs = sides.iter().flat_map(|(name, factors)| {
+        factors.iter().enumerate().map(|(at, factor)| turn(&native, name, at, *factor)).collect::<Vec<_>>()
+    });
+    let runs: Vec<Run> = runs.collect();
+    let row = |runs: &[Run]| {
+        let text = view(runs);
+        text.lines().find(|line| line.trim_start().starts_with("syscall.null@copies=1")).unwrap().to_owned()
+    };
+    assert!(row(&runs).contains("+2.94 % (no difference)"), "{}", row(&runs));
+    let apart: Vec<Run> =
+        runs.into_iter().filter(|run| !run.started.contains(":00:") || run.name == "native").collect();
+    assert!(!row(&apart).contains("no difference"), "{}", row(&apart));
+}
+
+#[test]
 fn one_run_is_no_control_and_the_view_says_so() {
     let view = view(&reference());
     assert!(view.contains("! native has one run: without a second one no percentage has an A/A control beside it"));
@@ -277,6 +296,22 @@ fn markdown_of_several_runs_is_the_view_and_no_name_becomes_markup() {
     let [native, _] = reference();
     let one = format_named("markdown").unwrap().render(std::slice::from_ref(&native), &RenderOptions::default());
     assert!(one.unwrap().starts_with("# native"));
+}
+
+#[test]
+fn hostile_virtual_machines_are_shown_as_text_alone() {
+    let hostile = super::thorough::hostile();
+    let native = Run { name: "native".into(), ..synthetic::plausible() };
+    let mut runs = vec![native.clone(), native];
+    runs.extend([hostile.clone(), hostile]);
+    for name in ["overhead", "markdown", "html"] {
+        for lang in [Lang::En, Lang::Zh] {
+            let options = RenderOptions { lang, verbose: true, ..RenderOptions::default() };
+            let text = format_named(name).unwrap().render(&runs, &options).unwrap();
+            assert!(!text.contains(['\u{1b}', '\u{202e}', '\0']), "{name}");
+            assert!(name == "overhead" || !text.contains("<script>alert") && !text.contains("<img"), "{name}");
+        }
+    }
 }
 
 #[test]

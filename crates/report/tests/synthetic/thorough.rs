@@ -195,6 +195,28 @@ pub fn hostile() -> Run {
     run.settings.clock.reason = Some(text());
     run.settings.clock.source = text();
     run.tool.version = text();
+    run.guest = Some(Box::new(Guest {
+        accel: text(),
+        vmm: text(),
+        machine: text(),
+        cpu: text(),
+        cpus: u32::MAX,
+        nodes: u32::MAX,
+        memory: u64::MAX,
+        backing: text(),
+        pinned: vec![usize::MAX],
+        disk: Some(text()),
+        net: Some(text()),
+        channel: text(),
+        command: vec![text()],
+        append: text(),
+        digests: [(text(), text())].into(),
+        boot_ns: u64::MAX,
+        host: [(text(), text())].into(),
+        exits: [(format!("{TEXT}_exits"), u64::MAX), ("halt_exits".to_owned(), u64::MAX), ("exits".to_owned(), 1)]
+            .into(),
+        idle_cpus: Some(f64::MAX),
+    }));
     run.disturbances = vec![both()];
     run.findings = vec![Finding { id: text(), text: both(), cure: Some(both()), cases: vec![text()], cost: 0.0 }];
     for info in &mut run.probes {
