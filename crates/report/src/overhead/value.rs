@@ -13,6 +13,8 @@ pub(super) struct Value {
     pub(super) median: f64,
     /// From the lowest end of the runs' intervals to the highest; none where a run has none.
     pub(super) interval: Option<(f64, f64)>,
+    /// The same, with a run's median in the place of the interval that it lacks.
+    range: (f64, f64),
     /// The mean of all samples; the median of the runs.
     pub(super) mean: Option<f64>,
     /// Standard deviation of all samples over their mean; the median of the runs.
@@ -71,10 +73,13 @@ impl Value {
         let Some(median) = middle(estimates().map(|estimate| estimate.median)) else { return Err(reason) };
         let low = estimates().map(|estimate| estimate.ci_low).reduce(|one, other| Some(one?.min(other?))).flatten();
         let high = estimates().map(|estimate| estimate.ci_high).reduce(|one, other| Some(one?.max(other?))).flatten();
+        let lows = estimates().map(|estimate| estimate.ci_low.unwrap_or(estimate.median));
+        let highs = estimates().map(|estimate| estimate.ci_high.unwrap_or(estimate.median));
         let deviations = estimates().filter(|estimate| estimate.mean != 0.0);
         Ok(Value {
             median,
             interval: low.zip(high),
+            range: (lows.fold(median, f64::min), highs.fold(median, f64::max)),
             mean: middle(estimates().map(|estimate| estimate.mean)),
             deviation: middle(deviations.map(|estimate| estimate.stddev / estimate.mean)),
             unit: probe.and_then(|probe| match quantity {
@@ -112,10 +117,10 @@ impl Value {
             .ok_or_else(|| Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() })
     }
 
-    /// Whether their intervals, which reach over those of all their runs, have anything in common: then the runs of one may as
-    /// well be runs of the other.
+    /// Whether the ranges of their runs have anything in common: then the runs of one may as well be runs of the other.
     pub(super) fn overlaps(&self, base: &Value) -> bool {
-        self.interval.zip(base.interval).is_some_and(|((low, high), (least, most))| low <= most && least <= high)
+        let ((low, high), (least, most)) = (self.range, base.range);
+        low <= most && least <= high
     }
 
     /// A rate as the time of one operation, ns; a time as it is.
@@ -125,7 +130,15 @@ impl Value {
         }
         const NS_PER_S: f64 = 1e9;
         let interval = self.interval.filter(|(low, _)| *low > 0.0).map(|(low, high)| (NS_PER_S / high, NS_PER_S / low));
-        Value { median: NS_PER_S / self.median, interval, unit: Some(Unit::Nanoseconds), mean: None, ..self.clone() }
+        let range = (NS_PER_S / self.range.1, NS_PER_S / self.range.0);
+        Value {
+            median: NS_PER_S / self.median,
+            interval,
+            range,
+            unit: Some(Unit::Nanoseconds),
+            mean: None,
+            ..self.clone()
+        }
     }
 
     /// Whether it says how long something takes.
