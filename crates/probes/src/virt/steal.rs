@@ -26,13 +26,13 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "0 is a host with a CPU for each of the guest's. With one thread 0 and with all more: the host has fewer CPUs than its guests. \
-                 since_boot=0: probably the hypervisor does not tell, and 0 means nothing; look at sched.noise and cpu.scaling.",
-            zh: "0 表示宿主机为虚拟机的每个 CPU 都备有一个 CPU。单线程为 0 而全部线程大于 0：宿主机的 CPU 少于其虚拟机所需。since_boot=0：多半是虚拟机监控程序不报告，此时 0 没有意义；\
+                 stolen_since_boot=nothing: perhaps the hypervisor does not tell, and 0 means nothing; look at sched.noise and cpu.scaling.",
+            zh: "0 表示宿主机为虚拟机的每个 CPU 都备有一个 CPU。单线程为 0 而全部线程大于 0：宿主机的 CPU 少于其虚拟机所需。stolen_since_boot=nothing：可能是虚拟机监控程序不报告，此时 0 没有意义；\
                  请看 sched.noise 和 cpu.scaling。",
         },
         typical: Text {
-            en: "By its making 0 on a host that is not overcommitted; a share of 1 − 1/n where n guests want each CPU, or what a quota leaves.",
-            zh: "按其构成，不超卖的宿主机为 0；每个 CPU 有 n 台虚拟机争用时为 1 − 1/n，或由配额决定。",
+            en: "By design 0 on a host that is not overcommitted; a share of 1 − 1/n where n guests want each CPU, or what a quota leaves.",
+            zh: "按设计，不超卖的宿主机为 0；每个 CPU 有 n 台虚拟机争用时为 1 − 1/n，或由配额决定。",
         },
         causes: Text {
             en: "Neighbours on the host; a CPU quota or used-up burst credit of the guest; the host's own work (emulating devices, migration) on the same CPUs.",
@@ -57,10 +57,8 @@ const WINDOW_NS: f64 = 250e6;
 fn measure(case: &mut Case) -> Result<()> {
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let read = || Stolen::read(&cpus).map_err(|error| Stop::lacking("the kernel does not tell stolen time", &error));
-    let since_boot = Stolen::read(&[]).map(|all| all.ns);
-    if let Ok(ns) = since_boot {
-        case.note("since_boot", ns);
-    }
+    let is_told = Stolen::read(&[]).is_ok_and(|all| all.ns > 0);
+    case.note("stolen_since_boot", if is_told { "yes" } else { "nothing" });
     let step = Stolen::STEP_NS as f64 / (WINDOW_NS * cpus.len() as f64);
     case.note("smallest_share", format!("{step:.4}"));
     let others: Vec<Cpu> = case.thread_cpus().into_iter().skip(1).collect();

@@ -12,38 +12,41 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::CORE_CYCLES, Quantity::WHOLE, Quantity::OVERHEAD],
+    also: &[CALL, Quantity::P90, Quantity::P99, Quantity::MEAN],
     explain: Explain {
         what: Text {
-            en: "A timer descriptor is set anew to 50 µs ahead, over and over, so that it never expires: as the CPU's next timer it has the kernel take the old time out of the \
-                 hardware and put the new one in. Setting one to an hour ahead does all but that; it is timed in turn and subtracted. Both stand beside the value.",
-            zh: "反复把一个定时器描述符重设为 50 µs 之后，因此它从不到期：作为 CPU 的下一个定时器，内核要从硬件撤下旧时间并写入新时间。设为一小时之后则除此之外完全相同，\
-                 交替测量并减去。两者都列在数值旁。",
+            en: "A timer descriptor is set anew to 100 µs ahead every 60 µs, so that it never expires: as the CPU's next timer it has the kernel take the old time out of the \
+                 hardware and put the new one in. Each timerfd_settime is timed by itself. The same call for a timer an hour ahead, which touches no hardware, is timed \
+                 in turn and stands beside the value.",
+            zh: "每 60 µs 把一个定时器描述符重设为 100 µs 之后，因此它从不到期：作为 CPU 的下一个定时器，内核要从硬件撤下旧时间并写入新时间。每次 timerfd_settime 单独计时。\
+                 对一小时之后的定时器作同样调用不涉及硬件，交替测量，列在数值旁。",
         },
         why: Text {
-            en: "The kernel sets the timer whenever a program sleeps, waits with a time limit or goes idle. Natively that is a register; a guest leaves its CPU for each setting.",
-            zh: "程序睡眠、限时等待或 CPU 进入空闲时，内核都要设置定时器。物理机上只是写一个寄存器；虚拟机每次设置都要退出。",
+            en: "The kernel sets the timer whenever a program sleeps, waits with a time limit or goes idle. Natively that is a write to a register; most guests leave their CPU for it.",
+            zh: "程序睡眠、限时等待或 CPU 进入空闲时，内核都要设置定时器。物理机上只是写一个寄存器；多数虚拟机为此要退出。",
         },
         reading: Text {
-            en: "Two settings of the hardware, as the old time goes before the new one comes. Natively some tens to hundreds of ns; a guest has two exits in it: compare twice virt.cpuid. \
-                 KVM answers writes of the deadline register on a short path, so that it may be less.",
-            zh: "包含两次硬件设置，因为先撤下旧时间再写入新时间。物理机上为几十到几百纳秒；虚拟机含两次退出：可与 virt.cpuid 的两倍比较。KVM 对截止时间寄存器的写有快速路径，因此可能更少。",
+            en: "The value less the call alone is two settings of the hardware, as the old time goes before the new one comes. Natively some tens to hundreds of ns; in a guest two exits: \
+                 compare twice virt.cpuid. KVM answers writes of the deadline register on a short path, so that it may be less.",
+            zh: "数值减去调用本身就是两次硬件设置，因为先撤下旧时间再写入新时间。物理机上为几十到几百纳秒；虚拟机中为两次退出：可与 virt.cpuid 的两倍比较。KVM 对截止时间寄存器的写有快速路径，\
+                 因此可能更少。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Emerald Rapids, Linux 6.18; lapic-deadline): 2.6 to 5 µs beyond the 0.33 µs of a timer that is not next.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Emerald Rapids，Linux 6.18，lapic-deadline）上实测：在非最近定时器的 0.33 µs 之上为 2.6 到 5 µs。",
+            en: "Measured with hostmark on a 2-CPU KVM guest within another (Emerald Rapids, Linux 6.18; lapic-deadline): 26 to 29 µs beside 0.3 to 0.5 µs of the call alone.",
+            zh: "用 hostmark 在嵌套的双 CPU KVM 虚拟机（Emerald Rapids，Linux 6.18，lapic-deadline）上实测：26 到 29 µs，调用本身为 0.3 到 0.5 µs。",
         },
         causes: Text {
-            en: "A clock event device other than the CPU's own (hpet, pit): /sys/devices/system/clockevents; a hypervisor that emulates the timer in user space; a kernel without \
-                 high-resolution timers, which sets the hardware at ticks alone: the value is about 0.",
-            zh: "时钟事件设备不是 CPU 自带的（hpet、pit）：见 /sys/devices/system/clockevents；在用户空间模拟定时器的虚拟机监控程序；没有高精度定时器的内核，只在节拍处设置硬件：数值约为 0。",
+            en: "A clock event device other than the CPU's own (hpet, pit): /sys/devices/system/clockevents; a hypervisor that emulates the timer in user space. About as much as the call \
+                 alone: a kernel without high-resolution timers, which sets the hardware at ticks alone, or a program that keeps a nearer timer.",
+            zh: "时钟事件设备不是 CPU 自带的（hpet、pit）：见 /sys/devices/system/clockevents；在用户空间模拟定时器的虚拟机监控程序。与调用本身相当：内核没有高精度定时器，只在节拍处设置硬件，\
+                 或有程序一直保持更近的定时器。",
         },
     },
     related: &["virt.exit", "virt.cpuid", "clock.sleep", "sched.ipi"],
     differs: None,
     axes: &[],
     cross: &[],
-    limit: Limit::None,
+    limit: Limit::KernelEntry,
     blocking: false,
     needs: &[],
     replaces: &[],
@@ -51,15 +54,37 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
 };
 
-/// Before the next tick of every usual rate, nearly always; and long after the next setting.
-const NEXT: Duration = Duration::from_micros(50);
+const CALL: Quantity = Quantity {
+    name: "call",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    title: Text { en: "the call alone", zh: "调用本身" },
+};
+
+/// Before the next tick of every usual rate, nine times of ten and more.
+const NEXT: Duration = Duration::from_micros(100);
 /// After everything that the kernel waits for.
 const LATER: Duration = Duration::from_secs(3600);
+/// Settings lie so far apart, ns. Those within [`NEXT`] of a tick touch no hardware and are short: without a pace they would be many.
+const PACE_NS: f64 = 60e3;
 
 fn measure(case: &mut Case) -> Result<()> {
     let (later, next) = (Alarm::new()?, Alarm::new()?);
-    let set = |alarm: &Alarm, ahead, times| -> Result<()> {
-        (0..times).try_for_each(|_| alarm.set(ahead)).map_err(Stop::from)
-    };
-    case.time_beyond(1, |times| set(&later, LATER, times), |times| set(&next, NEXT, times))
+    let mut call_ns = Vec::new();
+    let mut last = None;
+    case.latencies(|clock| {
+        let mut start = clock.start();
+        while last.is_some_and(|last| clock.ns(start.since(last)) < PACE_NS) {
+            start = clock.start();
+        }
+        last = Some(start);
+        let timed = |alarm: &Alarm, ahead| -> Result<Ticks> {
+            let start = clock.start();
+            alarm.set(ahead)?;
+            Ok(clock.end().since(start))
+        };
+        call_ns.push(clock.ns(timed(&later, LATER)?));
+        timed(&next, NEXT)
+    })?;
+    case.also(CALL.name, call_ns)
 }
