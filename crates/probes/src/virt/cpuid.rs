@@ -26,8 +26,8 @@ pub static PROBE: Probe = Probe {
             zh: "进入虚拟机监控程序再返回。若为宿主机上 virt.exit 的数倍，说明是嵌套虚拟机；低于 100 ns 说明是 CPU 自己回答的。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Emerald Rapids, Linux 6.18): 10 µs.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Emerald Rapids，Linux 6.18）上实测：10 µs。",
+            en: "Measured with hostmark on a 2-CPU KVM guest within another (Emerald Rapids, Linux 6.18): 8 to 10 µs.",
+            zh: "用 hostmark 在嵌套的双 CPU KVM 虚拟机（Emerald Rapids，Linux 6.18）上实测：8 到 10 µs。",
         },
         causes: Text {
             en: "A hypervisor within another; mitigations at each exit on the host; a hypervisor that handles cpuid in user space; a confidential guest (TDX, SEV-ES), whose kernel answers.",

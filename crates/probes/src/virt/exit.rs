@@ -35,9 +35,9 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Emerald Rapids, Linux 6.18), whose own KVM interprets kernel code: 0.4 to 0.6 µs for cpuid and msr beside a loop \
-                 of 1.0 to 1.3 µs, 9 to 15 µs for port, mmio and hlt.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Emerald Rapids，Linux 6.18）上实测，其 KVM 解释执行内核代码：cpuid 与 msr 为 0.4 到 0.6 µs（循环为 1.0 到 1.3 µs），\
-                 port、mmio、hlt 为 9 到 15 µs。",
+                 of 0.7 to 1.4 µs, 9 to 20 µs for port, mmio and hlt.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Emerald Rapids，Linux 6.18）上实测，其 KVM 解释执行内核代码：cpuid 与 msr 为 0.4 到 0.6 µs（循环为 0.7 到 1.4 µs），\
+                 port、mmio、hlt 为 9 到 20 µs。",
         },
         causes: Text {
             en: "KVM within a guest; mitigations at each entry and exit (l1tf, mds, spectre_v2 in /sys/devices/system/cpu/vulnerabilities); a kernel with debugging or tracing of KVM; \

@@ -32,8 +32,8 @@ pub static PROBE: Probe = Probe {
                  因此可能更少。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest within another (Emerald Rapids, Linux 6.18; lapic-deadline): 26 to 29 µs beside 0.3 to 0.5 µs of the call alone.",
-            zh: "用 hostmark 在嵌套的双 CPU KVM 虚拟机（Emerald Rapids，Linux 6.18，lapic-deadline）上实测：26 到 29 µs，调用本身为 0.3 到 0.5 µs。",
+            en: "Measured with hostmark on a 2-CPU KVM guest within another (Emerald Rapids, Linux 6.18; lapic-deadline): 19 to 29 µs beside 0.3 to 0.5 µs of the call alone.",
+            zh: "用 hostmark 在嵌套的双 CPU KVM 虚拟机（Emerald Rapids，Linux 6.18，lapic-deadline）上实测：19 到 29 µs，调用本身为 0.3 到 0.5 µs。",
         },
         causes: Text {
             en: "A clock event device other than the CPU's own (hpet, pit): /sys/devices/system/clockevents; a hypervisor that emulates the timer in user space. About as much as the call \

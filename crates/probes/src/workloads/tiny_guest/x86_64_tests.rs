@@ -1,3 +1,5 @@
+//! The guest's code, and the guest itself where KVM can make one.
+
 use super::*;
 use crate::skip::skipped;
 
