@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(15);
 /// Bytes that come before the answer to a knock at most.
 pub const MOST_BEFORE: usize = 64 << 10;
+/// Bytes that an agent before may have left on their way at most: what sockets and ports hold is less.
+const MOST_LEFT: usize = 4 << 20;
 /// Bytes that are carried at once.
 const PART: usize = 1 << 14;
 /// Bytes that may be written without a wait to a pipe that has room.
@@ -104,6 +106,13 @@ struct Session {
 
 /// Carries a session; returns when the agent has ended.
 pub fn carry(channel: OwnedFd, monitor: Monitor, input: OwnedFd, output: OwnedFd) -> Result<(), SessionError> {
+    let mut left = 0;
+    while left <= MOST_LEFT {
+        match rustix::net::recv(&channel, &mut [0; PART][..], RecvFlags::DONTWAIT) {
+            Ok((length, _)) if length > 0 => left += length,
+            _ => break,
+        }
+    }
     let phase = Phase::Knocking { since: now(), last: None };
     let (unsent, unwritten, how) = (Vec::new(), Vec::new(), String::new());
     let (nonce, sieve) = (guest_channel::nonce()?, Sieve::default());
@@ -322,3 +331,7 @@ impl Session {
         SessionError::Stopped { how, lines: self.monitor.last_lines() }
     }
 }
+
+#[cfg(test)]
+#[path = "guest_session_tests.rs"]
+mod tests;

@@ -67,7 +67,7 @@ pub struct GuestSetup {
     /// Modules of the kernel, paths in the initramfs, in the order in which they are loaded.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// The device that passes lines between an agent and its parent, by its name in /dev.
+    /// What passes lines between an agent and its parent: a serial port by its name in /dev, or a port of virtio by its own.
     pub channel: String,
     /// The block device that is mounted for files, by its name in /dev.
     #[serde(default, skip_serializing_if = "Option::is_none")]

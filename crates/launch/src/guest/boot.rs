@@ -65,7 +65,7 @@ impl Booted {
         let monitor = Monitor::of(rustix::io::fcntl_dupfd_cloexec(&*shared, 3).map_err(io::Error::from)?);
         let mut booted =
             Booted { process, channel: Rc::new(channel), monitor, shared, digest: prepared.program.digest, described };
-        booted.described.vmm = booted.greet()?;
+        booted.described.vmm = booted.greet(stop.as_deref())?;
         booted.settle(spec)?;
         booted.wait(spec, begun, stop.as_deref())?;
         booted.described.boot_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -97,9 +97,19 @@ impl Booted {
         self.monitor.last_lines()
     }
 
-    fn greet(&mut self) -> Result<String, GuestError> {
-        let greeted = self.monitor.greet(STARTS_WITHIN);
-        greeted.map_err(|error| self.ended_early(&error))
+    /// Waits until QEMU has what it needs, and hears its version.
+    fn greet(&mut self, stop: Option<&OwnedFd>) -> Result<String, GuestError> {
+        let until = now().checked_add(STARTS_WITHIN);
+        loop {
+            let at_most = left(until).unwrap_or(STARTS_WITHIN);
+            let [_, has_come, is_stopped] = self.ready(stop, at_most)?;
+            if is_stopped {
+                return Err(GuestError::Stopped);
+            }
+            if has_come || at_most.is_zero() {
+                return self.monitor.greet(at_most).map_err(|error| self.ended_early(&error));
+            }
+        }
     }
 
     /// Learns what QEMU made of it, and lets it run.
@@ -246,6 +256,7 @@ impl Booted {
                 "a KVM that is itself emulated carries no ordinary kernel; take --accel tcg"
             }
             Stopped::NoRoom => "make room, or name another directory for its disk",
+            Stopped::PoweredOff => "do what its console says",
             _ if is_short => "give it more memory by --memory",
             _ => "take another kernel, or leave out what was added to its command line",
         };

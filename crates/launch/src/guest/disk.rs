@@ -117,7 +117,7 @@ mod tests {
                 }
                 Err(error) => panic!("{error}"),
             };
-            assert!(disk.metadata().unwrap().len() > 1 << 20);
+            assert!(disk.metadata().unwrap().len() > 1 << 17);
             assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
             let kept = place.path().join("kept");
             fs::copy(format!("/proc/self/fd/{}", disk.as_raw_fd()), &kept).unwrap();

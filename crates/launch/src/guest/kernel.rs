@@ -17,6 +17,7 @@ const BOOT: &str = "/boot";
 /// What their files are called, before the release.
 const NAMES: [&str; 2] = ["vmlinuz-", "Image-"];
 /// Characters of a release at most.
+#[cfg(target_arch = "x86_64")]
 const LONGEST_RELEASE: usize = 64;
 
 /// Why a kernel cannot be booted. A sentence that ends with what to do.
