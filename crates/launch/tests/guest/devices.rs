@@ -1,8 +1,11 @@
 //! What a guest is given: either channel, CPUs and nodes, a disk, a network, an image.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use hostmark_launch::guest::{Booted, DiskFormat, DiskSpec, GuestSpec, NetSpec};
 use hostmark_launch::program::Programs;
@@ -13,6 +16,8 @@ use crate::spot::{agent, measured, program, spec};
 
 /// Names a module that was built for the kernel that is booted here.
 const MODULE: &str = "HOSTMARK_MODULE";
+/// Tells a child of a test that it may change its network.
+const HAS_OWN_NETWORK: &str = "HOSTMARK_HAS_OWN_NETWORK";
 
 /// What an agent says of the guest.
 fn facts(booted: &Booted, programs: &Programs) -> HostFacts {
@@ -115,4 +120,37 @@ fn a_guest_has_the_module_of_the_kernel_that_is_given() {
     let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
     assert!(booted.described().digests.contains_key("module"));
     assert!(facts(&booted, &programs).kernel.module_version.is_some());
+}
+
+#[test]
+fn a_guest_is_reached_by_an_interface_of_the_host() {
+    let Some((spec, programs)) = spec() else { return };
+    if std::env::var_os(HAS_OWN_NETWORK).is_none() {
+        return in_a_network_of_its_own();
+    }
+    let net = NetSpec::Tap { interface: "tap0".into(), address: [10, 99, 0, 2].into(), prefix: 24 };
+    let booted = Booted::boot(&GuestSpec { net: Some(net), ..spec }, &programs, None, |_| {}).unwrap();
+    assert!(booted.described().net.unwrap().starts_with("virtio-net, tap"));
+    // Nobody listens there, which only the guest itself can say.
+    let address = (Ipv4Addr::new(10, 99, 0, 2), 9).into();
+    let refused = TcpStream::connect_timeout(&address, Duration::from_secs(20)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    drop(booted);
+}
+
+/// Runs the test again in a network of its own, which has the interface.
+fn in_a_network_of_its_own() {
+    let name = std::thread::current().name().unwrap().to_owned();
+    let script = "ip tuntap add tap0 mode tap && ip addr add 10.99.0.1/24 dev tap0 && ip link set tap0 up || exit 77\n\
+                  exec \"$0\" --exact \"$1\" --test-threads 1";
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sh", "-c", script]).arg(std::env::current_exe().unwrap()).arg(name);
+    match command.env(HAS_OWN_NETWORK, "1").output() {
+        Ok(output) if output.status.code() == Some(77) => skipped("no interface can be made (ip tuntap)"),
+        Ok(output) if output.status.code() == Some(1) && output.stdout.is_empty() => {
+            skipped(&format!("no network of its own ({})", String::from_utf8_lossy(&output.stderr).trim()));
+        }
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+        Err(error) => skipped(&format!("unshare: {error}")),
+    }
 }
