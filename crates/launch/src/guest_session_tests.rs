@@ -77,7 +77,8 @@ fn what_comes_before_the_answer_is_dropped_and_all_that_follows_is_carried() {
     let nonce = session.opens();
     rustix::io::write(session.input.as_ref().unwrap(), b"{\"facts\"}\nhalf").unwrap();
     assert_eq!(session.hears(), "{\"facts\"}\n");
-    session.says("answer\n");
+    // That of a session before is none of this one.
+    session.says("hostmark-over 00 exit status: 1\nanswer\n");
     session.input = None;
     assert_eq!(session.hears(), "half\n");
     assert_eq!(session.hears(), format!("hostmark-end {nonce}\n"));
