@@ -85,7 +85,7 @@ fn a_guest_has_the_cpus_nodes_disk_and_network_that_were_asked_for() {
 #[test]
 fn agents_run_in_the_filesystem_of_an_image_which_is_not_written() {
     let Some((spec, programs)) = spec() else { return };
-    if !has(&["mkfs.ext4"]) {
+    if !has(&["mkfs.ext4", "qemu-img"]) {
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -99,7 +99,9 @@ fn agents_run_in_the_filesystem_of_an_image_which_is_not_written() {
     let made = Command::new("/usr/sbin/mkfs.ext4").args(["-q", "-d"]).arg(&root).arg(&image).arg("128M").output();
     assert!(made.unwrap().status.success());
     let before = fs::read(&image).unwrap();
-    let spec = GuestSpec { image: Some(image.clone()), ..spec };
+    let (format, cache) = (DiskFormat::Qcow2, "writeback".into());
+    let disk = DiskSpec { directory: place.path().into(), size: 64 << 20, format, cache, iothread: false };
+    let spec = GuestSpec { image: Some(image.clone()), disk: Some(disk), ..spec };
     let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
     assert!(booted.described().digests.contains_key("image"));
     let command = ["/bin/tool", "--version"].map(str::to_owned);

@@ -16,6 +16,10 @@ const NAMED: &str = "HOSTMARK_STATIC";
 
 /// What a test boots; none, and the reason told, where something is missing.
 pub fn spec() -> Option<(GuestSpec, Programs)> {
+    if !cfg!(target_arch = "x86_64") {
+        skipped("guests are made on x86_64 alone");
+        return None;
+    }
     let Some(program) = program() else {
         skipped("there is no static program: cargo build --target x86_64-unknown-linux-musl -p hostmark");
         return None;
