@@ -107,21 +107,12 @@ fn what_cannot_be_a_guest_is_one_sentence_and_leaves_nothing() {
         (&["--kernel", "/dev/zero"], 2, "kernel"),
         (&["--qemu", "no-such-qemu"], 2, "no-such-qemu"),
         (&["--qemu-arg", "-no-such-option"], 2, "no-such-option"),
-        (&["--memory", "3M"], 5, "--memory"),
         (&["--nodes", "2"], 2, "nodes"),
     ] {
         let home = Home::new();
         let mut command = vm_run(&home, &program, &["syscall.null"]);
-        if words[0] == "--memory" {
-            command = home.start(&program);
-            command.args(["vm", "run", "--accel", "tcg", "--boot-timeout", "30", "syscall.null"]);
-        }
         let (ended_with, shown, errors) = ended(command.args(words));
-        // What QEMU itself refuses may come as bad input too.
-        assert!(
-            ended_with == code || words[0] == "--memory" && ended_with == 2,
-            "{words:?}: {ended_with} {shown}{errors}"
-        );
+        assert_eq!(ended_with, code, "{words:?}: {shown}{errors}");
         let lines: Vec<&str> = errors.lines().collect();
         assert!(lines.len() == 1 && errors.to_lowercase().contains(&says.to_lowercase()), "{words:?}: {errors}");
         assert_nothing_is_left(&home);
@@ -145,6 +136,19 @@ fn a_program_that_is_not_static_says_what_to_put_beside_it() {
         assert!(beside.exists() || code != 0, "{errors}");
         skipped("this program is static, or one lies beside it");
     }
+}
+
+#[test]
+fn a_guest_with_too_little_memory_says_so_and_leaves_nothing() {
+    let _alone = alone();
+    let Some(program) = program() else { return };
+    let home = Home::new();
+    let mut command = home.start(&program);
+    command.args(["vm", "run", "--accel", "tcg", "--boot-timeout", "60", "--memory", "64M", "syscall.null"]);
+    let (code, _, errors) = ended(&mut command);
+    assert!(code == 5 && errors.contains("more memory by --memory") && errors.lines().count() == 1, "{code} {errors}");
+    assert_nothing_is_left(&home);
+    assert!(files(home.data.path()).is_empty());
 }
 
 /// Turns under way in which the guest has measured.

@@ -174,8 +174,12 @@ pub struct GuestArguments {
 pub struct Pins(pub Vec<usize>);
 
 fn pins(typed: &str) -> Result<Pins, String> {
-    let list = parse_cpu_list(typed).filter(|list| !list.is_empty());
-    let list = list.ok_or("it is no list of CPUs; give one as 2-5 or 0,2")?;
+    // In the order in which they were typed, and one perhaps several times.
+    let parts: Option<Vec<Vec<usize>>> = typed.split(',').map(parse_cpu_list).collect();
+    let list: Vec<usize> = parts.unwrap_or_default().concat();
+    if list.is_empty() {
+        return Err("it is no list of CPUs; give one as 2-5 or 0,2".into());
+    }
     let allowed = affinity::allowed().unwrap_or_default();
     match list.iter().find(|cpu| !allowed.is_empty() && !allowed.contains(cpu)) {
         Some(cpu) => Err(format!("this process may not use CPU {cpu}; choose others")),
@@ -325,6 +329,15 @@ mod tests {
             assert!(also(wrong).is_err(), "{wrong}");
         }
         assert!(also(&format!("{}=x", "a".repeat(41))).is_err());
+    }
+
+    #[test]
+    fn virtual_cpus_are_pinned_in_the_order_that_was_typed() {
+        let first = affinity::allowed().unwrap()[0];
+        assert_eq!(pins(&format!("{first},{first}")), Ok(Pins(vec![first, first])));
+        for wrong in ["", ",", "x", "1-", "0-99999999999", "999999"] {
+            assert!(pins(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
