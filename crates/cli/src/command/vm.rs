@@ -145,7 +145,11 @@ fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang
             output::print(&closing(&directory, &sides, lang));
         }
     } else if !runs.is_empty() {
-        output::complain(&format!("{} whole runs are in {}; not every side has one", runs.len(), directory.display()));
+        output::complain(&format!(
+            "not every side has a run that could be shown; whole runs: {}, in {}",
+            runs.len(),
+            directory.display()
+        ));
     }
     let stopped = signal.map_or(Exit::Fine, Exit::Signal);
     Ok(runs.iter().map(|run| exit_of(run, None)).fold(Exit::Fine, Exit::or).or(stopped))

@@ -84,7 +84,7 @@ impl Trial<'_> {
         }
         let measured = measured_at(place, request, name, self.stop, progress).map_err(|error| {
             let (turn, runs, directory) = (turn + 1, self.runs, self.directory.display());
-            let kept = if whole > 0 { format!("; {whole} whole runs are in {directory}") } else { String::new() };
+            let kept = if whole > 0 { format!("; whole runs: {whole}, in {directory}") } else { String::new() };
             EndsWith(exit_of(&error), format!("turn {turn} of {runs} of {name}: {}{kept}", sentence(&error)))
         })?;
         let Some(mut run) = measured else { return Ok(false) };
