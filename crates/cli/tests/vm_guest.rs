@@ -29,19 +29,26 @@ use support::{Home, PROGRAM, ended, files};
 const BOOTS_WITHIN: &str = "180";
 const SOON: Duration = Duration::from_secs(30);
 
+/// The kernel that is named so, else one of this machine.
+const KERNEL: &str = "HOSTMARK_KERNEL";
+
+fn named(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
 /// The program as it runs in guests; none, and the reason told, where something is missing.
 fn program() -> Option<String> {
     if Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
         skipped("there is no qemu-system-x86_64");
         return None;
     }
-    if let Err(error) = kernel::found() {
+    if let Err(error) = named(KERNEL).map_or_else(kernel::found, Ok) {
         skipped(&error.to_string());
         return None;
     }
     let target = Path::new(PROGRAM).ancestors().nth(2)?;
     let of = |profile: &str| target.join("x86_64-unknown-linux-musl").join(profile).join("hostmark");
-    let found = std::env::var_os("HOSTMARK_STATIC").map(PathBuf::from);
+    let found = named("HOSTMARK_STATIC");
     let found = found.or_else(|| ["release", "debug"].map(of).into_iter().find(|path| path.exists()));
     if found.is_none() {
         skipped("there is no static program: cargo build --target x86_64-unknown-linux-musl -p hostmark");
@@ -53,6 +60,10 @@ fn program() -> Option<String> {
 fn vm_run(home: &Home, program: &str, words: &[&str]) -> Command {
     let mut command = home.start(program);
     command.args(["vm", "run", "--accel", "tcg", "--boot-timeout", BOOTS_WITHIN, "--memory", "512M", "--smp", "1"]);
+    // A kernel that is named anew counts.
+    if let Some(kernel) = named(KERNEL).filter(|_| !words.contains(&"--kernel")) {
+        command.arg("--kernel").arg(kernel);
+    }
     command.args(words);
     command
 }

@@ -13,6 +13,9 @@ use crate::skip::skipped;
 
 /// The program that is named so, else one that lies where cargo puts it.
 const NAMED: &str = "HOSTMARK_STATIC";
+/// The kernel and its modules that are named so, else those of this machine.
+const KERNEL: &str = "HOSTMARK_KERNEL";
+const MODULES: &str = "HOSTMARK_MODULES";
 
 /// What a test boots; none, and the reason told, where something is missing.
 pub fn spec() -> Option<(GuestSpec, Programs)> {
@@ -24,14 +27,16 @@ pub fn spec() -> Option<(GuestSpec, Programs)> {
         skipped("there is no static program: cargo build --target x86_64-unknown-linux-musl -p hostmark");
         return None;
     };
-    let kernel = match kernel::found() {
+    let named = |name| std::env::var_os(name).map(PathBuf::from);
+    let kernel = match named(KERNEL).map_or_else(kernel::found, Ok) {
         Ok(kernel) => kernel,
         Err(error) => {
             skipped(&error.to_string());
             return None;
         }
     };
-    let spec = GuestSpec { boot_timeout: Duration::from_secs(120), ..GuestSpec::new(Accel::Tcg, kernel) };
+    let (boot_timeout, modules) = (Duration::from_secs(120), named(MODULES));
+    let spec = GuestSpec { boot_timeout, modules, ..GuestSpec::new(Accel::Tcg, kernel) };
     if std::process::Command::new(&spec.qemu).arg("--version").output().is_err() {
         skipped("there is no QEMU");
         return None;
