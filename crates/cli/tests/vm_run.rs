@@ -67,6 +67,23 @@ fn assert_nothing_is_left(home: &Home) {
 }
 
 #[test]
+fn every_side_measures_the_network_to_the_same_other_end() {
+    let _alone = alone();
+    let home = Home::new();
+    let words =
+        ["vm", "run", "--on", "env", "net.tcp@to=peer", "--peer", "here", "--runs", "1", "--format", "overhead"];
+    let (code, shown, errors) = ended(&mut home.hostmark(&words));
+    assert_eq!(code, 0, "{shown}{errors}");
+    let sides = sides(home.data.path());
+    for name in ["native", "guest"] {
+        let [run] = &sides[name][..] else { panic!("{name}: {:?}", names(&sides)) };
+        assert_eq!(run.peers[0].place.as_deref(), Some("here"), "{name}");
+        assert!(run.cases.iter().any(|case| case.measured().is_some() && case.id.to_string().contains("to=peer")));
+    }
+    assert_nothing_is_left(&home);
+}
+
+#[test]
 fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
     let _alone = alone();
     let (home, out) = (Home::new(), tempfile::tempdir().unwrap());

@@ -5,31 +5,38 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PlanLine};
 use hostmark_model::{Elsewhere, RoundLine, Run, RunRequest};
 
 use super::on::{self, Keeper};
+use super::peers::{Direct, typed};
 use super::place::Place;
 use super::unwritten;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store;
 
-/// The whole run that this program measures there, under this name; none when the person asked to stop.
+/// The whole run that this program measures there, under this name, with these peers; none when the person asked to stop.
 pub fn measured_at(
     place: &Place,
     request: RunRequest,
     name: &str,
+    peers: &[Place],
     stop: &StopRequest,
     observer: &mut dyn Observer,
 ) -> Result<Option<Run>> {
     let mut keeper = Named(name);
-    let measured = on::measure_there(place, request, Vec::new(), stop, observer, &mut keeper, None);
+    let direct = Direct::open(peers, stop, profile_limits(request.profile).limit)?;
+    let measured = on::measure_there(place, request, Vec::new(), stop, observer, &mut keeper, Some(&direct));
+    direct.finish();
     // What there is of a run that was stopped is no turn.
     if stop.signal().is_some() {
         return Ok(None);
     }
-    whole(measured?.run, place.shown()).map(Some)
+    let mut run = whole(measured?.run, place.shown())?;
+    run.peers = typed(run.peers, peers);
+    Ok(Some(run))
 }
 
 /// A run that came to its end.

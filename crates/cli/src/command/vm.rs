@@ -62,7 +62,8 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
         Some((_, there)) => (Size::of(there), there.kernel.module_version.is_some()),
         None => (asked(arguments), arguments.guest.module.is_some()),
     };
-    let request = request(arguments, &size, &host, has_module || host.kernel.module_version.is_some())?;
+    let peers = arguments.peers()?;
+    let request = request(arguments, &peers, &size, &host, has_module || host.kernel.module_version.is_some())?;
     if arguments.dry_run {
         return show_plan(arguments, &size, &host, &request, lang);
     }
@@ -92,6 +93,7 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     let mut trial = Trial {
         sides,
         request,
+        peers,
         runs: arguments.runs(),
         seed: arguments.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1),
         limit: turn_limit(arguments),

@@ -107,7 +107,7 @@ impl Turn<'_> {
             via: Vec::new(),
             begun: None,
         };
-        let run = turns::measured_at(place, request, &self.run, self.stop, observer)?;
+        let run = turns::measured_at(place, request, &self.run, &[], self.stop, observer)?;
         Ok(run.map(|run| {
             let text = store::text_of(&run);
             (run, text)

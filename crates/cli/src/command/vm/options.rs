@@ -1,16 +1,19 @@
 //! What is typed behind `hostmark vm run`.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use hostmark_engine::sys::affinity;
 use hostmark_host::parse_cpu_list;
 
 use crate::command::inputs::{CommandWords, command};
+use crate::command::place::Place;
 use crate::command::run::{ProfileName, seed};
 
 /// What carries a guest's instructions out.
@@ -40,6 +43,13 @@ pub struct VmRunArguments {
     /// nested='ssh vm1 ssh vm2'; named again for each further one
     #[arg(long, value_name = "NAME=PLACE", value_parser = also)]
     pub also: Vec<(String, String)>,
+    /// Measure the network to this machine too, from every side: what leads there, as 'ssh db-17', or here for this one;
+    /// named again for each further one
+    #[arg(long, value_name = "PLACE")]
+    pub peer: Vec<String>,
+    /// The address by which the peer is reached, as this machine's on a tap device; named again for each further one
+    #[arg(long, value_name = "ADDRESS", requires = "peer")]
+    pub via: Vec<IpAddr>,
     /// How often each side measures; by default 5 times, and twice with --accel tcg, where all is slow
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
@@ -78,6 +88,11 @@ impl VmRunArguments {
     /// How often each side measures.
     pub fn runs(&self) -> u32 {
         self.runs.unwrap_or(if self.is_emulated() { EMULATED_RUNS } else { RUNS })
+    }
+
+    /// Where the other ends of the network are.
+    pub fn peers(&self) -> Result<Vec<Place>> {
+        self.peer.iter().map(|typed| Place::named(typed, "--peer", None)).collect()
     }
 
     /// Whether the guest is one that QEMU emulates.
@@ -131,7 +146,7 @@ pub struct GuestArguments {
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub smp: u32,
     /// The CPU model, as QEMU calls it; by default host with kvm and max with tcg
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, visible_alias = "cpu", value_name = "MODEL", value_parser = cpu_model)]
     pub cpu_model: Option<String>,
     /// The machine type, as QEMU calls it
     #[arg(long, value_name = "TYPE")]
@@ -167,6 +182,14 @@ pub struct GuestArguments {
     /// How many seconds it may take to boot
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub boot_timeout: Duration,
+}
+
+/// A model, and no list of CPUs as other commands take one by the same word.
+fn cpu_model(typed: &str) -> Result<String, String> {
+    match parse_cpu_list(typed) {
+        None if !typed.is_empty() => Ok(typed.to_owned()),
+        _ => Err("it is no model of a CPU; give one as host or max, and the host's CPUs by --pin".into()),
+    }
 }
 
 /// CPUs of the host, in the order of the virtual ones.

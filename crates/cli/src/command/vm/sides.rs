@@ -11,6 +11,7 @@ use super::held::{Held, Size, free};
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use crate::command::measure::MEMORY_FILES;
 use crate::command::on::report_of_host;
+use crate::command::peers::names;
 use crate::command::place::Place;
 use crate::command::ready;
 use crate::signals::StopRequest;
@@ -101,12 +102,20 @@ fn also(name: &str, typed: &str, held: &Held, host: &HostFacts, stop: &StopReque
 }
 
 /// What every side is asked for, but for its inputs and its seed.
-pub fn request(arguments: &VmRunArguments, size: &Size, host: &HostFacts, has_module: bool) -> Result<RunRequest> {
+pub fn request(
+    arguments: &VmRunArguments,
+    peers: &[Place],
+    size: &Size,
+    host: &HostFacts,
+    has_module: bool,
+) -> Result<RunRequest> {
     let command = arguments.command.clone().map(Vec::from).unwrap_or_default();
     let filters: Vec<String> = match (arguments.filters.is_empty(), command.is_empty()) {
         (true, true) => {
-            let usual = USUAL.iter().chain(IN_KERNEL.iter().filter(|_| has_module));
-            usual.map(|&filter| filter.to_owned()).collect()
+            let has_disk = arguments.guest.disk.is_some();
+            let asked = [(&IN_KERNEL[..], has_module), (&["disk"], has_disk), (&["net"], !peers.is_empty())];
+            let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked).flat_map(|(filters, _)| filters);
+            USUAL.iter().chain(asked).map(|&filter| filter.to_owned()).collect()
         }
         _ => arguments.filters.clone(),
     };
@@ -117,8 +126,8 @@ pub fn request(arguments: &VmRunArguments, size: &Size, host: &HostFacts, has_mo
         seed: None,
         set: arguments.set.clone(),
         table: None,
-        inputs: Inputs { command, limit_s, ..Inputs::default() },
-        via: Vec::new(),
+        inputs: Inputs { command, limit_s, peers: names(peers), ..Inputs::default() },
+        via: arguments.via.clone(),
         begun: None,
     };
     let plan = planned(&request, host)?;

@@ -13,6 +13,7 @@ use rand_pcg::Pcg64Mcg;
 use super::options::GUEST;
 use super::sides::Side;
 use super::watch::Watch;
+use crate::command::place::Place;
 use crate::command::turns::{Progress, file_stem, keep, measured_at};
 use crate::command::{EndsWith, exit_of, sentence};
 use crate::progress::Bar;
@@ -26,6 +27,8 @@ pub struct Trial<'a> {
     pub sides: Vec<Side>,
     /// What each is asked for, but for its own inputs and the seed.
     pub request: RunRequest,
+    /// Where the other ends of the network are, which all sides measure to.
+    pub peers: Vec<Place>,
     /// How many turns each has.
     pub runs: u32,
     /// Of the order, and of each turn's runs.
@@ -76,13 +79,13 @@ impl Trial<'_> {
     fn turn(&mut self, side: usize, turn: u32, seed: u32, progress: &mut Progress) -> Result<bool> {
         let whole: usize = self.sides.iter().map(|side| side.runs.len()).sum();
         let Side { name, place, inputs, runs } = &mut self.sides[side];
-        let Inputs { command, limit_s, .. } = self.request.inputs.clone();
-        let inputs = Inputs { command, limit_s, ..inputs.clone() };
+        let Inputs { command, limit_s, peers, .. } = self.request.inputs.clone();
+        let inputs = Inputs { command, limit_s, peers, ..inputs.clone() };
         let request = RunRequest { seed: Some(seed.into()), inputs, ..self.request.clone() };
         if let Some(watch) = &mut self.watch {
             watch.begins();
         }
-        let measured = measured_at(place, request, name, self.stop, progress).map_err(|error| {
+        let measured = measured_at(place, request, name, &self.peers, self.stop, progress).map_err(|error| {
             let (turn, runs, directory) = (turn + 1, self.runs, self.directory.display());
             let kept = if whole > 0 { format!("; whole runs: {whole}, in {directory}") } else { String::new() };
             EndsWith(exit_of(&error), format!("turn {turn} of {runs} of {name}: {}{kept}", sentence(&error)))
