@@ -37,19 +37,25 @@ impl<'a> Control<'a> {
         Some(value(other)?.over(&value(one)?).ok()?.value)
     }
 
-    /// The cell of a percentage: beside a control that is as large, or of values that overlap, it is no difference.
-    pub(super) fn beside(&self, (fraction, overlap): (Joined, bool), difference: Option<f64>, all: bool) -> Words {
+    /// The cell of a percentage: beside a control that is as large, or of values whose runs may be those of one
+    /// machine, it is no difference.
+    pub(super) fn beside(&self, (fraction, may_equal): (Joined, bool), difference: Option<f64>, all: bool) -> Words {
         let shown = cell_of(&fraction, all);
-        if !self.is_there() || !(overlap || is_none(&fraction, difference)) {
+        if !self.is_there() || !(may_equal || is_none(&fraction, difference)) {
             return shown;
         }
         Text { en: format!("{} (no difference)", shown.en), zh: format!("{}（无差异）", shown.zh) }
     }
 }
 
+/// How far a ratio lies from one, whichever way: a fifth is −80 % and five times +400 %, which is equally far.
+pub(super) fn distance(ratio: f64) -> f64 {
+    ratio.ln().abs()
+}
+
 /// Whether a fraction says nothing: it is no larger than what one half lies over the other, or may as well be zero.
 pub(super) fn is_none(fraction: &Joined, difference: Option<f64>) -> bool {
-    let is_within = difference.is_some_and(|difference| fraction.value.abs() <= difference.abs());
+    let is_within = difference.is_some_and(|difference| distance(1.0 + fraction.value) <= distance(1.0 + difference));
     is_within || fraction.interval.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
 }
 
@@ -74,5 +80,13 @@ mod tests {
         // A control that happens to be small proves nothing where the interval reaches over zero.
         assert!(is_none(0.01, Some((-0.01, 0.03)), Some(0.001)) && is_none(0.01, Some((-0.01, 0.03)), None));
         assert!(!is_none(0.01, None, None));
+    }
+
+    #[test]
+    fn a_control_reaches_as_many_times_down_as_up() {
+        let is_none = |value, difference| is_none(&Joined { value, interval: None }, Some(difference));
+        // 5.4 times lower against 1.97 times higher, and the other way round.
+        assert!(!is_none(-0.8141, 0.9695) && !is_none(0.9695, -0.3) && !is_none(-1.0, 9.0));
+        assert!(is_none(0.9695, -0.8141) && is_none(-0.45, 0.9695) && is_none(0.9695, -0.5));
     }
 }

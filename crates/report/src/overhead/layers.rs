@@ -183,7 +183,7 @@ impl Step {
         // What one environment's sides say of each other does not depend on another environment.
         match figure.and_then(|figure| figure.unlike.clone()).filter(|_| self.over.0 != environment) {
             Some(why) => Err(why),
-            None => Ok((of.time().over(&over.time())?, of.overlaps(over))),
+            None => Ok((of.time().over(&over.time())?, of.may_equal(over))),
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn tables(environments: &[Environment], control: &Control, all: bool)
             cells.push(match value {
                 Err(_) => same("–"),
                 Ok(value) => match compared(first, other, id, &value, &base) {
-                    Ok(fraction) => control.beside((fraction, value.overlaps(&base)), difference, all),
+                    Ok(fraction) => control.beside((fraction, value.may_equal(&base)), difference, all),
                     Err(why) => why,
                 },
             });
@@ -106,7 +106,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Co
         }
         let difference = control.difference(id, false);
         let over = |of: &Value| match of.over(&value) {
-            Ok(fraction) => control.beside((fraction, of.overlaps(&value)), difference, all),
+            Ok(fraction) => control.beside((fraction, of.may_equal(&value)), difference, all),
             Err(why) => why,
         };
         let mut cells = vec![here.text(), over(&here)];

@@ -166,11 +166,11 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Whether a value there overlaps that of the base.
-    pub(super) fn overlaps(&self, environment: usize, operation: usize, side: Side, point: &Params) -> bool {
+    /// Whether a value there may be that of the base.
+    pub(super) fn may_equal(&self, environment: usize, operation: usize, side: Side, point: &Params) -> bool {
         let base = self.base.as_ref().and_then(|base| self.value(0, operation, base.side, &base.point).ok());
         let value = self.value(environment, operation, side, point).ok();
-        value.zip(base).is_some_and(|(value, base)| value.overlaps(base))
+        value.zip(base).is_some_and(|(value, base)| value.may_equal(base))
     }
 
     /// What the halves of the first environment differ by there, as times.

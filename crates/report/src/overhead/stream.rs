@@ -180,7 +180,8 @@ impl Kernel {
 
     /// A share, and whether one half differs from the other as much.
     fn beside(&self, share: f64, scale: Scale) -> Text<String> {
-        let is_chance = self.control(scale).is_some_and(|control| (share - 1.0).abs() <= (control - 1.0).abs());
+        let is_chance =
+            self.control(scale).is_some_and(|control| control::distance(share) <= control::distance(control));
         let share = of(share);
         match is_chance {
             true => Text { en: format!("{share} (no difference)"), zh: format!("{share}（无差异）") },

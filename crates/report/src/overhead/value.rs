@@ -2,6 +2,9 @@
 
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
 
+use hostmark_stats::compare::Spread;
+use hostmark_stats::descriptive::mean;
+
 use super::Environment;
 use crate::format;
 use crate::joined::{Joined, joined_ratio};
@@ -13,8 +16,8 @@ pub(super) struct Value {
     pub(super) median: f64,
     /// From the lowest end of the runs' intervals to the highest; none where a run has none.
     pub(super) interval: Option<(f64, f64)>,
-    /// The same, with a run's median in the place of the interval that it lacks.
-    range: (f64, f64),
+    /// The runs' medians.
+    runs: Vec<f64>,
     /// The mean of all samples; the median of the runs.
     pub(super) mean: Option<f64>,
     /// Standard deviation of all samples over their mean; the median of the runs.
@@ -73,13 +76,11 @@ impl Value {
         let Some(median) = middle(estimates().map(|estimate| estimate.median)) else { return Err(reason) };
         let low = estimates().map(|estimate| estimate.ci_low).reduce(|one, other| Some(one?.min(other?))).flatten();
         let high = estimates().map(|estimate| estimate.ci_high).reduce(|one, other| Some(one?.max(other?))).flatten();
-        let lows = estimates().map(|estimate| estimate.ci_low.unwrap_or(estimate.median));
-        let highs = estimates().map(|estimate| estimate.ci_high.unwrap_or(estimate.median));
         let deviations = estimates().filter(|estimate| estimate.mean != 0.0);
         Ok(Value {
             median,
             interval: low.zip(high),
-            range: (lows.fold(median, f64::min), highs.fold(median, f64::max)),
+            runs: estimates().map(|estimate| estimate.median).collect(),
             mean: middle(estimates().map(|estimate| estimate.mean)),
             deviation: middle(deviations.map(|estimate| estimate.stddev / estimate.mean)),
             unit: probe.and_then(|probe| match quantity {
@@ -117,10 +118,17 @@ impl Value {
             .ok_or_else(|| Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() })
     }
 
-    /// Whether the ranges of their runs have anything in common: then the runs of one may as well be runs of the other.
-    pub(super) fn overlaps(&self, base: &Value) -> bool {
-        let ((low, high), (least, most)) = (self.range, base.range);
-        low <= most && least <= high
+    /// Whether the runs of both scatter so much that they may be runs of one machine: Student's t on the logarithms of the
+    /// runs' medians, as they are few, and as a half is as far away as a double.
+    pub(super) fn may_equal(&self, base: &Value) -> bool {
+        let sides = [&base.runs, &self.runs];
+        let reach = Spread::pooled(&sides).and_then(|spread| spread.reach(base.runs.len(), self.runs.len()));
+        let [one, other] = sides.map(|runs| mean(&runs.iter().map(|run| run.ln()).collect::<Vec<f64>>()));
+        match reach.zip(one.zip(other)) {
+            Some((reach, (one, other))) => (other - one).abs() <= reach.ln_1p(),
+            // Of one run a side its interval alone tells; of more, values that have no logarithm prove nothing.
+            None => base.runs.len() + self.runs.len() > 2 || self.median == base.median,
+        }
     }
 
     /// A rate as the time of one operation, ns; a time as it is.
@@ -130,11 +138,11 @@ impl Value {
         }
         const NS_PER_S: f64 = 1e9;
         let interval = self.interval.filter(|(low, _)| *low > 0.0).map(|(low, high)| (NS_PER_S / high, NS_PER_S / low));
-        let range = (NS_PER_S / self.range.1, NS_PER_S / self.range.0);
+        let runs = self.runs.iter().map(|run| NS_PER_S / run).collect();
         Value {
             median: NS_PER_S / self.median,
             interval,
-            range,
+            runs,
             unit: Some(Unit::Nanoseconds),
             mean: None,
             ..self.clone()

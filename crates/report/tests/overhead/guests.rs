@@ -120,23 +120,37 @@ fn a_machine_held_against_itself_shows_no_difference() {
     assert!(overhead_over(&same, None, &chinese).unwrap().contains("（无差异）"));
 }
 
-#[test]
-fn two_sides_whose_runs_overlap_are_no_difference() {
-    let native = synthetic::plausible();
-    // Medians of 1.02 and 1.05, and runs of both from 1.01 to 1.06.
-    let sides = [("native", [1.0, 1.02, 1.03]), ("other", [1.025, 1.05, 1.06])];
-    let runs = sides.iter().flat_map(|(name, factors)| {
-        factors.iter().enumerate().map(|(at, factor)| turn(&native, name, at, *factor)).collect::<Vec<_>>()
-    });
-    let runs: Vec<Run> = runs.collect();
-    let row = |runs: &[Run]| {
-        let text = view(runs);
-        text.lines().find(|line| line.trim_start().starts_with("syscall.null@copies=1")).unwrap().to_owned()
+/// The row of `syscall.null` where the runs of two sides are so many times as slow as one run.
+fn row_of(native: &[f64], other: &[f64]) -> String {
+    let run = synthetic::plausible();
+    let of = |name: &'static str, factors: &[f64]| -> Vec<Run> {
+        factors.iter().enumerate().map(|(at, factor)| turn(&run, name, at, *factor)).collect()
     };
-    assert!(row(&runs).contains("+2.94 % (no difference)"), "{}", row(&runs));
-    let apart: Vec<Run> =
-        runs.into_iter().filter(|run| !run.started.contains(":00:") || run.name == "native").collect();
-    assert!(!row(&apart).contains("no difference"), "{}", row(&apart));
+    let text = view(&[of("native", native), of("other", other)].concat());
+    text.lines().find(|line| line.trim_start().starts_with("syscall.null@copies=1")).unwrap().to_owned()
+}
+
+#[test]
+fn two_sides_whose_runs_scatter_as_much_as_they_differ_are_no_difference() {
+    let row = row_of(&[1.0, 1.02, 1.03], &[1.025, 1.05, 1.06]);
+    assert!(row.contains("+2.94 % (no difference)"), "{row}");
+    let row = row_of(&[1.0, 1.02, 1.03], &[1.06, 1.07]);
+    assert!(row.contains("+4.41 %") && !row.contains("no difference"), "{row}");
+    // Two runs a side that lie apart by chance, as every third pair of equal sides does: 1.96 standard errors.
+    let row = row_of(&[1.0, 1.001], &[1.002, 1.012]);
+    assert!(row.contains("no difference"), "{row}");
+}
+
+#[test]
+fn a_great_difference_stands_where_one_run_was_disturbed() {
+    // One of two native runs took twice as long; the other side takes 5.4 times as long.
+    for (native, other) in [([1.0, 1.97], [8.0, 8.1]), ([1.97, 1.0], [8.1, 8.0]), ([1.0, 1.97], [0.18, 0.185])] {
+        let row = row_of(&native, &other);
+        assert!(!row.contains("no difference"), "{row}");
+    }
+    // One of five that reaches into the other side's runs is no proof against the other four.
+    let row = row_of(&[1.0, 1.01, 1.0, 1.01, 1.9], &[3.0, 3.05, 1.8, 3.1, 3.0]);
+    assert!(row.contains("%") && !row.contains("no difference"), "{row}");
 }
 
 #[test]
