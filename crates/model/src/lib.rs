@@ -31,7 +31,7 @@ pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text
 pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
-pub use guest::{Guest, GuestNet, GuestSetup};
+pub use guest::{Guest, GuestNet, GuestSetup, IN_SOFTWARE};
 pub use histogram::Histogram;
 pub use host::{
     Activity, BlockDevice, BusyTask, CacheFact, CacheKind, Channels, CoreKindFact, CpuFact, CpuFacts, DirectoryFact,

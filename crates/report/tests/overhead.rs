@@ -10,6 +10,8 @@ mod guests;
 #[path = "overhead/reference.rs"]
 mod reference;
 mod synthetic;
+#[path = "overhead/telling.rs"]
+mod telling;
 #[path = "synthetic/thorough.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod thorough;

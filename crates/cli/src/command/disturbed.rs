@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_engine::plan::{self, Plan};
 use hostmark_host::{EMULATED, NoiseSnapshot, busiest_other};
-use hostmark_model::{Peer, Run, Text};
+use hostmark_model::{IN_SOFTWARE, Peer, Run, Text};
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
@@ -13,11 +13,7 @@ const OTHERS_SHARE: f64 = 0.05;
 
 /// That no hardware was measured, but QEMU in its place.
 pub fn emulated(hypervisor: Option<&str>) -> Option<Text<String>> {
-    (hypervisor == Some(EMULATED)).then(|| Text {
-        en: "QEMU executes this machine in software (TCG): what was measured is the emulator, and says nothing of hardware"
-            .to_owned(),
-        zh: "本机由 QEMU 以软件模拟（TCG）：测得的是模拟器，不代表任何硬件".to_owned(),
-    })
+    (hypervisor == Some(EMULATED)).then(|| IN_SOFTWARE.to_owned_text())
 }
 
 /// What took the machine's time while the run went on.

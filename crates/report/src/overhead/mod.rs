@@ -9,6 +9,7 @@ mod family;
 mod kind;
 mod layers;
 mod machines;
+mod merged;
 mod names;
 mod pairs;
 mod ratio;

@@ -1,11 +1,12 @@
 //! What a reader must know before the tables.
 
-use hostmark_model::{Lang, Text, Unit};
+use hostmark_model::{IN_SOFTWARE, Lang, Text, Unit};
 
 use super::Environment;
 use super::alike::{cpus as cpus_of, is_as_large, memory};
 use super::control::Control;
 use super::family::Side;
+use super::merged::merged;
 use super::sheet::Sheet;
 use crate::{format, guest};
 
@@ -22,17 +23,14 @@ pub(super) fn of_sheets(sheets: &[Sheet]) -> Vec<Text<String>> {
     doubted(sheets).into_iter().chain(without_kernel(sheets)).collect()
 }
 
-/// What a run tells of its machine's time, each once.
+/// What the runs tell of their machine's time, each kind once.
 fn disturbances(environment: &Environment) -> Vec<Text<String>> {
     let name = environment.name;
-    let mut all: Vec<Text<String>> = Vec::new();
-    for told in environment.runs.iter().flat_map(|run| &run.disturbances) {
-        let remark = Text { en: format!("{name}: {}", told.en), zh: format!("{name}：{}", told.zh) };
-        if !all.contains(&remark) {
-            all.push(remark);
-        }
-    }
-    all
+    let told = merged(environment.runs.iter().map(|run| run.disturbances.as_slice()));
+    // Of a guest that is known to be emulated the first remark says so already.
+    let is_new = |told: &Text<String>| !(environment.is_emulated() && told.en.starts_with(IN_SOFTWARE.en));
+    let named = |told: Text<String>| Text { en: format!("{name}: {}", told.en), zh: format!("{name}：{}", told.zh) };
+    told.into_iter().filter(is_new).map(named).collect()
 }
 
 /// The hypervisor that signs as itself where it executes without the processor's help.
@@ -88,23 +86,28 @@ fn doubted(sheets: &[Sheet]) -> Vec<Text<String>> {
     environments.iter().enumerate().filter_map(remark).collect()
 }
 
-/// A remark for each environment of which nothing inside the kernel was measured, with each reason once.
+/// Of which environments nothing was measured inside the kernel, by each reason once.
 fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
-    let mut remarks: Vec<Text<String>> = Vec::new();
+    let mut reasons: Vec<(&Text<String>, Vec<&str>)> = Vec::new();
     for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))
     {
         let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Side::Kernel);
         let Some(why) = of_kernel().find_map(|one| one.value.as_ref().err()) else { continue };
+        if of_kernel().any(|one| one.value.is_ok()) {
+            continue;
+        }
         let name = sheet.environments[index].name;
-        let remark = Text {
-            en: format!("{name}: nothing was measured inside the kernel ({})", why.en),
-            zh: format!("{name}：未在内核态测量（{}）", why.zh),
-        };
-        if of_kernel().all(|one| one.value.is_err()) && !remarks.contains(&remark) {
-            remarks.push(remark);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
         }
     }
-    remarks
+    let told = |(why, names): (&Text<String>, Vec<&str>)| Text {
+        en: format!("{}: nothing was measured inside the kernel ({})", names.join(", "), why.en),
+        zh: format!("{}：未在内核态测量（{}）", names.join("、"), why.zh),
+    };
+    reasons.into_iter().map(told).collect()
 }
 
 /// A remark for each environment that is not held to the CPUs and the memory of the first.

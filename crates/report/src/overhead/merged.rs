@@ -1,0 +1,183 @@
+//! Remarks of several runs that differ in their figures alone, told once.
+
+use hostmark_model::Text;
+
+/// What stands in brackets in so many runs is told of each.
+const MOST: usize = 3;
+
+/// A part of a remark.
+#[derive(Clone, Copy)]
+enum Piece<'a> {
+    /// What remarks of a kind have in common.
+    Fixed(&'a str),
+    /// The number of a percentage.
+    Share(&'a str),
+    /// What stands in brackets.
+    Aside(&'a str),
+}
+
+/// The remarks of all `runs`, each kind once, with how many of them it concerns where there are several.
+pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<Text<String>> {
+    let mut kinds: Vec<(Text<String>, Kind)> = Vec::new();
+    let mut count = 0;
+    for (run, remarks) in runs.enumerate() {
+        count += 1;
+        for remark in remarks {
+            let form = Text { en: form(&remark.en), zh: form(&remark.zh) };
+            match kinds.iter_mut().find(|(known, _)| *known == form) {
+                Some((_, kind)) => kind.add(run, remark),
+                None => kinds.push((form, Kind { remarks: vec![remark], runs: vec![run] })),
+            }
+        }
+    }
+    kinds.into_iter().map(|(_, kind)| kind.told(count)).collect()
+}
+
+/// Remarks of one form.
+struct Kind<'a> {
+    remarks: Vec<&'a Text<String>>,
+    /// Each run that has one, once.
+    runs: Vec<usize>,
+}
+
+impl<'a> Kind<'a> {
+    fn add(&mut self, run: usize, remark: &'a Text<String>) {
+        self.remarks.push(remark);
+        if self.runs.last() != Some(&run) {
+            self.runs.push(run);
+        }
+    }
+
+    fn told(&self, of: usize) -> Text<String> {
+        let all = |lang: fn(&Text<String>) -> &String| self.remarks.iter().map(|one| lang(one).as_str()).collect();
+        let en = joined(all(|one| &one.en), [" to ", "; "], |more| format!("; {more} more"));
+        let zh = joined(all(|one| &one.zh), [" 至 ", "；"], |more| format!("；另有 {more} 个"));
+        let runs = self.runs.len();
+        match of {
+            1 => Text { en, zh },
+            _ => Text {
+                en: format!("{en} ({runs} of {of} runs)"), zh: format!("{zh}（{of} 次运行中的 {runs} 次）")
+            },
+        }
+    }
+}
+
+/// Remarks of one form as one: shares from the least to the greatest, and what stands in brackets behind each other.
+fn joined(all: Vec<&str>, [to, and]: [&str; 2], more: impl Fn(usize) -> String) -> String {
+    let all: Vec<Vec<Piece>> = all.into_iter().map(pieces).collect();
+    let Some(first) = all.first() else { return String::new() };
+    let mut text = String::new();
+    for (index, piece) in first.iter().enumerate() {
+        let mut found: Vec<&str> = Vec::new();
+        for part in all.iter().filter_map(|pieces| pieces.get(index)).map(Piece::text) {
+            if !found.contains(&part) {
+                found.push(part);
+            }
+        }
+        match piece {
+            Piece::Fixed(part) => text += part,
+            Piece::Share(_) => {
+                let size = |share: &&str| share.parse::<f64>().unwrap_or_default();
+                found.sort_by(|one, other| size(one).total_cmp(&size(other)));
+                found.dedup();
+                let ends: Vec<&str> = found.first().into_iter().chain(found[1..].last()).copied().collect();
+                text += &ends.join(to);
+            }
+            Piece::Aside(_) => {
+                text += &found[..found.len().min(MOST)].join(and);
+                text += &found.len().checked_sub(MOST).filter(|left| *left > 0).map(&more).unwrap_or_default();
+            }
+        }
+    }
+    text
+}
+
+/// A remark without what may differ between two of its kind.
+fn form(remark: &str) -> String {
+    let fixed = |piece: &Piece| if let Piece::Fixed(text) = piece { (*text).to_owned() } else { "\0".to_owned() };
+    pieces(remark).iter().map(fixed).collect()
+}
+
+fn pieces(remark: &str) -> Vec<Piece<'_>> {
+    let mut all = Vec::new();
+    // Where the fixed piece begins that goes on.
+    let (mut begun, mut at) = (0, 0);
+    while let Some(next) = remark[at..].chars().next() {
+        let rest = &remark[at..];
+        let part = match next {
+            '(' | '（' => {
+                let inner = &rest[next.len_utf8()..];
+                inner.find([')', '）']).map(|end| (at + next.len_utf8(), Piece::Aside(&inner[..end])))
+            }
+            '0'..='9' => {
+                let end = rest.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(rest.len());
+                let share = rest[end..].starts_with(" %").then_some((at, Piece::Share(&rest[..end])));
+                at += if share.is_none() { end } else { 0 };
+                share
+            }
+            _ => None,
+        };
+        match part {
+            Some((from, piece)) => {
+                all.extend([Piece::Fixed(&remark[begun..from]), piece]);
+                at = from + piece.text().len();
+                begun = at;
+            }
+            None if next.is_ascii_digit() => {}
+            None => at += next.len_utf8(),
+        }
+    }
+    all.push(Piece::Fixed(&remark[begun..]));
+    all
+}
+
+impl<'a> Piece<'a> {
+    fn text(&self) -> &'a str {
+        match *self {
+            Piece::Fixed(text) | Piece::Share(text) | Piece::Aside(text) => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bilingual::same;
+
+    fn told(runs: &[&[&str]]) -> Vec<String> {
+        let runs: Vec<Vec<Text<String>>> =
+            runs.iter().map(|run| run.iter().map(|text| same(*text)).collect()).collect();
+        merged(runs.iter().map(Vec::as_slice)).into_iter().map(|text| text.en).collect()
+    }
+
+    #[test]
+    fn remarks_that_differ_in_figures_are_told_once_with_their_range() {
+        let others = ["others used 62 % of CPU 0-1", "others used 5 % of CPU 0-1", "others used 55.5 % of CPU 0-1"];
+        let runs: [&[&str]; 4] = [&others[..1], &others[1..2], &[], &others[2..]];
+        assert_eq!(told(&runs), ["others used 5 to 62 % of CPU 0-1 (3 of 4 runs)"]);
+        // Another CPU is another remark, and one run needs no count.
+        assert_eq!(told(&[&[others[0], "others used 62 % of CPU 2"]]).len(), 2);
+        assert_eq!(told(&[&others[..1]]), others[..1]);
+    }
+
+    #[test]
+    fn what_stands_in_brackets_is_listed_up_to_a_few() {
+        let busy: Vec<String> =
+            (1..6).map(|pid| format!("a process (pid {pid}, rustc, {pid}0 % of a CPU) disturbs")).collect();
+        let runs: Vec<[&str; 1]> = busy.iter().map(|one| [one.as_str()]).collect();
+        let runs: Vec<&[&str]> = runs.iter().map(<[&str; 1]>::as_slice).collect();
+        assert_eq!(
+            told(&runs[..2]),
+            ["a process (pid 1, rustc, 10 % of a CPU; pid 2, rustc, 20 % of a CPU) disturbs (2 of 2 runs)"]
+        );
+        assert!(told(&runs)[0].ends_with("30 % of a CPU; 2 more) disturbs (5 of 5 runs)"), "{:?}", told(&runs));
+    }
+
+    #[test]
+    fn any_text_is_taken_apart_and_put_together() {
+        for text in ["", "(", "100", "5 %", "（", "（）5", "a (b (c) 7 %) 8", "1.2.3 % (é）", "%", "))", "9"] {
+            assert_eq!(told(&[&[text]]), [text]);
+            assert_eq!(told(&[&[text], &[text]]), [format!("{text} (2 of 2 runs)")]);
+        }
+    }
+}
