@@ -19,12 +19,19 @@ use crate::words;
 
 /// What is measured unless filters say it.
 const USUAL: [&str; 4] = ["syscall", "process", "memory.stream", "file"];
-/// And this where a kernel has the module: what runs inside it, and the same in user space.
-const IN_KERNEL: [&str; 4] = [
+/// And this where a kernel has the module: what runs inside it, and the same in user space, bound alike.
+const IN_KERNEL: [&str; 11] = [
     "cpu.kernel_sieve",
-    "cpu.sieve@threads=1,copies=1",
+    "cpu.sieve@threads=1,copies=1,bind=none",
+    "cpu.sieve@threads=1,copies=1,bind=0",
+    "cpu.sieve@threads=1,copies=1,bind=last",
     "memory.kernel_random_access",
-    "memory.random_access@page=base",
+    "memory.random_access@op=read,within=all,page=base,bind=none",
+    "memory.random_access@op=read,within=all,page=base,bind=0",
+    "memory.random_access@op=read,within=all,page=base,bind=last",
+    "memory.random_access@op=write,within=all,page=base,bind=none",
+    "memory.random_access@op=write,within=all,page=base,bind=0",
+    "memory.random_access@op=write,within=all,page=base,bind=last",
 ];
 /// No turn has less time: less would leave most cases out.
 const LEAST_TURN: Duration = Duration::from_secs(10);
