@@ -23,7 +23,7 @@ use skip::skipped;
 use support::{Home, PROGRAM, ended, files};
 
 /// Long enough for a loaded machine to do what is done at once.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 /// Two leases, the time that is given to put things in order, and a loaded machine's.
 const TWO_LEASES: Duration = Duration::from_secs(40 + 5 + 15);
 /// A run's limit, and all that may hold it up.
