@@ -2,7 +2,7 @@
 
 use hostmark_model::Text;
 
-use crate::bilingual::same;
+use crate::bilingual::{COMMA, Words, joined, same};
 
 /// A table of the view: a label and cells in each row, all of them text.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -12,6 +12,24 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
     /// Why cells have no value, where that takes more than a few words; cells refer to them by number.
     pub(crate) notes: Vec<Text<String>>,
+    /// What is said of rows, which it names, instead of in their labels and cells.
+    pub(crate) remarks: Vec<Remark>,
+}
+
+/// Something to know of some rows of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Remark {
+    what: Words,
+    /// Their labels.
+    rows: Vec<Words>,
+}
+
+impl Remark {
+    /// As it stands below the table.
+    pub(crate) fn text(&self) -> Words {
+        let rows = joined(&self.rows, Text { en: ", ", zh: "、" });
+        Text { en: format!("{} ({})", self.what.en, rows.en), zh: format!("{}（{}）", self.what.zh, rows.zh) }
+    }
 }
 
 /// Reasons of up to so many characters stand in their cells.
@@ -30,11 +48,38 @@ impl Table {
         });
         same(format!("–({})", index + 1))
     }
+
+    /// Says `what` of a row below the table.
+    pub(crate) fn remark(&mut self, what: Words, row: &Words) {
+        match self.remarks.iter_mut().find(|known| known.what == what) {
+            Some(known) if known.rows.contains(row) => {}
+            Some(known) => known.rows.push(row.clone()),
+            None => self.remarks.push(Remark { what, rows: vec![row.clone()] }),
+        }
+    }
+
+    /// The cell of something of `whom` in a row that has no value: what became of it, as `skipped`; the rest of the reason
+    /// is said below the table.
+    pub(crate) fn lacking(&mut self, why: Words, whom: &str, row: &Words) -> Words {
+        let (Some((en, _)), Some((zh, _))) = (why.en.split_once(": "), why.zh.split_once('：')) else {
+            return self.without(why);
+        };
+        let cell = Text { en: en.to_owned(), zh: zh.to_owned() };
+        self.remark(joined(&[same(whom), why], COMMA), row);
+        cell
+    }
 }
 
-/// A row of a table; none of its cells is blank.
+/// A row of a table; none of its cells is blank. One without cells is the head of those below it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Row {
     pub(crate) label: Text<String>,
     pub(crate) cells: Vec<Text<String>>,
+}
+
+impl Row {
+    /// Whether it is the head of the rows below it.
+    pub(crate) fn is_head(&self) -> bool {
+        self.cells.is_empty()
+    }
 }

@@ -64,11 +64,16 @@ fn document(view: &Overhead, options: &RenderOptions) -> String {
             text += &line(std::iter::once(String::new()).chain(table.columns.iter().map(say)).collect());
             text += &format!("|---|{}\n", "--:|".repeat(table.columns.len()));
             for row in &table.rows {
-                text += &line(std::iter::once(&row.label).chain(&row.cells).map(say).collect());
+                let blank = vec![String::new(); table.columns.len()];
+                text += &match row.is_head() {
+                    true => line([vec![format!("**{}**", say(&row.label))], blank].concat()),
+                    false => line(std::iter::once(&row.label).chain(&row.cells).map(say).collect()),
+                };
             }
             for (number, note) in (1..).zip(&table.notes) {
                 text += &format!("\n({number}) {}\n", say(note));
             }
+            text.extend(table.remarks.iter().map(|remark| format!("\n{}\n", say(&remark.text()))));
             blocks.push(text);
         }
         for bars in part.bars.iter().filter_map(|bars| bars::write(bars, options)) {

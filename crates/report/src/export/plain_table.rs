@@ -22,17 +22,25 @@ pub(super) fn lines(text: &str, options: &RenderOptions) -> String {
     wrap::wrap(&visible(text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The table under its title; the first column to the left, the others to the right.
+/// The table under its title; the first column to the left, the others to the right. A head of rows takes the whole line.
 pub(super) fn write(table: &Table, options: &RenderOptions) -> String {
     let lang = options.lang;
     let shown = |text: &Text<String>| visible(text.get(lang));
     let heads: Vec<String> = std::iter::once(String::new()).chain(table.columns.iter().map(shown)).collect();
-    let mut rows = vec![heads];
+    let (count, mut rows) = (heads.len(), vec![heads]);
     rows.extend(table.rows.iter().map(|row| std::iter::once(&row.label).chain(&row.cells).map(shown).collect()));
-    let width = |index: usize| rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.width()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let of_cells = |row: &&Vec<String>| row.len() > 1 || count == 1;
+    let width = |index: usize| {
+        let rows = rows.iter().filter(of_cells);
+        rows.filter_map(|row| row.get(index)).map(|cell| cell.width()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = lines(table.title.get(lang), options);
     for row in &rows {
+        if count > 1 && row.len() == 1 {
+            text += &lines(&row[0], options);
+            continue;
+        }
         let mut line = String::from(GAP);
         for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width.saturating_sub(cell.width()));
@@ -44,5 +52,6 @@ pub(super) fn write(table: &Table, options: &RenderOptions) -> String {
     for (number, note) in (1..).zip(&table.notes) {
         text += &lines(&format!("({number}) {}", note.get(lang)), options);
     }
+    text.extend(table.remarks.iter().map(|remark| lines(remark.text().get(lang), options)));
     text
 }

@@ -8,7 +8,7 @@ use super::chart::bars;
 use super::figures::Figure;
 use super::picture::Picture;
 use crate::overhead::{Part, Told, Verdict, environments, is_wanted, overhead};
-use crate::plain_table;
+use crate::plain_table::{self, Remark};
 
 /// The view as the page shows it.
 #[derive(Debug, Serialize)]
@@ -29,8 +29,11 @@ struct Shown {
 struct Table {
     title: Words,
     columns: Vec<Words>,
+    /// All columns, with that of the labels.
+    width: usize,
     rows: Vec<Row>,
     notes: Vec<Words>,
+    remarks: Vec<Words>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,7 +78,9 @@ pub(super) fn layers(all: &[Run], picture: &mut impl FnMut(Figure) -> Picture) -
 fn table(table: plain_table::Table) -> Table {
     let row = |row: plain_table::Row| Row { label: row.label, cells: row.cells };
     let rows = table.rows.into_iter().map(row).collect();
-    Table { title: table.title, columns: table.columns, rows, notes: table.notes }
+    let remarks = table.remarks.iter().map(Remark::text).collect();
+    let width = table.columns.len() + 1;
+    Table { title: table.title, width, columns: table.columns, rows, notes: table.notes, remarks }
 }
 
 fn conclusion(told: Told) -> Conclusion {

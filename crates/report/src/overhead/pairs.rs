@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Text};
 
 use super::control::Control;
-use super::value::Value;
+use super::value::{Value, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
 use crate::bilingual::same;
 use crate::joined::Joined;
@@ -33,43 +33,94 @@ fn ids<'a>(environment: &Environment<'a>, wanted: impl Fn(&CaseRecord) -> bool) 
     ids
 }
 
-/// Every case that the first and another environment measured; none where there is one environment.
+/// Every case that the first and another environment measured, by group, the one that pays most first; none where there is one
+/// environment.
 pub(super) fn tables(environments: &[Environment], control: &Control, all: bool) -> Option<Table> {
     let (first, others) = environments.split_first()?;
-    let is_elsewhere = |id: &str| others.iter().any(|other| Value::of(other, id).is_ok());
+    let is_elsewhere = |id: &&str| others.iter().any(|other| Value::of(other, id).is_ok());
     let is_wanted = |case: &CaseRecord| !family::is_part(case) && !stream::is_part(&case.probe);
-    let row = |id: &str| {
-        let base = Value::of(first, id).ok()?;
-        let difference = control.difference(id, false);
-        let mut cells = vec![base.text()];
-        for other in others {
-            let value = Value::of(other, id);
-            cells.push(value.as_ref().map_or_else(Clone::clone, Value::text));
-            cells.push(match value {
-                Err(_) => same("–"),
-                Ok(value) => match compared(first, other, id, &value, &base) {
-                    Ok(fraction) => control.beside((fraction, value.may_equal(&base)), difference, all),
-                    Err(why) => why,
-                },
-            });
-        }
-        cells.extend(control.is_there().then(|| control::cell(difference)));
-        Some(Row { label: same(id), cells })
-    };
-    let rows: Vec<Row> = ids(first, is_wanted).into_iter().filter(|id| is_elsewhere(id)).filter_map(row).collect();
-    let columns = others.iter().flat_map(|other| {
-        let over = Text { en: format!("over {}", first.name), zh: format!("相对 {}", first.name) };
-        [same(other.name), over]
-    });
-    (!rows.is_empty()).then(|| Table {
+    let ids: Vec<&str> = ids(first, is_wanted).into_iter().filter(is_elsewhere).collect();
+    if ids.is_empty() {
+        return None;
+    }
+    let over = Text { en: format!("over {}", first.name), zh: format!("相对 {}", first.name) };
+    let columns = others.iter().flat_map(|other| [same(other.name), over.clone()]);
+    let mut table = Table {
         title: Text {
             en: format!("Every case that was measured in several environments, over {}", first.name),
             zh: format!("多个环境都测量过的每个用例，基准为 {}", first.name),
         },
         columns: std::iter::once(same(first.name)).chain(columns).chain(of_control(control)).collect(),
-        rows,
         ..Table::default()
-    })
+    };
+    for (group, head) in groups(first, others, &ids) {
+        table.rows.push(Row { label: head, cells: Vec::new() });
+        for id in ids.iter().filter(|id| group_of(id) == group) {
+            let row = row(&mut table, environments, control, id, all);
+            table.rows.extend(row);
+        }
+    }
+    Some(table)
+}
+
+/// A case in every environment, each but the first over the first.
+fn row(table: &mut Table, environments: &[Environment], control: &Control, id: &str, all: bool) -> Option<Row> {
+    let (first, others) = environments.split_first()?;
+    let (label, base) = (same(id), Value::of(first, id).ok()?);
+    let difference = control.difference(id, false);
+    let mut cells = vec![base.text()];
+    for other in others {
+        match Value::of(other, id) {
+            Err(why) => cells.extend([table.lacking(why, other.name, &label), same("–")]),
+            Ok(value) => {
+                let over = compared(first, other, id, &value, &base);
+                let over = over.map(|fraction| control.beside((fraction, value.may_equal(&base)), difference, all));
+                cells.extend([value.text(), over.unwrap_or_else(|why| table.lacking(why, other.name, &label))]);
+            }
+        }
+    }
+    cells.extend(control.is_there().then(|| control::cell(difference)));
+    Some(Row { label, cells })
+}
+
+/// The group of a case, by its id.
+fn group_of(id: &str) -> &str {
+    id.split(['.', '@']).next().unwrap_or_default()
+}
+
+/// The groups of `ids` with their heads, the one that pays most first; those of which that is not told come last, in order.
+fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> Vec<(&'a str, Text<String>)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for id in ids {
+        match groups.iter_mut().find(|(group, _)| *group == group_of(id)) {
+            Some((_, known)) => known.push(id),
+            None => groups.push((group_of(id), vec![id])),
+        }
+    }
+    let told = |(group, ids): (&'a str, Vec<&str>)| {
+        let each = || others.iter().filter_map(|other| Some((other, longer(first, other, &ids)?)));
+        // What has all of its machine is not what a reader looks for.
+        let most = each().filter(|(other, _)| !other.is_free()).map(|(_, cost)| cost).fold(f64::NEG_INFINITY, f64::max);
+        let told: Vec<String> = each().map(|(other, cost)| format!("{} {}", other.name, super::over(cost))).collect();
+        let head = Text {
+            en: format!("{group}: median of its cases, in time: {}", told.join(", ")),
+            zh: format!("{group}：各用例的中位数，按时间计：{}", told.join("，")),
+        };
+        (most, group, if told.is_empty() { same(group) } else { head })
+    };
+    let mut groups: Vec<_> = groups.into_iter().map(told).collect();
+    groups.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    groups.into_iter().map(|(_, group, head)| (group, head)).collect()
+}
+
+/// By what fraction the cases take longer in the middle, of those that may be compared; rates as times.
+fn longer(first: &Environment, other: &Environment, ids: &[&str]) -> Option<f64> {
+    let ratio = |id: &&str| {
+        let (base, value) = (Value::of(first, id).ok()?, Value::of(other, id).ok()?);
+        let is_told = compared(first, other, id, &value, &base).is_ok() && value.is_cost() && value.median > 0.0;
+        is_told.then(|| value.time().median / base.time().median)
+    };
+    middle(ids.iter().filter_map(ratio)).map(|ratio| ratio - 1.0)
 }
 
 /// By what fraction a case lies over the same one in the first environment; or why that would say nothing.
@@ -96,8 +147,7 @@ fn of_control(control: &Control) -> Option<Text<String>> {
 pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Control, all: bool) -> Option<Table> {
     let first = environments.first()?;
     let value = Value::of(first, &base.id).ok()?;
-    let group = |probe: &str| probe.split('.').next().unwrap_or_default().to_owned();
-    let is_wanted = |case: &CaseRecord| group(&case.probe) == group(&base.probe);
+    let is_wanted = |case: &CaseRecord| group_of(&case.probe) == group_of(&base.probe);
     let mut rows = Vec::new();
     for id in ids(first, is_wanted) {
         let Ok(here) = Value::of(first, id) else { continue };

@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, Measured, Outcome, Text};
 use super::control::{self, Control};
 use super::{Environment, Part, Row, Table, alike, of};
 use crate::bars::{Bars, Group, Scale};
-use crate::bilingual::{COMMA, SEMICOLON, joined, same};
+use crate::bilingual::{COMMA, joined, same};
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time};
 
@@ -76,13 +76,13 @@ fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: 
         let halves =
             control.halves.as_ref().map(|halves| halves.each_ref().map(|half| best(half, probe, kernel, rest)));
         let name = label.trim_end_matches(':');
-        let label = named(name, &all);
+        let remarks = remarks(environments, &all);
         let is_told =
             |best: &Result<Best, Text<String>>| best.as_ref().err().is_none_or(|why| why.en != NOT_MEASURED.en);
         all.iter().any(is_told).then(|| {
             // What the case depends on, as the environments have it.
             let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
-            Kernel { name, label, best: all, halves, unlike }
+            Kernel { name, remarks, best: all, halves, unlike }
         })
     };
     let kernels: Vec<Kernel> = KERNELS.iter().filter_map(kernel).collect();
@@ -97,9 +97,22 @@ fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: 
     let table = |(title, scale): &(Text<String>, Scale)| {
         let mut table = Table { title: title.clone(), columns: columns.clone(), ..Table::default() };
         for kernel in &kernels {
-            let shown = |cell: Result<_, _>, table: &mut Table| cell.unwrap_or_else(|why| table.without(why));
-            let cells = kernel.cells(*scale).into_iter().map(|cell| shown(cell, &mut table)).collect();
-            table.rows.push(Row { label: kernel.label.clone(), cells });
+            let label = same(kernel.name);
+            // Behind the first a value and its share in turn.
+            let whom = |cell: usize| environments.get(cell.div_ceil(2)).map(|one| one.name).unwrap_or_default();
+            let cells = kernel.cells(*scale).into_iter().enumerate();
+            let shown = |(index, cell): (usize, Result<_, _>)| {
+                cell.unwrap_or_else(|why| table.lacking(why, whom(index), &label))
+            };
+            let cells = cells.map(shown).collect();
+            for remark in &kernel.remarks {
+                table.remark(remark.clone(), &label);
+            }
+            table.rows.push(Row { label, cells });
+        }
+        // The table of times follows that of rates, where the same is said.
+        if *scale == Scale::Time {
+            table.remarks.clear();
         }
         table
     };
@@ -123,8 +136,8 @@ fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str)
 /// A kernel in all environments.
 struct Kernel {
     name: &'static str,
-    /// Its name with what a reader must know of it.
-    label: Text<String>,
+    /// What a reader must know of it.
+    remarks: Vec<Text<String>>,
     best: Vec<Result<Best, Text<String>>>,
     /// The same of the halves of the first environment's runs.
     halves: Option<[Result<Best, Text<String>>; 2]>,
@@ -201,23 +214,18 @@ impl Kernel {
     }
 }
 
-/// A kernel's label, with how short the arrays were where they were under the rule's size, and with the loops where the
-/// environments did not choose the same: a share of the first is then one best over another, not a cost of one loop.
-fn named(label: &str, best: &[Result<Best, Text<String>>]) -> Text<String> {
+/// How short the arrays were where they were under the rule's size, and the loops where the environments did not choose the
+/// same: a share of the first is then one best over another, not a cost of one loop.
+fn remarks(environments: &[Environment], best: &[Result<Best, Text<String>>]) -> Vec<Text<String>> {
     let found = || best.iter().filter_map(|one| one.as_ref().ok());
-    let chosen: Vec<&str> = found().filter_map(|one| one.chosen.as_deref()).collect();
-    let differ = chosen.windows(2).any(|pair| pair[0] != pair[1]).then(|| {
-        let names = chosen.join(", ");
+    let each = environments.iter().zip(best);
+    let chosen: Vec<(&str, &str)> =
+        each.filter_map(|(one, best)| Some((one.name, best.as_ref().ok()?.chosen.as_deref()?))).collect();
+    let differ = chosen.windows(2).any(|pair| pair[0].1 != pair[1].1).then(|| {
+        let names = chosen.iter().map(|(name, chosen)| format!("{name} {chosen}")).collect::<Vec<String>>().join(", ");
         Text { en: format!("kernel differs: {names}"), zh: format!("内核不同：{names}") }
     });
-    let remarks: Vec<Text<String>> = found().find_map(|one| one.short.clone()).into_iter().chain(differ).collect();
-    match remarks.is_empty() {
-        true => same(label),
-        false => {
-            let Text { en, zh } = joined(&remarks, SEMICOLON);
-            Text { en: format!("{label} ({en})"), zh: format!("{label}（{zh}）") }
-        }
-    }
+    found().find_map(|one| one.short.clone()).into_iter().chain(differ).collect()
 }
 
 /// Why two environments' values say nothing of each other.

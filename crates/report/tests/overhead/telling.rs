@@ -1,9 +1,11 @@
 //! What the view says beside its figures when there are many runs: each thing once.
 
 use hostmark_model::*;
+use hostmark_report::RenderOptions;
+use hostmark_report::export::format_named;
 
 use super::guests::guest;
-use super::reference::view;
+use super::reference::{rows, view};
 use super::synthetic::{self, case};
 
 /// Three native runs and two of an emulated guest, all of them disturbed, without the kernel's side.
@@ -45,4 +47,58 @@ fn each_kind_of_remark_is_told_once_for_each_side_with_its_range() {
     let kernel = "! native, guest: nothing was measured inside the kernel (skipped: needs the kernel module";
     assert_eq!(remarks.iter().filter(|remark| remark.starts_with(kernel)).count(), 1, "{text}");
     assert_eq!(text.matches("nothing was measured inside").count(), 1, "{text}");
+}
+
+/// A run in which cases of two groups take this many times as long, and one was skipped.
+fn grouped(name: &str, [calls, files]: [f64; 2], skipped: Option<&str>) -> Run {
+    let mut run = Run { name: name.into(), ..synthetic::empty() };
+    let cases = [("syscall.null", 100.0 * calls), ("file.create", 2000.0 * files), ("syscall.getpid", 90.0 * calls)];
+    for (id, value) in cases {
+        run.probes.push(synthetic::probe(id, ("x", "x"), Unit::Nanoseconds, ("X", "X"), &[]));
+        run.cases.push(case(id, Outcome::Measured(Box::new(synthetic::measured(value, 0.002)))));
+    }
+    for id in ["syscall.stat", "syscall.open"] {
+        let measured = || Outcome::Measured(Box::new(synthetic::measured(500.0, 0.002)));
+        let outcome = skipped.map_or_else(measured, |reason| Outcome::Skipped { reason: reason.into() });
+        run.cases.push(case(id, outcome));
+    }
+    run
+}
+
+#[test]
+fn the_group_that_pays_most_comes_first_under_a_head_with_its_median() {
+    let text = view(&[grouped("native", [1.0, 1.0], None), grouped("guest", [1.2, 3.0], Some("time budget"))]);
+    let all = rows(&text, "Every case that was measured in several environments");
+    let starts: Vec<&str> = all.iter().map(|row| row.split("  ").find(|part| !part.is_empty()).unwrap()).collect();
+    let file = "file: median of its cases, in time: guest +200.00 %";
+    let calls = "syscall: median of its cases, in time: guest +20.00 %";
+    assert_eq!(starts, [file, "file.create", calls, "syscall.null", "syscall.getpid"], "{text}");
+    // Heads are lines of their own, and values stand in one column below each other.
+    let ends: Vec<usize> = all
+        .iter()
+        .filter(|row| row.starts_with(' '))
+        .map(|row| row.chars().position(|one| one == '%').unwrap())
+        .collect();
+    assert!(ends.len() == 3 && ends.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+}
+
+#[test]
+fn a_reason_stands_once_below_its_table_with_its_cases_and_makes_no_column_wide() {
+    let reason = "the program cannot be executed here: execve: No such file or directory (os error 2)";
+    let runs = [
+        grouped("native", [1.0, 1.0], None),
+        grouped("guest", [1.2, 3.0], Some(reason)),
+        grouped("other", [1.0, 1.0], None),
+    ];
+    let text = view(&runs);
+    let all = rows(&text, "Every case that was measured in several environments");
+    let row = all.iter().find(|row| row.trim_start().starts_with("syscall.stat")).unwrap();
+    assert!(row.contains(" skipped  ") && row.chars().count() < 100, "{row}");
+    assert_eq!(all.last(), Some(&format!("guest, skipped: {reason} (syscall.stat, syscall.open)").as_str()), "{text}");
+    assert_eq!(text.matches(reason).count(), 1, "{text}");
+    for name in ["markdown", "html"] {
+        let shown = format_named(name).unwrap().render(&runs, &RenderOptions::default()).unwrap();
+        assert!(shown.contains("guest, skipped: the program cannot be executed here"), "{name}: {shown}");
+        assert!(shown.contains("median of its cases, in time: guest"), "{name}");
+    }
 }
