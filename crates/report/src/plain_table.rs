@@ -27,13 +27,20 @@ pub(crate) struct Remark {
 impl Remark {
     /// As it stands below the table.
     pub(crate) fn text(&self) -> Words {
-        let rows = joined(&self.rows, Text { en: ", ", zh: "、" });
+        let rows = joined(&self.rows[..self.rows.len().min(MOST_NAMED)], Text { en: ", ", zh: "、" });
+        let rows = match self.rows.len().saturating_sub(MOST_NAMED) {
+            0 => rows,
+            more => Text { en: format!("{}, {more} more", rows.en), zh: format!("{}，另有 {more} 个", rows.zh) },
+        };
         Text { en: format!("{} ({})", self.what.en, rows.en), zh: format!("{}（{}）", self.what.zh, rows.zh) }
     }
 }
 
 /// Reasons of up to so many characters stand in their cells.
 const LONGEST_IN_CELL: usize = 30;
+
+/// A remark names so many of its rows; in the others the cells themselves say what became of them.
+const MOST_NAMED: usize = 12;
 
 impl Table {
     /// The cell of something that has no value, for this reason.
