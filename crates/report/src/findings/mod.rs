@@ -13,6 +13,7 @@ mod first_touch;
 mod governor;
 pub mod host;
 mod huge_pages;
+mod interpreted_guest;
 mod layers;
 mod memory_modules;
 mod mitigations;
@@ -92,6 +93,7 @@ pub static RULES: &[&Rule] = &[
     &tcp_loopback::RULE,
     &data_path::RULE,
     &layers::RULE,
+    &interpreted_guest::RULE,
 ];
 
 /// Rules of earlier versions whose conclusions are no longer drawn: runs that carry them were made before that was known.
