@@ -11,7 +11,7 @@ use hostmark_model::{AgentAnswer, AgentRequest, Inputs, Profile, Run, RunRequest
 
 use crate::skip::skipped;
 
-/// The program that is named so, else one that lies where cargo puts it.
+/// The program as it is built for guests: one that lies about somewhere may be of another day.
 const NAMED: &str = "HOSTMARK_STATIC";
 /// The kernel and its modules that are named so, else those of this machine.
 const KERNEL: &str = "HOSTMARK_KERNEL";
@@ -24,7 +24,9 @@ pub fn spec() -> Option<(GuestSpec, Programs)> {
         return None;
     }
     let Some(program) = program() else {
-        skipped("there is no static program: cargo build --target x86_64-unknown-linux-musl -p hostmark");
+        skipped(
+            "HOSTMARK_STATIC names no static program: cargo build --target x86_64-unknown-linux-musl -p hostmark makes one",
+        );
         return None;
     };
     let named = |name| std::env::var_os(name).map(PathBuf::from);
@@ -47,14 +49,7 @@ pub fn spec() -> Option<(GuestSpec, Programs)> {
 
 /// The program as it is built for guests.
 pub fn program() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os(NAMED) {
-        return Some(named.into());
-    }
-    // target/debug/deps/guest-…: beside debug are the other targets.
-    let own = std::env::current_exe().ok()?;
-    let target = own.ancestors().nth(3)?;
-    let of = |profile: &str| target.join("x86_64-unknown-linux-musl").join(profile).join("hostmark");
-    ["release", "debug"].map(of).into_iter().find(|path| path.exists())
+    std::env::var_os(NAMED).map(PathBuf::from)
 }
 
 /// An agent in a guest.
