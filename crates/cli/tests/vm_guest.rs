@@ -59,7 +59,7 @@ fn program() -> Option<String> {
 fn vm_run(home: &Home, program: &str, words: &[&str]) -> Command {
     let mut command = home.start(program);
     command.args(["vm", "run", "--accel", "tcg", "--boot-timeout", BOOTS_WITHIN, "--memory", "512M", "--smp", "1"]);
-    // A kernel that is named anew counts.
+    // A test may name another one.
     if let Some(kernel) = named(KERNEL).filter(|_| !words.contains(&"--kernel")) {
         command.arg("--kernel").arg(kernel);
     }
@@ -120,8 +120,7 @@ fn what_cannot_be_a_guest_is_one_sentence_and_leaves_nothing() {
         (&["--nodes", "2"], 2, "nodes"),
     ] {
         let home = Home::new();
-        let mut command = vm_run(&home, &program, &["syscall.null"]);
-        let (ended_with, shown, errors) = ended(command.args(words));
+        let (ended_with, shown, errors) = ended(&mut vm_run(&home, &program, &[&["syscall.null"], words].concat()));
         assert_eq!(ended_with, code, "{words:?}: {shown}{errors}");
         let lines: Vec<&str> = errors.lines().collect();
         assert!(lines.len() == 1 && errors.to_lowercase().contains(&says.to_lowercase()), "{words:?}: {errors}");
