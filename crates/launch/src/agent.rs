@@ -36,7 +36,7 @@ const MOST_OF: [(u8, usize); 4] = [(b',', 8 << 20), (b'"', 4 << 20), (b'[', 1 <<
 /// Bytes of all that one says at most: as much as a journal may have to be read again.
 const MOST_HEARD: u64 = 256 << 20;
 /// What each word of ours on standard error begins with.
-const OURS: &str = "hostmark: ";
+pub(crate) const OURS: &str = "hostmark: ";
 /// Characters that are shown of what an agent said.
 const LONGEST_QUOTE: usize = 1000;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::link_speed::on_the_way;
 use crate::place_error::{Name, PlaceError, shown};
-use crate::program::{Program, Programs, hex};
+use crate::program::{Program, Programs, nonce};
 use crate::supervise::{Heard, Supervised, Told, left, now};
 
 /// What a shell there is told to do.
@@ -42,13 +42,6 @@ pub(crate) struct Far {
     step: &'static str,
     /// The last line that was not for us: some commands complain there.
     noise: String,
-}
-
-/// What no banner has in it.
-fn nonce() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(hex(&bytes))
 }
 
 /// A word as a shell reads it back.

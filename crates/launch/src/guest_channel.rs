@@ -1,10 +1,6 @@
 //! The words by which a session in a guest begins and ends. The channel is a serial port: it has neither a beginning nor an end of
 //! its own, and whatever the kernel or its firmware has written there comes first.
 
-use std::io;
-
-use crate::program::hex;
-
 /// Asks whether anybody is there. Asked again and again, since what comes before the guest listens is lost.
 pub const KNOCK: &str = "hostmark-knock";
 /// Answers a knock.
@@ -23,13 +19,6 @@ const LONGEST_WORD: usize = 200;
 /// A word of a session: the nonce tells it from those of the sessions before.
 pub fn line(word: &str, nonce: &str) -> String {
     format!("{word} {nonce}\n")
-}
-
-/// What tells a session from all others.
-pub fn nonce() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(hex(&bytes))
 }
 
 /// A part of what has come.

@@ -11,6 +11,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use crate::guest_channel::{self, BEGIN, END, KNOCK, OVER, Piece, READY, Sieve};
 use crate::monitor::{Monitor, Stopped};
+use crate::program::nonce;
 use crate::supervise::{left, now};
 
 /// The word that starts it; no command for people.
@@ -115,7 +116,7 @@ pub fn carry(channel: OwnedFd, monitor: Monitor, input: OwnedFd, output: OwnedFd
     }
     let phase = Phase::Knocking { since: now(), last: None };
     let (unsent, unwritten, how) = (Vec::new(), Vec::new(), String::new());
-    let (nonce, sieve) = (guest_channel::nonce()?, Sieve::default());
+    let (nonce, sieve) = (nonce()?, Sieve::default());
     let mut session = Session {
         nonce,
         channel,

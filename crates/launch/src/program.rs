@@ -132,6 +132,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// What nobody can foresee: no banner has it in it, and no other session.
+pub(crate) fn nonce() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(hex(&bytes))
+}
+
 /// Whether this is an ELF file of 64 bits, little-endian, for the machine of this number.
 fn is_for(bytes: &[u8], number: u16) -> bool {
     bytes.starts_with(b"\x7fELF\x02\x01") && bytes.get(18..20) == Some(&number.to_le_bytes())

@@ -18,12 +18,13 @@ use super::error::GuestError;
 use super::prepare::prepare;
 use super::start::{Started, described, start};
 use super::{Accel, GuestSpec};
+use crate::agent::OURS;
 use crate::guest_channel::{self, KNOCK, Piece, READY, Sieve};
 use crate::guest_session::{MOST_BEFORE, TURN};
 use crate::monitor::{Monitor, Stopped};
 use crate::place::{self, Place};
 use crate::place_error::shown;
-use crate::program::Programs;
+use crate::program::{Programs, nonce};
 use crate::supervise::{Supervised, left, now};
 
 /// How long QEMU may take until its monitor answers: it gets its memory before that.
@@ -32,8 +33,6 @@ const STARTS_WITHIN: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(1);
 /// The exit code of who was to become QEMU and could not.
 const NOT_FOUND: i32 = 127;
-/// What each word of ours on standard error begins with.
-const OURS: &str = "hostmark: ";
 
 /// A guest that answers. When dropped it is ended, and nothing is left of it.
 #[derive(Debug)]
@@ -171,7 +170,7 @@ impl Booted {
 
     /// Knocks until the guest's first process answers.
     fn wait(&mut self, spec: &GuestSpec, begun: Instant, stop: Option<&OwnedFd>) -> Result<(), GuestError> {
-        let nonce = guest_channel::nonce()?;
+        let nonce = nonce()?;
         let knock = guest_channel::line(KNOCK, &nonce);
         let until = begun.checked_add(spec.boot_timeout);
         let (mut next, mut sieve, mut before) = (begun, Sieve::default(), 0);

@@ -1,13 +1,15 @@
 //! A guest's disk: a filesystem in a file without a name, which so is gone with the guest.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
+use super::contents;
 use super::error::GuestError;
 use super::{DiskFormat, DiskSpec};
 use crate::place_error::shown;
@@ -76,13 +78,9 @@ fn run(words: &[&str], files: &[&File]) -> Result<(), (String, &'static str)> {
 }
 
 /// What an image's contents are laid out as.
-pub fn format_of(image: &std::path::Path) -> io::Result<DiskFormat> {
-    use std::io::Read;
-    if !fs::metadata(image)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
+pub fn format_of(image: &Path) -> io::Result<DiskFormat> {
     let mut begin = [0; 4];
-    let length = File::open(image)?.read(&mut begin)?;
+    let length = contents::open(image)?.read(&mut begin)?;
     Ok(if begin[..length] == *b"QFI\xfb" { DiskFormat::Qcow2 } else { DiskFormat::Raw })
 }
 
@@ -99,7 +97,7 @@ impl DiskFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use std::fs;
 
     fn spec(directory: &Path) -> DiskSpec {
         let (directory, format, cache) = (directory.into(), DiskFormat::Raw, "none".into());

@@ -1,12 +1,12 @@
 //! The kernel that a guest boots: found, read once, and looked at before anything is started.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::contents;
 use crate::place_error::shown;
 use crate::program::hex;
 
@@ -88,28 +88,13 @@ impl Kernel {
     /// Reads one for this machine's architecture.
     pub fn read(path: &Path) -> Result<Kernel, KernelError> {
         let file = shown(&path.to_string_lossy());
-        let bytes = contents(path).map_err(|error| KernelError::Unread { file: file.clone(), error })?;
+        let bytes =
+            contents::of(path, MOST_BYTES).map_err(|error| KernelError::Unread { file: file.clone(), error })?;
         let (machine, wanted) = (std::env::consts::ARCH, WANTED);
         if !is_bootable(&bytes) {
             return Err(KernelError::Other { file, machine, what: what_is(&bytes), wanted });
         }
         Ok(Kernel { digest: hex(&Sha256::digest(&bytes)), release: release(&bytes), bytes })
-    }
-}
-
-/// What is read is a file, and no more of it than a kernel has.
-fn contents(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let status = file.metadata()?;
-    if !status.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(io::Error::other("it is larger than any kernel")),
-        false => Ok(bytes),
     }
 }
 

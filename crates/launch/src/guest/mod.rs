@@ -2,6 +2,7 @@
 
 mod boot;
 mod command_line;
+mod contents;
 mod disk;
 mod error;
 mod initramfs;

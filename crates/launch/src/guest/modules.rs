@@ -1,11 +1,10 @@
 //! Modules that a guest's kernel needs for its devices: in the order of their dependencies, and as that kernel takes them.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::contents;
 use super::error::GuestError;
 use crate::place_error::shown;
 
@@ -96,11 +95,9 @@ impl Modules {
         let name = name_of(path).ok_or_else(|| failed("it is none".into(), "name another directory by --modules"))?;
         let unpacker = PACKED.iter().find(|(end, _)| path.ends_with(end)).and_then(|(_, unpacker)| *unpacker);
         let Some(unpacker) = unpacker else {
-            let mut bytes = Vec::new();
-            File::open(&file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).map_err(unread)?;
-            return Ok(Module { name, bytes });
+            return Ok(Module { name, bytes: contents::of(&file, MOST_BYTES).map_err(unread)? });
         };
-        let input = File::open(&file).map_err(unread)?;
+        let input = contents::open(&file).map_err(unread)?;
         let mut command = Command::new(unpacker);
         command.arg("-dc").stdin(input).stderr(Stdio::piped());
         let output =
@@ -116,12 +113,7 @@ impl Modules {
 }
 
 fn text(path: &Path) -> std::io::Result<String> {
-    let mut bytes = Vec::new();
-    if !fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
-    }
-    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8_lossy(&contents::of(path, MOST_BYTES)?).into_owned())
 }
 
 /// A module's name by its file: a kernel takes dashes for underscores.
@@ -142,6 +134,7 @@ fn built_in_name(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn directory() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();

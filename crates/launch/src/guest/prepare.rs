@@ -1,14 +1,15 @@
 //! What a guest is made of, put together and looked at before anything is started.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
 use hostmark_model::{GuestNet, GuestSetup};
 use sha2::{Digest, Sha256};
 
+use super::contents;
 use super::disk::{format_of, make};
 use super::error::GuestError;
 use super::initramfs::Initramfs;
@@ -132,12 +133,7 @@ fn own_module(path: &Path) -> Result<Module, GuestError> {
         let path = shown(&path.to_string_lossy());
         GuestError::Asked(format!("{path} is no module of hostmark ({why}); build it in kmod/ for the guest's kernel"))
     };
-    let mut bytes = Vec::new();
-    let read = fs::metadata(path).and_then(|status| match status.is_file() {
-        true => File::open(path)?.take(MOST_MODULE).read_to_end(&mut bytes),
-        false => Err(io::Error::other("it is no regular file")),
-    });
-    read.map_err(|error| failed(error.to_string()))?;
+    let bytes = contents::of(path, MOST_MODULE).map_err(|error| failed(error.to_string()))?;
     match bytes.starts_with(b"\x7fELF") {
         true => Ok(Module { name: "hostmark".into(), bytes }),
         false => Err(failed("it is no ELF file".into())),

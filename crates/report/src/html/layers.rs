@@ -54,7 +54,7 @@ pub(super) fn by_environment(all: &[Run]) -> Option<Vec<Run>> {
     is_wanted(all).then(sorted)
 }
 
-/// The section; none where there are no environments to hold against each other.
+/// The section. A page of one environment has none.
 pub(super) fn layers(all: &[Run], picture: &mut impl FnMut(Figure) -> Picture) -> Option<Layers> {
     // The page has room for every interval.
     let view = overhead(all, None, true).ok().filter(|view| is_wanted(all) && !view.parts.is_empty())?;

@@ -27,18 +27,7 @@ pub(in crate::html) fn draw(bars: &Bars) -> Option<Chart> {
     let rows = bars.groups.len() * bars.names.len();
     let bottom = 4.0 + ROW * rows as f64 + GAP * bars.groups.len().saturating_sub(1) as f64;
     let mut svg = Svg::new(WIDTH, bottom + 20.0);
-    let at = |value: f64| LEFT + x.place_within(value) * (RIGHT - LEFT);
-    let mut grid = String::new();
-    for (tick, name) in &x.ticks {
-        grid += &format!("M{} 2V{}", num(at(*tick)), num(bottom));
-        let anchor = match at(*tick) {
-            place if place < LEFT + 14.0 => Anchor::Start,
-            place if place > RIGHT - 14.0 => Anchor::End,
-            _ => Anchor::Middle,
-        };
-        svg.text("", (at(*tick), bottom + 14.0), anchor, name);
-    }
-    svg.path("grid", &grid);
+    let at = svg.grid(&x, (LEFT, RIGHT), bottom);
     let mut top = 4.0;
     for group in &bars.groups {
         for (index, name) in bars.names.iter().enumerate() {

@@ -68,18 +68,7 @@ impl Rows {
         let x = Axis::over(self.x, &values.collect::<Vec<_>>())?;
         let bottom = 4.0 + ROW * rows.len() as f64;
         let mut svg = Svg::new(WIDTH, bottom + 34.0);
-        let at = |value: f64| LEFT + x.place_within(value) * (RIGHT - LEFT);
-        let mut grid = String::new();
-        for (tick, name) in &x.ticks {
-            grid += &format!("M{} 2V{}", num(at(*tick)), num(bottom));
-            let anchor = match at(*tick) {
-                place if place < LEFT + 14.0 => Anchor::Start,
-                place if place > RIGHT - 14.0 => Anchor::End,
-                _ => Anchor::Middle,
-            };
-            svg.text("", (at(*tick), bottom + 14.0), anchor, name);
-        }
-        svg.path("grid", &grid);
+        let at = svg.grid(&x, (LEFT, RIGHT), bottom);
         if self.x == Kind::Change {
             svg.path("axis", &format!("M{} 2V{}", num(at(1.0)), num(bottom)));
         }

@@ -86,6 +86,29 @@ impl Svg {
         let _ = write!(self.body, "><title>{}</title>", escaped(&reading.en));
     }
 
+    /// The lines of an axis of values from left to right, from the top to `bottom`, with the names of its ticks below; and
+    /// where on it a value stands.
+    pub(super) fn grid<'a>(
+        &mut self,
+        x: &'a Axis,
+        (left, right): (f64, f64),
+        bottom: f64,
+    ) -> impl Fn(f64) -> f64 + use<'a> {
+        let at = move |value: f64| left + x.place_within(value) * (right - left);
+        let mut lines = String::new();
+        for (tick, name) in &x.ticks {
+            lines += &format!("M{} 2V{}", num(at(*tick)), num(bottom));
+            let anchor = match at(*tick) {
+                place if place < left + 14.0 => Anchor::Start,
+                place if place > right - 14.0 => Anchor::End,
+                _ => Anchor::Middle,
+            };
+            self.text("", (at(*tick), bottom + 14.0), anchor, name);
+        }
+        self.path("grid", &lines);
+        at
+    }
+
     pub(super) fn finish(self, class: &str) -> String {
         let (width, height) = (num(self.width), num(self.height));
         format!("<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" role=\"img\">{}</svg>", self.body)
