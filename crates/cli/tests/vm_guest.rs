@@ -193,7 +193,8 @@ fn who_stops_or_kills_it_leaves_no_guest() {
     for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
         let mut turns = UnderWay::start(&program);
         kill_process(Pid::from_raw(turns.child.id() as i32).unwrap(), signal).unwrap();
-        assert!(within(SOON, || turns.child.try_wait().unwrap().is_some()), "the turns go on");
+        // Its turn ends at what is under way, in a machine that is emulated beside what else runs here.
+        assert!(within(Duration::from_secs(90), || turns.child.try_wait().unwrap().is_some()), "the turns go on");
         assert_eq!(turns.child.wait().unwrap().code(), code);
         assert_nothing_is_left(&turns.home);
         assert!(runs(&turns.home).iter().all(|run| run.interrupted.is_none()));
