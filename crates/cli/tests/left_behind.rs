@@ -24,12 +24,14 @@ use hostmark_model::{Outcome, Run, load_run};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
 use skip::skipped;
-use support::{Home, ended, files};
+use support::{Home, PROGRAM, ended, files};
 use tempfile::TempDir;
 use traces::{Queues, adopt_orphans, names, objects, orphans};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(10);
+/// The rest of a run of one load takes this long on a loaded machine.
+const ENDS_WITHIN: Duration = Duration::from_secs(180);
 
 /// Something that a run has made, and that it must not leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +90,9 @@ impl UnderWay<'_> {
         let home = Home::new();
         let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let before = objects(queues);
-        let mut command = home.hostmark(&["run", "--scratch"]);
+        // A background job of a script is started with signals ignored, and its children inherit it.
+        let mut command = home.start("env");
+        command.args(["--default-signal=INT,HUP", PROGRAM, "run", "--scratch"]);
         command.arg(disk.path()).args(filters).process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
         UnderWay { child: command.spawn().unwrap(), home, disk, queues, before, memory: RefCell::default() }
     }
@@ -209,7 +213,8 @@ fn ended_amid<'a>((filters, trace): Load, queues: &'a Queues, end: impl FnOnce(&
     let mut run = UnderWay::start(&[filters, &["--profile", "standard"]].concat(), queues);
     run.until_there_is(trace);
     end(&mut run);
-    let (status, left) = run.left(SOON);
+    // Whose worker is killed goes on to its end.
+    let (status, left) = run.left(ENDS_WITHIN);
     Ended { _run: run, status, left }
 }
 

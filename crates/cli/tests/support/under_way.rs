@@ -13,6 +13,8 @@ use crate::support::{Home, PROGRAM, files};
 
 /// Long enough for a loaded machine to do what is done at once.
 pub const SOON: Duration = Duration::from_secs(10);
+/// First rounds fill memory, which may be slow to touch.
+const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 /// A run under way, which its test stops.
 pub struct UnderWay {
     pub home: Home,
@@ -40,7 +42,7 @@ impl UnderWay {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut run = UnderWay { child: command.spawn().unwrap(), home };
         let is_measuring =
-            within(SOON, || run.journal().lines().count() > 3 || run.child.try_wait().unwrap().is_some());
+            within(BEGUN_WITHIN, || run.journal().lines().count() > 3 || run.child.try_wait().unwrap().is_some());
         assert!(is_measuring, "{:?}", files(run.home.data.path()));
         run
     }
