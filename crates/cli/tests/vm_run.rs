@@ -29,7 +29,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use rustix::process::{Pid, Signal, kill_process};
 use skip::skipped;
-use support::{Home, ended, files, said};
+use support::{Home, PROGRAM, ended, files, said};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(30);
@@ -250,7 +250,9 @@ struct UnderWay {
 impl UnderWay {
     fn start() -> UnderWay {
         let home = Home::new();
-        let mut command = home.hostmark(&["vm", "run", "--on", "taskset -c 0", CASE, "--runs", "200"]);
+        // A background job of a script is started with signals ignored, and its children inherit it.
+        let mut command = home.start("env");
+        command.args(["--default-signal=INT,HUP", PROGRAM, "vm", "run", "--on", "taskset -c 0", CASE, "--runs", "200"]);
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut under_way = UnderWay { child: command.spawn().unwrap(), home };
         let has_begun = || {
