@@ -34,7 +34,7 @@ fn variant(run: &Run, id: &str, factor: f64) -> Run {
         }
         measured.noise.left_out = 0;
         measured.also.clear();
-        measured.estimate = hostmark_engine::estimate(&measured.samples, 0.0, hostmark_model::Better::Lower, 0);
+        measured.estimate = hostmark_engine::estimate(&measured.samples, 0.0, hostmark_model::Better::Lower);
     }
     run
 }

@@ -95,7 +95,7 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         raw: None,
     };
     Measured {
-        estimate: estimate(&rounds, 0.0, Better::Lower, 0),
+        estimate: estimate(&rounds, 0.0, Better::Lower),
         also: Default::default(),
         histogram: None,
         rounds: rounds.iter().enumerate().map(record).collect(),
@@ -136,6 +136,8 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         },
         host: host.clone(),
         disturbances: Vec::new(),
+        neighbours: None,
+        trust: None,
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: rounds.into_iter().map(case).collect(),
         lost_rounds: Vec::new(),

@@ -236,7 +236,7 @@ fn again(filed: &Filed, record: &Record) -> Outcome {
     if lacks.iter().any(|lack| lack.is_whole()) {
         return stored.outcome.clone();
     }
-    let mut outcome = outcomes::of_case(rounds, record.planned, record.seed);
+    let mut outcome = outcomes::of_case(rounds, record.planned);
     if let (Outcome::Measured(fresh), Outcome::Measured(stored)) = (&mut outcome, &stored.outcome)
         && lacks.contains(&Lack::Resolution)
     {

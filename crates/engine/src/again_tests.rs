@@ -137,6 +137,8 @@ fn begun(plan: &Plan) -> Run {
         },
         host: host(),
         disturbances: Vec::new(),
+        neighbours: None,
+        trust: None,
         probes: plan.probes(),
         cases: Vec::new(),
         lost_rounds: Vec::new(),
@@ -222,7 +224,7 @@ fn nothing_of_a_whole_file_is_taken_from_its_estimates() {
     let mut spoilt = run.clone();
     for case in &mut spoilt.cases {
         if let Outcome::Measured(measured) = &mut case.outcome {
-            measured.estimate = crate::estimate::estimate(&[vec![7.0]], 0.0, hostmark_model::Better::Lower, 1);
+            measured.estimate = crate::estimate::estimate(&[vec![7.0]], 0.0, hostmark_model::Better::Lower);
             measured.also.clear();
             measured.flags.clear();
             measured.noise = Default::default();

@@ -9,10 +9,11 @@ use hostmark_model::{
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
-use hostmark_stats::interval::{self, Method};
+use hostmark_stats::interval;
 
 use crate::contention;
 use crate::probe::{Entry, Limit, Quantity};
+use crate::quiet;
 use crate::record::{Round, Sampled};
 use crate::vote;
 
@@ -69,7 +70,7 @@ fn round_values(round: &Round) -> Option<RoundValues<'_>> {
 }
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
-pub fn outcome(entry: &Entry, rounds: &[Round], planned: u32, seed: u64) -> Outcome {
+pub fn outcome(entry: &Entry, rounds: &[Round], planned: u32) -> Outcome {
     let failed = rounds.iter().find_map(|round| round.failed.clone()).map(|reason| Outcome::Failed { reason });
     let skipped = rounds.iter().find_map(|round| round.skipped.clone()).map(|reason| Outcome::Skipped { reason });
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
@@ -83,7 +84,7 @@ pub fn outcome(entry: &Entry, rounds: &[Round], planned: u32, seed: u64) -> Outc
     if measured.is_empty() {
         return Outcome::Failed { reason: "no round gave a finite value".into() };
     }
-    let mut result = combine(entry, &measured, seed);
+    let mut result = combine(entry, &measured);
     if is_voted && let Err(reason) = vote::elect(&mut result, rounds.len()) {
         return Outcome::Skipped { reason };
     }
@@ -109,15 +110,18 @@ pub(crate) fn is_finite(measured: &Measured) -> bool {
     numbers.chain(medians).chain(measured.samples.iter().flatten().copied()).all(f64::is_finite)
 }
 
-fn combine(entry: &Entry, rounds: &[RoundValues], seed: u64) -> Measured {
+fn combine(entry: &Entry, rounds: &[RoundValues]) -> Measured {
     let leave_out = HARDWARE_GROUPS.contains(&entry.group);
     let counting: Vec<Vec<f64>> = rounds.iter().map(|round| round.counting(&round.values, leave_out)).collect();
     let histogram = all_operations(rounds);
     let relative_resolution = rounds.iter().map(|round| round.relative_resolution).fold(0.0, f64::max);
-    let estimate = estimate(&counting, relative_resolution, entry.probe.better, seed);
+    let sampled: Vec<&Sampled> = rounds.iter().map(|round| round.sampled).collect();
+    let quiet = quiet::of(entry, &sampled, relative_resolution);
+    let typical = estimate(&counting, relative_resolution, entry.probe.better);
+    let estimate = Estimate { quiet, leading: quiet::leading(quiet), ..typical };
     let flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
     Measured {
-        also: also(entry, rounds, leave_out, relative_resolution, seed),
+        also: also(entry, rounds, leave_out, relative_resolution),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
         rounds: rounds
             .iter()
@@ -144,7 +148,6 @@ fn also(
     rounds: &[RoundValues],
     leave_out: bool,
     relative_resolution: f64,
-    seed: u64,
 ) -> BTreeMap<String, Also> {
     let of_value = |quantity: &Quantity, round: &RoundValues| -> Option<Vec<f64>> {
         let core_hz = round.noise.core_hz?;
@@ -154,12 +157,12 @@ fn also(
     let estimated = |quantity: &Quantity| {
         let better = quantity.better;
         let estimate = if let Some(percentile) = Percentile::of_name(quantity.name) {
-            of_percentile(percentile, rounds, better, seed)
+            of_percentile(percentile, rounds, better)
         } else if quantity.is_given_as(quantity.name) {
             // What a round did not give has no part in it; how exact the values are is known to the probe alone.
             let given: Vec<Vec<f64>> = rounds.iter().map(|round| given(quantity, round)).collect();
             let given: Vec<Vec<f64>> = given.into_iter().filter(|values| !values.is_empty()).collect();
-            let estimate = (!given.is_empty()).then(|| estimate(&given, 0.0, better, seed));
+            let estimate = (!given.is_empty()).then(|| estimate(&given, 0.0, better));
             if quantity.is_of_the_whole() {
                 estimate.map(|estimate| over_all(&given, estimate, quantity.unit))
             } else {
@@ -167,7 +170,7 @@ fn also(
             }
         } else {
             let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
-            rounds.map(|rounds| estimate(&rounds, relative_resolution, better, seed))
+            rounds.map(|rounds| estimate(&rounds, relative_resolution, better))
         };
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))
     };
@@ -189,7 +192,7 @@ fn over_all(rounds: &[Vec<f64>], estimate: Estimate, unit: Unit) -> Estimate {
 }
 
 /// A percentile of each round's operations, as far as all of them together tell it.
-fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better, seed: u64) -> Option<Estimate> {
+fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better) -> Option<Estimate> {
     let histograms = || rounds.iter().filter_map(|round| round.histogram.as_ref());
     let count: u64 =
         histograms().flat_map(|histogram| &histogram.counts).fold(0, |sum, &count| sum.saturating_add(count));
@@ -198,7 +201,7 @@ fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better,
     let usual = stats::median(&values.concat()).filter(|_| percentile.is_told_by(count))?;
     let resolution_ns = rounds.iter().map(|round| round.noise.resolution_ns).fold(0.0, f64::max);
     let relative_resolution = relative(resolution_ns, usual);
-    Some(estimate(&values, relative_resolution, better, seed))
+    Some(estimate(&values, relative_resolution, better))
 }
 
 /// The operations of all rounds.
@@ -215,18 +218,12 @@ fn given(quantity: &Quantity, round: &RoundValues) -> Vec<f64> {
 }
 
 /// The estimate of a value from the counting samples of its rounds; no round may be empty.
-pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better, seed: u64) -> Estimate {
+pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better) -> Estimate {
     let medians: Vec<f64> = rounds.iter().filter_map(|round| stats::median(round)).collect();
     let all: Vec<f64> = rounds.iter().flatten().copied().collect();
     let median = stats::median(&medians).unwrap_or(0.0);
     let floor = median.abs() * relative_resolution;
-    let interval = interval::of_rounds(rounds, floor, seed);
-    let method = match interval.map(|interval| interval.method) {
-        None => IntervalMethod::None,
-        Some(Method::LogT) => IntervalMethod::LogT,
-        Some(Method::LinearT) => IntervalMethod::LinearT,
-        Some(Method::Bootstrap) => IntervalMethod::Bootstrap,
-    };
+    let interval = interval::of_medians(&medians, floor);
     let best_round = match better {
         Better::Lower => stats::min(&medians),
         Better::Higher => stats::max(&medians),
@@ -236,8 +233,8 @@ pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better, s
         median,
         ci_low: interval.map(|interval| interval.low),
         ci_high: interval.map(|interval| interval.high),
-        confidence: interval::CONFIDENCE,
-        method,
+        confidence: interval.map_or(interval::CONFIDENCE, |interval| interval.confidence),
+        method: interval.map_or(IntervalMethod::None, |_| IntervalMethod::OrderStatistics),
         min: stats::min(&all).unwrap_or(0.0),
         max: stats::max(&all).unwrap_or(0.0),
         mean: stats::mean(&all).unwrap_or(0.0),
@@ -246,6 +243,10 @@ pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better, s
         best_round: best_round.unwrap_or(0.0),
         n: all.len() as u64,
         rounds: medians.len() as u32,
+        range: stats::min(&medians).zip(stats::max(&medians)).map(|(low, high)| [low, high]),
+        quiet: None,
+        leading: Default::default(),
+        repetition: None,
         agreement: None,
     }
 }
@@ -315,6 +316,7 @@ fn record(round: &RoundValues, counting: &[f64], histogram: Option<&Histogram>) 
         throttled: round.noise.throttled,
         waited: round.noise.waited,
         others: round.round.others,
+        shared: round.noise.shared,
         far: round.round.far.clone(),
         raw: Some(round.raw(histogram)),
     }
@@ -338,7 +340,13 @@ fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
         throttled_ns: is_counted.then(|| throttled.iter().sum()),
         contended_rounds: is_judged.then(|| contended(rounds).count() as u32),
         others_share: others_share(rounds),
+        shared: shared(rounds),
     }
+}
+
+/// The share of looks at the core in which another thread ran on it too, on average over the rounds.
+fn shared(rounds: &[RoundValues]) -> Option<f64> {
+    stats::mean(&rounds.iter().filter_map(|round| round.noise.shared).collect::<Vec<_>>())
 }
 
 /// What the rounds noted; rounds that differ are told apart, since a value made of both is not one thing.

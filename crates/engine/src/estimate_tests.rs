@@ -365,7 +365,7 @@ fn lossy(given_values: &[&[f64]]) -> Measured {
 #[test]
 fn what_a_probe_measured_itself_is_the_median_of_the_round_medians_too() {
     let estimate = &lossy(&[&[0.1, 0.3, 0.2], &[0.4], &[0.1, 0.2]]).also["loss"].estimate;
-    let expected = super::estimate(&[vec![0.1, 0.3, 0.2], vec![0.4], vec![0.1, 0.2]], 0.0, Better::Higher, 1);
+    let expected = super::estimate(&[vec![0.1, 0.3, 0.2], vec![0.4], vec![0.1, 0.2]], 0.0, Better::Higher);
     assert_eq!(estimate, &expected);
     assert_eq!((estimate.median, estimate.best_round, estimate.n, estimate.rounds), (0.2, 0.4, 6, 3));
     assert!(estimate.ci_low.is_some());

@@ -238,7 +238,7 @@ pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
     let id: CaseId = id.parse().unwrap();
     let rounds: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
     let measured = Measured {
-        estimate: estimate(&rounds, 0.0, Better::Lower, 1),
+        estimate: estimate(&rounds, 0.0, Better::Lower),
         also: Default::default(),
         samples: rounds,
         histogram: None,

@@ -38,6 +38,7 @@ pub mod plan;
 pub mod prelude;
 pub mod probe;
 mod quantity;
+mod quiet;
 mod record;
 mod run;
 mod sample;

@@ -7,7 +7,7 @@ use crate::derived::derived;
 use crate::estimate;
 use crate::gate;
 use crate::probe::{Entry, Measure};
-use crate::record::{CaseRounds, Record, round_seed};
+use crate::record::{CaseRounds, Record};
 
 /// What a record comes to.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Outcomes {
 
 /// How the cases of a record ended.
 pub fn of(record: &Record) -> Outcomes {
-    let cases = record.cases.iter().map(|case| case_record(case, of_case(case, record.planned, record.seed))).collect();
+    let cases = record.cases.iter().map(|case| case_record(case, of_case(case, record.planned))).collect();
     judged(record, cases)
 }
 
@@ -48,13 +48,10 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
 }
 
 /// How a case ended.
-pub(crate) fn of_case(case: &CaseRounds, planned: u32, seed: u64) -> Outcome {
+pub(crate) fn of_case(case: &CaseRounds, planned: u32) -> Outcome {
     match &case.skip {
         Some(reason) => Outcome::Skipped { reason: reason.clone() },
-        None => {
-            let seed = round_seed(seed, &case.id.to_string(), u32::MAX);
-            estimate::outcome(&case.entry, &case.rounds, planned, seed)
-        }
+        None => estimate::outcome(&case.entry, &case.rounds, planned),
     }
 }
 

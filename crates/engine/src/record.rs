@@ -125,6 +125,8 @@ impl Round {
         let raw = record.raw.clone().unwrap_or_default();
         let noise = RoundNoise {
             core_hz: record.core_hz,
+            width: None,
+            shared: record.shared,
             resolution_ns: raw.resolution_ns,
             clock_cost_ns: raw.clock_cost_ns,
             settled: record.settled,

@@ -319,7 +319,7 @@ impl Runner<'_> {
     /// A case's outcome so far.
     fn outcome(&self, index: usize) -> Outcome {
         let plan = self.setting.plan;
-        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan), plan.request.seed)
+        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan))
     }
 
     fn finish(mut self) -> Results {

@@ -49,7 +49,7 @@ mod tests {
     fn measured(samples: &[&[f64]]) -> Measured {
         let samples: Vec<Vec<f64>> = samples.iter().map(|samples| samples.to_vec()).collect();
         Measured {
-            estimate: estimate(&samples, 0.0, Better::Neither, 0),
+            estimate: estimate(&samples, 0.0, Better::Neither),
             also: Default::default(),
             samples,
             histogram: None,

@@ -17,10 +17,18 @@ impl Taint {
     pub const SWITCHED: u8 = 4;
     /// The thread took page faults.
     pub const FAULTED: u8 = 8;
+    /// Another thread ran on the same core, which the kernel does not tell of: that of another guest, or on the other thread
+    /// of the core.
+    pub const SHARED: u8 = 16;
 
     /// Whether the sample counts as disturbed (moved or kept waiting).
     pub fn is_tainted(self) -> bool {
         self.0 & (Self::MIGRATED | Self::DELAYED) != 0
+    }
+
+    /// Whether nothing disturbed the sample that is known to cost time: what the quiet value is made of.
+    pub fn is_quiet(self) -> bool {
+        self.0 & (Self::MIGRATED | Self::DELAYED | Self::SHARED) == 0
     }
 }
 
@@ -30,6 +38,12 @@ impl Taint {
 pub struct RoundNoise {
     /// Core clock beside the samples, hertz; none where no chain was timed.
     pub core_hz: Option<f64>,
+    /// Independent operations that the core did in a cycle, when it did most; none where they were not timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<f64>,
+    /// The share of looks at the core in which another thread ran on it too; none where it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<f64>,
     /// Smallest step of the clock, ns.
     pub resolution_ns: f64,
     /// Cost of a start and an end of the clock, ns.

@@ -22,6 +22,7 @@ mod schema_tests;
 mod scratch;
 mod text;
 mod time;
+mod trust;
 mod unit;
 
 pub use agent::{
@@ -41,10 +42,10 @@ pub use host::{
 };
 pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
-pub use noise::{Noise, Others, Throttling};
+pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
-    Also, CaseRecord, Estimate, Flag, FlagKind, HERE, IntervalMethod, Measured, Outcome, PEER_AXIS, RoundRecord,
-    default_case_of,
+    Also, CaseRecord, Estimate, Flag, FlagKind, HERE, IntervalMethod, Leading, Measured, Outcome, PEER_AXIS, Quiet,
+    Repetition, RoundRecord, default_case_of,
 };
 pub use peer::{PeerAnswer, PeerRequest, ServeRequest};
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
@@ -55,4 +56,5 @@ pub use run::{
 pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};
 pub use time::{RoundTime, RunTime};
+pub use trust::{Doubt, Grade, Trust};
 pub use unit::{Better, Unit};

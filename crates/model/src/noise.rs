@@ -50,4 +50,30 @@ pub struct Noise {
     /// The share of that CPU's time, 0 to 1, that others used, on average over these rounds; absent without one.
     #[serde(default)]
     pub others_share: Option<f64>,
+    /// The share of looks at the cores of its rounds in which another thread ran on them too; absent where none was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<f64>,
+}
+
+/// What others of the same physical machine took, of which this system's kernel knows nothing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Neighbours {
+    /// The share of looks at a core in which another thread ran on it too; absent where none was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_shared: Option<f64>,
+    /// What a load from the last cache cost as the run went on; absent where no such cache was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_cache: Option<LastCache>,
+}
+
+/// Looks at the last cache, one a pass.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LastCache {
+    /// The buffer that was gone over, bytes: the largest that the cache held when the run began.
+    pub bytes: u64,
+    /// What a dependent load took, ns, in the order of the looks.
+    pub looks_ns: Vec<f64>,
 }

@@ -11,23 +11,66 @@ use crate::{FarUsage, Histogram, Noise, Others, Params, Raw, Throttling};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
-    /// A t interval over the logarithms of the round medians (fewer than ten rounds).
+    /// Between order statistics of the round medians, interpolated (five rounds or more).
+    OrderStatistics,
+    /// A t interval over the logarithms of the round medians: older runs.
     LogT,
-    /// A t interval over the round medians themselves, where one of them is not positive.
+    /// A t interval over the round medians themselves: older runs.
     LinearT,
-    /// A two-level (round, sample) bootstrap (ten rounds or more).
+    /// A two-level (round, sample) bootstrap: older runs.
     Bootstrap,
-    /// No interval: fewer than three rounds.
+    /// No interval: fewer than five rounds.
     None,
+}
+
+/// Which value of an estimate stands for it in tables: decided for its kind of case, never by what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Leading {
+    /// The median of the round medians.
+    #[default]
+    Typical,
+    /// What the machine does when left alone.
+    Quiet,
+}
+
+/// What the machine does when left alone: a fixed quantile, on the good side, of the samples that nothing disturbed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Quiet {
+    /// The value.
+    pub value: f64,
+    /// Lower end of the interval of this run; absent with fewer than five rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// Where the leading value of another run on this host is to be expected: the interval of this run, and how far runs lie
+/// apart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Repetition {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The standard deviation between runs, of the value's logarithm.
+    pub deviation: f64,
+    /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
+    pub runs: u32,
 }
 
 /// The estimate of a value from its rounds; every number in the base unit of its quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
-    /// The median of the round medians.
+    /// The typical value: the median of the round medians.
     pub median: f64,
-    /// Lower end of the interval; absent with fewer than three rounds.
+    /// Lower end of the typical value's interval of this run; absent with fewer than five rounds.
     pub ci_low: Option<f64>,
     /// Upper end of the interval.
     pub ci_high: Option<f64>,
@@ -51,18 +94,84 @@ pub struct Estimate {
     pub n: u64,
     /// Rounds used.
     pub rounds: u32,
+    /// The smallest and the largest round median; absent in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// What the machine does when left alone, of cases for which that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<Quiet>,
+    /// Which of the two values stands for the case.
+    #[serde(default, skip_serializing_if = "Estimate::is_typical")]
+    pub leading: Leading,
+    /// Where the leading value of another run is to be expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetition: Option<Repetition>,
     /// Of a discrete quantity, which rounds vote on: the share of them that agree on `median`. It has no interval. Absent of
     /// all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
 }
 
+/// Rounds that lie further apart than this fraction of the value, to either side, make it an unstable one.
+const UNSTABLE: f64 = 0.25;
+
 impl Estimate {
-    /// Half the interval's width over the median, as a fraction; none without an interval or with a zero median.
-    pub fn relative_half_width(&self) -> Option<f64> {
-        let (low, high) = (self.ci_low?, self.ci_high?);
-        (self.median != 0.0).then(|| (high - low) / 2.0 / self.median.abs())
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
+    fn is_typical(leading: &Leading) -> bool {
+        *leading == Leading::Typical
     }
+
+    /// The value that stands for the case: the quiet one where that leads, else the typical one.
+    pub fn value(&self) -> f64 {
+        self.leading_quiet().map_or(self.median, |quiet| quiet.value)
+    }
+
+    /// The quiet value where it leads.
+    pub fn leading_quiet(&self) -> Option<Quiet> {
+        self.quiet.filter(|_| self.leading == Leading::Quiet)
+    }
+
+    /// The leading value's interval of this run; none with fewer than five rounds.
+    pub fn of_this_run(&self) -> Option<(f64, f64)> {
+        match self.leading_quiet() {
+            Some(quiet) => quiet.low.zip(quiet.high),
+            None => self.ci_low.zip(self.ci_high),
+        }
+    }
+
+    /// The interval that tables show: of repetition where it is known, else of this run.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let repetition = self.repetition.filter(|_| self.of_this_run().is_some());
+        repetition.map(|repetition| (repetition.low, repetition.high)).or_else(|| self.of_this_run())
+    }
+
+    /// Half of that interval's width over the leading value, as a fraction; none without an interval or with a zero value.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        half_width(self.interval()?, self.value())
+    }
+
+    /// The same of this run alone.
+    pub fn relative_half_width_of_this_run(&self) -> Option<f64> {
+        half_width(self.of_this_run()?, self.value())
+    }
+
+    /// Between what the rounds lie, where they disagree so far that no ± tells it, or where they are too few for an interval.
+    /// None of what rounds voted on, and of older runs.
+    pub fn shown_range(&self) -> Option<[f64; 2]> {
+        let is_apart = |half: f64| half > UNSTABLE;
+        let is_unstable = self.relative_half_width_of_this_run().is_none_or(is_apart);
+        self.range.filter(|[low, high]| is_unstable && self.agreement.is_none() && low < high)
+    }
+
+    /// Whether the rounds disagree so far that no ± tells it.
+    pub fn is_unstable(&self) -> bool {
+        let of_rounds = self.of_this_run().or_else(|| self.range.map(|[low, high]| (low, high)));
+        of_rounds.and_then(|ends| half_width(ends, self.value())).is_some_and(|half| half > UNSTABLE)
+    }
+}
+
+fn half_width((low, high): (f64, f64), value: f64) -> Option<f64> {
+    (value != 0.0).then(|| (high - low) / 2.0 / value.abs())
 }
 
 /// A further quantity of a measurement.
@@ -78,7 +187,7 @@ pub struct Also {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FlagKind {
-    /// Fewer than three rounds: no interval.
+    /// Fewer than five rounds: no interval.
     FewRounds,
     /// The value is smaller than what the clock can tell apart.
     UnderResolution,
@@ -139,6 +248,9 @@ pub struct RoundRecord {
     /// What others used of its CPUs; absent where it is not known.
     #[serde(default)]
     pub others: Option<Others>,
+    /// The share of looks at its core in which another thread ran on that too; absent where it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<f64>,
     /// What its far ends used on theirs, each by its own account; empty where there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<FarUsage>,

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, NetworkPath, ProbeInfo, RunTime, Text};
+use crate::{
+    Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, Neighbours, NetworkPath, ProbeInfo, RunTime, Text, Trust,
+};
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.run/1";
@@ -202,6 +204,12 @@ pub struct Run {
     /// What took the machine's time while it ran.
     #[serde(default)]
     pub disturbances: Vec<Text<String>>,
+    /// What others of the same physical machine took meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
+    /// How far its values can be trusted to repeat; absent in older runs, and in those of other tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// The probes that were selected, in catalogue order.
     pub probes: Vec<ProbeInfo>,
     /// Their cases, in catalogue order, a probe's default case first.

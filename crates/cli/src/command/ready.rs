@@ -109,6 +109,8 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         },
         host,
         disturbances: Vec::new(),
+        neighbours: None,
+        trust: None,
         probes: plan.probes(),
         cases: Vec::new(),
         lost_rounds: Vec::new(),

@@ -153,6 +153,8 @@ fn run() -> Run {
         },
         host: host(),
         disturbances: vec![Text::default()],
+        neighbours: None,
+        trust: None,
         time: Some(RunTime::default()),
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: outcomes.map(case).into(),
@@ -206,7 +208,7 @@ fn raw() -> Raw {
 }
 
 fn measured() -> Measured {
-    let estimate = || estimate(&[vec![1.0]], 0.0, Better::Lower, 1);
+    let estimate = || estimate(&[vec![1.0]], 0.0, Better::Lower);
     let round = RoundRecord {
         round: 0,
         median: 1.0,

@@ -89,7 +89,7 @@ fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
         also(PREDICTED.name, predicted.estimate.clone());
         // Each part in cycles of its own round's clock.
         if let Some(cycles) = super::cycles_by_round(&both, lost) {
-            also(Quantity::CORE_CYCLES.name, estimate(&cycles, 0.0, Better::Lower, 0));
+            also(Quantity::CORE_CYCLES.name, estimate(&cycles, 0.0, Better::Lower));
         }
     }
     vec![record]

@@ -64,7 +64,7 @@ fn cycles_by_round(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Opti
 fn derived(probe: &str, params: Params, sources: &[&Measured], rounds: Vec<Vec<f64>>, better: Better) -> CaseRecord {
     let point = params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(",");
     let id = if point.is_empty() { probe.to_owned() } else { format!("{probe}@{point}") };
-    let estimate = estimate(&rounds, 0.0, better, 0);
+    let estimate = estimate(&rounds, 0.0, better);
     let mut flags: Vec<Flag> = Vec::new();
     for flag in sources.iter().flat_map(|source| &source.flags) {
         if !flags.contains(flag) {

@@ -6,7 +6,7 @@ use super::*;
 /// A case of a probe with these round medians.
 fn case(id: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {
     let samples: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
-    let estimate = estimate(&samples, 0.0, Better::Lower, 0);
+    let estimate = estimate(&samples, 0.0, Better::Lower);
     let (also, notes) = Default::default();
     let measured = Measured {
         estimate,

@@ -22,7 +22,7 @@ pub fn host(caches: &[(u8, u64)]) -> HostFacts {
 /// A case of memory.latency with this median and best round.
 pub fn record(size: u64, median: f64, best_round: f64) -> CaseRecord {
     let params = [("size", size.to_string()), ("pattern", "random".into()), ("page", "pmd".into())];
-    let mut estimate = estimate(&vec![vec![median]; 3], 0.0, Better::Lower, 0);
+    let mut estimate = estimate(&vec![vec![median]; 3], 0.0, Better::Lower);
     (estimate.ci_low, estimate.ci_high) = (Some(0.97 * median), Some(1.03 * median));
     estimate.best_round = best_round;
     CaseRecord {

@@ -1,7 +1,7 @@
 //! Why a case has no verdict, in the order in which a reader would ask.
 
 use hostmark_model::{Measured, ProbeInfo, Text, Unit};
-use hostmark_stats::interval::LEAST_ROUNDS;
+use hostmark_stats::interval::LEAST_VALUES;
 
 use super::side::{Found, is_implausible, round_medians, without_value};
 use super::{Level, Reason, ReasonKind};
@@ -125,11 +125,11 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
         }
         let rounds = |side: &[Found]| side.iter().filter_map(Found::measured).map(|one| one.rounds.len()).sum();
         let (old, new): (usize, usize) = (rounds(base), rounds(new));
-        if old.min(new) < LEAST_ROUNDS {
+        if old.min(new) < LEAST_VALUES {
             return reason(
                 ReasonKind::TooFewRounds,
-                format!("too few rounds: {old} and {new}, and it takes {LEAST_ROUNDS}"),
-                format!("轮数不足：{old} 与 {new}，至少需要 {LEAST_ROUNDS}"),
+                format!("too few rounds: {old} and {new}, and it takes {LEAST_VALUES}"),
+                format!("轮数不足：{old} 与 {new}，至少需要 {LEAST_VALUES}"),
             );
         }
     }

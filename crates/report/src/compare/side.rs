@@ -110,7 +110,7 @@ pub(super) fn value(found: &[Found]) -> Option<Value> {
     let (ci_low, ci_high) = match measured.as_slice() {
         [one] => (one.estimate.ci_low, one.estimate.ci_high),
         _ if is_voted => (None, None),
-        _ => interval::log_t(&values, 0.0).map_or((None, None), |over| (Some(over.low), Some(over.high))),
+        _ => interval::log_t(&values, 0.0).unzip(),
     };
     Some(Value {
         median,

@@ -130,11 +130,15 @@ fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&
 }
 
 /// The interval of the rounds' medians, which the clock's step may have widened, to both sides alike. What the bootstrap
-/// gives depends on its seed: it is only held against the estimate.
+/// gave to older runs depends on its seed: it is only held against the estimate.
 fn of_interval(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
-    let is_recomputed = medians.len() < interval::BOOTSTRAP_ROUNDS && estimate.method != IntervalMethod::Bootstrap;
-    let (low, high) = (estimate.ci_low.filter(|_| is_recomputed)?, estimate.ci_high?);
-    let Some(given) = interval::log_t(medians, 0.0) else {
+    let (low, high) = (estimate.ci_low?, estimate.ci_high?);
+    let given = match estimate.method {
+        IntervalMethod::OrderStatistics => interval::of_medians(medians, 0.0).map(|given| (given.low, given.high)),
+        IntervalMethod::LogT | IntervalMethod::LinearT => interval::log_t(medians, 0.0),
+        IntervalMethod::Bootstrap | IntervalMethod::None => return None,
+    };
+    let Some((least, most)) = given else {
         return told(
             format!("it has an interval, and {} rounds give none", medians.len()),
             format!("有区间，而 {} 轮给不出区间", medians.len()),
@@ -142,14 +146,14 @@ fn of_interval(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Opti
     };
     let median = estimate.median;
     let is_wider = |end: f64, given: f64| (end - median).abs() > (given - median).abs() && !is_near(end, given, median);
-    let ends = [(low, given.low), (high, given.high)];
+    let ends = [(low, least), (high, most)];
     let wider = ends.into_iter().filter(|&(end, given)| is_wider(end, given));
     let step = wider.map(|(end, _)| (end - median).abs()).fold(0.0, f64::max);
     let fits =
-        is_near(low, given.low.min(median - step), median) && is_near(high, given.high.max(median + step), median);
+        is_near(low, least.min(median - step), median) && is_near(high, most.max(median + step), median);
     (!fits).then_some(())?;
     with_numbers(
-        [low, high, given.low, given.high],
+        [low, high, least, most],
         unit,
         |[low, high, least, most]| format!("its interval is {low} … {high}, and its rounds give {least} … {most}"),
         |[low, high, least, most]| format!("区间为 {low} … {high}，而各轮给出 {least} … {most}"),

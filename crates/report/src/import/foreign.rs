@@ -185,6 +185,8 @@ impl Foreign {
             settings: no_settings(BTreeMap::new()),
             host: self.host,
             disturbances: Vec::new(),
+            neighbours: None,
+            trust: None,
             probes,
             cases: self.cases.into_iter().map(|(id, value)| record(source, id, value)).collect(),
             lost_rounds: Vec::new(),
@@ -275,6 +277,10 @@ fn of(values: &[f64]) -> Option<Estimate> {
         best_round: median,
         n: values.len() as u64,
         rounds: 1,
+        range: None,
+        quiet: None,
+        leading: Default::default(),
+        repetition: None,
         agreement: None,
     })
 }

@@ -23,6 +23,10 @@ pub fn estimate(median: f64, spread: f64) -> Estimate {
         best_round: median,
         n: 120,
         rounds: 3,
+        range: None,
+        quiet: None,
+        leading: Default::default(),
+        repetition: None,
         agreement: None,
     }
 }
@@ -60,6 +64,7 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 throttled: None,
                 waited: None,
                 others: None,
+                shared: None,
                 far: Vec::new(),
                 raw: None,
             })
@@ -75,7 +80,7 @@ pub fn measured(median: f64, spread: f64) -> Measured {
 /// Half the width of the interval of three medians a step of 1 % apart, in such steps, as logarithms.
 fn log_width_of_step() -> f64 {
     let medians = [-0.01_f64, 0.0, 0.01].map(f64::exp);
-    hostmark_stats::interval::log_t(&medians, 0.0).unwrap().high.ln() / 0.01
+    hostmark_stats::interval::log_t(&medians, 0.0).unwrap().1.ln() / 0.01
 }
 
 /// Makes the estimate what the samples that count give.
@@ -430,6 +435,8 @@ pub fn empty() -> Run {
         probes: Vec::new(),
         cases: Vec::new(),
         disturbances: Vec::new(),
+        neighbours: None,
+        trust: None,
         lost_rounds: Vec::new(),
         time: None,
         findings: Vec::new(),

@@ -42,6 +42,7 @@ fn full(median: f64, seed: usize) -> Measured {
             throttled: None,
             waited: None,
             others: None,
+            shared: None,
             far: Vec::new(),
             raw: None,
         })

@@ -42,7 +42,7 @@ pub fn of_source(cases: &[CaseRecord], source: &str) -> Vec<CaseRecord> {
     let within = measured.take_while(is_unhindered).last().map_or(1, |(copies, _)| copies);
     let last = records.iter_mut().rfind(|record| record.measured().is_some());
     if let Some(Outcome::Measured(most)) = last.map(|record| &mut record.outcome) {
-        let estimate = estimate(&[vec![within as f64]], 0.0, Better::Neither, 0);
+        let estimate = estimate(&[vec![within as f64]], 0.0, Better::Neither);
         most.also.insert(WITHIN.into(), Also { estimate });
     }
     records

@@ -25,7 +25,7 @@ pub fn speed_up(alone: &Measured, many: &Measured, copies: u64, is_rate: bool) -
         ci_low: interval.map(|interval| interval.0),
         ci_high: interval.map(|interval| interval.1),
         method: each.method,
-        ..estimate(values, 0.0, Better::Higher, 0)
+        ..estimate(values, 0.0, Better::Higher)
     };
     measured
 }

@@ -57,5 +57,5 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
 
 /// A quantity that the curve gives as one number, without an interval.
 pub fn exactly(value: f64) -> Also {
-    Also { estimate: estimate(&[vec![value]], 0.0, Better::Neither, 0) }
+    Also { estimate: estimate(&[vec![value]], 0.0, Better::Neither) }
 }

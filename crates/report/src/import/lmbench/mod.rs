@@ -183,6 +183,8 @@ impl Reader {
             settings: no_settings(BTreeMap::from_iter(set)),
             host: self.host,
             disturbances: Vec::new(),
+            neighbours: None,
+            trust: None,
             probes: programs,
             cases: self.cases.into_iter().map(|(id, values)| record(&id, values)).collect(),
             lost_rounds: Vec::new(),

@@ -1,0 +1,53 @@
+//! How far a run can be trusted: what its values would be if it were repeated, as a grade with reasons.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Text;
+
+/// How near the next run's values are to be expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Grade {
+    /// Nine of ten values within 5 %.
+    A,
+    /// Nine of ten within 15 %.
+    B,
+    /// Further apart.
+    C,
+}
+
+impl Grade {
+    /// Its letter.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Grade::A => "A",
+            Grade::B => "B",
+            Grade::C => "C",
+        }
+    }
+}
+
+/// Something that makes a run less trustworthy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Doubt {
+    /// What was seen.
+    pub text: Text<String>,
+    /// What to do about it.
+    pub cure: Text<String>,
+}
+
+/// How far a run can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Trust {
+    /// The grade.
+    pub grade: Grade,
+    /// Nine of ten values of the next run are expected within this fraction of this run's.
+    pub within: f64,
+    /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
+    pub runs: u32,
+    /// Why it is no better, the worst first.
+    #[serde(default)]
+    pub doubts: Vec<Doubt>,
+}
