@@ -81,7 +81,7 @@ fn round(host: &HostFacts, clock: &CalibratedClock, case: &str, round: u32) -> V
 fn measured(rounds: Vec<Vec<f64>>) -> Measured {
     let record = |(round, samples): (usize, &Vec<f64>)| RoundRecord {
         round: round as u32,
-        median: estimate(std::slice::from_ref(samples), 0.0, Better::Lower, 0).median,
+        median: estimate(std::slice::from_ref(samples), 0.0, Better::Lower).median,
         taints: vec![0; samples.len()],
         core_hz: None,
         cpus: vec![0],
@@ -91,6 +91,7 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         throttled: None,
         waited: None,
         others: None,
+        shared: None,
         far: Vec::new(),
         raw: None,
     };
@@ -103,6 +104,7 @@ fn measured(rounds: Vec<Vec<f64>>) -> Measured {
         noise: Noise::default(),
         notes: Default::default(),
         flags: Vec::new(),
+        bounds: None,
     }
 }
 

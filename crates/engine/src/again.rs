@@ -10,6 +10,7 @@ use hostmark_stats::descriptive as stats;
 use crate::journal::PastRound;
 use crate::outcomes::{self, Outcomes};
 use crate::probe::{Catalogue, Entry, Limit, Measure, find};
+use crate::quiet::Clocks;
 use crate::record::{CaseRounds, Record, Round};
 
 /// A case of a run file, as far as it can be estimated again.
@@ -137,7 +138,9 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
         }
     }
     let record = record(run, known.clone(), filed.iter().map(|filed| filed.rounds.clone()).collect());
-    let estimated = filed.iter().map(|filed| outcomes::case_record(&filed.rounds, again(filed, &record))).collect();
+    let clocks = Clocks::of_run(&record.host, &record.cases);
+    let again = |filed: &Filed| again(filed, &record, &clocks);
+    let estimated = filed.iter().map(|filed| outcomes::case_record(&filed.rounds, again(filed))).collect();
     let Outcomes { cases, lost_rounds } = outcomes::judged(&record, estimated);
     let mut made: HashMap<&str, Vec<CaseRecord>> = HashMap::new();
     for entry in &known {
@@ -231,12 +234,12 @@ fn abstentions(measured: &Measured) -> Vec<Round> {
 }
 
 /// The outcome of a case, made again as far as its rounds carry it.
-fn again(filed: &Filed, record: &Record) -> Outcome {
+fn again(filed: &Filed, record: &Record, clocks: &Clocks) -> Outcome {
     let Filed { rounds, stored, lacks } = filed;
     if lacks.iter().any(|lack| lack.is_whole()) {
         return stored.outcome.clone();
     }
-    let mut outcome = outcomes::of_case(rounds, record.planned);
+    let mut outcome = outcomes::of_case(rounds, record.planned, &record.host, clocks);
     if let (Outcome::Measured(fresh), Outcome::Measured(stored)) = (&mut outcome, &stored.outcome)
         && lacks.contains(&Lack::Resolution)
     {
@@ -280,6 +283,8 @@ fn keep_interval(fresh: &mut Estimate, stored: &Estimate) {
         true => (fresh.ci_low, fresh.ci_high, fresh.method) = (stored.ci_low, stored.ci_high, stored.method),
         false => leave_out_interval(fresh),
     }
+    // What it was without, or had by what the file lacks now.
+    (fresh.quiet, fresh.leading, fresh.range) = (stored.quiet, stored.leading, stored.range);
 }
 
 fn leave_out_interval(fresh: &mut Estimate) {

@@ -65,6 +65,9 @@ fn script(job: &Job) -> Script {
     let turn = f64::from(job.round) + 1.0;
     let noise = RoundNoise {
         core_hz: Some(2.1e9 + turn),
+        core_khz: vec![[3, 2_100_000], [1, 0]],
+        width: Some(4.9),
+        shared: Some(0.25),
         resolution_ns: 17.3,
         clock_cost_ns: 9.1,
         settled: job.round != 1,

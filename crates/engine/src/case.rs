@@ -205,11 +205,13 @@ impl Case {
     }
 
     fn sampler(&mut self) -> Sampler<'_> {
+        let whole_width = self.whole_width();
         Sampler {
             clock: &self.clock,
             precision: self.precision,
             core: self.core.as_mut(),
             interference: &self.interference,
+            whole_width,
             budget_ns: self.job.budget_ns as f64,
         }
     }
@@ -450,9 +452,16 @@ impl Case {
         Ok(())
     }
 
-    /// The core's frequency beside the samples, hertz.
-    pub(crate) fn core_hz(&self) -> Option<f64> {
-        self.core.as_ref().and_then(CoreClock::median_hz)
+    /// What was seen of the core beside the samples.
+    pub(crate) fn core(&self) -> Option<&CoreClock> {
+        self.core.as_ref()
+    }
+
+    /// Adds a cycle of the core when no other thread runs on it; none where that is not known, or where another thread of the
+    /// case itself may.
+    pub(crate) fn whole_width(&self) -> Option<f64> {
+        let is_alone = matches!(self.copies, Copies::Alone) && self.job.cpus.len() == 1;
+        self.job.core_width.filter(|_| is_alone)
     }
 
     /// The clock's precision.

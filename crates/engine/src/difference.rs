@@ -1,5 +1,6 @@
 //! Samples of what is left of an operation when a known part of it is taken away, both timed in turn.
 
+use crate::beside::Beside;
 use crate::counter_blocks::CounterBlocks;
 use crate::sample::Samples;
 use crate::sampler::{MOST_SOUGHT, Sampler};
@@ -31,6 +32,7 @@ impl Sampler<'_> {
         let mut of_part = self.find_confirmed(None, part)?;
         let mut taken = Differences::none(of_whole);
         let (begin, mut sought) = (self.clock.start(), 1);
+        let mut beside = Beside::begin(self.clock, self.core.take(), self.whole_width);
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         loop {
             let whole_ns = self.timed(of_whole, whole)?;
@@ -48,12 +50,11 @@ impl Sampler<'_> {
             taken.samples.push(left_ns, of_whole, whole_ns + part_ns);
             taken.whole_ns.push(whole_each_ns);
             taken.part_ns.push(part_each_ns);
-            if let Some(core) = self.core.as_deref_mut() {
-                core.look_again(self.clock);
-            }
+            beside.add(&mut taken.samples);
             blocks.add(&mut taken.samples);
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if self.is_enough(spent_ns, whole_ns + part_ns, taken.whole_ns.len()) {
+                beside.end(&mut taken.samples);
                 blocks.end(&mut taken.samples);
                 return Ok(taken);
             }

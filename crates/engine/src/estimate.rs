@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use hostmark_model::{
-    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, RoundRecord, Taint,
-    Unit,
+    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, Quiet, RoundRecord,
+    Taint, Unit,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -13,7 +13,7 @@ use hostmark_stats::interval;
 
 use crate::contention;
 use crate::probe::{Entry, Limit, Quantity};
-use crate::quiet;
+use crate::quiet::{self, Place};
 use crate::record::{Round, Sampled};
 use crate::vote;
 
@@ -70,7 +70,7 @@ fn round_values(round: &Round) -> Option<RoundValues<'_>> {
 }
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
-pub fn outcome(entry: &Entry, rounds: &[Round], planned: u32) -> Outcome {
+pub(crate) fn outcome(entry: &Entry, place: Place, rounds: &[Round], planned: u32) -> Outcome {
     let failed = rounds.iter().find_map(|round| round.failed.clone()).map(|reason| Outcome::Failed { reason });
     let skipped = rounds.iter().find_map(|round| round.skipped.clone()).map(|reason| Outcome::Skipped { reason });
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
@@ -84,7 +84,7 @@ pub fn outcome(entry: &Entry, rounds: &[Round], planned: u32) -> Outcome {
     if measured.is_empty() {
         return Outcome::Failed { reason: "no round gave a finite value".into() };
     }
-    let mut result = combine(entry, &measured);
+    let mut result = combine(entry, place, &measured);
     if is_voted && let Err(reason) = vote::elect(&mut result, rounds.len()) {
         return Outcome::Skipped { reason };
     }
@@ -110,18 +110,18 @@ pub(crate) fn is_finite(measured: &Measured) -> bool {
     numbers.chain(medians).chain(measured.samples.iter().flatten().copied()).all(f64::is_finite)
 }
 
-fn combine(entry: &Entry, rounds: &[RoundValues]) -> Measured {
+fn combine(entry: &Entry, place: Place, rounds: &[RoundValues]) -> Measured {
     let leave_out = HARDWARE_GROUPS.contains(&entry.group);
     let counting: Vec<Vec<f64>> = rounds.iter().map(|round| round.counting(&round.values, leave_out)).collect();
     let histogram = all_operations(rounds);
     let relative_resolution = rounds.iter().map(|round| round.relative_resolution).fold(0.0, f64::max);
-    let sampled: Vec<&Sampled> = rounds.iter().map(|round| round.sampled).collect();
-    let quiet = quiet::of(entry, &sampled, relative_resolution);
+    let sampled: Vec<(&Round, &Sampled)> = rounds.iter().map(|round| (round.round, round.sampled)).collect();
+    let quiet = quiet::of(entry, place, &sampled, relative_resolution);
     let typical = estimate(&counting, relative_resolution, entry.probe.better);
     let estimate = Estimate { quiet, leading: quiet::leading(quiet), ..typical };
     let flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
     Measured {
-        also: also(entry, rounds, leave_out, relative_resolution),
+        also: also(entry, rounds, leave_out, relative_resolution, quiet),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
         rounds: rounds
             .iter()
@@ -133,6 +133,7 @@ fn combine(entry: &Entry, rounds: &[RoundValues]) -> Measured {
         notes: notes_of(rounds),
         estimate,
         flags,
+        bounds: None,
     }
 }
 
@@ -143,11 +144,19 @@ fn in_cycles(quantity: &Quantity, value: f64, core_hz: f64) -> Option<f64> {
     quantity.is_of_value().then(|| if is_time { value * core_hz / 1e9 } else { value / core_hz })
 }
 
+/// The same of what the machine does when left alone, where that is told at a clock.
+fn quiet_in_cycles(quantity: &Quantity, quiet: Quiet) -> Option<Quiet> {
+    let core_hz = quiet.at_hz?;
+    let of = |value: f64| in_cycles(quantity, value, core_hz);
+    Some(Quiet { value: of(quiet.value)?, low: quiet.low.and_then(of), high: quiet.high.and_then(of), at_hz: None })
+}
+
 fn also(
     entry: &Entry,
     rounds: &[RoundValues],
     leave_out: bool,
     relative_resolution: f64,
+    quiet: Option<Quiet>,
 ) -> BTreeMap<String, Also> {
     let of_value = |quantity: &Quantity, round: &RoundValues| -> Option<Vec<f64>> {
         let core_hz = round.noise.core_hz?;
@@ -170,7 +179,9 @@ fn also(
             }
         } else {
             let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
-            rounds.map(|rounds| estimate(&rounds, relative_resolution, better))
+            let quiet = quiet.and_then(|quiet| quiet_in_cycles(quantity, quiet));
+            let leading = quiet::leading(quiet);
+            rounds.map(|rounds| Estimate { quiet, leading, ..estimate(&rounds, relative_resolution, better) })
         };
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))
     };

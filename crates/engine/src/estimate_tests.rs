@@ -3,6 +3,7 @@
 use super::*;
 use crate::fixture::{PLAIN, entry};
 use crate::probe::{Probe, Quantity};
+use crate::quiet::Clocks;
 use crate::record::RoundResult;
 use hostmark_model::{Event, Others, RoundNoise, Text, Throttling, Unit};
 
@@ -46,14 +47,16 @@ fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
 }
 
 /// The outcome of rounds as a journal has them.
-fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32, seed: u64) -> Outcome {
+fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32) -> Outcome {
     let rounds: Vec<Round> = rounds.iter().cloned().map(Round::of).collect();
-    super::outcome(entry, &rounds, planned, seed)
+    let (host, clocks) = (crate::fixture::host(), Clocks::default());
+    let place = Place { params: &entry.default_params(), host: &host, clocks: &clocks };
+    super::outcome(entry, place, &rounds, planned)
 }
 
 fn outcome_of(probe: &str, rounds: &[RoundResult]) -> Outcome {
     let entry = entry(probe);
-    outcome(&entry, rounds, 3, 1)
+    outcome(&entry, rounds, 3)
 }
 
 fn measured_as(probe: &str, given: Vec<Given>) -> Measured {
@@ -67,8 +70,14 @@ fn measured(given: Vec<Given>) -> Measured {
     measured_as("net.tcp", given)
 }
 
+/// Its remarks, but for that on how few its rounds are.
 fn kinds(measured: &Measured) -> Vec<FlagKind> {
-    measured.flags.iter().map(|flag| flag.kind).collect()
+    measured.flags.iter().map(|flag| flag.kind).filter(|kind| *kind != FlagKind::FewRounds).collect()
+}
+
+/// What the first of these says.
+fn detail(measured: &Measured) -> &str {
+    &measured.flags.iter().find(|flag| flag.kind != FlagKind::FewRounds).unwrap().detail
 }
 
 #[test]
@@ -77,14 +86,14 @@ fn a_time_is_ns_an_iteration_and_its_value_the_median_of_medians() {
     let estimate = &measured.estimate;
     assert_eq!((estimate.median, estimate.rounds, estimate.n), (5.5, 3, 8));
     assert_eq!((estimate.min, estimate.max, estimate.best_round), (4.0, 9.0, 5.0));
-    assert_eq!(estimate.method, IntervalMethod::LogT);
-    assert!(estimate.ci_low.unwrap() < 5.0 && estimate.ci_high.unwrap() > 6.75);
+    assert_eq!((estimate.method, estimate.ci_low, estimate.ci_high), (IntervalMethod::None, None, None));
+    assert_eq!(estimate.range, Some([5.0, 6.75]));
     assert_eq!(measured.samples[1], [7.0, 6.0, 6.5, 9.0]);
     let medians: Vec<f64> = measured.rounds.iter().map(|round| round.median).collect();
     assert_eq!(medians, [5.0, 6.75, 5.5]);
     assert_eq!((measured.rounds[2].round, measured.rounds[2].iterations), (2, 100));
     assert_eq!(measured.rounds[2].cpus, [3]);
-    assert!(measured.flags.is_empty());
+    assert!(kinds(&measured).is_empty());
 }
 
 #[test]
@@ -95,11 +104,12 @@ fn a_rate_is_amounts_a_second_and_its_best_round_the_highest() {
 }
 
 #[test]
-fn ten_rounds_are_bootstrapped_the_same_way_each_time() {
-    let ten = || (0..10).map(|round| given(&[5.0 + f64::from(round) / 10.0, 6.0])).collect::<Vec<_>>();
-    let one = measured(ten());
-    assert_eq!(one.estimate.method, IntervalMethod::Bootstrap);
-    assert_eq!(one, measured(ten()));
+fn five_rounds_have_an_interval_from_the_smallest_to_the_largest() {
+    let five = measured([5.0, 6.0, 7.5, 5.5, 9.0].iter().map(|value| given(&[*value; 3])).collect());
+    let Estimate { median, ci_low, ci_high, confidence, method, range, .. } = five.estimate;
+    assert_eq!((median, ci_low, ci_high), (6.0, Some(5.0), Some(9.0)));
+    assert!((confidence - 0.9375).abs() < 1e-12);
+    assert_eq!((method, range), (IntervalMethod::OrderStatistics, Some([5.0, 9.0])));
 }
 
 const MOVED: u8 = Taint::MIGRATED;
@@ -130,7 +140,7 @@ fn disturbed_samples_leave_the_estimate_of_hardware_alone() {
         // Kept and marked all the same.
         assert_eq!(measured.samples[0], [5.0, 5.0, 90.0, 90.0]);
         assert_eq!(measured.rounds[0].taints, [0, SWITCHED, MOVED, Taint::DELAYED]);
-        assert!(measured.flags.is_empty());
+        assert!(kinds(&measured).is_empty());
     }
 }
 
@@ -145,7 +155,7 @@ fn where_over_half_is_disturbed_all_of_the_round_stays_and_is_said() {
     assert_eq!((measured.rounds[0].median, measured.rounds[1].median), (90.0, 5.5));
     assert_eq!((measured.noise.tainted, measured.noise.left_out, measured.estimate.n), (3, 1, 8));
     assert_eq!(kinds(&measured), [FlagKind::MostlyTainted]);
-    assert_eq!(measured.flags[0].detail, "in 1 of 3 rounds over half of the samples were disturbed, and stay");
+    assert_eq!(detail(&measured), "in 1 of 3 rounds over half of the samples were disturbed, and stay");
 }
 
 #[test]
@@ -164,7 +174,7 @@ fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
         noise: RoundNoise { core_hz: ghz.map(|ghz| ghz * 1e9), ..quiet() },
         ..tainted(&values, &taints)
     };
-    let cycles = |given: Vec<Given>| match outcome(&entry, &rounds(given), 3, 1) {
+    let cycles = |given: Vec<Given>| match outcome(&entry, &rounds(given), 3) {
         Outcome::Measured(measured) => measured.also.get("cycles").map(|also| also.estimate.clone()),
         other => panic!("{other:?}"),
     };
@@ -180,18 +190,19 @@ fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
 }
 
 #[test]
-fn fewer_than_three_rounds_have_no_interval_and_say_so() {
+fn fewer_than_five_rounds_have_no_interval_and_say_so() {
     let measured = measured(vec![given(&[5.0]), given(&[6.0])]);
     assert_eq!((measured.estimate.ci_low, measured.estimate.ci_high), (None, None));
     assert_eq!(measured.estimate.method, IntervalMethod::None);
-    assert_eq!(kinds(&measured), [FlagKind::FewRounds, FlagKind::RoundsLost]);
-    assert_eq!(measured.flags[0].detail, "an interval takes 3 rounds, and there are 2");
+    let flags: Vec<FlagKind> = measured.flags.iter().map(|flag| flag.kind).collect();
+    assert_eq!(flags, [FlagKind::FewRounds, FlagKind::RoundsLost]);
+    assert_eq!(measured.flags[0].detail, "an interval takes 5 rounds, and there are 2");
     assert_eq!(measured.flags[1].detail, "2 of 3 rounds");
 }
 
 #[test]
 fn an_interval_is_no_narrower_than_the_clock() {
-    let measured = measured(vec![given(&[5.0]), given(&[5.0]), given(&[5.0])]);
+    let measured = measured((0..5).map(|_| given(&[5.0])).collect());
     // 10 ns of 500.
     assert_eq!((measured.estimate.ci_low, measured.estimate.ci_high), (Some(4.9), Some(5.1)));
 }
@@ -199,7 +210,7 @@ fn an_interval_is_no_narrower_than_the_clock() {
 #[test]
 fn none_is_a_number_of_things_as_good_as_any() {
     let counted = |values: &[f64]| Given { noise: RoundNoise { resolution_ns: 0.0, ..quiet() }, ..given(values) };
-    let none = measured(vec![counted(&[0.0]), counted(&[0.0, 0.0]), counted(&[0.0])]);
+    let none = measured([1, 2, 1, 1, 1].map(|count| counted(&vec![0.0; count])).into());
     assert_eq!((kinds(&none), none.estimate.median, none.estimate.ci_high), (vec![], 0.0, Some(0.0)));
 }
 
@@ -207,11 +218,11 @@ fn none_is_a_number_of_things_as_good_as_any() {
 fn what_the_clock_cannot_tell_apart_is_said() {
     let under = measured(vec![given(&[0.05]), given(&[0.05]), given(&[0.05])]);
     assert_eq!(kinds(&under), [FlagKind::UnderResolution]);
-    assert_eq!(under.flags[0].detail, "a sample is shorter than the clock's smallest step");
+    assert_eq!(detail(&under), "a sample is shorter than the clock's smallest step");
     assert_eq!(under.estimate.median, 0.05);
     let noise = measured(vec![given(&[-1.0]), given(&[-2.0]), given(&[1.0])]);
     assert_eq!(kinds(&noise), [FlagKind::UnderResolution]);
-    assert_eq!((noise.estimate.median, noise.estimate.method), (-1.0, IntervalMethod::LinearT));
+    assert_eq!((noise.estimate.median, noise.estimate.method), (-1.0, IntervalMethod::None));
 }
 
 #[test]
@@ -243,7 +254,7 @@ fn noise_is_summed_and_steal_is_none_only_where_no_round_knew() {
     };
     assert_eq!(heard.noise, expected);
     assert_eq!(kinds(&heard), [FlagKind::Unsettled]);
-    assert_eq!(heard.flags[0].detail, "in 1 of 3 rounds the core's clock did not settle");
+    assert_eq!(detail(&heard), "in 1 of 3 rounds the core's clock did not settle");
     assert_eq!(measured(vec![noisy(None, true), noisy(None, true), noisy(None, true)]).noise.steal_ns, None);
 }
 
@@ -259,7 +270,7 @@ fn a_round_that_a_quota_stopped_is_marked() {
     let of_rounds: Vec<Option<u64>> = heard.rounds.iter().map(|round| Some(round.throttled?.periods)).collect();
     assert_eq!(of_rounds, [Some(0), Some(2), None, Some(1)]);
     assert_eq!(kinds(&heard), [FlagKind::Throttled]);
-    assert_eq!(heard.flags[0].detail, "in 2 of 4 rounds a CPU quota stopped the process");
+    assert_eq!(detail(&heard), "in 2 of 4 rounds a CPU quota stopped the process");
     let quiet = measured(vec![stopped(Some((0, 0.0))), stopped(Some((0, 0.0))), stopped(Some((0, 0.0)))]);
     assert_eq!((quiet.noise.throttled_rounds, kinds(&quiet)), (Some(0), vec![]));
     assert_eq!(measured(vec![stopped(None), stopped(None), stopped(None)]).noise.throttled_rounds, None);
@@ -275,7 +286,7 @@ fn rounds_that_others_disturbed_are_marked_with_the_share_that_they_used() {
     // The second stands within the error, and the third did not wait.
     assert_eq!((heard.noise.contended_rounds, heard.noise.others_share), (Some(1), Some(0.6)));
     assert_eq!(kinds(&heard), [FlagKind::Contended]);
-    assert_eq!(heard.flags[0].detail, "in 1 of 3 rounds others used 60 % of the time of a CPU");
+    assert_eq!(detail(&heard), "in 1 of 3 rounds others used 60 % of the time of a CPU");
     assert_eq!((heard.rounds[1].others, heard.rounds[1].waited), (beside(0.05), Some(0.2)));
     all.iter_mut().for_each(|round| round.others = None);
     let Outcome::Measured(unknown) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
@@ -327,7 +338,7 @@ fn no_number_that_is_none_comes_out() {
         assert_eq!((measured.estimate.median, measured.estimate.rounds), (5.0, 3));
     }
     let lost = measured(vec![good(), raw(&[f64::NAN], &[1], 0), good()]);
-    assert_eq!(kinds(&lost), [FlagKind::FewRounds, FlagKind::RoundsLost]);
+    assert_eq!(kinds(&lost), [FlagKind::RoundsLost]);
     // Zero is a number; so is a sample of no length beside others that have one.
     for zeros in [vec![given(&[0.0]), given(&[0.0]), given(&[0.0])], vec![given(&[0.0]), good(), good()]] {
         let measured = measured(zeros);
@@ -356,7 +367,7 @@ fn lossy(given_values: &[&[f64]]) -> Measured {
         round
     };
     let rounds: Vec<RoundResult> = given_values.iter().enumerate().map(with_loss).collect();
-    match outcome(&entry, &rounds, 3, 1) {
+    match outcome(&entry, &rounds, 3) {
         Outcome::Measured(measured) => *measured,
         other => panic!("{other:?}"),
     }
@@ -368,7 +379,8 @@ fn what_a_probe_measured_itself_is_the_median_of_the_round_medians_too() {
     let expected = super::estimate(&[vec![0.1, 0.3, 0.2], vec![0.4], vec![0.1, 0.2]], 0.0, Better::Higher);
     assert_eq!(estimate, &expected);
     assert_eq!((estimate.median, estimate.best_round, estimate.n, estimate.rounds), (0.2, 0.4, 6, 3));
-    assert!(estimate.ci_low.is_some());
+    let [least, most] = estimate.range.unwrap();
+    assert!((least - 0.15).abs() < 1e-12 && most == 0.4);
 }
 
 #[test]
@@ -397,7 +409,7 @@ fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall()
             round
         })
         .collect();
-    let Outcome::Measured(measured) = outcome(&entry, &rounds, 5, 1) else { panic!("not measured") };
+    let Outcome::Measured(measured) = outcome(&entry, &rounds, 5) else { panic!("not measured") };
     let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also[name].estimate.clone());
     assert!((sustained.median - 802.0).abs() < 1e-6, "{sustained:?}");
     // 4010 operations in five seconds.
@@ -408,59 +420,8 @@ fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall()
     }
 }
 
-static TAILED: Probe = Probe { also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999], ..PLAIN };
-
-/// A case whose rounds have these operations, (ns, how many) each; its samples are disturbed.
-fn tailed(group: &'static str, rounds: &[&[(u64, u64)]]) -> Measured {
-    let entry = Entry { group, name: "tailed", shares_worker: false, probe: &TAILED };
-    let with_operations = |(number, operations): (usize, &&[(u64, u64)])| {
-        let mut round = round(number as u32, tainted(&[4.0, 5.0, 6.0], &[MOVED, 0, 0]));
-        let (values, counts) = operations.iter().copied().unzip();
-        round.events.insert(round.events.len() - 1, Event::Histogram(Histogram { values, counts }));
-        round
-    };
-    let rounds: Vec<RoundResult> = rounds.iter().enumerate().map(with_operations).collect();
-    match outcome(&entry, &rounds, 3, 1) {
-        Outcome::Measured(measured) => *measured,
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn percentiles_are_the_median_of_the_rounds_and_their_histogram_is_all_of_them() {
-    let measured = tailed("net", &[&[(100, 900), (200, 100)], &[(110, 850), (220, 150)], &[(120, 950), (300, 50)]]);
-    let [p50, p90, p99] = ["p50", "p90", "p99"].map(|name| measured.also[name].estimate.clone());
-    assert_eq!((p50.median, p90.median, p99.median), (110.0, 120.0, 220.0));
-    assert_eq!((p99.rounds, p99.min, p99.max), (3, 200.0, 300.0));
-    assert!(p99.ci_low.unwrap() < 220.0 && p99.ci_high.unwrap() > 220.0);
-    // 3000 operations: three lie beyond p99.9, and ten are demanded.
-    assert!(!measured.also.contains_key("p999"));
-    let histogram = measured.histogram.unwrap();
-    assert_eq!(histogram.values, [100, 110, 120, 200, 220, 300]);
-    assert_eq!(histogram.counts, [900, 850, 950, 100, 150, 50]);
-}
-
-#[test]
-fn a_percentile_is_given_from_ten_operations_beyond_it_on() {
-    let p999_of = |count: u64| tailed("net", &[&[(5, count)]]).also.contains_key("p999");
-    assert!(p999_of(10_000) && !p999_of(9_999));
-    let few = tailed("net", &[&[(5, 19)]]);
-    assert!(few.also.is_empty() && few.histogram.is_some());
-}
-
-#[test]
-fn disturbed_operations_stay_in_percentiles_of_hardware_too() {
-    let measured = tailed("cpu", &[&[(5, 1000), (90, 1000)]]);
-    assert_eq!(measured.noise.left_out, 1);
-    assert_eq!(measured.also["p90"].estimate.median, 90.0);
-}
-
-#[test]
-fn a_percentile_is_no_more_exact_than_the_clock() {
-    // The clock's step is 10 ns: a tenth of the value to both sides, however much the rounds agree.
-    let p50 = tailed("net", &[&[(100, 20)], &[(100, 20)], &[(100, 20)]]).also["p50"].estimate.clone();
-    assert!(p50.ci_low.unwrap() <= 90.0 && p50.ci_high.unwrap() >= 110.0, "{p50:?}");
-}
+#[path = "estimate_percentiles_tests.rs"]
+mod percentiles;
 
 static VOTED: Probe = Probe { unit: Unit::Bytes, limit: Limit::Voted, ..PLAIN };
 
@@ -470,7 +431,7 @@ fn a_round_that_found_nothing_abstains_from_a_vote() {
     let mut all = rounds(vec![given(&[64.0, 64.0]), given(&[64.0, 128.0, 64.0]), given(&[512.0])]);
     let skipped = || vec![Event::Skipped { reason: "no step".into() }];
     all[2].events = skipped();
-    let Outcome::Measured(measured) = outcome(&entry, &all, 3, 1) else { panic!("two of three agree") };
+    let Outcome::Measured(measured) = outcome(&entry, &all, 3) else { panic!("two of three agree") };
     assert_eq!((measured.estimate.median, measured.estimate.agreement), (64.0, Some(2.0 / 3.0)));
     // Alone it is no majority of three, and without any vote the reason is that of the rounds.
     all[1].events = skipped();
@@ -478,9 +439,9 @@ fn a_round_that_found_nothing_abstains_from_a_vote() {
         Outcome::Skipped { reason } => reason,
         other => panic!("{other:?}"),
     };
-    assert!(reason(outcome(&entry, &all, 3, 1)).starts_with("no value was found by most of 3 rounds"));
+    assert!(reason(outcome(&entry, &all, 3)).starts_with("no value was found by most of 3 rounds"));
     all[0].events = skipped();
-    assert_eq!(reason(outcome(&entry, &all, 3, 1)), "no step");
+    assert_eq!(reason(outcome(&entry, &all, 3)), "no step");
 }
 
 #[test]

@@ -246,6 +246,7 @@ pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
         noise: Default::default(),
         notes: Default::default(),
         flags: Vec::new(),
+        bounds: None,
     };
     let outcome = Outcome::Measured(Box::new(measured));
     CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }
@@ -278,6 +279,7 @@ pub fn round_at(core_hz: f64) -> RoundRecord {
         steal_ns: None,
         throttled: None,
         others: None,
+        shared: None,
         waited: None,
         far: Vec::new(),
         raw: None,

@@ -3,7 +3,7 @@
 mod bounds;
 mod relations;
 
-use hostmark_model::{CaseRecord, Flag, FlagKind, HostFacts, Outcome};
+use hostmark_model::{CaseRecord, Flag, FlagKind, HostFacts, Outcome, Quiet};
 use hostmark_stats::descriptive as stats;
 
 use crate::probe::Entry;
@@ -12,6 +12,9 @@ use crate::probe::Entry;
 pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
     // A case's own clock may have been timed while others had the core, which makes any value of the case look too fast.
     let fastest_hz = records.iter().filter_map(core_hz).max_by(f64::total_cmp);
+    for (entry, record) in entries.iter().zip(&mut *records) {
+        hold(entry, record, fastest_hz, host);
+    }
     let found: Vec<Option<String>> = (entries.iter().zip(&*records))
         .map(|(entry, record)| bounds::broken(entry.probe, record.measured()?, &record.params, fastest_hz, host))
         .collect();
@@ -21,6 +24,20 @@ pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFac
         }
     }
     relations::mark(entries, records, host);
+}
+
+/// Holds the ends of a value's intervals to what physics allows: that a value may lie there is no reason to say so.
+fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &HostFacts) {
+    let Outcome::Measured(measured) = &mut record.outcome else { return };
+    measured.bounds = bounds::of(entry.probe, measured, &record.params, fastest_hz, host);
+    let Some(bounds) = measured.bounds else { return };
+    let estimate = &mut measured.estimate;
+    if let (Some(low), Some(high)) = (&mut estimate.ci_low, &mut estimate.ci_high) {
+        (*low, *high) = bounds.held((*low, *high), estimate.median);
+    }
+    if let Some(Quiet { value, low: Some(low), high: Some(high), .. }) = &mut estimate.quiet {
+        (*low, *high) = bounds.held((*low, *high), *value);
+    }
 }
 
 /// The core's frequency beside a value; none where threads that the gate knows nothing of did the work.
@@ -44,6 +61,26 @@ mod tests {
     use super::*;
     use crate::fixture::{PLAIN, host, planned_case, record};
     use crate::probe::{Limit, Probe};
+
+    #[test]
+    fn no_end_of_an_interval_lies_where_physics_forbids() {
+        static CHAIN: Probe = Probe { limit: Limit::CyclesPerOp, ..PLAIN };
+        let case = planned_case(&CHAIN, "memory.latency@size=1");
+        let held = |rounds: &[f64]| {
+            let mut records = [record("memory.latency@size=1", rounds)];
+            let Outcome::Measured(measured) = &mut records[0].outcome else { unreachable!() };
+            measured.rounds = vec![crate::fixture::round_at(2e9)];
+            mark(std::slice::from_ref(&case.entry), &mut records, &host());
+            let measured = records[0].measured().unwrap();
+            assert_eq!(measured.bounds.unwrap().least, Some(0.5));
+            (measured.estimate.ci_low.unwrap(), measured.estimate.ci_high.unwrap())
+        };
+        // A cycle at 2 GHz takes 0.5 ns.
+        assert_eq!(held(&[0.4, 0.6, 0.7, 0.8, 0.9]), (0.5, 0.9));
+        assert_eq!(held(&[0.6, 0.6, 0.7, 0.8, 0.9]), (0.6, 0.9));
+        // One that lies beyond itself is flagged, and not cut off from its interval.
+        assert_eq!(held(&[0.3; 5]), (0.3, 0.3));
+    }
 
     #[test]
     fn a_clock_that_others_spoilt_makes_no_value_impossible() {

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod again;
 mod allotment;
 mod arena;
+mod beside;
 mod bind;
 mod case;
 mod choice;
@@ -28,6 +29,7 @@ pub mod janitor;
 mod job;
 mod journal;
 mod lack;
+mod last_cache;
 mod latencies;
 mod lockstep;
 #[cfg(test)]

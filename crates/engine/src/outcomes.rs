@@ -1,12 +1,13 @@
 //! From the record of a run to its cases: estimates, what physics forbids, what is computed from others. A run that has just
 //! been measured and one that was recorded long ago come the same way.
 
-use hostmark_model::{CaseRecord, LostRound, Outcome};
+use hostmark_model::{CaseRecord, HostFacts, LostRound, Outcome};
 
 use crate::derived::derived;
 use crate::estimate;
 use crate::gate;
 use crate::probe::{Entry, Measure};
+use crate::quiet::{Clocks, Place};
 use crate::record::{CaseRounds, Record};
 
 /// What a record comes to.
@@ -20,7 +21,9 @@ pub struct Outcomes {
 
 /// How the cases of a record ended.
 pub fn of(record: &Record) -> Outcomes {
-    let cases = record.cases.iter().map(|case| case_record(case, of_case(case, record.planned))).collect();
+    let clocks = Clocks::of_run(&record.host, &record.cases);
+    let of_case = |case| of_case(case, record.planned, &record.host, &clocks);
+    let cases = record.cases.iter().map(|case| case_record(case, of_case(case))).collect();
     judged(record, cases)
 }
 
@@ -48,10 +51,13 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
 }
 
 /// How a case ended.
-pub(crate) fn of_case(case: &CaseRounds, planned: u32) -> Outcome {
+pub(crate) fn of_case(case: &CaseRounds, planned: u32, host: &HostFacts, clocks: &Clocks) -> Outcome {
     match &case.skip {
         Some(reason) => Outcome::Skipped { reason: reason.clone() },
-        None => estimate::outcome(&case.entry, &case.rounds, planned),
+        None => {
+            let place = Place { params: &case.id.params, host, clocks };
+            estimate::outcome(&case.entry, place, &case.rounds, planned)
+        }
     }
 }
 

@@ -2,39 +2,71 @@
 //!
 //! What disturbs a guest lasts longer than its run, and mostly only adds. A fixed quantile, on the good side, of all samples that
 //! nothing is known to have disturbed repeats where the median does not, and does not wander off as samples become more, as the
-//! best of them does (docs/decisions/0027-typical-and-quiet.md has the evidence).
+//! best of them does. What the core does by itself takes the same number of its cycles at whatever clock it has, and that clock
+//! steps with the load of the whole package: such samples are counted in cycles, and told at the clock that the core held nine
+//! tenths of the time (docs/decisions/0027-typical-and-quiet.md has the evidence).
 
-use hostmark_model::{Better, Leading, Quiet, Taint};
+mod clocks;
+
+use hostmark_model::{AxisKind, Better, HostFacts, Leading, Params, Quiet, Taint, Unit};
 use hostmark_stats::{descriptive, interval};
 
+pub(crate) use clocks::Clocks;
+
 use crate::probe::Entry;
-use crate::record::Sampled;
+use crate::record::{Round, Sampled};
 
 /// Groups of which it is told: their values are the core's and the memory's, and nobody is waited for.
 const GROUPS: [&str; 4] = ["cpu", "memory", "clock", "syscall"];
+/// The one of them whose values are not the core's alone.
+const MEMORY: &str = "memory";
 /// So much of the samples is better.
 const QUANTILE: f64 = 0.1;
 /// Samples of a round that nothing disturbed; of a round with fewer all are taken.
 const LEAST_SAMPLES: usize = 3;
+/// What fills this share of the second cache at most lies in it whatever else the core has there.
+const SHARE_OF_CACHE: f64 = 0.5;
+
+/// Where a case was measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// Its point.
+    pub params: &'a Params,
+    /// The machine.
+    pub host: &'a HostFacts,
+    /// The clocks that its cores held.
+    pub clocks: &'a Clocks,
+}
 
 /// The quiet value of a case from its rounds; none of cases of which it is not told.
-pub(crate) fn of(entry: &Entry, rounds: &[&Sampled], relative_resolution: f64) -> Option<Quiet> {
+pub(crate) fn of(
+    entry: &Entry,
+    place: Place,
+    rounds: &[(&Round, &Sampled)],
+    relative_resolution: f64,
+) -> Option<Quiet> {
     let p = match entry.probe.better {
         Better::Lower => QUANTILE,
         Better::Higher => 1.0 - QUANTILE,
         Better::Neither => return None,
     };
+    let is_of_work = matches!(entry.probe.unit, Unit::Nanoseconds | Unit::BytesPerSecond | Unit::OperationsPerSecond);
     // The core's frequency is taken beside samples of one thread that the engine times, and those are all of one length.
-    let is_told = GROUPS.contains(&entry.group) && !entry.probe.blocking;
-    if !is_told || rounds.is_empty() || rounds.iter().any(|round| round.noise.core_hz.is_none()) {
+    let is_told = GROUPS.contains(&entry.group) && !entry.probe.blocking && is_of_work;
+    let is_watched = !rounds.is_empty() && rounds.iter().all(|(_, sampled)| sampled.noise.core_hz.is_some());
+    if !is_told || !is_watched {
         return None;
     }
-    let rounds: Vec<Vec<f64>> = rounds.iter().map(|round| undisturbed(&round.values, &round.taints)).collect();
+    let cpu = rounds[0].0.cpus.first().copied();
+    let at_hz = if is_of_core(entry, place, cpu) { place.clocks.of(place.host, cpu, rounds) } else { None };
+    let is_time = entry.probe.unit == Unit::Nanoseconds;
+    let rounds: Vec<Vec<f64>> = rounds.iter().map(|(_, sampled)| undisturbed(sampled, at_hz, is_time)).collect();
     let value = descriptive::quantile(&rounds.concat(), p)?;
     let of_rounds: Vec<f64> = rounds.iter().filter_map(|round| descriptive::quantile(round, p)).collect();
     let floor = value.abs() * relative_resolution;
     let interval = interval::of_medians(&of_rounds, floor).map(|interval| interval.floored(value, floor));
-    Some(Quiet { value, low: interval.map(|interval| interval.low), high: interval.map(|interval| interval.high) })
+    let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+    Some(Quiet { value, low, high, at_hz })
 }
 
 /// Which value stands for the case.
@@ -42,9 +74,37 @@ pub(crate) fn leading(quiet: Option<Quiet>) -> Leading {
     quiet.map_or(Leading::Typical, |_| Leading::Quiet)
 }
 
-/// The samples that nothing is known to have disturbed, or all where hardly any is left.
-fn undisturbed(values: &[f64], taints: &[u8]) -> Vec<f64> {
-    let marked = values.iter().zip(taints);
-    let kept: Vec<f64> = marked.filter(|(_, taint)| Taint(**taint).is_quiet()).map(|(value, _)| *value).collect();
-    if kept.len() < LEAST_SAMPLES { values.to_vec() } else { kept }
+/// Whether what the case does is the core's own, caches of its own included.
+fn is_of_core(entry: &Entry, place: Place, cpu: Option<usize>) -> bool {
+    if entry.group != MEMORY {
+        return true;
+    }
+    let size = entry.probe.axis_of(AxisKind::Size).and_then(|axis| place.params.get(axis.name)?.parse::<f64>().ok());
+    let cache = cpu.and_then(|cpu| place.host.cache(cpu, 2)).map(|cache| cache.size_bytes as f64);
+    size.zip(cache).is_some_and(|(size, cache)| size <= SHARE_OF_CACHE * cache)
 }
+
+/// The samples that nothing is known to have disturbed, or all where hardly any is left; told at the clock `at_hz`.
+fn undisturbed(sampled: &Sampled, at_hz: Option<f64>, is_time: bool) -> Vec<f64> {
+    let clocks = sampled.core_hz();
+    let told = |index: usize, value: f64| match at_hz {
+        None => Some(value),
+        Some(at_hz) => {
+            let by = clocks[index] / at_hz;
+            (by > 0.0).then(|| if is_time { value * by } else { value / by })
+        }
+    };
+    let is_quiet = |index: usize| Taint(sampled.taints[index]).is_quiet();
+    let values = || sampled.values.iter().copied().enumerate();
+    let kept: Vec<f64> =
+        values().filter(|(index, _)| is_quiet(*index)).filter_map(|(index, value)| told(index, value)).collect();
+    if kept.len() >= LEAST_SAMPLES {
+        return kept;
+    }
+    let all: Vec<f64> = values().filter_map(|(index, value)| told(index, value)).collect();
+    if all.is_empty() { sampled.values.clone() } else { all }
+}
+
+#[cfg(test)]
+#[path = "quiet_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@ use hostmark_model::{
 };
 use hostmark_stats::descriptive as stats;
 
+use crate::beside;
 use crate::probe::Entry;
 
 /// What one round came to.
@@ -125,6 +126,7 @@ impl Round {
         let raw = record.raw.clone().unwrap_or_default();
         let noise = RoundNoise {
             core_hz: record.core_hz,
+            core_khz: raw.core_khz,
             width: None,
             shared: record.shared,
             resolution_ns: raw.resolution_ns,
@@ -251,6 +253,12 @@ fn counts(values: &[u64], own: &Histogram) -> Vec<i64> {
 }
 
 impl Sampled {
+    /// The core's frequency beside each sample, hertz; 0 where it is not known. That of the round where no more was recorded.
+    pub(crate) fn core_hz(&self) -> Vec<f64> {
+        let of_round = || vec![self.noise.core_hz.unwrap_or(0.0); self.values.len()];
+        beside::of_rows(&self.noise.core_khz, self.values.len()).filter(|all| !all.is_empty()).unwrap_or_else(of_round)
+    }
+
     /// What a run file keeps of it beside its case's samples and histogram.
     pub(crate) fn raw(&self, all: Option<&Histogram>) -> Raw {
         Raw {
@@ -259,6 +267,7 @@ impl Sampled {
             sample_ns: self.sample_ns,
             iterations: self.iterations.clone(),
             amount: self.amount,
+            core_khz: self.noise.core_khz.clone(),
             run_delay_ns: self.noise.run_delay_ns,
             involuntary_switches: self.noise.involuntary_switches,
             faults: self.noise.faults,

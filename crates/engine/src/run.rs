@@ -1,8 +1,10 @@
 //! A run: passes over the plan in seeded order, fresh workers in each, inside a hard wall limit.
 
 mod costs;
+mod neighbours;
 mod progress;
 mod units;
+mod widths;
 mod work;
 
 use std::collections::{HashMap, VecDeque};
@@ -10,7 +12,7 @@ use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Choice, Environment, Event, HostFacts, Job, JobCase, Outcome, RunTime};
+use hostmark_model::{Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, RunTime};
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use crate::contention::{Blocks, Judged, Meters};
@@ -18,11 +20,13 @@ use crate::far::{OpenService, Peers};
 use crate::journal::{PastRound, RoundSink, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
+use crate::quiet::Clocks;
 use crate::record::{CaseRounds, Record, Round, RoundResult};
 use crate::session::{End, Session};
 use crate::time_budget::{TimeBudget, Verdict};
 use crate::wall::Wall;
 use progress::Progress;
+use widths::Widths;
 
 /// Opens a link to a fresh worker that has been given the job.
 pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
@@ -60,6 +64,8 @@ pub struct Results {
     pub record: Record,
     /// Where its time went.
     pub time: RunTime,
+    /// What others of the same physical machine took; none where nothing tells.
+    pub neighbours: Option<Neighbours>,
     /// Whether the person stopped it.
     pub interrupted: bool,
     /// Whether the journal could not be written to its end, and why.
@@ -75,6 +81,11 @@ struct Runner<'a> {
     states: Vec<Progress>,
     /// Of each probe, which ways its rounds have chosen.
     choices: HashMap<String, Vec<Choice>>,
+    /// How much the cores do by themselves.
+    widths: Widths,
+    /// What its looks at the last cache saw; whether there is none.
+    last_cache: Option<LastCache>,
+    has_no_last_cache: bool,
     interrupted: bool,
     journal_lost: Option<io::Error>,
     /// Of each case, the default of its probe, or itself when that is not in the plan.
@@ -108,6 +119,9 @@ pub fn run<'a>(
         journal,
         states,
         choices: HashMap::new(),
+        widths: Widths::default(),
+        last_cache: None,
+        has_no_last_cache: false,
         interrupted,
         journal_lost,
         defaults,
@@ -177,6 +191,7 @@ impl Runner<'_> {
                 // Whether it settled is measured again in every round.
                 let heard = session.round();
                 session.end();
+                self.widths.add(self.setting.host, Some(&cpu), &heard.events);
                 if heard.end == End::Interrupted {
                     self.interrupted = true;
                     return;
@@ -187,6 +202,9 @@ impl Runner<'_> {
 
     /// One pass. False when the run is over.
     fn pass(&mut self, pass: u32, units: &[Vec<usize>]) -> bool {
+        if !units.is_empty() {
+            self.look_at_cache();
+        }
         let sequence: Vec<usize> = units.iter().flatten().copied().collect();
         // Of each case, how many of its unit are still to come, itself among them.
         let left: Vec<usize> = units.iter().flat_map(|unit| (1..=unit.len()).rev()).collect();
@@ -272,6 +290,8 @@ impl Runner<'_> {
             folder: format!("round-{}", self.done),
             setup_ns: TimeBudget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
+            look_at_cache: None,
+            core_width: self.widths.of(host, cpus.first()),
             cpus,
             replica: false,
         }
@@ -286,6 +306,7 @@ impl Runner<'_> {
                 of_probe.push(choice);
             }
         }
+        self.widths.add(self.setting.host, round.cpus.first(), &round.events);
         self.count(&round, took);
         self.states[index].add(round, took);
         self.done += 1;
@@ -319,7 +340,8 @@ impl Runner<'_> {
     /// A case's outcome so far.
     fn outcome(&self, index: usize) -> Outcome {
         let plan = self.setting.plan;
-        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan))
+        let clocks = Clocks::default();
+        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan), self.setting.host, &clocks)
     }
 
     fn finish(mut self) -> Results {
@@ -334,7 +356,8 @@ impl Runner<'_> {
             cases: (0..self.states.len()).map(|index| self.case_rounds(index)).collect(),
         };
         let time = self.time.of(self.wall.elapsed().as_secs_f64());
-        Results { record, time, interrupted: self.interrupted, journal_lost: self.journal_lost }
+        let neighbours = self.neighbours();
+        Results { record, time, neighbours, interrupted: self.interrupted, journal_lost: self.journal_lost }
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Samples {
     pub delays_ns: Vec<f64>,
     /// How long each sample took from its first to its last operation, ns.
     pub spent_ns: Vec<f64>,
+    /// The core's frequency beside each, hertz, as far as it is known yet; 0 where it changed. Empty where nobody looks.
+    pub core_hz: Vec<f64>,
     /// Involuntary switches inside all.
     pub involuntary_switches: u64,
     /// Page faults inside all.
@@ -110,6 +112,7 @@ impl Samples {
             taints: touched(),
             delays_ns: touched(),
             spent_ns: touched(),
+            core_hz: touched(),
             learned,
             ..Samples::default()
         }

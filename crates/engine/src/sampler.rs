@@ -1,14 +1,17 @@
 //! How a round's samples are taken: how many iterations, and two lengths.
 
+use crate::beside::Beside;
 use crate::clock::{Clock, CoreClock, Precision};
 use crate::counter_blocks::CounterBlocks;
 use crate::sample::{Interference, MOST_SAMPLES, Samples};
 use crate::stop::{Result, Stop};
 
-/// Samples that a round's budget is cut into.
-const SAMPLES_A_ROUND: f64 = 160.0;
-/// A sample lasts between these, ns: exact, yet an interruption spoils one sample and not the case.
-const SHORTEST_SAMPLE_NS: f64 = 200_000.0;
+/// A sample lasts so long, ns, whatever the budget, so that a quantile of samples means the same in every profile: exact, yet an
+/// interruption spoils one sample and not the case.
+const SAMPLE_NS: f64 = 400_000.0;
+/// Samples of a round that are kept, about: a longer budget spreads them out, and does between them what it does in them.
+const SAMPLES_A_ROUND: f64 = 320.0;
+/// One operation or one look at a number of iterations lasts no longer than this, ns, if it can be helped.
 const LONGEST_SAMPLE_NS: f64 = 5_000_000.0;
 /// The long length is this many times the short one: the difference loses a fifteenth of the time, and gains little noise.
 /// (At 1:2 the slope would be three times as wide as the plain quotient in the same time; docs/decisions/0001.)
@@ -42,14 +45,15 @@ pub struct Sampler<'a> {
     pub core: Option<&'a mut CoreClock>,
     /// Sees what interferes with the thread.
     pub interference: &'a Interference,
+    /// Adds a cycle of the core when no other thread runs on it; none while that is not known.
+    pub whole_width: Option<f64>,
     /// Time for samples, ns.
     pub budget_ns: f64,
 }
 
 impl Sampler<'_> {
     fn target_ns(&self) -> f64 {
-        let share_ns = (self.budget_ns / SAMPLES_A_ROUND).clamp(SHORTEST_SAMPLE_NS, LONGEST_SAMPLE_NS);
-        share_ns.max(self.precision.shortest_sample_ns())
+        SAMPLE_NS.max(self.precision.shortest_sample_ns())
     }
 
     /// Takes samples until the budget is spent. `hint`: iterations that an earlier round found.
@@ -67,6 +71,7 @@ impl Sampler<'_> {
         let (mut iterations, mut sample_ns) = self.find_iterations(hint, body)?;
         let mut samples = Samples::of_times(iterations);
         let (begin, mut sought) = (self.clock.start(), 1);
+        let mut beside = Beside::begin(self.clock, self.core.take(), self.whole_width);
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
             self.one(iterations, body, &mut samples)?;
@@ -78,14 +83,21 @@ impl Sampler<'_> {
                 sought += 1;
                 continue;
             }
-            if let Some(core) = self.core.as_deref_mut() {
-                core.look_again(self.clock);
-            }
+            beside.add(&mut samples);
             then(body, iterations)?;
             blocks.add(&mut samples);
+            for _ in 0..self.passed_over(sample_ns) {
+                body(iterations)?;
+            }
         }
+        beside.end(&mut samples);
         blocks.end(&mut samples);
         Ok(samples)
+    }
+
+    /// How often a sample's work is done between two samples without being one.
+    fn passed_over(&self, sample_ns: f64) -> u64 {
+        (self.budget_ns / SAMPLES_A_ROUND / sample_ns.max(SAMPLE_NS)) as u64
     }
 
     /// Whether a round of `taken` samples of `sample_ns` each is over after `spent_ns`.

@@ -57,6 +57,7 @@ mod tests {
             noise: Noise::default(),
             notes: Default::default(),
             flags: Vec::new(),
+            bounds: None,
         }
     }
 

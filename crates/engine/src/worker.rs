@@ -7,11 +7,13 @@ use hostmark_host::{Root, RoundCounters};
 use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, PROTOCOL, Params, RoundNoise, RoundTime};
 
 use crate::arena;
+use crate::beside;
 use crate::bind::Bind;
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::copies::{self, Copies};
 use crate::job;
+use crate::last_cache;
 use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
 use crate::sample::{Interference, Samples};
 use crate::setup;
@@ -22,6 +24,8 @@ use crate::sys::{affinity, first_victim, ipc_cleanup, last_words, process, scrat
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
+/// Looks at a core by which the run's warm-up tells its width: about 1 ms.
+const RUN_LOOKS: usize = 64;
 /// The warm-up of a round, at most, ns.
 const ROUND_WARM_UP_NS: f64 = 5e6;
 
@@ -195,12 +199,20 @@ fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
     if is_unbound || entry.probe.axes.iter().any(is_free) { cpus } else { &cpus[..cpus.len().min(1)] }
 }
 
-/// The run's warm-up of one CPU.
+/// The run's warm-up of one CPU, or its look at the last cache from there.
 fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
     bind(&job.cpus)?;
     let clock = Clock::calibrated(&job.environment.clock);
+    if let Some(looked) = last_cache::look(job, &clock) {
+        return looked;
+    }
     let warm = warm_up(&clock, RUN_WARM_UP_NS.0, RUN_WARM_UP_NS.1);
-    Ok(vec![Event::Done { noise: RoundNoise { settled: warm.settled, ..RoundNoise::default() } }])
+    let mut core = CoreClock::new(&clock);
+    for _ in 0..RUN_LOOKS {
+        core.look(&clock);
+    }
+    let noise = RoundNoise { settled: warm.settled, width: core.width(), ..RoundNoise::default() };
+    Ok(vec![Event::Done { noise }])
 }
 
 /// How many workers do what the case measures at the same time.
@@ -346,7 +358,10 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     }
     let precision = case.precision();
     let noise = RoundNoise {
-        core_hz: case.core_hz(),
+        core_hz: case.core().and_then(CoreClock::median_hz),
+        core_khz: beside::in_rows(&samples.core_hz),
+        width: case.core().and_then(CoreClock::width),
+        shared: case.core().zip(case.whole_width()).and_then(|(core, width)| core.shared(width)),
         resolution_ns: if samples.is_time { precision.resolution_ns } else { 0.0 },
         clock_cost_ns: precision.cost_ns,
         iterations: samples.learned,

@@ -38,6 +38,9 @@ impl Taint {
 pub struct RoundNoise {
     /// Core clock beside the samples, hertz; none where no chain was timed.
     pub core_hz: Option<f64>,
+    /// The same beside each sample, in their order: of so many in a row, kHz; 0 where it changed. Empty where no chain was timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_khz: Vec<[u64; 2]>,
     /// Independent operations that the core did in a cycle, when it did most; none where they were not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<f64>,
@@ -129,6 +132,13 @@ pub enum Event {
         way: String,
         /// How long the trials took, ns: later rounds have none.
         trials_ns: f64,
+    },
+    /// What a dependent load from a buffer in the last cache took.
+    LastCache {
+        /// The buffer.
+        bytes: u64,
+        /// A load, ns.
+        ns: f64,
     },
     /// A far end has set up, and serves from now on.
     Listening {

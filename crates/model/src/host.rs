@@ -50,6 +50,11 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// Which of [`CpuFacts::kinds`] the core of `cpu` is; none where all are alike.
+    pub fn kind_of_core(&self, cpu: usize) -> Option<usize> {
+        self.cpu.kinds.iter().position(|kind| kind.cpus.contains(&cpu))
+    }
+
     /// Ids of the CPUs that are online and that this process may use.
     pub fn usable_cpus(&self) -> Vec<usize> {
         self.cpus.iter().filter(|cpu| cpu.online && cpu.allowed).map(|cpu| cpu.id).collect()

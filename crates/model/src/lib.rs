@@ -44,8 +44,8 @@ pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
-    Also, CaseRecord, Estimate, Flag, FlagKind, HERE, IntervalMethod, Leading, Measured, Outcome, PEER_AXIS, Quiet,
-    Repetition, RoundRecord, default_case_of,
+    Also, Bounds, CaseRecord, Estimate, Flag, FlagKind, HERE, IntervalMethod, Leading, Measured, Outcome, PEER_AXIS,
+    Quiet, Repetition, RoundRecord, default_case_of,
 };
 pub use peer::{PeerAnswer, PeerRequest, ServeRequest};
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};

@@ -47,6 +47,10 @@ pub struct Quiet {
     /// Upper end of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// The core clock at which it is told, hertz: what the core held nine tenths of the time; absent where it is a time as it was
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_hz: Option<f64>,
 }
 
 /// Where the leading value of another run on this host is to be expected: the interval of this run, and how far runs lie
@@ -259,6 +263,29 @@ pub struct RoundRecord {
     pub raw: Option<Raw>,
 }
 
+/// What physics allows a value to be, in its unit: no end of an interval lies beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Bounds {
+    /// No less than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// No more than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
+}
+
+impl Bounds {
+    /// The ends of an interval of `value`, held to what is allowed. A value that lies beyond itself is told elsewhere, and stays
+    /// within its interval.
+    pub fn held(&self, (low, high): (f64, f64), value: f64) -> (f64, f64) {
+        let least = self.least.map_or(f64::NEG_INFINITY, |least| least.min(value));
+        let most = self.most.map_or(f64::INFINITY, |most| most.max(value));
+        (low.max(least), high.min(most))
+    }
+}
+
 /// A measured case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -284,6 +311,9 @@ pub struct Measured {
     /// Remarks on the value.
     #[serde(default)]
     pub flags: Vec<Flag>,
+    /// What physics allows the value to be; absent where nothing is known, and in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
 }
 
 impl Measured {

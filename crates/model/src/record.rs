@@ -22,6 +22,10 @@ pub struct Raw {
     /// Bytes or operations an iteration when the case is a rate; absent when it is a time.
     #[serde(skip_serializing_if = "is_zero")]
     pub amount: u64,
+    /// The core's frequency beside each sample, in their order: of so many in a row, kHz; 0 where it changed. Absent where the
+    /// frequency was not taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub core_khz: Vec<[u64; 2]>,
     /// Time waited for a CPU inside samples, ns.
     pub run_delay_ns: f64,
     /// Involuntary switches inside samples.

@@ -102,6 +102,7 @@ pub fn measure(
     let made = outcomes::of(&results.record);
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);
+    run.neighbours = results.neighbours;
     run.findings = findings(&run);
     Ok(Measured { run, sink_lost: results.journal_lost })
 }

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use super::Case;
+use crate::beside::Beside;
 use crate::clock::{Clock, Ticks};
 use crate::copies;
 use crate::counter_blocks::CounterBlocks;
@@ -31,7 +32,7 @@ impl Case {
         amount: u64,
         mut next: impl FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>,
     ) -> Result<()> {
-        let budget_ns = self.job.budget_ns as f64;
+        let (budget_ns, whole_width) = (self.job.budget_ns as f64, self.whole_width());
         if self.start_barrier()? {
             return copies::for_ever(&self.clock, &mut |_| next(&self.clock, BATCH, budget_ns).map(drop));
         }
@@ -39,20 +40,20 @@ impl Case {
         let most_ns = MOST * budget_ns;
         next(&self.clock, BATCH, most_ns)?;
         let begin = self.clock.start();
+        let mut beside = Beside::begin(&self.clock, self.core.as_mut(), whole_width);
         let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
         loop {
             let (ticks, operations) = next(&self.clock, BATCH, most_ns)?;
             let ns = self.clock.ns(ticks);
             samples.push(ns, operations, ns);
-            if let Some(core) = &mut self.core {
-                core.look_again(&self.clock);
-            }
+            beside.add(&mut samples);
             blocks.add(&mut samples);
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
             if spent_ns >= budget_ns || samples.ns.len() >= MOST_SAMPLES {
                 break;
             }
         }
+        beside.end(&mut samples);
         blocks.end(&mut samples);
         if let (0, Clock::Counter { ns_per_tick }) = (amount, &self.clock) {
             let ticks = |(ns, operations): (&f64, &u64)| ns / *operations as f64 / ns_per_tick;

@@ -1,4 +1,6 @@
-//! The core's own clock, by a chain of dependent adds; and the warm-up that waits until it is steady.
+//! The core's own clock, by a chain of dependent adds, and its width, by independent ones; and the warm-up that waits until it is steady.
+
+use hostmark_stats::descriptive;
 
 use super::{Clock, Ticks, arch};
 
@@ -8,49 +10,95 @@ const FIRST_TURNS: u64 = 700;
 const SLICE_NS: f64 = 50_000.0;
 /// A slice beside a sample, ns.
 const BESIDE_NS: f64 = 8_000.0;
-/// From one slice beside samples to the next, at least, ns: slices then take under a hundredth of the time.
+/// From one look beside samples to the next, at least, ns: both slices then take under a fiftieth of the time.
 const APART_NS: f64 = 1_000_000.0;
+/// Of the looks' widths the one that stands for the core, and how many it takes: a chain that was interrupted makes its look wider
+/// than the core is, which must not be what all others are held against.
+const WIDTH_OF_ALL: f64 = 0.75;
+const LOOKS_FOR_A_WIDTH: usize = 16;
+/// A thread that has less than this part of the core's width shares it: two threads that fill it have half each, and one beside
+/// whatever another does seldom over three quarters.
+const SHARED_WIDTH: f64 = 0.8;
 /// Slices whose minimum is one point of the warm-up.
 const SLICES_A_POINT: usize = 4;
 /// Successive minima that agree within this fraction are steady.
 const STEADY: f64 = 0.005;
 
-/// Times slices of the chain, and so the core's frequency.
+/// Times slices of the chain, and so the core's frequency; and slices of independent adds, and so how much of the core's width
+/// this thread has.
 #[derive(Debug, Clone)]
 pub struct CoreClock {
     turns: u64,
-    seen_hz: Vec<f64>,
-    /// When the last slice beside samples ended.
+    wide_turns: u64,
+    looks: Vec<Look>,
+    /// When the last look beside samples ended.
     looked: Option<Ticks>,
+}
+
+/// What one look at the core saw.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Its frequency, hertz.
+    pub hz: f64,
+    /// Independent adds that it did in a cycle.
+    pub width: f64,
 }
 
 impl CoreClock {
     /// A core clock whose slices last about 8 µs on this core.
     pub fn new(clock: &Clock) -> CoreClock {
-        let fastest_ns = (0..3).map(|_| slice_ns(clock, FIRST_TURNS)).fold(f64::INFINITY, f64::min).max(1.0);
-        let turns = (FIRST_TURNS as f64 * BESIDE_NS / fastest_ns) as u64;
-        CoreClock { turns: turns.clamp(16, 1 << 20), seen_hz: Vec::new(), looked: None }
+        let fitting = |slice: fn(&Clock, u64) -> f64| {
+            let fastest_ns = (0..3).map(|_| slice(clock, FIRST_TURNS)).fold(f64::INFINITY, f64::min).max(1.0);
+            ((FIRST_TURNS as f64 * BESIDE_NS / fastest_ns) as u64).clamp(16, 1 << 20)
+        };
+        CoreClock { turns: fitting(slice_ns), wide_turns: fitting(wide_slice_ns), looks: Vec::new(), looked: None }
     }
 
-    /// Times one slice beside a sample and returns the core's frequency, hertz.
-    pub fn look(&mut self, clock: &Clock) -> f64 {
-        let hz = (self.turns * arch::ADDS_A_TURN) as f64 * 1e9 / slice_ns(clock, self.turns).max(1.0);
-        self.seen_hz.push(hz);
-        hz
+    /// Times a slice of each beside a sample.
+    pub fn look(&mut self, clock: &Clock) -> Look {
+        let cycles = (self.turns * arch::ADDS_A_TURN) as f64;
+        let hz = cycles * 1e9 / slice_ns(clock, self.turns).max(1.0);
+        let wide_ns = wide_slice_ns(clock, self.wide_turns).max(1.0);
+        let width = (self.wide_turns * arch::WIDE_ADDS_A_TURN) as f64 / (wide_ns * hz / 1e9);
+        let look = Look { hz, width };
+        self.looks.push(look);
+        self.looked = Some(clock.end());
+        look
     }
 
-    /// Times one slice beside samples, unless the last was just before.
-    pub fn look_again(&mut self, clock: &Clock) {
-        if self.looked.is_none_or(|last| clock.ns(clock.start().since(last)) >= APART_NS) {
-            self.look(clock);
-            self.looked = Some(clock.end());
-        }
+    /// The same, unless the last look was just before.
+    pub fn look_again(&mut self, clock: &Clock) -> Option<Look> {
+        let is_due = self.looked.is_none_or(|last| clock.ns(clock.start().since(last)) >= APART_NS);
+        is_due.then(|| self.look(clock))
     }
 
     /// The median frequency of all looks, hertz.
     pub fn median_hz(&self) -> Option<f64> {
-        hostmark_stats::descriptive::median(&self.seen_hz)
+        descriptive::median(&self.looks.iter().map(|look| look.hz).collect::<Vec<_>>())
     }
+
+    /// Independent adds in a cycle, as three of four looks had no more; none of few looks.
+    pub fn width(&self) -> Option<f64> {
+        let widths: Vec<f64> = self.looks.iter().map(|look| look.width).collect();
+        descriptive::quantile(&widths, WIDTH_OF_ALL).filter(|_| widths.len() >= LOOKS_FOR_A_WIDTH)
+    }
+
+    /// The share of looks in which the thread had less than its part of this width, adds a cycle.
+    pub fn shared(&self, whole_width: f64) -> Option<f64> {
+        let shared = self.looks.iter().filter(|look| look.is_shared(whole_width)).count();
+        (!self.looks.is_empty()).then(|| shared as f64 / self.looks.len() as f64)
+    }
+}
+
+impl Look {
+    /// Whether another thread ran on the core, which by itself does this much in a cycle.
+    pub fn is_shared(&self, whole_width: f64) -> bool {
+        self.width < SHARED_WIDTH * whole_width
+    }
+}
+
+fn wide_slice_ns(clock: &Clock, turns: u64) -> f64 {
+    clock.time(|| arch::add_wide(turns))
 }
 
 fn slice_ns(clock: &Clock, turns: u64) -> f64 {
@@ -132,5 +180,23 @@ mod tests {
         }
         let hz = core.median_hz().unwrap();
         assert!((1e8..1e10).contains(&hz), "{hz}");
+        // One at least: no core adds less, and none has units for more than ten.
+        let width = core.width().unwrap();
+        assert!((0.5..11.0).contains(&width), "{width}");
+    }
+
+    #[test]
+    fn a_look_with_less_than_its_part_of_the_width_is_of_a_shared_core() {
+        let look = |width: f64| Look { hz: 3e9, width };
+        assert!(look(2.6).is_shared(5.0) && look(3.9).is_shared(5.0));
+        assert!(!look(4.1).is_shared(5.0) && !look(9.0).is_shared(5.0));
+        let looks = [5.0, 2.5, 4.9, 2.4].map(look).to_vec();
+        let core = CoreClock { turns: 1, wide_turns: 1, looks, looked: None };
+        assert_eq!((core.shared(5.0), core.median_hz()), (Some(0.5), Some(3e9)));
+        // Of four looks none is certain. Two of twenty whose chain was interrupted are nothing to go by.
+        assert_eq!(core.width(), None);
+        let interrupted = (0..20).map(|number| look(if number < 2 { 9.0 } else { 5.0 })).collect();
+        assert_eq!(CoreClock { looks: interrupted, ..core.clone() }.width(), Some(5.0));
+        assert_eq!(CoreClock { looks: Vec::new(), ..core }.shared(5.0), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What one value may be at most or at least, whatever else a run measured.
 
-use hostmark_model::{AxisKind, HostFacts, Measured, Params};
+use hostmark_model::{AxisKind, Bounds, HostFacts, Measured, Params};
 
 use crate::probe::{Limit, Probe};
 
@@ -33,6 +33,34 @@ const MOST_BYTES_A_CYCLE: f64 = 192.0;
 /// Most bytes a second of one socket's memory: above HBM3 beside CPU cores (5.3 TB/s by data sheet, AMD MI300A), and over
 /// five times the widest DIMM platforms (16 channels of 12.8 GT/s, 1.6 TB/s).
 const MOST_DRAM_BYTES_A_SECOND: f64 = 8e12;
+
+/// What a value of this probe can be, whatever it is. `core_hz`: the fastest clock of a core in the run.
+pub(super) fn of(
+    probe: &Probe,
+    measured: &Measured,
+    params: &Params,
+    core_hz: Option<f64>,
+    host: &HostFacts,
+) -> Option<Bounds> {
+    let hz = core_hz.unwrap_or(FASTEST_HZ);
+    let least_cycles = |least: f64| Bounds { least: Some(least * 1e9 / hz), most: None };
+    let most = |most: f64| Bounds { least: None, most: Some(most) };
+    let ports = MOST_BYTES_A_CYCLE * hz * threads(probe, params, measured);
+    Some(match probe.limit {
+        Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::PowerOfTwo => return None,
+        Limit::CyclesPerOp => least_cycles(1.0),
+        Limit::Rising(_) | Limit::RisingOf(..) | Limit::DramLatency => least_cycles(LEAST_LOAD_CYCLES),
+        Limit::KernelEntry => least_cycles(LEAST_ENTRY_CYCLES),
+        Limit::HandOvers(count) => least_cycles(LEAST_ENTRY_CYCLES * ENTRIES_A_HAND_OVER * f64::from(count)),
+        Limit::BytesPerCycle => most(ports),
+        Limit::DramBandwidth => most(ports.min(MOST_DRAM_BYTES_A_SECOND * host.cpu.packages.max(1) as f64)),
+        Limit::OperationsPerCycle(known) => {
+            let of_case = |word: &str| word.is_empty() || params.0.iter().any(|(_, value)| value == word);
+            let each = f64::from(known.iter().find(|(word, _)| of_case(word))?.1);
+            most(each * hz * threads(probe, params, measured))
+        }
+    })
+}
 
 /// What no value of this probe can be, as a sentence where this one is it. `core_hz`: the fastest clock of
 /// a core in the run.

@@ -147,10 +147,11 @@ fn is_good(record: &CaseRecord) -> bool {
     record.measured().is_some_and(|measured| !measured.flags.iter().any(|flag| is_doubted(flag.kind)))
 }
 
-/// The ends of a value's interval; without one the value itself is both.
+/// The ends of a value's interval; without one those of its rounds.
 fn ends(record: &CaseRecord) -> Option<(f64, f64)> {
     let estimate = &record.measured()?.estimate;
-    Some((estimate.ci_low.unwrap_or(estimate.median), estimate.ci_high.unwrap_or(estimate.median)))
+    let [least, most] = estimate.range.unwrap_or([estimate.median; 2]);
+    Some((estimate.ci_low.unwrap_or(least), estimate.ci_high.unwrap_or(most)))
 }
 
 #[cfg(test)]

@@ -84,6 +84,7 @@ fn derived(probe: &str, params: Params, sources: &[&Measured], rounds: Vec<Vec<f
         noise: Noise::default(),
         notes: Default::default(),
         flags,
+        bounds: None,
     };
     CaseRecord { id, probe: probe.into(), params, outcome: Outcome::Measured(Box::new(measured)) }
 }

@@ -17,6 +17,7 @@ fn case(id: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {
         noise: Noise::default(),
         notes,
         flags: Vec::new(),
+        bounds: None,
     };
     let params = Params(params.iter().map(|&(axis, value)| (axis.into(), value.into())).collect());
     CaseRecord { id: id.into(), probe: id.into(), params, outcome: Outcome::Measured(Box::new(measured)) }

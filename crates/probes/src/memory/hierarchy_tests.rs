@@ -38,6 +38,7 @@ pub fn record(size: u64, median: f64, best_round: f64) -> CaseRecord {
             noise: Noise::default(),
             notes: Default::default(),
             flags: Vec::new(),
+            bounds: None,
         })),
     }
 }

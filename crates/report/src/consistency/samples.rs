@@ -149,8 +149,7 @@ fn of_interval(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Opti
     let ends = [(low, least), (high, most)];
     let wider = ends.into_iter().filter(|&(end, given)| is_wider(end, given));
     let step = wider.map(|(end, _)| (end - median).abs()).fold(0.0, f64::max);
-    let fits =
-        is_near(low, least.min(median - step), median) && is_near(high, most.max(median + step), median);
+    let fits = is_near(low, least.min(median - step), median) && is_near(high, most.max(median + step), median);
     (!fits).then_some(())?;
     with_numbers(
         [low, high, least, most],

@@ -246,6 +246,7 @@ fn record(source: &Source, id: CaseId, value: Value) -> CaseRecord {
                 noise: Noise::default(),
                 notes: value.notes.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
                 flags: value.unconfirmed.map(flag).into_iter().collect(),
+                bounds: None,
             }))
         }
     });

@@ -72,6 +72,7 @@ pub fn measured(median: f64, spread: f64) -> Measured {
         noise: Noise::default(),
         notes: BTreeMap::new(),
         flags: Vec::new(),
+        bounds: None,
     };
     retell(&mut measured, Better::Lower);
     measured

@@ -7,7 +7,7 @@ pub fn speed_up(alone: &Measured, many: &Measured, copies: u64, is_rate: bool) -
     let ratio = |one: f64, each: f64| copies as f64 * if is_rate { each / one } else { one / each };
     // What disturbed the copies stands with them: this has one value a round, not their samples.
     let noise = Noise::default();
-    let mut measured = Measured { also: Default::default(), histogram: None, noise, ..many.clone() };
+    let mut measured = Measured { also: Default::default(), histogram: None, noise, bounds: None, ..many.clone() };
     // Rounds of one pass lie near each other in time.
     measured.rounds.retain(|round| alone.rounds.iter().any(|other| other.round == round.round));
     for round in &mut measured.rounds {

@@ -269,6 +269,7 @@ fn record(id: &CaseId, values: Vec<f64>) -> CaseRecord {
             noise: Noise::default(),
             notes: BTreeMap::new(),
             flags: Vec::new(),
+            bounds: None,
         })),
     };
     CaseRecord { id: id.to_string(), probe: id.probe.clone(), params: id.params.clone(), outcome }

@@ -1,0 +1,130 @@
+//! A look at the last cache: what a load from it costs now, so that a run tells whether its share of it changed.
+//!
+//! The kernel knows nothing of the guests, and of the other programs, that share this cache. What it held when the run began is gone
+//! over once a pass: as neighbours take their part of the cache and of the way to it, a load takes longer.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use hostmark_model::{Event, Job, RoundNoise};
+use hostmark_stats::descriptive;
+
+use crate::clock::Clock;
+use crate::stop::{Result, Stop};
+
+/// A line, in numbers of 4 bytes: no two steps of the walk meet in one, on any machine of today.
+const LINE: usize = 32;
+/// Lines of the smallest buffer over the second cache's: none of it stays there.
+const BEYOND_THE_SECOND: u64 = 2;
+/// The largest buffer: so much is gone over in some milliseconds, and lies in the last cache of any server.
+const MOST_BYTES: u64 = 16 << 20;
+/// Of the last cache at most: whoever shares it has some too.
+const SHARE: u64 = 4;
+/// A load from a buffer twice as large that takes this many times as long has left the plateau.
+const OFF_THE_PLATEAU: f64 = 1.25;
+/// Loads timed at once, and how often: under 20 ms in all, at 100 ns a load.
+const LOADS: usize = 8_000;
+const TURNS: usize = 15;
+/// No cache that is looked at is larger, bytes.
+pub(crate) const MOST_LOOKED_AT: u64 = 1 << 30;
+
+/// Whether a job asks for a look, and what came of it.
+pub(crate) fn look(job: &Job, clock: &Clock) -> Option<Result<Vec<Event>>> {
+    let bytes = job.look_at_cache?;
+    Some(if bytes == 0 { find(job, clock) } else { Ok(seen(bytes, walked_ns(bytes, clock))) })
+}
+
+fn seen(bytes: u64, ns: f64) -> Vec<Event> {
+    vec![Event::LastCache { bytes, ns }, Event::Done { noise: RoundNoise::default() }]
+}
+
+/// Looks for the largest buffer that the last cache holds, by doubling, while a load takes about as long.
+fn find(job: &Job, clock: &Clock) -> Result<Vec<Event>> {
+    let sizes = sizes(&job.caches_bytes, job.memory_bytes);
+    let mut found: Option<(u64, f64)> = None;
+    for bytes in sizes {
+        let ns = walked_ns(bytes, clock);
+        if found.is_some_and(|(_, smallest_ns)| ns > OFF_THE_PLATEAU * smallest_ns) {
+            break;
+        }
+        found = Some((bytes, found.map_or(ns, |(_, smallest_ns)| smallest_ns.min(ns))));
+    }
+    let (bytes, _) = found.ok_or_else(|| Stop::skipped("no cache beyond the second is told of"))?;
+    Ok(seen(bytes, walked_ns(bytes, clock)))
+}
+
+/// The buffers that are tried, from small to large; none where there is no third cache.
+fn sizes(caches_bytes: &[u64], memory_bytes: u64) -> Vec<u64> {
+    let [_, second, .., last] = *caches_bytes else { return Vec::new() };
+    let most = MOST_BYTES.min(last / SHARE).min(memory_bytes / 4);
+    let doubled = std::iter::successors(Some(BEYOND_THE_SECOND * second), |bytes| bytes.checked_mul(2));
+    if caches_bytes.len() < 3 { Vec::new() } else { doubled.take_while(|bytes| *bytes > 0 && *bytes <= most).collect() }
+}
+
+/// What a dependent load takes over so many bytes, ns: the median of several stretches of one random cycle over all lines.
+fn walked_ns(bytes: u64, clock: &Clock) -> f64 {
+    let next = cycle((bytes as usize / (LINE * size_of::<u32>())).max(2));
+    let walk = |from: usize, steps: usize| (0..steps).fold(from, |at, _| next[at * LINE] as usize);
+    // Once around, so that the cache holds what it can.
+    let mut at = std::hint::black_box(walk(0, next.len() / LINE));
+    let stretch = |_| clock.time(|| at = std::hint::black_box(walk(at, LOADS))) / LOADS as f64;
+    let ns: Vec<f64> = (0..TURNS).map(stretch).collect();
+    descriptive::median(&ns).unwrap_or(0.0)
+}
+
+/// A random cycle over all lines: the first number of each is the place of the next one.
+fn cycle(lines: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..u32::try_from(lines).unwrap_or(u32::MAX)).collect();
+    order.shuffle(&mut Pcg64Mcg::seed_from_u64(lines as u64));
+    let mut next = vec![0_u32; order.len() * LINE];
+    for (&from, &to) in order.iter().zip(order.iter().cycle().skip(1)) {
+        next[from as usize * LINE] = to;
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_walk_meets_every_line_once_before_it_is_back() {
+        for lines in [2, 3, 1000] {
+            let next = cycle(lines);
+            let mut at = 0;
+            let mut met = vec![false; lines];
+            for _ in 0..lines {
+                assert!(!std::mem::replace(&mut met[at], true), "{lines}");
+                at = next[at * LINE] as usize;
+            }
+            assert_eq!(at, 0);
+        }
+    }
+
+    #[test]
+    fn buffers_lie_between_the_second_cache_and_a_part_of_the_last() {
+        let mib = |mib: u64| mib << 20;
+        let caches = [48 << 10, mib(2), mib(260)];
+        assert_eq!(sizes(&caches, mib(4096)), [mib(4), mib(8), mib(16)]);
+        assert_eq!(sizes(&[32 << 10, mib(1), mib(32)], mib(4096)), [mib(2), mib(4), mib(8)]);
+        // Neither where there is little memory nor where the last cache is the second.
+        assert_eq!(sizes(&caches, mib(20)), [mib(4)]);
+        assert!(sizes(&[32 << 10, mib(1)], mib(4096)).is_empty());
+        assert!(sizes(&[32 << 10, mib(4), mib(6)], mib(4096)).is_empty());
+        assert!(sizes(&[0, 0, 0], mib(4096)).is_empty() && sizes(&[], 0).is_empty());
+    }
+
+    #[test]
+    fn a_job_without_a_look_has_none_and_one_with_it_is_told_what_a_load_takes() {
+        let clock = Clock::MonotonicRaw;
+        let job = Job::bare("", Vec::new());
+        assert!(look(&job, &clock).is_none());
+        let asked = job.with(|job| job.look_at_cache = Some(1 << 20));
+        let events = look(&asked, &clock).unwrap().unwrap();
+        assert!(matches!(events[..], [Event::LastCache { bytes: 1_048_576, ns }, Event::Done { .. }] if ns > 0.0));
+        // Its caches are two.
+        let lost = asked.with(|job| job.look_at_cache = Some(0));
+        assert!(matches!(look(&lost, &clock), Some(Err(Stop::Skipped(_)))));
+    }
+}

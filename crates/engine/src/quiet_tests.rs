@@ -1,0 +1,151 @@
+//! The quiet value of rounds that are known.
+
+use super::*;
+use crate::fixture::{PLAIN, host};
+use crate::probe::{Axis, Points, Probe};
+use crate::record::RoundResult;
+use hostmark_model::{CacheFact, CaseId, Event, RoundNoise};
+
+static TIME: Probe = Probe { unit: Unit::Nanoseconds, better: Better::Lower, ..PLAIN };
+static RATE: Probe = Probe { unit: Unit::BytesPerSecond, better: Better::Higher, ..PLAIN };
+static WAITS: Probe = Probe { blocking: true, ..TIME };
+static CLOCK: Probe = Probe { unit: Unit::Hertz, better: Better::Higher, ..PLAIN };
+
+fn entry(group: &'static str, probe: &'static Probe) -> Entry {
+    Entry { group, probe, ..crate::fixture::entry("net.tcp") }
+}
+
+/// A round of samples of so many ns, each with a mark and the core's frequency beside it, GHz.
+fn round(samples: &[(f64, u8, f64)]) -> Round {
+    let core_khz = samples.iter().map(|(_, _, ghz)| [1, (ghz * 1e6) as u64]).collect();
+    let noise = RoundNoise { core_hz: Some(3e9), core_khz, resolution_ns: 1e-9, ..RoundNoise::default() };
+    let ns = samples.iter().map(|(ns, ..)| *ns).collect();
+    let (iterations, taints) = (vec![1; samples.len()], samples.iter().map(|(_, taint, _)| *taint).collect());
+    let events = vec![Event::Samples { ns, iterations, amount: 0, taints }, Event::Done { noise }];
+    Round::of(RoundResult { round: 0, cpus: vec![0], events, others: None })
+}
+
+fn quiet_of(entry: Entry, at: &str, rounds: &[Round]) -> Option<Quiet> {
+    let (id, host): (CaseId, _) = (at.parse().unwrap(), cached());
+    let clocks = Clocks::default();
+    let sampled: Vec<(&Round, &Sampled)> =
+        rounds.iter().map(|round| (round, round.sampled.as_ref().unwrap())).collect();
+    of(&entry, Place { params: &id.params, host: &host, clocks: &clocks }, &sampled, 0.0)
+}
+
+/// A host whose cores have a second cache of 2 MiB each.
+fn cached() -> HostFacts {
+    let mut host = host();
+    let second = CacheFact { level: 2, size_bytes: 2 << 20, shared_cpus: vec![0], ..CacheFact::default() };
+    host.caches.push(second);
+    host
+}
+
+fn steady(values: &[f64]) -> Round {
+    round(&values.iter().map(|ns| (*ns, 0, 3.0)).collect::<Vec<_>>())
+}
+
+fn is_near(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() < 1e-9
+}
+
+#[test]
+fn it_is_the_tenth_on_the_good_side_of_all_undisturbed_samples() {
+    let values: Vec<f64> = (0..=100).map(|step| 100.0 + f64::from(step)).collect();
+    let rounds = vec![steady(&values); 5];
+    let quiet = quiet_of(entry("syscall", &TIME), "a.b", &rounds).unwrap();
+    assert!((quiet.value - 110.0).abs() < 0.5, "{quiet:?}");
+    let (low, high) = (quiet.low.unwrap(), quiet.high.unwrap());
+    assert!(low <= quiet.value && quiet.value <= high && high - low < 0.5, "{quiet:?}");
+    let rate = quiet_of(entry("cpu", &RATE), "a.b", &rounds).unwrap();
+    assert!((rate.value - 190.0).abs() < 0.5, "{rate:?}");
+}
+
+#[test]
+fn a_marked_sample_is_none_of_them_while_others_are_left() {
+    let marked = |taint: u8| {
+        let samples: Vec<(f64, u8, f64)> =
+            (0..40).map(|number| if number % 2 == 0 { (100.0, taint, 3.0) } else { (200.0, 0, 3.0) }).collect();
+        quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&samples); 5]).unwrap().value
+    };
+    assert!(is_near(marked(0), 100.0) && is_near(marked(Taint::SWITCHED), 100.0));
+    for taint in [Taint::SHARED, Taint::MIGRATED, Taint::DELAYED] {
+        assert!(is_near(marked(taint), 200.0), "{taint}");
+    }
+    let all = [(100.0, Taint::SHARED, 3.0); 6];
+    assert!(is_near(quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&all); 5]).unwrap().value, 100.0));
+}
+
+#[test]
+fn what_the_core_does_is_told_at_the_clock_that_it_held() {
+    // Always 300 cycles, at a clock that steps: half of the time 3.0 GHz, half 3.3.
+    let stepping = |slow: usize| {
+        let sample = |number: usize| if number < slow { (100.0, 0, 3.0) } else { (300.0 / 3.3, 0, 3.3) };
+        round(&(0..20).map(sample).collect::<Vec<_>>())
+    };
+    for slow in [10, 15, 5] {
+        let quiet = quiet_of(entry("syscall", &TIME), "a.b", &vec![stepping(slow); 5]).unwrap();
+        assert!(is_near(quiet.value, 100.0) && is_near(quiet.at_hz.unwrap(), 3e9), "{slow} {quiet:?}");
+    }
+    // Where it changed between two looks nobody knows what a sample ran at.
+    let mut samples = vec![(100.0, 0, 3.0); 10];
+    samples.extend([(1.0, 0, 0.0); 10]);
+    assert!(is_near(quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&samples); 5]).unwrap().value, 100.0));
+}
+
+#[test]
+fn memory_beyond_the_cores_own_caches_is_told_as_it_was_measured() {
+    static SIZED: Probe = Probe { axes: &[Axis::size("size", "4096", Points::OfHost(|_, _| Vec::new()))], ..TIME };
+    let second = 2 << 20;
+    let samples: Vec<(f64, u8, f64)> = (0..20).map(|number| (100.0, 0, if number < 10 { 3.0 } else { 3.3 })).collect();
+    let at = |bytes: u64| {
+        let at = format!("memory.latency@size={bytes}");
+        quiet_of(entry("memory", &SIZED), &at, &vec![round(&samples); 5]).unwrap()
+    };
+    assert_eq!((at(2 * second).at_hz, at(second).at_hz), (None, None));
+    assert!(is_near(at(2 * second).value, 100.0));
+    assert!(is_near(at(second / 2).at_hz.unwrap(), 3e9));
+}
+
+#[test]
+fn it_is_told_of_what_waits_for_nobody_and_is_work_alone() {
+    let rounds = vec![steady(&[1.0; 10]); 5];
+    assert!(quiet_of(entry("cpu", &TIME), "a.b", &rounds).is_some());
+    for (group, probe) in [("net", &TIME), ("ipc", &TIME), ("syscall", &WAITS), ("cpu", &CLOCK)] {
+        assert_eq!(quiet_of(entry(group, probe), "a.b", &rounds), None, "{group}");
+    }
+    // Where no chain was timed, several threads were at work, or the probe took the samples itself.
+    let mut unwatched = rounds;
+    unwatched[0].sampled.as_mut().unwrap().noise.core_hz = None;
+    assert_eq!(quiet_of(entry("cpu", &TIME), "a.b", &unwatched), None);
+}
+
+#[test]
+fn fewer_than_five_rounds_have_a_quiet_value_and_no_interval() {
+    let quiet = quiet_of(entry("cpu", &TIME), "a.b", &vec![steady(&[1.0; 10]); 4]).unwrap();
+    assert_eq!((quiet.value, quiet.low, quiet.high), (1.0, None, None));
+}
+
+#[test]
+fn it_does_not_wander_off_as_samples_or_rounds_become_more() {
+    // A true cost of 100, noise that only adds, and every third round half as slow again.
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(1_u32 << 31)
+    };
+    let mut value = |rounds: usize, samples: usize| {
+        let rounds: Vec<Round> = (0..rounds)
+            .map(|number| {
+                let slow = if number % 3 == 2 { 1.5 } else { 1.0 };
+                steady(&(0..samples).map(|_| slow * (100.0 - 2.0 * random().ln())).collect::<Vec<_>>())
+            })
+            .collect();
+        quiet_of(entry("cpu", &TIME), "a.b", &rounds).unwrap().value
+    };
+    let few = value(5, 80);
+    for (rounds, samples) in [(5, 160), (5, 320), (10, 320), (20, 320)] {
+        let more = value(rounds, samples);
+        assert!((more / few - 1.0).abs() < 0.005, "{rounds} rounds of {samples}: {more} and {few}");
+    }
+}

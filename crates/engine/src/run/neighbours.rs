@@ -1,0 +1,56 @@
+//! What a run sees of others on the same physical machine, of which this system's kernel knows nothing.
+
+use std::time::Duration;
+
+use hostmark_model::{Event, LastCache, Neighbours};
+use hostmark_stats::descriptive;
+
+use super::Runner;
+use crate::session::{End, Session};
+use crate::time_budget::TimeBudget;
+
+/// The group whose values depend on the last cache.
+const MEMORY: &str = "memory";
+
+impl Runner<'_> {
+    /// Looks at the last cache, when the run begins and before each pass, where cases of memory are measured.
+    pub(super) fn look_at_cache(&mut self) {
+        let plan = self.setting.plan;
+        let is_wanted = plan.cases.iter().any(|case| case.entry.group == MEMORY && case.skip.is_none());
+        let limit = TimeBudget::hard_limit(plan);
+        if !is_wanted || self.has_no_last_cache || self.interrupted || self.wall.elapsed() >= limit {
+            return;
+        }
+        let bytes = self.last_cache.as_ref().map_or(0, |cache| cache.bytes);
+        let mut job = self.job(Vec::new(), vec![plan.cpu], 0, Duration::ZERO);
+        job.look_at_cache = Some(bytes);
+        self.observer.silent(TimeBudget::WARM_UP_LIMIT);
+        let Ok(link) = (self.open)(&job) else { return };
+        let mut session = Session::new(link, self.wall, TimeBudget::WARM_UP_LIMIT, limit);
+        let heard = session.round();
+        session.end();
+        self.interrupted |= heard.end == End::Interrupted;
+        let look = heard.events.iter().find_map(|event| match event {
+            Event::LastCache { bytes, ns } if ns.is_finite() && *ns > 0.0 => Some((*bytes, *ns)),
+            _ => None,
+        });
+        match (look, &mut self.last_cache) {
+            (Some((_, ns)), Some(cache)) => cache.looks_ns.push(ns),
+            (Some((bytes, ns)), none) => *none = Some(LastCache { bytes, looks_ns: vec![ns] }),
+            (None, None) => self.has_no_last_cache = true,
+            (None, Some(_)) => {}
+        }
+    }
+
+    /// What was seen of others.
+    pub(super) fn neighbours(&self) -> Option<Neighbours> {
+        let rounds = self.states.iter().flat_map(|state| &state.rounds);
+        let shares = rounds.filter_map(|round| match round.events.last() {
+            Some(Event::Done { noise }) => noise.shared,
+            _ => None,
+        });
+        let core_shared = descriptive::mean(&shares.collect::<Vec<_>>());
+        let last_cache = self.last_cache.clone();
+        (core_shared.is_some() || last_cache.is_some()).then_some(Neighbours { core_shared, last_cache })
+    }
+}
