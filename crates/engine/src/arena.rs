@@ -11,7 +11,7 @@ use crate::sys::memory::{self, Node, Pages};
 
 /// What is kept can become so long, bytes, so that a curve's next point need not have a mapping of its own. No more than is
 /// filled is ever taken.
-const CAPACITY_BYTES: usize = 512 << 20;
+const CAPACITY_BYTES: usize = 4 << 30;
 
 /// What is kept; none where nothing is to be.
 static KEPT: Mutex<Option<Vec<Kept>>> = Mutex::new(None);

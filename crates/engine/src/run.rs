@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
 use hostmark_model::{Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, RunTime};
-use hostmark_stats::interval::LEAST_ROUNDS;
 
 use crate::contention::{Blocks, Judged, Meters};
 use crate::far::{OpenService, Peers};
@@ -143,9 +142,9 @@ impl Runner<'_> {
             let has_round = |&index: &usize| pass < plan.rounds_of(&plan.cases[index]);
             let mut units = self.units(self.pending().into_iter().filter(has_round).collect(), pass);
             if pass == 0 {
-                // Whatever the machine does, every default has a value, and then what tells most; and a probe's other cases know
-                // what a round of its default costs.
-                units.sort_by_key(|unit| plan.cases[unit[0]].worth);
+                // Whatever the machine does, every default has a value, those first that are cheap to set up, and then what tells
+                // most; and a probe's other cases know what a round of its default costs.
+                units.sort_by_key(|unit| (plan.cases[unit[0]].worth, plan.cases[unit[0]].has_long_set_up()));
             }
             if self.interrupted || !self.pass(pass, &units) {
                 return;
@@ -254,7 +253,8 @@ impl Runner<'_> {
 
     /// Without a round of this pass, a case that cannot have as many as an interval needs leaves its time to the others.
     fn drop_unless_enough(&mut self, index: usize, pass: u32) {
-        self.states[index].dropped = self.states[index].rounds.len() + self.later(index, pass) < LEAST_ROUNDS;
+        self.states[index].dropped =
+            self.states[index].rounds.len() + self.later(index, pass) < self.least_rounds(index);
     }
 
     /// The cases of the past rounds that are left when all planned passes are over, in their order.

@@ -58,14 +58,15 @@ fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
 
 #[test]
 fn where_time_is_short_every_case_has_an_interval_before_any_has_more_rounds() {
-    // All seven rounds of 200 cases take 574 s, three of them 246 s, and there are 285 s.
+    // All seven rounds of 200 cases take 574 s, five of them 410 s, and there are 285 s: enough for five of 139 cases.
     let plan = planned(MANY, &[], Profile::Standard);
     let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_millis(400)));
     let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
     let (defaults, others) = defaults_and_others(&seen);
     assert!(defaults.into_iter().all(|case| rounds(case) >= 5));
-    let most = others.iter().filter(|case| rounds(case) >= 3).count();
-    assert!(most * 100 >= others.len() * 95, "{most} of {}", others.len());
+    let begun = others.iter().filter(|case| rounds(case) > 0).count();
+    let complete = others.iter().filter(|case| rounds(case) >= 5).count();
+    assert!(complete * 100 >= begun * 95 && complete >= 105, "{complete} of {begun}");
     assert!(seen.elapsed > Duration::from_secs(280) && seen.elapsed <= Duration::from_secs(291), "{:?}", seen.elapsed);
 }
 
@@ -124,11 +125,11 @@ fn one_dear_probe_does_not_take_the_place_of_many_cheap_ones() {
     let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
     let (dear, cheap): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
         seen.outcomes.cases.iter().partition(|case| case.probe == "many.a");
-    assert!(cheap.iter().all(|case| rounds(case) >= 3));
+    assert!(cheap.iter().all(|case| rounds(case) >= 5));
     // As many as there is time for, and all of their rounds.
     let dear: Vec<u32> = dear.into_iter().map(rounds).collect();
-    assert!(dear[0] >= 3);
-    assert!((4..=6).contains(&dear.iter().filter(|&&rounds| rounds >= 3).count()), "{dear:?}");
+    assert!(dear[0] >= 5);
+    assert!((2..=3).contains(&dear.iter().filter(|&&rounds| rounds >= 5).count()), "{dear:?}");
 }
 
 #[test]
@@ -154,12 +155,11 @@ fn where_rounds_enough_for_an_interval_remain_a_case_loses_one_and_not_its_place
     let mut turns = 0;
     let seen = perform(&planned(MANY, &["many.a"], Profile::Standard), &host(), None, |job| {
         turns += 1;
-        fine(job, 5.0, Duration::from_millis(5_700))
+        fine(job, 5.0, Duration::from_millis(5_000))
     });
     assert!(seen.elapsed <= Duration::from_secs(300).mul_f64(0.97));
     let rounds: Vec<u32> = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds).collect();
-    assert!(rounds.iter().all(|&rounds| rounds >= 3), "{rounds:?}");
-    assert!(rounds[0] >= 5, "{rounds:?}");
+    assert!(rounds.iter().all(|&rounds| rounds >= 5), "{rounds:?}");
 }
 
 #[test]
@@ -233,5 +233,6 @@ fn hanging_cases_do_not_take_all_time() {
     assert!(seen.elapsed <= HARD);
     let failed = seen.outcomes.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));
     assert_eq!(failed.count(), 3);
-    assert_eq!(seen.outcomes.cases.iter().filter(|case| is_measured(&case.outcome)).count(), 197);
+    // What they took is gone, and with it some of what tells least.
+    assert!(seen.outcomes.cases.iter().filter(|case| is_measured(&case.outcome)).count() >= 190);
 }

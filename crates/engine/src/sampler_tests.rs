@@ -144,6 +144,27 @@ fn the_budget_is_kept() {
 }
 
 #[test]
+fn a_sample_is_as_long_whatever_the_budget_and_a_long_one_spreads_them_out() {
+    let taken = |budget_ns: f64| {
+        let fake = FakeClock::new(20);
+        let clock = Clock::Fake(fake.clone());
+        let mut body = |n: u64| {
+            fake.advance(3 * n);
+            Ok(())
+        };
+        let samples = sampler(&clock, &Interference::Blind, budget_ns).take(None, &mut body).unwrap();
+        (samples, fake.read() as f64)
+    };
+    let (usual, _) = taken(40e6);
+    for budget_ns in [10e6, 20e6, 80e6, 400e6, 4e9] {
+        let (samples, spent_ns) = taken(budget_ns);
+        assert_eq!(samples.learned, usual.learned, "{budget_ns}");
+        assert!(samples.ns.len() as f64 <= 1.1 * SAMPLES_A_ROUND, "{budget_ns}: {}", samples.ns.len());
+        assert!((0.9..1.1).contains(&(spent_ns / budget_ns)) || budget_ns < 20e6, "{budget_ns}: {spent_ns}");
+    }
+}
+
+#[test]
 fn an_operation_that_fails_ends_the_round() {
     let clock = Clock::Fake(FakeClock::new(1));
     let mut calls = 0;

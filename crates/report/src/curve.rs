@@ -17,8 +17,8 @@ impl Point<'_> {
     /// Whether this value is over `by` times another, and no part of their intervals says otherwise. Values without an
     /// interval prove nothing.
     pub fn is_above(&self, other: &Point, by: f64) -> bool {
-        let is_apart = matches!((self.estimate.ci_low, other.estimate.ci_high), (Some(low), Some(high)) if low > high);
-        is_apart && self.estimate.median > by * other.estimate.median
+        let is_apart = matches!((self.estimate.interval(), other.estimate.interval()), (Some((low, _)), Some((_, high))) if low > high);
+        is_apart && self.estimate.value() > by * other.estimate.value()
     }
 }
 
@@ -33,7 +33,7 @@ pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) ->
     let point = |case: &'a CaseRecord| {
         let estimate = &case.measured()?.estimate;
         let at = case.params.get(axis)?.parse().ok()?;
-        (estimate.median > 0.0).then_some(Point { at, case, estimate })
+        (estimate.value() > 0.0).then_some(Point { at, case, estimate })
     };
     let cases = run.cases.iter().filter(|case| case.probe == probe && is_on(&case.params));
     let mut points: Vec<Point> = cases.filter_map(point).collect();

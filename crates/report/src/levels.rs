@@ -76,7 +76,7 @@ impl Level {
     /// A further quantity that was measured of this level: `read`, `line`, `ways`, `tlb` …
     pub fn also<'a>(&self, run: &'a Run, name: &str) -> Option<&'a Estimate> {
         let estimate = &self.case(run)?.measured()?.also.get(name)?.estimate;
-        (estimate.median > 0.0).then_some(estimate)
+        (estimate.value() > 0.0).then_some(estimate)
     }
 
     /// The size to reason with, bytes: as reported unless the measurement contradicts it, else what is proven to fit.
@@ -89,7 +89,7 @@ impl Level {
 /// What was proven about the size of the level of a case, bytes; none where nothing was.
 pub fn bracket_of(run: &Run, case: &CaseRecord) -> Option<Bracket> {
     let also = &case.measured().filter(|_| proves_sizes(run))?.also;
-    let bytes = |name| also.get(name).map(|also| also.estimate.median).filter(|bytes| *bytes > 0.0);
+    let bytes = |name| also.get(name).map(|also| also.estimate.value()).filter(|bytes| *bytes > 0.0);
     let bracket = Bracket { fits: bytes("size"), leaves: bytes("leaves") };
     (bracket != Bracket::default()).then_some(bracket)
 }

@@ -20,13 +20,16 @@ mod joined;
 mod labels;
 mod levels;
 pub mod lmbench;
+mod neighbours;
 pub mod network;
 mod overhead;
 mod plain_table;
 pub mod render;
+pub mod repetition;
 mod short_arrays;
 mod stream_times;
 pub mod tables;
+pub mod trust;
 
 pub use findings::findings;
 pub use render::RenderOptions;

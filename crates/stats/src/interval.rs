@@ -13,6 +13,8 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// The confidence of every interval but that of [`LEAST_ROUNDS`]. No unit.
 pub const CONFIDENCE: f64 = 0.95;
+/// Two order statistics that are so much of the way from the outer one to the median apart have a gap between them.
+const GAP: f64 = 0.9;
 /// Fewer rounds than this give no interval: no order statistics of theirs hold the median often enough.
 pub const LEAST_ROUNDS: usize = 5;
 
@@ -49,7 +51,11 @@ pub fn of_medians(round_medians: &[f64], resolution: f64) -> Option<Interval> {
     sorted.sort_unstable_by(f64::total_cmp);
     let Ends { depth, inwards, confidence } = ends(sorted.len())?;
     let last = sorted.len() - 1;
-    let between = |outer: f64, inner: f64| outer + inwards * (inner - outer);
+    // Where one step makes nearly all of the way to the median, rounds are of two kinds, and between these lay none.
+    let between = |outer: f64, inner: f64| {
+        let is_gap = (inner - outer).abs() > GAP * (estimate - outer).abs();
+        if is_gap { outer } else { outer + inwards * (inner - outer) }
+    };
     let low = between(sorted[depth], *sorted.get(depth + 1)?);
     let high = between(sorted[last - depth], *sorted.get(last.checked_sub(depth + 1)?)?);
     Some(Interval { low, high, confidence }.floored(estimate, resolution))

@@ -41,10 +41,9 @@ fn order_statistics_agree() {
 #[test]
 fn t_intervals_agree() {
     for case in fixture("t_intervals") {
-        let ours = interval::log_t(&numbers(&case["values"]), 0.0).unwrap();
-        assert_eq!(ours.method.name(), case["method"].as_str().unwrap());
-        assert_close(Some(ours.low), &case["low"], 8);
-        assert_close(Some(ours.high), &case["high"], 8);
+        let (low, high) = interval::log_t(&numbers(&case["values"]), 0.0).unwrap();
+        assert_close(Some(low), &case["low"], 8);
+        assert_close(Some(high), &case["high"], 8);
     }
 }
 
@@ -94,23 +93,6 @@ fn percentiles_agree() {
         for (name, theirs) in case["percentiles"].as_object().unwrap() {
             let ours = Percentile::of_name(name).unwrap().of(&whole("values"), &whole("counts"));
             assert_eq!(ours, theirs.as_u64(), "{name}");
-        }
-    }
-}
-
-#[test]
-fn bootstraps_of_one_level_agree() {
-    for case in fixture("bootstraps") {
-        let rounds: Vec<[f64; 1]> = numbers(&case["values"]).into_iter().map(|value| [value]).collect();
-        let (low, high) = (case["low"].as_f64().unwrap(), case["high"].as_f64().unwrap());
-        // Ours has 1000 drawings and calibrated tails, so the ends need not be the same.
-        let room = 0.1 * (high - low);
-        for seed in 0..5 {
-            let ours = interval::bootstrap(&rounds, seed).unwrap();
-            assert!(
-                (ours.low - low).abs() < room && (ours.high - high).abs() < room,
-                "{ours:?}, theirs {low} … {high}"
-            );
         }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use hostmark_engine::{Journal, again, outcomes::Outcomes};
 use hostmark_model::{Again, Gap, Lang, Run};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::findings;
+use hostmark_report::{findings, repetition, trust::trust};
 
 use super::{load, ready};
 use crate::store::{self, JOURNAL};
@@ -43,7 +43,11 @@ fn of_journal(path: &Path) -> Result<Run> {
 
 fn with(run: Run, outcomes: Outcomes, gaps: Vec<Gap>) -> Run {
     let again = Some(Again { version: env!("CARGO_PKG_VERSION").into(), gaps });
+    let stored = run.clone();
     let mut run = Run { cases: outcomes.cases, lost_rounds: outcomes.lost_rounds, again, ..run };
+    // What runs of the host differed by was known when it was measured, and is in its file alone.
+    repetition::keep(&mut run, &stored);
+    run.trust = stored.trust.and_then(|_| trust(&run));
     run.findings = findings(&run);
     run
 }

@@ -10,6 +10,7 @@ pub mod dry_run;
 pub mod explain;
 mod far;
 pub mod guest;
+mod history;
 pub mod host;
 pub mod import;
 mod inputs;

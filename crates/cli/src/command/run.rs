@@ -13,7 +13,6 @@ use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_report::escape::visible;
-use hostmark_report::findings;
 
 use super::inputs::{self, InputArguments};
 use super::kept::{Author, Kept};
@@ -22,7 +21,7 @@ use super::peers::{self, Direct, FarPeers};
 use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::resume::Begun;
-use super::{dry_run, lost, place, remedy, report, unsaved};
+use super::{dry_run, history, lost, place, remedy, report, unsaved};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -238,7 +237,6 @@ fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[place::Place], s
     );
     bar.finish();
     run.pairs = measured?;
-    run.findings = findings(run);
     Ok(())
 }
 
@@ -250,7 +248,8 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, la
 
 /// Saves and shows what was measured, wherever that was.
 fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Option<u8>, lang: Lang) -> Result<Exit> {
-    let Measured { run, sink_lost } = measured;
+    let Measured { mut run, sink_lost } = measured;
+    history::judge(&mut run);
     let saved = kept.save(&run);
     let asked = arguments.format.as_deref();
     let format = asked.or(run.settings.table.as_deref()).unwrap_or("table");

@@ -180,9 +180,9 @@ mod tests {
         }
         let hz = core.median_hz().unwrap();
         assert!((1e8..1e10).contains(&hz), "{hz}");
-        // One at least: no core adds less, and none has units for more than ten.
+        // No core has units for more than ten; an emulated one may do any number.
         let width = core.width().unwrap();
-        assert!((0.5..11.0).contains(&width), "{width}");
+        assert!((0.05..11.0).contains(&width), "{width}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hostmark_model::Profile;
 
-use super::{Plan, PlannedCase};
+use super::{Plan, PlannedCase, Worth};
 
 /// A set-up of so long, by forecast, is no cheap one.
 const LONG_SET_UP: Duration = Duration::from_millis(25);
@@ -14,6 +14,11 @@ impl PlannedCase {
     /// which it shares what is filled.
     pub fn has_long_set_up(&self) -> bool {
         self.set_up >= LONG_SET_UP
+    }
+
+    /// Whether it is one of those that tell most of what takes long to fill: these share what is filled.
+    pub fn is_filling_cell(&self) -> bool {
+        self.has_long_set_up() && self.entry.shares_worker && self.worth <= Worth::Cell
     }
 }
 

@@ -8,6 +8,11 @@ use hostmark_stats::interval::LEAST_ROUNDS;
 use super::Runner;
 use crate::time_budget::{Next, TimeBudget};
 
+/// Rounds that are promised to what is slow to fill: a range, so that no lucky round is taken for the machine.
+const LEAST_DEAR_ROUNDS: usize = 2;
+/// Slow to fill is what takes more than this part of the profile's limit in a round: half a second of the quick profile.
+const SLOW_TO_FILL: u32 = 120;
+
 impl Runner<'_> {
     /// What the rounds still to come cost, `remaining` in this pass and all that are pending in the later ones:
     /// those of the case `index`, how many they are in all, and what all take besides samples.
@@ -25,19 +30,24 @@ impl Runner<'_> {
             Some(_) => Duration::ZERO,
             None => cases[index].set_up.saturating_sub(cases[self.defaults[index]].set_up),
         };
-        let overhead = |index: usize| last(index).map_or(usual, |last| last.overhead) + more(index);
+        // One that has not begun, and shares what another of its unit has filled, does not fill it again.
+        let shares = |index: usize| {
+            let is_new = self.states[index].last.is_none() && self.states[self.defaults[index]].last.is_some();
+            is_new && cases[index].is_filling_cell()
+        };
+        let overhead = |index: usize| match shares(index) {
+            true => cases[index].set_up,
+            false => last(index).map_or(usual, |last| last.overhead) + more(index),
+        };
         let own = TimeBudget::at_least(1, overhead(index));
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
-        let least_rounds = self.setting.plan.profile_limits().least_rounds as usize;
-        let due = |of: usize, rounds: usize| {
-            let least = if self.setting.plan.cases[of].is_default { least_rounds } else { LEAST_ROUNDS };
-            rounds.min(least.saturating_sub(self.states[of].rounds.len()))
-        };
+        let due =
+            |of: usize, rounds: usize| rounds.min(self.least_rounds(of).saturating_sub(self.states[of].rounds.len()));
         let mut to_come = vec![0; self.states.len()];
         remaining.iter().for_each(|&of| to_come[of] += 1);
         self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, pass));
         // What goes beyond the least waits until all that have begun can have theirs, whatever these tell.
-        let is_beyond = due(index, usize::MAX) == 0;
+        let (is_beyond, is_slow) = (due(index, usize::MAX) == 0, self.is_slow_to_fill(index));
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
         for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
             let overhead = overhead(of);
@@ -49,7 +59,9 @@ impl Runner<'_> {
             let tells_as_much = cases[of].worth == cases[index].worth;
             let is_cheap = 2 * TimeBudget::at_least(1, overhead) < own;
             let has_begun = !self.states[of].rounds.is_empty();
-            if of != index && (tells_more || is_beyond && has_begun || tells_as_much && (is_cheap || has_begun)) {
+            // What is slow to fill has no more than the least while any other has not begun.
+            let is_first = has_begun || is_slow && !self.is_slow_to_fill(of);
+            if of != index && (tells_more || is_beyond && is_first || tells_as_much && (is_cheap || has_begun)) {
                 others += TimeBudget::at_least(due(of, rounds), overhead);
             }
         }
@@ -61,6 +73,19 @@ impl Runner<'_> {
             others,
         };
         (next, all_rounds, all_overhead)
+    }
+
+    /// Rounds that are promised to a case once it has begun: what fills memory for long on this machine has a range from fewer,
+    /// rather than the time of many others.
+    pub(super) fn least_rounds(&self, index: usize) -> usize {
+        if self.is_slow_to_fill(index) { LEAST_DEAR_ROUNDS } else { LEAST_ROUNDS }
+    }
+
+    /// Whether a round of the case takes a large part of the run before its first sample.
+    fn is_slow_to_fill(&self, index: usize) -> bool {
+        let plan = self.setting.plan;
+        let last = self.states[index].last.map_or(Duration::ZERO, |last| last.overhead);
+        plan.cases[index].has_long_set_up() && last > plan.profile_limits().limit / SLOW_TO_FILL
     }
 
     /// Rounds of a case in the passes after this one.

@@ -25,7 +25,8 @@ struct Common<'a> {
 }
 
 impl Runner<'_> {
-    /// The cases of a pass by units, each for one worker, in seeded order; the cases of a unit are in seeded order too.
+    /// The cases of a pass by units, each for one worker, in seeded order; the cases of a unit are in seeded order too,
+    /// but for the first pass, in which those come first that tell most.
     pub(super) fn units(&self, mut cases: Vec<usize>, pass: u32) -> Vec<Vec<usize>> {
         let seed = self.setting.plan.request.seed ^ u64::from(pass).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -46,6 +47,10 @@ impl Runner<'_> {
             }
         }
         units.shuffle(&mut random);
+        if pass == 0 {
+            let worth = |index: &usize| self.setting.plan.cases[*index].worth;
+            units.iter_mut().for_each(|unit| unit.sort_by_key(worth));
+        }
         units
     }
 
@@ -58,7 +63,8 @@ impl Runner<'_> {
             // What takes long to fill is filled for one thread and for several.
             cpus: if case.has_long_set_up() { &case.cpus[..case.cpus.len().min(1)] } else { &case.cpus },
             has_long_set_up: case.has_long_set_up(),
-            worth: (pass == 0).then_some(case.worth),
+            // What fills memory for long fills it once for defaults and cells.
+            worth: (pass == 0).then_some(if case.has_long_set_up() { case.worth.max(Worth::Cell) } else { case.worth }),
         })
     }
 
@@ -73,7 +79,8 @@ impl Runner<'_> {
         granted: Duration,
     ) -> (Vec<usize>, Duration) {
         let (mut together, mut granted) = (vec![unit[0]], granted);
-        let mut left = TimeBudget::of_unit(self.setting.plan);
+        let plan = self.setting.plan;
+        let mut left = TimeBudget::of_unit(plan, plan.cases[unit[0]].has_long_set_up());
         for &index in &unit[1..] {
             let next = self.costs(index, remaining, pass).0;
             let Verdict::Sample(grant) = budget.decide(next) else { break };

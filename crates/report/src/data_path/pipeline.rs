@@ -149,7 +149,7 @@ impl<'a> Pipeline<'a> {
 /// The estimate of a value, where it is a number.
 pub(super) fn number(estimate: &Estimate) -> Option<Joined> {
     let interval = estimate.ci_low.zip(estimate.ci_high);
-    estimate.median.is_finite().then_some(Joined { value: estimate.median, interval })
+    estimate.value().is_finite().then_some(Joined { value: estimate.value(), interval })
 }
 
 fn also(measured: &Measured, name: &str) -> Option<Joined> {

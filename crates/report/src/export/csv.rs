@@ -15,9 +15,25 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-const COLUMNS: [&str; 15] = [
-    "run", "host", "case", "probe", "params", "quantity", "unit", "median", "ci_low", "ci_high", "rounds", "n",
-    "flags", "outcome", "reason",
+const COLUMNS: [&str; 18] = [
+    "run",
+    "host",
+    "case",
+    "probe",
+    "params",
+    "quantity",
+    "unit",
+    "median",
+    "ci_low",
+    "ci_high",
+    "rounds",
+    "n",
+    "flags",
+    "outcome",
+    "reason",
+    "quiet",
+    "repetition_low",
+    "repetition_high",
 ];
 /// What the value itself is called, beside the further quantities' own names.
 const VALUE: &str = "value";
@@ -34,15 +50,17 @@ fn render(run: &Run, _: &RenderOptions) -> String {
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-fn rows(run: &Run, case: &CaseRecord) -> Vec<[String; COLUMNS.len()]> {
+fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
     let params: Vec<String> = case.params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    let row = |quantity: &str, numbers: [String; 5], flags: &str, outcome: &str, reason: &str| {
-        let [median, low, high, rounds, n] = numbers;
+    let row = |quantity: &str, numbers: [String; 8], flags: &str, outcome: &str, reason: &str| {
+        let [median, low, high, rounds, n, quiet, next_low, next_high] = numbers;
         let unit = unit(run, case, quantity);
         let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(|text| safe(text));
         let [name, host, id, probe, params] = start;
         let [quantity, flags, outcome, reason] = [quantity, flags, outcome, reason].map(safe);
-        [name, host, id, probe, params, quantity, unit, median, low, high, rounds, n, flags, outcome, reason]
+        let (end, next) = ([flags, outcome, reason], [quiet, next_low, next_high]);
+        let start = [name, host, id, probe, params, quantity, unit, median, low, high, rounds, n];
+        start.into_iter().chain(end).chain(next).collect()
     };
     let without = |outcome: &str, reason: &str| vec![row(VALUE, Default::default(), "", outcome, reason)];
     match &case.outcome {
@@ -58,10 +76,20 @@ fn rows(run: &Run, case: &CaseRecord) -> Vec<[String; COLUMNS.len()]> {
 }
 
 /// The shortest texts that read back as the same numbers; what is not known is empty.
-fn numbers(estimate: &Estimate) -> [String; 5] {
-    let Estimate { median, ci_low, ci_high, rounds, n, .. } = estimate;
-    let end = |end: &Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
-    [median.to_string(), end(ci_low), end(ci_high), rounds.to_string(), n.to_string()]
+fn numbers(estimate: &Estimate) -> [String; 8] {
+    let Estimate { median, ci_low, ci_high, rounds, n, quiet, repetition, .. } = estimate;
+    let known = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let (next_low, next_high) = repetition.map(|next| (next.low, next.high)).unzip();
+    [
+        median.to_string(),
+        known(*ci_low),
+        known(*ci_high),
+        rounds.to_string(),
+        n.to_string(),
+        known(quiet.map(|quiet| quiet.value)),
+        known(next_low),
+        known(next_high),
+    ]
 }
 
 fn flags(measured: &Measured) -> String {

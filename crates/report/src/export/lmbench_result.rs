@@ -124,7 +124,7 @@ fn write_all(run: &Run, out: &mut String) -> std::fmt::Result {
 fn far_bandwidth(run: &Run, out: &mut String) -> std::fmt::Result {
     let Some(case) = crate::lmbench::far_case(run, "net.tcp_bandwidth") else { return Ok(()) };
     let message = case.params.get("message").and_then(|bytes| bytes.parse::<f64>().ok()).unwrap_or(0.0) / 1e6;
-    let rate = case.measured().map(|measured| measured.estimate.median / 1e6).filter(|rate| *rate > 0.0);
+    let rate = case.measured().map(|measured| measured.estimate.value() / 1e6).filter(|rate| *rate > 0.0);
     let Some(rate) = rate.filter(|rate| rate.is_finite()) else { return Ok(()) };
     writeln!(out, "\nSocket bandwidth using peer\n{message:.6} {}\n", digits(rate))
 }

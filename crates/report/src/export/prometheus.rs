@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_model::{CaseRecord, Estimate, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Outcome, Run, Text, Unit};
 
 use super::{Format, Render};
 use crate::RenderOptions;
@@ -126,14 +126,14 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
         }
     }
     for (quantity, unit, title, estimate) in all {
-        let Estimate { median, ci_low, ci_high, agreement, .. } = *estimate;
+        let agreement = estimate.agreement;
         let (suffix, scale) = base(unit);
         let mut add = |part: &str, of: &str, value: f64| {
             let name = name(&format!("hostmark_{}{quantity}{part}{suffix}", case.probe));
             families.add(&name, &format!("{title}{of}."), &labels, value * scale);
         };
-        add("", "", median);
-        if let (Some(low), Some(high)) = (ci_low, ci_high) {
+        add("", "", estimate.value());
+        if let Some((low, high)) = estimate.interval() {
             add("_interval_low", ", lower end of the 95 % interval", low);
             add("_interval_high", ", upper end of the 95 % interval", high);
         }

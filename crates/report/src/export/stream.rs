@@ -99,7 +99,7 @@ fn medians(cases: &[&CaseRecord]) -> String {
         let case = cases.iter().find(|case| case.params.get(KERNEL) == Some(kernel) && case.probe == PROBE)?;
         let estimate = &case.measured()?.estimate;
         let sure = plus_minus(estimate).unwrap_or_else(|| "without an interval".to_owned());
-        Some(format!("{} {:.1} {sure}", label.trim_end_matches(':'), estimate.median / 1e6))
+        Some(format!("{} {:.1} {sure}", label.trim_end_matches(':'), estimate.value() / 1e6))
     };
     let medians: Vec<String> = KERNELS.iter().filter_map(of_kernel).collect();
     if medians.is_empty() {

@@ -29,7 +29,7 @@ pub(super) struct Proven {
 impl Proven {
     /// What an estimate proves.
     pub(super) fn of(estimate: &Estimate) -> Option<Proven> {
-        let (low, median, high) = (estimate.ci_low?, estimate.median, estimate.ci_high?);
+        let ((low, high), median) = (estimate.interval()?, estimate.value());
         (low > 0.0 && median >= low && high >= median && high.is_finite()).then_some(Proven { low, median, high })
     }
 

@@ -33,7 +33,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let (Some(slow), Some(fast)) = (estimate(base), estimate(huge)) else { return Vec::new() };
     let slower = slow.median / fast.median - 1.0;
     // Intervals that overlap prove nothing, nor do values without one.
-    let is_apart = matches!((slow.ci_low, fast.ci_high), (Some(low), Some(high)) if low > high);
+    let is_apart = matches!((slow.interval(), fast.interval()), (Some((low, _)), Some((_, high))) if low > high);
     if slower.is_nan() || slower <= WORTH_SAYING || !is_apart {
         return Vec::new();
     }
@@ -56,7 +56,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 fn estimate(case: &CaseRecord) -> Option<&Estimate> {
-    case.measured().map(|measured| &measured.estimate).filter(|estimate| estimate.median > 0.0)
+    case.measured().map(|measured| &measured.estimate).filter(|estimate| estimate.value() > 0.0)
 }
 
 /// The largest size in memory that was measured with both pages and else alike.

@@ -23,6 +23,7 @@ mod noise;
 mod pipe_capacity;
 mod quota;
 mod scaling;
+mod shared_by_others;
 mod shared_cores;
 pub(crate) mod steal;
 mod swap;
@@ -67,6 +68,7 @@ pub static RULES: &[&Rule] = &[
     &huge_pages::RULE,
     &cut_pages::RULE,
     &neighbours::RULE,
+    &shared_by_others::RULE,
     &governor::RULE,
     &mitigations::RULE,
     &clock_read::RULE,

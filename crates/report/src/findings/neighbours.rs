@@ -26,7 +26,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     for level in LEVELS {
         let Some(case) = level.case(run) else { continue };
         let Some(measured) = case.measured() else { continue };
-        let (median, best) = (measured.estimate.median, measured.estimate.best_round);
+        let (median, best) = (measured.estimate.value(), measured.estimate.best_round);
         let behind = 1.0 - best / median;
         // The flag stands for the same rule; a run from before it says the same by its numbers.
         let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::BestRoundGap);

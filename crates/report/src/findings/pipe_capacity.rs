@@ -32,7 +32,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let points = curve(run, PIPE, "message", &[]);
     let capacity: u64 = points.iter().find_map(|point| point.case.measured()?.notes.get(CAPACITY)?.parse().ok())?;
     let (fitting, beyond): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.at <= capacity);
-    let median = |point: &&Point| point.estimate.median;
+    let median = |point: &&Point| point.estimate.value();
     let best = fitting.iter().max_by(|one, other| median(one).total_cmp(&median(other)))?;
     let first = beyond.first()?;
     let fastest = beyond.iter().max_by(|one, other| median(one).total_cmp(&median(other)))?;

@@ -31,15 +31,20 @@ pub(crate) fn stolen_ns(case: &CaseRecord) -> Option<f64> {
     measured.noise.steal_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map(|ns| ns / cpus as f64)
 }
 
+/// The share of a run's time that the hypervisor gave to others; none where that is too little to say so.
+pub(crate) fn stolen_share(run: &Run) -> Option<f64> {
+    let total_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();
+    let whole_ns = duration_s(run).map(|seconds| seconds * 1e9).filter(|ns| *ns > 0.0)?;
+    let share = (total_ns / whole_ns).min(1.0);
+    (total_ns >= LEAST_NS && share >= WORTH_SAYING).then_some(share)
+}
+
 fn draw(run: &Run) -> Vec<Conclusion> {
+    let Some(cost) = stolen_share(run) else { return Vec::new() };
     let mut stolen: Vec<(f64, &CaseRecord)> =
         run.cases.iter().filter_map(|case| Some((stolen_ns(case)?, case))).collect();
     let total_ns: f64 = stolen.iter().map(|(ns, _)| ns).sum();
-    let Some(whole_ns) = duration_s(run).map(|seconds| seconds * 1e9).filter(|ns| *ns > 0.0) else { return Vec::new() };
-    let cost = (total_ns / whole_ns).min(1.0);
-    if total_ns < LEAST_NS || cost < WORTH_SAYING {
-        return Vec::new();
-    }
+    let whole_ns = duration_s(run).unwrap_or(0.0) * 1e9;
     stolen.sort_by(|one, other| other.0.total_cmp(&one.0));
     let cases = stolen.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
     let (share, [time, whole]) = (percent(cost), [total_ns, whole_ns].map(|ns| value(ns, Unit::Nanoseconds, Lang::En)));

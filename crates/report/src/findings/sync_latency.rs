@@ -57,7 +57,7 @@ fn by_percentile(p99: &Estimate) -> Option<(Text<String>, f64)> {
     }
     let took = value(p99.median, Unit::Nanoseconds, Lang::En);
     // An interval that reaches below the limit proves nothing.
-    let (verdict, verdict_zh) = verdict(p99.ci_low.is_some_and(|low| low > MOST_NS));
+    let (verdict, verdict_zh) = verdict(p99.interval().is_some_and(|(low, _)| low > MOST_NS));
     let text = Text {
         en: format!(
             "This filesystem {verdict} etcd and other consensus stores: one append with fdatasync in a hundred takes {took} or \
@@ -96,8 +96,8 @@ fn by_count(measured: &Measured) -> Option<(Text<String>, f64)> {
 
 /// The mean of all, which stalls after bursts are in.
 fn by_mean(measured: &Measured) -> Option<(Text<String>, f64)> {
-    let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also.get(name).map(|also| also.estimate.median));
-    let (mean, sustained, median) = (mean?, sustained?, measured.estimate.median);
+    let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also.get(name).map(|also| also.estimate.value()));
+    let (mean, sustained, median) = (mean?, sustained?, measured.estimate.value());
     if mean < BURSTS * median || mean < LEAST_MEAN_NS {
         return None;
     }

@@ -64,7 +64,7 @@ impl Told {
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let base = at(run, TCP, &BASE, &[])?;
     let told = rate(base)?;
-    let ends = ["sender_cpus", "receiver_cpus"].map(|name| Some(believed(base)?.also.get(name)?.estimate.median));
+    let ends = ["sender_cpus", "receiver_cpus"].map(|name| Some(believed(base)?.also.get(name)?.estimate.value()));
     let (ends_en, ends_zh) = match ends {
         [Some(sends), Some(receives)] => {
             let [sends, receives] = [sends, receives].map(number);
@@ -103,8 +103,8 @@ fn at<'a>(run: &'a Run, probe: &str, base: &[(&str, &str)], but: &[(&str, &str)]
 fn rate(case: &CaseRecord) -> Option<String> {
     let estimate = &believed(case)?.estimate;
     Proven::of(estimate)?;
-    let median = value(estimate.median, Unit::BytesPerSecond, Lang::En);
-    Some(match low_high(estimate, Unit::BytesPerSecond) {
+    let median = value(estimate.value(), Unit::BytesPerSecond, Lang::En);
+    Some(match low_high(estimate, Unit::BytesPerSecond, Lang::En) {
         Some(interval) => format!("{median} ({interval})"),
         None => median,
     })
@@ -209,7 +209,7 @@ fn placements(run: &Run, base: &CaseRecord, told: &mut Told) {
         let Some(case) = at(run, TCP, &BASE, &[("cpus", place)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
         // Why it may be slower: each end that sleeps is woken from the other CPU.
-        let woken = [case, base].map(|case| Some(believed(case)?.also.get("wake_ups")?.estimate.median));
+        let woken = [case, base].map(|case| Some(believed(case)?.also.get("wake_ups")?.estimate.value()));
         let (why_en, why_zh) = match woken {
             [Some(two), Some(one)] if two > one * WORTH_SAYING && change.starts_with('÷') => {
                 let [two, one] = [two, one].map(number);

@@ -45,9 +45,9 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let Some(loaded) = at(&read, stored.at).filter(|loaded| loaded.is_above(stored, WORTH_SAYING)) else {
         return Vec::new();
     };
-    let factor = number(loaded.estimate.median / stored.estimate.median);
+    let factor = number(loaded.estimate.value() / stored.estimate.value());
     let [reads, writes, bus] =
-        [loaded.estimate.median, stored.estimate.median, WRITTEN * stored.estimate.median].map(rate);
+        [loaded.estimate.value(), stored.estimate.value(), WRITTEN * stored.estimate.value()].map(rate);
     let size = size_text(stored.at);
     let mut text = Text {
         en: format!(
@@ -62,7 +62,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     };
     let mut cases = vec![loaded.case.id.clone(), stored.case.id.clone()];
     if let Some(copied) = at(&copy, stored.at).filter(|copied| stored.is_above(copied, WORTH_SAYING)) {
-        let [copies, bus] = [copied.estimate.median, COPIED * copied.estimate.median].map(rate);
+        let [copies, bus] = [copied.estimate.value(), COPIED * copied.estimate.value()].map(rate);
         text.en += &format!(
             " Copying gets {copies} and lies below both: the source is read, the destination read and written back, three \
              bytes for each byte copied, {bus} in all."
@@ -98,7 +98,7 @@ fn add_other_stores(
     let pairs: Vec<(&Point, &Point)> =
         other.iter().filter_map(|other| Some((plain.iter().find(|plain| plain.at == other.at)?, other))).collect();
     let (stored, others) = pairs.last().filter(|(plain, _)| plain.at as f64 >= beyond)?;
-    let [median, ratio] = [rate(others.estimate.median), number(others.estimate.median / stored.estimate.median)];
+    let [median, ratio] = [rate(others.estimate.value()), number(others.estimate.value() / stored.estimate.value())];
     let size = size_text(others.at);
     text.en += &format!(" {} get {median} at {size}, {ratio} × plain", name.en);
     text.zh += &format!("{}在 {size} 处为 {median}，是普通存储的 {ratio} 倍", name.zh);
@@ -117,7 +117,7 @@ fn add_other_stores(
     }
     text.en.push('.');
     text.zh.push('。');
-    others.is_above(stored, 1.0).then(|| lost(others.estimate.median, stored.estimate.median))
+    others.is_above(stored, 1.0).then(|| lost(others.estimate.value(), stored.estimate.value()))
 }
 
 /// Whether a point was written or copied by plain stores. Others do not read the line first, or do what nobody tells.

@@ -1,6 +1,6 @@
 //! How sure a value is: its interval as ± or as low … high.
 
-use hostmark_model::{Estimate, Lang, Profile, Unit};
+use hostmark_model::{Estimate, Lang, Profile, Text, Unit};
 
 use super::scale::{in_scale, scale_for, with_digits};
 use super::{DIGITS, number};
@@ -33,20 +33,37 @@ pub(crate) fn percent_number(fraction: f64) -> String {
     }
 }
 
-/// The interval as `±2.1 %` of the value; none without an interval.
+/// The interval as `±2.1 %` of the value; none without an interval, or where the rounds disagree so far that their range tells
+/// more.
 pub fn plus_minus(estimate: &Estimate) -> Option<String> {
-    estimate.relative_half_width().map(|half| format!("±{}", percent(half)))
+    let half = estimate.relative_half_width().filter(|_| estimate.shown_range().is_none());
+    half.map(|half| format!("±{}", percent(half)))
 }
 
-/// The interval as `87.9 … 88.4`, in the scale in which the value itself is shown; none without an interval.
-pub fn low_high(estimate: &Estimate, unit: Unit) -> Option<String> {
-    let (low, high) = (estimate.ci_low?, estimate.ci_high?);
-    let scale = scale_for(estimate.median, unit);
+/// The interval as `87.9 … 88.4`, in the scale in which the value itself is shown; where the rounds disagree too far for one, or
+/// are too few, what they lie between: `61.0 … 140, unstable`. None without either.
+pub fn low_high(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+    match estimate.shown_range() {
+        Some([low, high]) if estimate.is_unstable() => {
+            let range = between((low, high), estimate.value(), unit);
+            Some(format!("{range}{}{}", if lang == Lang::Zh { "，" } else { ", " }, UNSTABLE.get(lang)))
+        }
+        Some([low, high]) => Some(between((low, high), estimate.value(), unit)),
+        None => Some(between(estimate.interval()?, estimate.value(), unit)),
+    }
+}
+
+/// What a value is called whose rounds disagree too far for an interval.
+pub const UNSTABLE: Text = Text { en: "unstable", zh: "不稳定" };
+
+/// Two ends in the scale in which the value between them is shown.
+pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
+    let scale = scale_for(value, unit);
     let (mut from, mut to) = (in_scale(low, scale), in_scale(high, scale));
     if from == to && low != high {
         (from, to) = (with_digits(low / scale.size, DIGITS + 1), with_digits(high / scale.size, DIGITS + 1));
     }
-    Some(format!("{from} … {to}"))
+    format!("{from} … {to}")
 }
 
 /// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.
@@ -62,7 +79,7 @@ pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hostmark_model::IntervalMethod;
+    use hostmark_model::{IntervalMethod, Leading, Quiet, Repetition};
 
     fn estimate(median: f64, low: Option<f64>, high: Option<f64>) -> Estimate {
         Estimate {
@@ -90,16 +107,44 @@ mod tests {
     #[test]
     fn an_interval_stands_in_the_scale_of_its_value() {
         let fork = estimate(68_200.0, Some(66_000.0), Some(70_900.0));
-        assert_eq!(low_high(&fork, Unit::Nanoseconds).unwrap(), "66.0 … 70.9");
+        assert_eq!(low_high(&fork, Unit::Nanoseconds, Lang::En).unwrap(), "66.0 … 70.9");
         assert_eq!(plus_minus(&fork).unwrap(), "±3.6 %");
         let narrow = estimate(88.1, Some(88.11), Some(88.14));
-        assert_eq!(low_high(&narrow, Unit::Nanoseconds).unwrap(), "88.11 … 88.14");
+        assert_eq!(low_high(&narrow, Unit::Nanoseconds, Lang::En).unwrap(), "88.11 … 88.14");
         assert_eq!(plus_minus(&narrow).unwrap(), "±<0.1 %");
     }
 
     #[test]
     fn no_interval_is_made_up() {
-        assert_eq!(low_high(&estimate(1.0, None, Some(2.0)), Unit::Ratio), None);
+        assert_eq!(low_high(&estimate(1.0, None, Some(2.0)), Unit::Ratio, Lang::En), None);
         assert_eq!(plus_minus(&estimate(0.0, Some(0.0), Some(1.0))), None);
+    }
+
+    #[test]
+    fn rounds_that_disagree_too_far_or_are_too_few_are_told_by_their_range() {
+        let apart = Estimate { range: Some([60.0, 140.0]), ..estimate(100.0, Some(61.0), Some(140.0)) };
+        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::En).unwrap(), "60.0 … 140, unstable");
+        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::Zh).unwrap(), "60.0 … 140，不稳定");
+        assert_eq!(plus_minus(&apart), None);
+        let few = Estimate { range: Some([98.0, 103.0]), ..estimate(100.0, None, None) };
+        assert_eq!(low_high(&few, Unit::Nanoseconds, Lang::En).unwrap(), "98.0 … 103");
+        let near = Estimate { range: Some([98.0, 103.0]), ..estimate(100.0, Some(98.0), Some(103.0)) };
+        assert_eq!(plus_minus(&near).unwrap(), "±2.5 %");
+    }
+
+    #[test]
+    fn the_leading_value_is_told_with_the_interval_of_repetition() {
+        let quiet = Quiet { value: 95.0, low: Some(94.9), high: Some(95.2), at_hz: None };
+        let repetition = Repetition { low: 94.05, high: 95.95, deviation: 0.005, runs: 4 };
+        let led = Estimate {
+            quiet: Some(quiet),
+            leading: Leading::Quiet,
+            repetition: Some(repetition),
+            range: Some([60.0, 140.0]),
+            ..estimate(100.0, Some(61.0), Some(140.0))
+        };
+        // That the typical values of its rounds lie far apart is not what is asked of the quiet one.
+        assert_eq!((led.value(), plus_minus(&led).unwrap()), (95.0, "±1.0 %".into()));
+        assert_eq!(low_high(&led, Unit::Nanoseconds, Lang::En).unwrap(), "94.0 … 96.0");
     }
 }

@@ -191,7 +191,7 @@ impl<'a> Case<'a> {
 
     pub(super) fn estimate(&self, run: usize) -> Option<&'a Estimate> {
         let estimate = &self.record(run)?.measured()?.estimate;
-        estimate.median.is_finite().then_some(estimate)
+        estimate.value().is_finite().then_some(estimate)
     }
 
     /// Its value on an axis as a number.
@@ -209,8 +209,8 @@ impl<'a> Case<'a> {
 /// that a page of thousands of marks has it once.
 pub(super) fn told(estimate: &Estimate, unit: Unit) -> Words {
     each(|lang| {
-        let shown = value(estimate.median, unit, lang);
-        match (low_high(estimate, unit), agreement(estimate, lang)) {
+        let shown = value(estimate.value(), unit, lang);
+        match (low_high(estimate, unit, lang), agreement(estimate, lang)) {
             (Some(interval), _) => format!("{shown} [95 %: {interval}]"),
             (None, Some(agreement)) => format!("{shown} [{agreement}]"),
             (None, None) => shown,
@@ -225,7 +225,7 @@ pub(super) fn reading(before: &Words, after: &Words) -> Words {
 
 /// The ends of an interval, where there is one.
 pub(super) fn interval(estimate: &Estimate) -> Option<(f64, f64)> {
-    let (low, high) = (estimate.ci_low?, estimate.ci_high?);
+    let (low, high) = estimate.interval()?;
     (low.is_finite() && high.is_finite()).then_some((low, high))
 }
 

@@ -95,7 +95,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
         let also = |measured: &Measured| {
             let cell = |quantity: &&hostmark_model::QuantityInfo| match measured.also.get(&quantity.name) {
                 Some(also) => each(|lang| {
-                    let median = also.estimate.median;
+                    let median = also.estimate.value();
                     // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
                     let shown = match quantity.unit {
                         Unit::CoreCycles | Unit::ReferenceCycles => number(median),
@@ -176,9 +176,9 @@ fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
     let taken = measured.taken();
     let none = fixed(words::NO_INTERVAL);
     Cells {
-        value: each(|lang| value(estimate.median, unit, lang)),
-        interval: match (low_high(estimate, unit), estimate.agreement) {
-            (Some(interval), _) => same(interval),
+        value: each(|lang| value(estimate.value(), unit, lang)),
+        interval: match (low_high(estimate, unit, Lang::En), estimate.agreement) {
+            (Some(_), _) => each(|lang| low_high(estimate, unit, lang).unwrap_or_default()),
             (None, Some(_)) => each(|lang| agreement(estimate, lang).unwrap_or_default()),
             (None, None) => none,
         },

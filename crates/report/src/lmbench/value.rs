@@ -108,7 +108,7 @@ fn unhindered(run: &Run) -> Cell {
     let mut cases = run.cases.iter().filter(of_sieve);
     let told = cases.clone().find_map(|case| case.measured()?.also.get(WITHIN));
     match (told, cases.next().map(|case| &case.outcome)) {
-        (Some(within), _) => Cell::of(format!("{:.0}", within.estimate.median)),
+        (Some(within), _) => Cell::of(format!("{:.0}", within.estimate.value())),
         // More than one copy takes more than one CPU.
         (None, _) if run.host.usable_cpus().len() == 1 => Cell::of("1".into()),
         (None, Some(Outcome::Skipped { reason })) => Cell::without(skipped(reason)),
@@ -192,8 +192,8 @@ fn set(run: &Run, point: Point) -> Option<Text<String>> {
 /// The median of what a point names in its case; not a number where the case lacks it.
 fn median(measured: &Measured, point: Point) -> f64 {
     match point.quantity {
-        "" => measured.estimate.median,
-        quantity => measured.also.get(quantity).map_or(f64::NAN, |also| also.estimate.median),
+        "" => measured.estimate.value(),
+        quantity => measured.also.get(quantity).map_or(f64::NAN, |also| also.estimate.value()),
     }
 }
 
@@ -344,14 +344,14 @@ fn caches(run: &Run) -> Cell {
             if level.key == "l3"
                 && let Some(measured) = case.measured()
             {
-                part += &format!(" {}", value(measured.estimate.median, Unit::Nanoseconds, lang));
+                part += &format!(" {}", value(measured.estimate.value(), Unit::Nanoseconds, lang));
             }
             parts.push(part);
         }
         for case in unnamed(run) {
             let size = bracket_of(run, case).and_then(|bracket| bracket_text(&bracket));
             let (Some(size), Some(measured)) = (size, case.measured()) else { continue };
-            let latency = value(measured.estimate.median, Unit::Nanoseconds, lang);
+            let latency = value(measured.estimate.value(), Unit::Nanoseconds, lang);
             parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));
         }
         parts.join(if lang == Lang::Zh { "，" } else { ", " })
@@ -367,7 +367,7 @@ fn caches(run: &Run) -> Cell {
 const ALIKE: f64 = 0.2;
 
 fn alike(run: &Run) -> Cell {
-    let latency = |point: Option<Point>| Some(measured(run, point?).ok()?.estimate.median);
+    let latency = |point: Option<Point>| Some(measured(run, point?).ok()?.estimate.value());
     let [l1, l2, memory] = [1, 2, 3].map(|index| {
         let column = super::TABLES.last().and_then(|table| table.columns.get(index));
         latency(column.and_then(|column| column.theirs.points().first().copied()))

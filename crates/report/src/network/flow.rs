@@ -107,12 +107,12 @@ fn fastest<'a>(run: &'a Run, peer: &Peer, direction: Direction) -> Option<&'a Ca
     let is_sound = |case: &&CaseRecord| {
         let doubts = [FlagKind::Implausible, FlagKind::UnderResolution];
         case.measured().is_some_and(|measured| {
-            measured.estimate.median.is_finite() && !measured.flags.iter().any(|flag| doubts.contains(&flag.kind))
+            measured.estimate.value().is_finite() && !measured.flags.iter().any(|flag| doubts.contains(&flag.kind))
         })
     };
     let cases =
         cases_to(run, TCP_BANDWIDTH, peer).filter(|case| Direction::of(case) == Some(direction)).filter(is_sound);
-    let rate = |case: &CaseRecord| case.measured().map_or(0.0, |measured| measured.estimate.median);
+    let rate = |case: &CaseRecord| case.measured().map_or(0.0, |measured| measured.estimate.value());
     // Of equals the first: that is the default case.
     cases.reduce(|best, case| if rate(case) > rate(best) { case } else { best })
 }

@@ -171,12 +171,12 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
         }
     };
     let (unit, estimate) = (probe.map_or(Unit::Ratio, |probe| probe.unit), &measured.estimate);
-    let interval = low_high(estimate, unit).or_else(|| agreement(estimate, lang));
+    let interval = low_high(estimate, unit, lang).or_else(|| agreement(estimate, lang));
     let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
     let mut remarks: Vec<String> = Vec::new();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if let Some(known) = measured.also.get(&also.name) {
-            let shown = value(known.estimate.median, also.unit, lang);
+            let shown = value(known.estimate.value(), also.unit, lang);
             remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
         }
     }
@@ -185,7 +185,7 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     if options.verbose {
         remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
     }
-    let (median, samples) = (value(estimate.median, unit, lang), rounds_and_samples(estimate));
+    let (median, samples) = (value(estimate.value(), unit, lang), rounds_and_samples(estimate));
     let _ = writeln!(out, "| {label} | {median} | {interval} | {samples} | {} |", remarks.join("; "));
 }
 

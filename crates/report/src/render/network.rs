@@ -69,7 +69,7 @@ pub(crate) fn section(run: &Run, findings: &[Finding], first: usize) -> Option<S
 
 fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
     let cell = |estimate: &Option<&Estimate>| match estimate {
-        Some(estimate) => each(|lang| value(estimate.median, unit, lang)),
+        Some(estimate) => each(|lang| value(estimate.value(), unit, lang)),
         None => same("–"),
     };
     let row = |(host, cells): (&&str, &Vec<Option<&Estimate>>)| ((*host).to_owned(), cells.iter().map(cell).collect());
@@ -213,10 +213,10 @@ fn can_carry(peer: &Peer, capacity: &Capacity) -> Words {
 
 /// A value with its interval, and its share of what is possible.
 fn shown(estimate: &Estimate, unit: Unit, possible: Option<f64>) -> Words {
-    let interval = low_high(estimate, unit).map(|interval| format!(" ({interval})")).unwrap_or_default();
-    let share = possible.filter(|possible| *possible > 0.0).map(|possible| percent(estimate.median / possible));
+    let share = possible.filter(|possible| *possible > 0.0).map(|possible| percent(estimate.value() / possible));
     each(|lang| {
-        let told = format!("{}{interval}", value(estimate.median, unit, lang));
+        let interval = low_high(estimate, unit, lang).map(|interval| format!(" ({interval})")).unwrap_or_default();
+        let told = format!("{}{interval}", value(estimate.value(), unit, lang));
         match (&share, lang) {
             (None, _) => told,
             (Some(share), Lang::En) => format!("{told}, {share} of what is possible"),
@@ -232,7 +232,7 @@ fn tcp(run: &Run, flow: &Flow) -> Vec<Words> {
     for case in cases_to(run, TCP_BANDWIDTH, flow.peer).filter(|case| Direction::of(case) == Some(flow.direction)) {
         let (Some(measured), streams) = (case.measured(), case.params.get("streams").unwrap_or("1")) else { continue };
         match best.iter_mut().find(|(known, _)| *known == streams) {
-            Some((_, known)) if known.estimate.median >= measured.estimate.median => {}
+            Some((_, known)) if known.estimate.value() >= measured.estimate.value() => {}
             Some((_, known)) => *known = measured,
             None => best.push((streams, measured)),
         }
@@ -254,7 +254,7 @@ fn tcp(run: &Run, flow: &Flow) -> Vec<Words> {
 
 /// What both ends' CPUs and the connection took.
 fn ends(measured: &Measured) -> Words {
-    let also = |name: &str| measured.also.get(name).map(|also| also.estimate.median).filter(|value| value.is_finite());
+    let also = |name: &str| measured.also.get(name).map(|also| also.estimate.value()).filter(|value| value.is_finite());
     let parts = [
         ("sender_cpus", Unit::Ratio, Text { en: "CPUs of the sender", zh: "发送方 CPU" }),
         ("receiver_cpus", Unit::Ratio, Text { en: "of the receiver", zh: "接收方 CPU" }),
@@ -279,7 +279,7 @@ fn udp(run: &Run, peer: &Peer, direction: Direction) -> Vec<Words> {
     let is_it = |case: &&CaseRecord| Direction::of(case) == Some(direction);
     let found = cases_to(run, "net.udp_bandwidth", peer).filter(is_it).find_map(CaseRecord::measured);
     let told = |measured: &Measured| {
-        let also = |name: &str| measured.also.get(name).map(|also| also.estimate.median);
+        let also = |name: &str| measured.also.get(name).map(|also| also.estimate.value());
         let lost = also("loss")
             .map(|loss| Words { en: format!("{} lost", percent(loss)), zh: format!("丢失 {}", percent(loss)) });
         let overrun = also("overrun").filter(|share| *share > 0.0).map(|share| Words {
@@ -305,7 +305,7 @@ fn round_trip(run: &Run, peer: &Peer, probe: &str) -> Vec<Words> {
 }
 
 fn with_percentiles(measured: &Measured) -> Words {
-    let time = |name: &str| measured.also.get(name).map(|also| also.estimate.median);
+    let time = |name: &str| measured.also.get(name).map(|also| also.estimate.value());
     let mut parts = vec![shown(&measured.estimate, Unit::Nanoseconds, None)];
     let known = PERCENTILES.iter().filter_map(|(name, title)| Some((title, time(name)?)));
     parts.extend(known.map(|(title, time)| each(|lang| format!("{title} {}", value(time, Unit::Nanoseconds, lang)))));
@@ -320,7 +320,7 @@ fn under_load(run: &Run, peer: &Peer) -> Vec<Words> {
             Some("both") => Text { en: "load both ways", zh: "双向负载" },
             _ => Text { en: "load back", zh: "回程负载" },
         };
-        let idle = measured.also.get("idle").map(|also| also.estimate.median);
+        let idle = measured.also.get("idle").map(|also| also.estimate.value());
         let idle = idle.map(|idle| {
             each(|lang| match lang {
                 Lang::En => format!("idle {}", value(idle, Unit::Nanoseconds, lang)),

@@ -62,7 +62,7 @@ impl<'a> Row<'a> {
     /// The number alone.
     pub(super) fn value(&self) -> String {
         let Some(measured) = self.measured() else { return NOTHING.to_owned() };
-        let median = measured.estimate.median;
+        let median = measured.estimate.value();
         match self.form {
             Form::Rate(_) | Form::RateAndCycles(_) => format!("{:.1}", median / MB_PER_S),
             Form::Latency(_) => format!("{median:.3}"),
@@ -142,7 +142,7 @@ pub(super) fn bytes_per_cycle(run: &Run, rows: &[Row], lang: Lang) -> String {
     for row in rows.iter().filter(|row| row.bytes <= first_cache_bytes(run)) {
         let Some(measured) = row.measured() else { continue };
         let Some(cycles) = measured.also.get(QUANTITY).map(|also| &also.estimate) else { continue };
-        let (bytes, ghz) = (cycles.median, measured.estimate.median / cycles.median / 1e9);
+        let (bytes, ghz) = (cycles.median, measured.estimate.value() / cycles.median / 1e9);
         let kernel = visible(measured.notes.get("kernel").map_or("", String::as_str));
         let loads = width_bytes(&kernel).map(|width| (width, bytes / width));
         let (kib, sure) = (row.bytes / 1024, sure(cycles, measured, f64::INFINITY));

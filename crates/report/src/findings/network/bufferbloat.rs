@@ -53,7 +53,7 @@ fn waited(case: &CaseRecord) -> Option<Waited> {
 fn told(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {
     let time = |ns: f64| value(ns, Unit::Nanoseconds, Lang::En);
     let (loaded, idle) = (time(waited.loaded), time(waited.idle));
-    let flow = case.measured().and_then(|measured| Some(measured.also.get("rate")?.estimate.median));
+    let flow = case.measured().and_then(|measured| Some(measured.also.get("rate")?.estimate.value()));
     let flow = flow.filter(|rate| rate.is_finite() && *rate > 0.0);
     let queue = |bytes_per_s: f64| value(waited.added / 1e9 * bytes_per_s, Unit::Bytes, Lang::En);
     let (en, zh) = match flow {

@@ -63,7 +63,7 @@ fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<Point>
     let estimate = case.estimate(run)?;
     let before = probe.labels.value(axis, case.params.get(axis)?);
     let reading = reading(&before, &told(estimate, probe.unit()));
-    Some(Point { x: case.number_on(axis)?, y: estimate.median, interval: interval(estimate), reading })
+    Some(Point { x: case.number_on(axis)?, y: estimate.value(), interval: interval(estimate), reading })
 }
 
 /// The figures of a probe that none by name shows, and its percentiles.
@@ -124,10 +124,10 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
             let Some(estimate) = case.estimate(run) else { continue };
             let label = label(runs, probe, case, run, &axes);
             let told = told(estimate, probe.unit());
-            let remark = each(|lang| value(estimate.median, probe.unit(), lang));
+            let remark = each(|lang| value(estimate.value(), probe.unit(), lang));
             let reading = reading(&label, &told);
             let interval = interval(estimate);
-            rows.push(Row { label, remark, value: estimate.median, interval, style: run, reading });
+            rows.push(Row { label, remark, value: estimate.value(), interval, style: run, reading });
         }
     }
     if !(LEAST_ROWS..=MOST_ROWS).contains(&rows.len()) {

@@ -21,14 +21,14 @@ fn draw(runs: &Runs) -> Vec<Figure> {
         for mix in &mixes {
             let of_mix = probe.measured(run).filter(|(case, _)| case.params.get("mix").unwrap_or("") == *mix);
             let point = |(case, estimate): (&super::super::gather::Case, &hostmark_model::Estimate)| {
-                let injected = case.record(run)?.measured()?.also.get("injected")?.estimate.median;
+                let injected = case.record(run)?.measured()?.also.get("injected")?.estimate.value();
                 let told = told(estimate, probe.unit());
                 let delay = case.params.get("delay").unwrap_or("");
                 let reading = each(|lang| {
                     let beside = value(injected, Unit::BytesPerSecond, lang);
                     format!("{beside}, delay {delay}: {}", told.get(lang))
                 });
-                Some(Point { x: injected, y: estimate.median, interval: interval(estimate), reading })
+                Some(Point { x: injected, y: estimate.value(), interval: interval(estimate), reading })
             };
             let mut points: Vec<Point> = of_mix.filter_map(point).collect();
             points.sort_by(|one, other| one.x.total_cmp(&other.x));

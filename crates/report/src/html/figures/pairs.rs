@@ -92,7 +92,7 @@ fn cell(probe: &Probe, case: &Case, run: usize, (row, column): (usize, usize)) -
         _ => same(format!("CPU {point}")),
     };
     let reading = reading(&before, &told(estimate, probe.unit()));
-    Some(Cell { row, column, value: estimate.median, reading })
+    Some(Cell { row, column, value: estimate.value(), reading })
 }
 
 /// `3-17` as a pair of numbers.

@@ -78,7 +78,7 @@ fn one(probe: &Probe, case: &Case, run: usize, label: Words) -> Option<Series> {
         let told = told(estimate, Unit::Nanoseconds);
         let percent = format!("{} %", (share * 1e6).round() / 1e4);
         let reading = each(|lang| format!("{percent}: {}", told.get(lang)));
-        Point { x: share, y: estimate.median, interval: interval(estimate), reading }
+        Point { x: share, y: estimate.value(), interval: interval(estimate), reading }
     };
     Some(Series { label, points: points.into_iter().map(point).collect() })
 }

@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Gap, Guest, Imported, Lang, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Doubt, FlagKind, Gap, Grade, Guest, Imported, Lang, Outcome, Run, Text, Trust, Unit};
 
 use super::page::{Page, Piece, Style};
 use super::spent;
@@ -39,6 +39,13 @@ pub(super) fn write(view: &View, page: &mut Page) {
     if let Some(warning) = contradiction(view) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
+    if let Some(trust) = &view.run.trust {
+        let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
+        page.paragraph("", trusted(trust).get(view.lang), style);
+        for doubt in &trust.doubts {
+            page.paragraph("  ", doubted(doubt).get(view.lang), Style::Warning);
+        }
+    }
     let mut ends = Vec::new();
     let mut disturbances = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
@@ -58,7 +65,33 @@ pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
     let mut all: Vec<Text<String>> = guest::warning(view.run).into_iter().chain(contradiction(view)).collect();
     how_it_ended(view, &mut |en, zh| all.push(Text { en, zh }));
     disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
+    if let Some(trust) = &view.run.trust {
+        let doubts = trust.doubts.iter().map(doubted);
+        all.splice(0..0, std::iter::once(trusted(trust)).chain(doubts));
+    }
     all
+}
+
+/// The grade, and what it stands on: `TRUST B  9 of 10 values of another run here lie within 11 % …`.
+fn trusted(trust: &Trust) -> Text<String> {
+    let (grade, within) = (trust.grade.letter(), percent(trust.within));
+    let Text { en: by, zh: by_zh } = match trust.runs {
+        0 => Text {
+            en: "assumed, as this host has no three earlier runs".to_owned(),
+            zh: "假定值，本机此前运行不足三次".to_owned(),
+        },
+        runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
+    };
+    Text {
+        en: format!("TRUST {grade}  9 of 10 values of another run here lie within {within} of these ({by})"),
+        zh: format!("可信度 {grade}  在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
+    }
+}
+
+/// A reason with what to do about it.
+fn doubted(doubt: &Doubt) -> Text<String> {
+    let Doubt { text, cure } = doubt;
+    Text { en: visible(&format!("{}: {}", text.en, cure.en)), zh: visible(&format!("{}：{}", text.zh, cure.zh)) }
 }
 
 /// What in the run's file cannot be true together.

@@ -60,7 +60,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
         let mut cells =
             vec![Piece::plain(&line.label), Piece::plain(&line.size), latency_cell(view, line.case, line.measured)];
         if has_cycles {
-            let cycles = line.measured.also.get("cycles").map(|also| number(also.estimate.median));
+            let cycles = line.measured.also.get("cycles").map(|also| number(also.estimate.value()));
             cells.push(Piece::plain(cycles.as_deref().unwrap_or("–")));
         }
         for column in &columns {
@@ -225,7 +225,7 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_to
 
 /// By how much the best round is better; 0 when that cannot be said.
 fn best_gap(estimate: &Estimate) -> f64 {
-    let gap = 1.0 - estimate.best_round / estimate.median;
+    let gap = 1.0 - estimate.best_round / estimate.value();
     if gap.is_finite() && estimate.best_round > 0.0 { gap } else { 0.0 }
 }
 
@@ -236,14 +236,14 @@ fn interval(view: &View, estimate: &Estimate) -> String {
 }
 
 fn latency_cell(view: &View, case: &CaseRecord, measured: &Measured) -> Piece {
-    let number = value(measured.estimate.median, view.unit_or(&case.probe, Unit::Nanoseconds), view.lang);
+    let number = value(measured.estimate.value(), view.unit_or(&case.probe, Unit::Nanoseconds), view.lang);
     Piece::plain(format!("{number}{}", interval(view, &measured.estimate)))
 }
 
 fn bandwidth_cell(view: &View, page: &mut Page, case: Option<&CaseRecord>) -> Piece {
     match case.and_then(CaseRecord::measured) {
         Some(measured) => {
-            let gigabytes = number(measured.estimate.median / 1e9);
+            let gigabytes = number(measured.estimate.value() / 1e9);
             // The block below tells the intervals of bandwidths where they are wide.
             let interval = if view.verbose { interval(view, &measured.estimate) } else { String::new() };
             Piece::plain(format!("{gigabytes}{interval}"))

@@ -16,13 +16,13 @@ mod sweep;
 pub(crate) mod view;
 pub(crate) mod words;
 
-use hostmark_model::{Lang, Run};
+use hostmark_model::{Lang, Run, Unit};
 
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use super::RenderOptions;
 use crate::findings::findings_and_kept;
-use crate::format::percent;
+use crate::format::{percent, value};
 
 /// The table of a comparison; it ends with a line break.
 pub fn comparison(comparison: &crate::compare::Comparison, options: &RenderOptions) -> String {
@@ -76,10 +76,28 @@ fn legend(view: &View, page: &mut Page) {
     let target = target.replace(".0", "");
     let mut facts = Vec::new();
     if !view.verbose && view.measured > 0 {
-        facts.push(match view.lang {
-            Lang::En => format!("± half of the 95 % interval, shown where over {target}"),
-            Lang::Zh => format!("± 95 % 区间的一半，超过 {target} 时显示"),
+        let is_assumed = view.run.trust.as_ref().is_some_and(|trust| trust.runs == 0);
+        facts.push(match (view.lang, is_assumed) {
+            (Lang::En, false) => {
+                format!("± half of the interval for another run here (95 %), shown where over {target}")
+            }
+            (Lang::En, true) => {
+                format!(
+                    "± half of the interval for another run here (95 %, scatter assumed), shown where over {target}"
+                )
+            }
+            (Lang::Zh, false) => format!("± 在本机再次运行的区间（95 %）的一半，超过 {target} 时显示"),
+            (Lang::Zh, true) => format!("± 在本机再次运行的区间（95 %，离散程度为假定值）的一半，超过 {target} 时显示"),
         });
+        if let Some(hz) = view.run.cases.iter().find_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz) {
+            let clock = value(hz, Unit::Hertz, view.lang);
+            facts.push(match view.lang {
+                Lang::En => {
+                    format!("values of the core alone are quiet ones, at {clock}, which it held 90 % of the time")
+                }
+                Lang::Zh => format!("仅取决于核心的数值为空闲值，按核心 90 % 的时间保持的频率 {clock} 给出"),
+            });
+        }
     }
     let marks = [
         (Mark::About, words::ABOUT_LEGEND),

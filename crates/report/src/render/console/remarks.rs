@@ -1,6 +1,8 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
-use hostmark_model::{CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit};
+use hostmark_model::{
+    CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Text, Unit,
+};
 use hostmark_stats::histogram::Percentile;
 
 use super::grid::Row;
@@ -8,9 +10,11 @@ use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
 use crate::cut_pages::cut_pages;
-use crate::format::{DISTURBED_SHARE, in_scale, percent, scale_for, value};
+use crate::format::{DISTURBED_SHARE, between, in_scale, percent, scale_for, value};
 use crate::short_arrays::short_arrays;
 
+/// The quiet and the typical value are both told where they differ by more than this.
+const APART: f64 = 0.05;
 /// Further quantities up to this many fit behind a value.
 const FEW_QUANTITIES: usize = 3;
 
@@ -20,7 +24,7 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     let is_percentile = |name: &str| Percentile::of_name(name).is_some();
     let known = info.also.iter().filter(|quantity| !is_percentile(&quantity.name)).filter_map(|quantity| {
         let estimate = &measured.also.get(&quantity.name)?.estimate;
-        let shown = value(estimate.median, quantity.unit, view.lang);
+        let shown = value(estimate.value(), quantity.unit, view.lang);
         Some(match quantity.unit {
             // The unit says it all.
             Unit::CoreCycles | Unit::ReferenceCycles => shown,
@@ -29,8 +33,44 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     });
     let known: Vec<Piece> = known.map(|text| Piece::new(text, Style::Dim)).collect();
     let mut shown = if known.len() > FEW_QUANTITIES && !view.verbose { Vec::new() } else { known };
+    shown.extend(other_value(&measured.estimate, info.unit, view.lang).map(|text| Piece::new(text, Style::Dim)));
+    if view.verbose {
+        shown.extend(
+            intervals(&measured.estimate, info.unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)),
+        );
+    }
     shown.extend(percentiles(view, info, measured).map(|text| Piece::new(text, Style::Dim)));
     shown
+}
+
+/// The value beside the leading one, where the two differ by so much that a reader must know: `typical 1.72 ns`.
+pub(crate) fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+    let (quiet, typical) = (estimate.quiet?.value, estimate.median);
+    let is_apart = (typical - quiet).abs() > APART * quiet.abs();
+    let (name, other) = match estimate.leading {
+        Leading::Quiet => (words::TYPICAL, typical),
+        Leading::Typical => (words::QUIET, quiet),
+    };
+    is_apart.then(|| format!("{} {}", name.get(lang), value(other, unit, lang)))
+}
+
+/// Both intervals: of this run, and of its repetition.
+fn intervals(estimate: &Estimate, unit: Unit, lang: Lang) -> Vec<String> {
+    let of = |ends: (f64, f64)| between(ends, estimate.value(), unit);
+    let this = estimate.of_this_run().map(|ends| match lang {
+        Lang::En => format!("this run {}", of(ends)),
+        Lang::Zh => format!("本次运行 {}", of(ends)),
+    });
+    let next = estimate.repetition.map(|next| {
+        let ends = of((next.low, next.high));
+        match (lang, next.runs) {
+            (Lang::En, 0) => format!("another run {ends} (scatter assumed)"),
+            (Lang::En, runs) => format!("another run {ends} (scatter of {runs} runs)"),
+            (Lang::Zh, 0) => format!("再次运行 {ends}（离散程度为假定值）"),
+            (Lang::Zh, runs) => format!("再次运行 {ends}（离散程度来自 {runs} 次运行）"),
+        }
+    });
+    this.into_iter().chain(next).collect()
 }
 
 /// The percentiles of a measurement, in one unit: `p50 52.1, p99 61.0, p99.9 188 µs`; with their intervals when all is to
@@ -41,11 +81,11 @@ fn percentiles(view: &View, info: &ProbeInfo, measured: &Measured) -> Option<Str
         .filter_map(|quantity| Some((quantity, &measured.also.get(&quantity.name)?.estimate)))
         .collect();
     let (first, estimate) = known.first()?;
-    let scale = scale_for(estimate.median, first.unit);
+    let scale = scale_for(estimate.value(), first.unit);
     let one = |(quantity, estimate): &(&QuantityInfo, &Estimate)| {
         let half = estimate.relative_half_width().filter(|_| view.verbose);
         let half = half.map(|half| format!(" ±{}", percent(half))).unwrap_or_default();
-        format!("{} {}{half}", short_name(&quantity.name), in_scale(estimate.median, scale))
+        format!("{} {}{half}", short_name(&quantity.name), in_scale(estimate.value(), scale))
     };
     let parts: Vec<String> = known.iter().map(one).collect();
     Some(format!("{} {}", parts.join(view.say(words::COMMA)), view.say(scale.suffix)).trim_end().to_owned())
@@ -93,8 +133,8 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     let estimate = &measured.estimate;
     let label = view.say(words::flag(flag.kind));
     let text = match flag.kind {
-        FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.median > 0.0 => {
-            let by = percent((1.0 - estimate.best_round / estimate.median).abs());
+        FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.value() > 0.0 => {
+            let by = percent((1.0 - estimate.best_round / estimate.value()).abs());
             match view.lang {
                 Lang::En => format!("best round {by} better"),
                 Lang::Zh => format!("最佳一轮好 {by}"),

@@ -94,13 +94,13 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
     } else {
         format!("  {}", labels.points(&off).get(view.lang))
     };
-    let interval = low_high(estimate, unit).or_else(|| agreement(estimate, view.lang));
+    let interval = low_high(estimate, unit, view.lang).or_else(|| agreement(estimate, view.lang));
     let interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
     let mut notes = quantities(view, case, measured);
     notes.extend(remarks(view, case, measured));
     let cells = vec![
         Piece::plain(label),
-        Piece::plain(value(estimate.median, unit, view.lang)),
+        Piece::plain(value(estimate.value(), unit, view.lang)),
         Piece::plain(interval),
         Piece::new(rounds_and_samples(estimate), Style::Dim),
     ];

@@ -11,7 +11,7 @@ use super::view::View;
 use super::words;
 use crate::cut_pages::cut_pages;
 use crate::escape::visible;
-use crate::format::{Scale, in_scale, percent_number, scale_for, value};
+use crate::format::{Scale, UNSTABLE, in_scale, percent_number, scale_for, value};
 use crate::labels::ProbeLabels;
 use crate::short_arrays::short_arrays;
 
@@ -143,7 +143,7 @@ impl<'a> Sweep<'a> {
 
     /// The scale that suits all values; none when they lie too far apart.
     pub(super) fn scale(&self) -> Option<Scale> {
-        let medians = self.cases().filter_map(|case| Some(case.measured()?.estimate.median.abs()));
+        let medians = self.cases().filter_map(|case| Some(case.measured()?.estimate.value().abs()));
         let mut values: Vec<f64> = medians.filter(|value| value.is_finite() && *value > 0.0).collect();
         values.sort_by(f64::total_cmp);
         let (first, last) = (values.first()?, values.last()?);
@@ -166,7 +166,8 @@ impl<'a> Sweep<'a> {
                 _ => Piece::new(view.say(words::SKIP), Style::Dim),
             };
         };
-        let median = measured.estimate.median;
+        let median = measured.estimate.value();
+        let is_unstable = measured.estimate.is_unstable();
         let number = scale.map_or_else(|| value(median, self.unit, view.lang), |scale| in_scale(median, scale));
         let mut text = number;
         let mut style = Style::Plain;
@@ -179,6 +180,11 @@ impl<'a> Sweep<'a> {
                 page.marks.insert(Mark::Remark);
                 text.push('!');
             }
+        }
+        if is_unstable && !text.ends_with('!') {
+            style = Style::Warning;
+            page.marks.insert(Mark::Remark);
+            text.push('!');
         }
         Piece::new(text, style)
     }
@@ -345,6 +351,28 @@ impl<'a> Sweep<'a> {
                     None => shorts.push((short, vec![name])),
                 }
             }
+        }
+        let scale = self.scale();
+        let unstable = self.series.iter().flat_map(|series| {
+            self.points.iter().zip(&series.cells).filter_map(|(point, case)| {
+                let estimate = &case.as_ref()?.measured()?.estimate;
+                let range = estimate.shown_range().filter(|_| estimate.is_unstable())?;
+                let [low, high] = range.map(|end| match scale {
+                    Some(scale) => in_scale(end, scale),
+                    None => value(end, self.unit, view.lang),
+                });
+                Some(format!("{} {} {low} … {high}", series.label.trim(), point.label).trim_start().to_owned())
+            })
+        });
+        let unstable: Vec<String> = unstable.collect();
+        if !unstable.is_empty() {
+            let more = unstable.len().saturating_sub(NAMED);
+            let mut text = unstable[..unstable.len() - more].join(view.say(words::COMMA));
+            if more > 0 {
+                text.push_str(&format!(" +{more}"));
+            }
+            let text = format!("{}{}{text}", UNSTABLE.get(view.lang), view.say(words::COLON));
+            page.paragraph("    ! ", &text, Style::Warning);
         }
         for (short, names) in shorts {
             let text = format!("{short}{}{}", view.say(words::COLON), names.join(view.say(words::COMMA)));

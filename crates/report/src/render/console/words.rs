@@ -64,10 +64,14 @@ pub(crate) const fn profile(profile: Profile) -> Text {
     }
 }
 
+/// The two values of an estimate.
+pub(crate) const TYPICAL: Text = Text { en: "typical", zh: "典型值" };
+pub(crate) const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
+
 /// What a flag says, in a few words.
 pub(crate) const fn flag(kind: FlagKind) -> Text {
     match kind {
-        FlagKind::FewRounds => Text { en: "fewer than three rounds: no interval", zh: "不足三轮：无区间" },
+        FlagKind::FewRounds => Text { en: "fewer than five rounds: their range", zh: "不足五轮：给出范围" },
         FlagKind::UnderResolution => {
             Text { en: "under what the clock can tell apart", zh: "低于时钟的分辨能力" }
         }

@@ -1,0 +1,48 @@
+//! What the runs that are kept here say of a new one: how far another run of the same host may lie from it.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use hostmark_engine::Wall;
+use hostmark_model::{Run, load_run};
+use hostmark_report::findings;
+use hostmark_report::repetition::{self, Earlier};
+use hostmark_report::trust::trust;
+
+use crate::store;
+use crate::wall::SinceStart;
+
+/// So many of the latest runs tell enough.
+const MOST_RUNS: usize = 20;
+/// They are read for no longer than this: the person waits for the table.
+const MOST_TIME: Duration = Duration::from_millis(500);
+/// No run that hostmark kept is larger, bytes.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Says of each value where another run's is to be expected, and how far the run can be trusted.
+pub fn judge(run: &mut Run) {
+    let earlier = Earlier::of(run, &earlier(run));
+    repetition::add(run, &earlier);
+    run.trust = trust(run);
+    run.findings = findings(run);
+}
+
+/// The latest runs of this host that are kept, as far as they can be read: whatever lies there besides is nobody's fault.
+fn earlier(run: &Run) -> Vec<Run> {
+    let began = SinceStart::now();
+    let host = format!("-{}-", store::file_part(&run.host.hostname));
+    let named = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(&host));
+    let mut files = store::kept().unwrap_or_default();
+    files.retain(|path| named(path));
+    let latest = files.iter().rev().take(MOST_RUNS);
+    latest.map_while(|path| (began.elapsed() < MOST_TIME).then(|| read(path))).flatten().collect()
+}
+
+fn read(path: &Path) -> Option<Run> {
+    let mut text = String::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    load_run(&text).ok()
+}

@@ -1,0 +1,51 @@
+//! Others on the same physical machine: threads on the same core, and what is left of the last cache.
+
+use hostmark_model::{Lang, Run, Text, Unit};
+
+use super::{Conclusion, Rule};
+use crate::format::{percent, value};
+use crate::neighbours::{SHARED, slowed};
+
+pub(super) static RULE: Rule = Rule {
+    id: "host.neighbours",
+    probes: &[],
+    cure: Some(Text {
+        en: "No setting of this machine changes it. Rerun at a quieter hour; where it lasts, take an instance with whole cores, or a \
+             dedicated host.",
+        zh: "本机的任何设置都无法改变这一点。请在较空闲的时段重测；若长期如此，请使用整核实例或独占主机。",
+    }),
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let Some(neighbours) = &run.neighbours else { return Vec::new() };
+    let core = neighbours.core_shared.filter(|shared| *shared >= SHARED).map(|shared| {
+        let share = percent(shared);
+        let text = Text {
+            en: format!(
+                "Another thread used this core {share} of the time, which the kernel does not see: another guest, or the other \
+                 thread of the core. Meanwhile a program has about half of the core's width."
+            ),
+            zh: format!(
+                "有 {share} 的时间另一线程在使用同一核心，而内核看不到：可能是另一虚拟机，或核心的另一硬件线程。此时程序只有核心宽度的大约一半。"
+            ),
+        };
+        // Of the time in which it is shared about half is lost.
+        Conclusion { text, cases: Vec::new(), cost: (shared / 2.0).min(1.0) }
+    });
+    let cache = neighbours.last_cache.as_ref().and_then(|cache| {
+        let times = slowed(&cache.looks_ns)?;
+        let (fastest, slowest) = (cache.looks_ns.iter().copied().fold(f64::INFINITY, f64::min), cache.looks_ns.iter().copied().fold(0.0, f64::max));
+        let [fastest, slowest] = [fastest, slowest].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+        let size = value(cache.bytes as f64, Unit::Bytes, Lang::En);
+        let text = Text {
+            en: format!(
+                "What neighbours leave of the last cache changed while the run went on: a load from {size} took {fastest} at its best \
+                 and {slowest} at its worst."
+            ),
+            zh: format!("运行期间邻居留下的末级缓存份额有变化：从 {size} 中加载一次，最快 {fastest}，最慢 {slowest}。"),
+        };
+        Some(Conclusion { text, cases: Vec::new(), cost: 1.0 - 1.0 / times })
+    });
+    core.into_iter().chain(cache).collect()
+}

@@ -1,0 +1,118 @@
+//! What another run is expected to find.
+
+use super::*;
+use hostmark_model::{Bounds, Leading, Quiet};
+
+fn estimate(value: f64, half: f64) -> Estimate {
+    serde_json::from_value(serde_json::json!({
+        "median": value, "ci_low": value * (1.0 - half), "ci_high": value * (1.0 + half), "confidence": 0.95,
+        "method": "order_statistics", "min": value, "max": value, "mean": value, "stddev": 0.0, "mad": 0.0,
+        "best_round": value, "n": 50, "rounds": 5
+    }))
+    .unwrap()
+}
+
+fn case(id: &str, value: f64, half: f64) -> CaseRecord {
+    serde_json::from_value(serde_json::json!({
+        "id": id, "probe": id, "params": {},
+        "outcome": { "measured": { "estimate": estimate(value, half), "samples": [], "rounds": [] } }
+    }))
+    .unwrap()
+}
+
+fn run(id: &str, cases: Vec<CaseRecord>) -> Run {
+    let probes: Vec<serde_json::Value> = Vec::new();
+    let run: Run = serde_json::from_value(serde_json::json!({
+        "schema": "hostmark.run/1", "id": id, "name": id, "started": "2026-11-24T09:00:00Z", "finished": null,
+        "tool": { "version": "0.1.0", "target": "", "libc": "", "static": false },
+        "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0,
+                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0 },
+        "host": HostFacts::default(), "probes": probes, "cases": []
+    }))
+    .unwrap();
+    Run { cases, ..run }
+}
+
+fn of_id(run: &Run, id: &str) -> Repetition {
+    run.cases.iter().find(|case| case.id == id).unwrap().measured().unwrap().estimate.repetition.unwrap()
+}
+
+#[test]
+fn two_earlier_runs_tell_nothing_and_three_tell_the_scatter() {
+    let before: Vec<Run> = [100.0, 120.0, 90.0, 110.0]
+        .iter()
+        .enumerate()
+        .map(|(number, value)| run(&number.to_string(), vec![case("ipc.pipe", *value, 0.01)]))
+        .collect();
+    let judged = |count: usize| {
+        let mut new = run("new", vec![case("ipc.pipe", 100.0, 0.01)]);
+        let earlier = Earlier::of(&new, &before[..count]);
+        assert_eq!(earlier.runs(), count);
+        add(&mut new, &earlier);
+        of_id(&new, "ipc.pipe")
+    };
+    assert_eq!((judged(0).runs, judged(2).runs, judged(3).runs, judged(4).runs), (0, 0, 3, 4));
+    assert_eq!(judged(2), judged(0));
+    let known = judged(4);
+    assert!(known.low < 90.0 && known.high > 110.0 && known.low > 0.0, "{known:?}");
+}
+
+#[test]
+fn runs_of_other_hosts_profiles_and_probes_have_no_part_in_it() {
+    let new = run("new", vec![case("ipc.pipe", 100.0, 0.01)]);
+    let mut others = vec![new.clone(); 4];
+    others[0].host.hostname = "other".into();
+    others[1].settings.profile = hostmark_model::Profile::Standard;
+    others[2].interrupted = Some("stopped by a signal".into());
+    // The fourth is the run itself.
+    assert_eq!(Earlier::of(&new, &others), Earlier::default());
+    others[3].id = "before".into();
+    assert_eq!(Earlier::of(&new, &others).runs(), 1);
+}
+
+#[test]
+fn what_the_core_does_by_itself_is_expected_nearer_than_what_waits() {
+    let mut core = case("cpu.latency", 100.0, 0.001);
+    let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
+    measured.estimate.quiet = Some(Quiet { value: 95.0, low: Some(94.9), high: Some(95.1), at_hz: Some(3e9) });
+    measured.estimate.leading = Leading::Quiet;
+    let mut new = run("new", vec![core, case("net.tcp", 100.0, 0.001)]);
+    add(&mut new, &Earlier::default());
+    let width = |of: Repetition| of.high / of.low;
+    let (core, net) = (of_id(&new, "cpu.latency"), of_id(&new, "net.tcp"));
+    assert!(core.low < 95.0 && 95.0 < core.high && core.high < 100.0, "{core:?}");
+    assert!(width(core) < width(net), "{core:?} {net:?}");
+}
+
+#[test]
+fn no_end_lies_where_physics_forbids_and_none_is_made_up() {
+    let mut bounded = case("memory.copy", 100.0, 0.01);
+    let Outcome::Measured(measured) = &mut bounded.outcome else { unreachable!() };
+    measured.bounds = Some(Bounds { least: None, most: Some(101.0) });
+    let mut few = case("disk.read", 100.0, 0.01);
+    let Outcome::Measured(measured) = &mut few.outcome else { unreachable!() };
+    (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
+    let mut new = run("new", vec![bounded, few, case("sched.noise", -1.0, 0.01), case("ipc.none", 0.0, 0.0)]);
+    add(&mut new, &Earlier::default());
+    assert_eq!(of_id(&new, "memory.copy").high, 101.0);
+    for id in ["disk.read", "sched.noise", "ipc.none"] {
+        let found = new.cases.iter().find(|case| case.id == id).unwrap();
+        assert_eq!(found.measured().unwrap().estimate.repetition, None, "{id}");
+    }
+}
+
+#[test]
+fn estimated_again_it_stands_as_the_file_has_it() {
+    let before: Vec<Run> = (0..5)
+        .map(|number| run(&number.to_string(), vec![case("ipc.pipe", 100.0 + f64::from(number), 0.01)]))
+        .collect();
+    let mut new = run("new", vec![case("ipc.pipe", 100.0, 0.01), case("net.tcp", 7.0, 0.2)]);
+    add(&mut new, &Earlier::of(&new, &before));
+    let mut again = new.clone();
+    for case in &mut again.cases {
+        let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
+        measured.estimate.repetition = None;
+    }
+    keep(&mut again, &new);
+    assert_eq!(again, new);
+}

@@ -1,0 +1,162 @@
+//! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
+
+use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Neighbours, Repetition, Run, Text, Trust};
+use hostmark_stats::repetition;
+
+use crate::findings::steal::stolen_share;
+use crate::format::percent;
+use crate::neighbours::{SHARED, slowed};
+use crate::repetition::stored_deviation;
+
+/// So many of a run's values are to lie within what is promised.
+const PROMISED: f64 = 0.9;
+/// Within what fraction, for an A and a B.
+const WITHIN_A: f64 = 0.05;
+const WITHIN_B: f64 = 0.15;
+/// The share of a run's values, of looks, or of its time from which something is a reason.
+const WORTH_SAYING: f64 = 0.05;
+/// A 95 % interval is so many standard deviations wide to either side.
+const HALF_IN_DEVIATIONS: f64 = 1.96;
+
+/// The trust in a run whose values say how far another run's may lie; none without such values.
+pub fn trust(run: &Run) -> Option<Trust> {
+    if run.imported.is_some() {
+        return None;
+    }
+    let measured = || run.cases.iter().filter_map(CaseRecord::measured).map(|measured| &measured.estimate);
+    let differences: Vec<f64> = measured().filter_map(difference).collect();
+    let within = repetition::within(&differences, PROMISED)?;
+    let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
+    let doubts = doubts(run);
+    let predicted = match within {
+        near if near <= WITHIN_A => Grade::A,
+        near if near <= WITHIN_B => Grade::B,
+        _ => Grade::C,
+    };
+    // What disturbed a run was not in those that tell how far runs lie apart.
+    let grade = if doubts.is_empty() { predicted } else { predicted.max(Grade::B) };
+    Some(Trust { grade, within, runs, doubts: doubts.into_iter().map(|(_, doubt)| doubt).collect() })
+}
+
+/// The standard deviation of the logarithm of another run's value over this one's. What runs differ by has what one run does not
+/// know in it, where runs tell it; what is assumed has not.
+fn difference(estimate: &Estimate) -> Option<f64> {
+    let Repetition { deviation, runs, .. } = estimate.repetition?;
+    let (low, high) = estimate.of_this_run()?;
+    let own = (high / low).ln() / 2.0 / HALF_IN_DEVIATIONS;
+    let of_one = if runs > 0 { stored_deviation(deviation, runs).sd } else { deviation.hypot(own) };
+    Some(of_one * std::f64::consts::SQRT_2).filter(|sd| sd.is_finite())
+}
+
+/// What makes it less trustworthy, the worst first, each with its weight.
+fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
+    let mut all: Vec<(f64, Doubt)> = Vec::new();
+    let mut doubt = |weight: f64, en: String, zh: String, cure: Text| {
+        let (en_cure, zh_cure) = (cure.en.to_owned(), cure.zh.to_owned());
+        all.push((weight, Doubt { text: Text { en, zh }, cure: Text { en: en_cure, zh: zh_cure } }));
+    };
+    let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
+    let count = measured.len().max(1) as f64;
+    let share_of = |is_so: &dyn Fn(&hostmark_model::Measured) -> bool| {
+        measured.iter().filter(|measured| is_so(measured)).count() as f64 / count
+    };
+    let flagged = |kind: FlagKind| share_of(&|measured| measured.flags.iter().any(|flag| flag.kind == kind));
+    let told = |share: f64| percent(share);
+
+    if run.interrupted.is_some() {
+        doubt(
+            1.0,
+            "the run was stopped before its end".into(),
+            "运行在结束前被停止".into(),
+            Text { en: "finish it: hostmark run --resume", zh: "继续完成：hostmark run --resume" },
+        );
+    }
+    let unstable = share_of(&|measured| measured.estimate.is_unstable() && measured.estimate.agreement.is_none());
+    if unstable >= WORTH_SAYING {
+        doubt(
+            unstable,
+            format!("rounds of {} of the values disagree by over 25 %", told(unstable)),
+            format!("{} 的数值各轮相差超过 25 %", told(unstable)),
+            Text { en: "rerun when the machine is idle", zh: "请在机器空闲时重新运行" },
+        );
+    }
+    let few = share_of(&|measured| {
+        measured.estimate.agreement.is_none()
+            && measured.estimate.rounds > 0
+            && measured.estimate.of_this_run().is_none()
+    });
+    if few >= WORTH_SAYING {
+        doubt(
+            few,
+            format!("{} of the values have fewer than five rounds", told(few)),
+            format!("{} 的数值不足五轮", told(few)),
+            Text {
+                en: "take a longer profile (--profile standard), or fewer cases",
+                zh: "请使用更长的配置（--profile standard），或减少用例",
+            },
+        );
+    }
+    let contended = flagged(FlagKind::Contended);
+    if contended >= WORTH_SAYING {
+        doubt(
+            contended,
+            format!("other processes used the CPUs of {} of the cases", told(contended)),
+            format!("{} 的用例有其他进程占用其 CPU", told(contended)),
+            Text {
+                en: "stop them, or choose other CPUs (--cpu)", zh: "请停止这些进程，或选用其他 CPU（--cpu）"
+            },
+        );
+    }
+    let throttled = flagged(FlagKind::Throttled);
+    if throttled > 0.0 {
+        doubt(
+            throttled.max(WORTH_SAYING),
+            format!("a CPU quota stopped hostmark in {} of the cases", told(throttled)),
+            format!("CPU 配额在 {} 的用例中暂停了 hostmark", told(throttled)),
+            Text {
+                en: "lift the quota of its control group while it runs", zh: "运行期间请取消其控制组的 CPU 配额"
+            },
+        );
+    }
+    let unsettled = flagged(FlagKind::Unsettled);
+    if unsettled >= WORTH_SAYING {
+        doubt(
+            unsettled,
+            format!("the core's clock did not settle in {} of the cases", told(unsettled)),
+            format!("{} 的用例中核心频率未稳定", told(unsettled)),
+            Text { en: "set the performance governor", zh: "请将调频策略设为 performance" },
+        );
+    }
+    if let Some(stolen) = stolen_share(run) {
+        doubt(
+            stolen,
+            format!("the hypervisor gave {} of the CPUs' time to others", told(stolen)),
+            format!("虚拟机监控程序把 {} 的 CPU 时间分给了他人", told(stolen)),
+            Text { en: "take an instance with CPUs of its own", zh: "请使用独占 CPU 的实例" },
+        );
+    }
+    let Neighbours { core_shared, last_cache } = run.neighbours.clone().unwrap_or_default();
+    if let Some(shared) = core_shared.filter(|shared| *shared >= SHARED) {
+        doubt(
+            shared,
+            format!("another thread used this core {} of the time", told(shared)),
+            format!("有 {} 的时间另一线程在使用同一核心", told(shared)),
+            Text { en: "rerun later, or take whole cores", zh: "请稍后重新运行，或使用整核实例" },
+        );
+    }
+    let looks = last_cache.map(|cache| cache.looks_ns).unwrap_or_default();
+    if let Some(times) = slowed(&looks) {
+        doubt(
+            1.0 - 1.0 / times,
+            format!("the last cache was up to {times:.1} times slower while the run went on: neighbours use it"),
+            format!("运行期间末级缓存最多慢了 {times:.1} 倍：邻居在使用它"),
+            Text { en: "rerun at a quieter hour", zh: "请在较空闲的时段重新运行" },
+        );
+    }
+    all.sort_by(|one, other| other.0.total_cmp(&one.0));
+    all
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

@@ -1,0 +1,115 @@
+//! The grade of a run and its reasons.
+
+use super::*;
+use hostmark_model::{HostFacts, LastCache, Outcome};
+
+/// A run of so many values, of which each differs from another run's by this deviation.
+fn run(deviations: &[f64], runs: u32) -> Run {
+    let cases: Vec<CaseRecord> = deviations
+        .iter()
+        .enumerate()
+        .map(|(number, deviation)| {
+            serde_json::from_value(serde_json::json!({
+                "id": format!("ipc.pipe@n={number}"), "probe": "ipc.pipe", "params": { "n": number.to_string() },
+                "outcome": { "measured": {
+                    "estimate": {
+                        "median": 100.0, "ci_low": 99.9, "ci_high": 100.1, "confidence": 0.95,
+                        "method": "order_statistics", "min": 99.0, "max": 101.0, "mean": 100.0, "stddev": 0.1,
+                        "mad": 0.1, "best_round": 99.9, "n": 50, "rounds": 5, "range": [99.9, 100.1],
+                        "repetition": { "low": 90.0, "high": 110.0, "deviation": deviation, "runs": runs }
+                    },
+                    "samples": [], "rounds": []
+                } }
+            }))
+            .unwrap()
+        })
+        .collect();
+    let run: Run = serde_json::from_value(serde_json::json!({
+        "schema": "hostmark.run/1", "id": "", "name": "", "started": "2026-11-24T09:00:00Z", "finished": null,
+        "tool": { "version": "0.1.0", "target": "", "libc": "", "static": false },
+        "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0,
+                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0 },
+        "host": HostFacts::default(), "probes": [], "cases": []
+    }))
+    .unwrap();
+    Run { cases, ..run }
+}
+
+fn grade(run: &Run) -> Grade {
+    trust(run).unwrap().grade
+}
+
+fn estimate(run: &mut Run, index: usize) -> &mut hostmark_model::Measured {
+    match &mut run.cases[index].outcome {
+        Outcome::Measured(measured) => measured,
+        _ => unreachable!(),
+    }
+}
+
+#[test]
+fn the_grade_follows_from_how_far_another_runs_values_lie() {
+    // 1.645 × √2 deviations hold nine of ten.
+    assert_eq!(grade(&run(&[0.01; 20], 5)), Grade::A);
+    assert_eq!(grade(&run(&[0.04; 20], 5)), Grade::B);
+    assert_eq!(grade(&run(&[0.10; 20], 5)), Grade::C);
+    let near = trust(&run(&[0.01; 20], 5)).unwrap();
+    assert!((near.within - 0.0235).abs() < 0.002 && near.runs == 5 && near.doubts.is_empty(), "{near:?}");
+    // One of ten may be anywhere.
+    let mixed: Vec<f64> = (0..40).map(|number| if number % 20 == 0 { 0.9 } else { 0.005 }).collect();
+    assert_eq!(grade(&run(&mixed, 5)), Grade::A);
+}
+
+#[test]
+fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
+    let quiet = || run(&[0.01; 20], 5);
+    let told = |run: &Run, word: &str| {
+        let trust = trust(run).unwrap();
+        assert_eq!(trust.grade, Grade::B, "{word}");
+        let [doubt] = &trust.doubts[..] else { panic!("{word}: {:?}", trust.doubts) };
+        assert!(doubt.text.en.contains(word) && !doubt.text.zh.is_empty(), "{doubt:?}");
+        assert!(!doubt.cure.en.is_empty() && !doubt.cure.zh.is_empty(), "{doubt:?}");
+    };
+    let mut shared = quiet();
+    shared.neighbours = Some(Neighbours { core_shared: Some(0.31), last_cache: None });
+    told(&shared, "another thread used this core 31 %");
+    let mut cache = quiet();
+    let looks_ns = vec![30.0, 31.0, 60.0];
+    cache.neighbours = Some(Neighbours { core_shared: Some(0.04), last_cache: Some(LastCache { bytes: 1, looks_ns }) });
+    told(&cache, "2.0 times slower");
+    let mut stopped = quiet();
+    stopped.interrupted = Some("stopped by a signal".into());
+    told(&stopped, "stopped before its end");
+    for (kind, word) in [
+        (FlagKind::Contended, "other processes used"),
+        (FlagKind::Throttled, "a CPU quota stopped"),
+        (FlagKind::Unsettled, "did not settle"),
+    ] {
+        let mut flagged = quiet();
+        let flag = hostmark_model::Flag { kind, detail: String::new() };
+        (0..2).for_each(|index| estimate(&mut flagged, index).flags.push(flag.clone()));
+        told(&flagged, word);
+    }
+    let mut unstable = quiet();
+    for index in 0..2 {
+        let estimate = &mut estimate(&mut unstable, index).estimate;
+        (estimate.ci_low, estimate.ci_high, estimate.range) = (Some(60.0), Some(140.0), Some([60.0, 140.0]));
+    }
+    told(&unstable, "disagree by over 25 %");
+    let mut few = quiet();
+    for index in 0..2 {
+        let estimate = &mut estimate(&mut few, index).estimate;
+        (estimate.ci_low, estimate.ci_high, estimate.rounds) = (None, None, 3);
+    }
+    told(&few, "fewer than five rounds");
+}
+
+#[test]
+fn what_says_nothing_of_other_runs_has_no_grade() {
+    let mut old = run(&[0.01; 3], 5);
+    (0..3).for_each(|index| estimate(&mut old, index).estimate.repetition = None);
+    assert_eq!(trust(&old), None);
+    assert_eq!(trust(&run(&[], 5)), None);
+    let mut imported = run(&[0.01; 3], 5);
+    imported.imported = Some(hostmark_model::Imported::default());
+    assert_eq!(trust(&imported), None);
+}

@@ -1,0 +1,138 @@
+//! How far the values of another run lie from those of this one.
+//!
+//! Everything is on logarithms, so that a deviation is a fraction of the value.
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+use crate::descriptive;
+use crate::interval::CONFIDENCE;
+
+/// How many runs' worth of knowledge stands behind what is assumed of a kind of cases: the prior degrees of freedom.
+pub const ASSUMED_FREEDOM: f64 = 2.0;
+/// The median of ten other runs scatters too: the deviation of its difference from this run, in those of one run.
+const BESIDE_OTHERS: f64 = 1.075;
+
+/// The standard deviation between runs, and its degrees of freedom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deviation {
+    /// Of the value's logarithm.
+    pub sd: f64,
+    /// Degrees of freedom.
+    pub freedom: f64,
+    /// Runs that tell it; 0 where it is only assumed.
+    pub runs: usize,
+}
+
+impl Deviation {
+    /// What is assumed where no runs tell.
+    pub fn assumed(sd: f64) -> Deviation {
+        Deviation { sd, freedom: ASSUMED_FREEDOM, runs: 0 }
+    }
+
+    /// That of some runs' values, drawn towards what is assumed as far as they are few: the moderated variance of Smyth, "Linear
+    /// models and empirical Bayes methods" (Statistical Applications in Genetics and Molecular Biology 2004), whose prior is that
+    /// of the kind. `None` for fewer than two values, or one that is not above zero.
+    pub fn of(values: &[f64], assumed_sd: f64) -> Option<Deviation> {
+        if values.iter().any(|value| !value.is_finite() || *value <= 0.0) {
+            return None;
+        }
+        let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let own = descriptive::stddev(&logarithms)?;
+        let own_freedom = (values.len() - 1) as f64;
+        let freedom = ASSUMED_FREEDOM + own_freedom;
+        let variance = (ASSUMED_FREEDOM * assumed_sd.powi(2) + own_freedom * own.powi(2)) / freedom;
+        Some(Deviation { sd: variance.sqrt(), freedom, runs: values.len() })
+    }
+
+    /// Half of the interval that holds the median of other runs: what this run does not know, `own_half`, and what runs differ by,
+    /// joined as squares. On logarithms.
+    pub fn half_width(&self, own_half: f64) -> f64 {
+        let law = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).ok();
+        let times = law.map_or(2.0, |law| law.inverse_cdf(0.5 + CONFIDENCE / 2.0));
+        own_half.hypot(times * BESIDE_OTHERS * self.sd)
+    }
+}
+
+/// Within what fraction of this run's values the given share of another run's lie: each differs by a normal law of its own, of
+/// these standard deviations of the logarithms' difference. `None` without any.
+pub fn within(differences: &[f64], share: f64) -> Option<f64> {
+    let law = Normal::new(0.0, 1.0).ok()?;
+    if differences.is_empty() || differences.iter().any(|sd| !sd.is_finite()) {
+        return None;
+    }
+    let held = |by: f64| {
+        let of = |sd: &f64| if *sd > 0.0 { 2.0 * law.cdf(by / sd) - 1.0 } else { 1.0 };
+        differences.iter().map(of).sum::<f64>() / differences.len() as f64
+    };
+    let (mut too_near, mut enough) = (0.0, differences.iter().fold(0.0, |most: f64, sd| most.max(*sd)) * 10.0);
+    for _ in 0..60 {
+        let middle = (too_near + enough) / 2.0;
+        if held(middle) < share { too_near = middle } else { enough = middle }
+    }
+    Some(enough.exp_m1())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    fn normal(random: &mut Pcg64Mcg) -> f64 {
+        let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
+    }
+
+    #[test]
+    fn few_runs_are_drawn_towards_what_is_assumed_and_many_are_believed() {
+        let values =
+            |count: usize| -> Vec<f64> { (0..count).map(|number| if number % 2 == 0 { 1.0 } else { 1.1 }).collect() };
+        let own = |count: usize| Deviation::of(&values(count), 0.001).unwrap();
+        assert!(own(3).sd < own(6).sd && own(6).sd < own(20).sd);
+        assert_eq!((own(6).freedom, own(6).runs), (ASSUMED_FREEDOM + 5.0, 6));
+        assert_eq!(Deviation::of(&[1.0], 0.1), None);
+        assert_eq!(Deviation::of(&[1.0, 0.0, 2.0], 0.1), None);
+    }
+
+    #[test]
+    fn the_interval_holds_the_median_of_other_runs() {
+        let mut random = Pcg64Mcg::seed_from_u64(20);
+        for (runs, sd, assumed) in [(3, 0.02, 0.02), (3, 0.02, 0.05), (5, 0.1, 0.07), (10, 0.02, 0.01), (20, 0.3, 0.1)]
+        {
+            let mut held = 0;
+            for _ in 0..2000 {
+                let mut value = || (sd * normal(&mut random)).exp();
+                let before: Vec<f64> = (0..runs).map(|_| value()).collect();
+                let others: Vec<f64> = (0..10).map(|_| value()).collect();
+                let this = value();
+                let half = Deviation::of(&before, assumed).unwrap().half_width(0.0);
+                held += usize::from((descriptive::median(&others).unwrap() / this).ln().abs() <= half);
+            }
+            assert!(held >= 1860, "{runs} runs of {sd}, {assumed} assumed: {held} of 2000");
+        }
+    }
+
+    #[test]
+    fn what_this_run_does_not_know_is_in_the_interval_too() {
+        let none = Deviation { sd: 0.0, freedom: 10.0, runs: 7 };
+        assert_eq!(none.half_width(0.03), 0.03);
+        assert!(Deviation::assumed(0.01).half_width(0.03) > 0.03);
+    }
+
+    #[test]
+    fn nine_of_ten_values_lie_within_what_is_predicted() {
+        // One law alone: 1.645 of its deviations.
+        let alone = within(&[0.02; 50], 0.9).unwrap();
+        assert!((alone - 0.0334).abs() < 1e-3, "{alone}");
+        let mut random = Pcg64Mcg::seed_from_u64(4);
+        let sds: Vec<f64> = (0..400).map(|number| 0.001 * 1.015_f64.powi(number)).collect();
+        let predicted = within(&sds, 0.9).unwrap();
+        let mut differences: Vec<f64> = Vec::new();
+        for _ in 0..20 {
+            differences.extend(sds.iter().map(|sd| (sd * normal(&mut random)).abs().exp_m1()));
+        }
+        let found = descriptive::quantile(&differences, 0.9).unwrap();
+        assert!((predicted / found - 1.0).abs() < 0.1, "{predicted} {found}");
+        assert_eq!((within(&[], 0.9), within(&[0.0], 0.9)), (None, Some(0.0)));
+    }
+}
