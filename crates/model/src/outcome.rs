@@ -167,10 +167,13 @@ impl Estimate {
         self.range.filter(|[low, high]| is_unstable && self.agreement.is_none() && low < high)
     }
 
-    /// Whether the rounds disagree so far that no ± tells it.
+    /// Whether the rounds disagree so far that no ± tells it; of older runs that is not said.
     pub fn is_unstable(&self) -> bool {
-        let of_rounds = self.of_this_run().or_else(|| self.range.map(|[low, high]| (low, high)));
-        of_rounds.and_then(|ends| half_width(ends, self.value())).is_some_and(|half| half > UNSTABLE)
+        let Some([least, most]) = self.range else { return false };
+        self.of_this_run()
+            .or(Some((least, most)))
+            .and_then(|ends| half_width(ends, self.value()))
+            .is_some_and(|half| half > UNSTABLE)
     }
 }
 

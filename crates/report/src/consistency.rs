@@ -180,11 +180,33 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>, is_of_samples: bool) -> 
     if stddev < 0.0 || mad < 0.0 {
         return told("its spread is negative", "离散程度为负");
     }
+    if let Some(wrong) = of_leading(estimate) {
+        return Some(wrong);
+    }
     if agreement.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
         return told("the share of rounds that agree is no share", "意见一致的轮数占比不是一个占比");
     }
     (u64::from(rounds) > n).then_some(())?;
     told(format!("it has {rounds} rounds and {n} samples"), format!("有 {rounds} 轮，却只有 {n} 个样本"))
+}
+
+/// What a quiet value, a range and an interval of repetition cannot be.
+fn of_leading(estimate: &Estimate) -> Option<Text<String>> {
+    let Estimate { median, range, quiet, repetition, .. } = *estimate;
+    if range.is_some_and(|[least, most]| !is_within(least, median, most)) {
+        return told("its value lies outside of its rounds", "数值不在其各轮的范围之内");
+    }
+    let ends = quiet.and_then(|quiet| Some((quiet.low?, quiet.value, quiet.high?)));
+    if ends.is_some_and(|(low, value, high)| !is_within(low, value, high)) {
+        return told("its quiet value lies outside its interval", "空闲值在其区间之外");
+    }
+    if quiet.and_then(|quiet| quiet.at_hz).is_some_and(|hz| hz <= 0.0) {
+        return told("the clock of its quiet value is none", "空闲值所用的频率不成立");
+    }
+    let is_wrong =
+        repetition.is_some_and(|known| known.deviation < 0.0 || !is_within(known.low, estimate.value(), known.high));
+    is_wrong.then_some(())?;
+    told("its interval of repetition does not hold its value", "重复区间不包含其数值")
 }
 
 /// Differences may come out below zero, and say so by a flag; nothing else that is timed does.

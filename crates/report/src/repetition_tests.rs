@@ -107,7 +107,8 @@ fn estimated_again_it_stands_as_the_file_has_it() {
         .map(|number| run(&number.to_string(), vec![case("ipc.pipe", 100.0 + f64::from(number), 0.01)]))
         .collect();
     let mut new = run("new", vec![case("ipc.pipe", 100.0, 0.01), case("net.tcp", 7.0, 0.2)]);
-    add(&mut new, &Earlier::of(&new, &before));
+    let earlier = Earlier::of(&new, &before);
+    add(&mut new, &earlier);
     let mut again = new.clone();
     for case in &mut again.cases {
         let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };

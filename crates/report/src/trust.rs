@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Neighbours, Repetition, Run, Text, Trust};
 use hostmark_stats::repetition;
 
+use crate::escape::visible;
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, slowed};
@@ -155,6 +156,33 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     }
     all.sort_by(|one, other| other.0.total_cmp(&one.0));
     all
+}
+
+/// The grade and its reasons, a line each, for the head of a report.
+pub(crate) fn lines(trust: &Trust) -> Vec<Text<String>> {
+    std::iter::once(graded(trust)).chain(trust.doubts.iter().map(doubted)).collect()
+}
+
+/// The grade, and what it stands on: `TRUST B  9 of 10 values of another run here lie within 11 % …`.
+fn graded(trust: &Trust) -> Text<String> {
+    let (grade, within) = (trust.grade.letter(), percent(trust.within));
+    let Text { en: by, zh: by_zh } = match trust.runs {
+        0 => Text {
+            en: "assumed, as this host has no three earlier runs".to_owned(),
+            zh: "假定值，本机此前运行不足三次".to_owned(),
+        },
+        runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
+    };
+    Text {
+        en: format!("TRUST {grade}  9 of 10 values of another run here lie within {within} of these ({by})"),
+        zh: format!("可信度 {grade}  在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
+    }
+}
+
+/// A reason with what to do about it.
+fn doubted(doubt: &Doubt) -> Text<String> {
+    let Doubt { text, cure } = doubt;
+    Text { en: visible(&format!("{}: {}", text.en, cure.en)), zh: visible(&format!("{}：{}", text.zh, cure.zh)) }
 }
 
 #[cfg(test)]

@@ -74,6 +74,27 @@ fn a_true_run_is_not_named() {
 }
 
 #[test]
+fn values_and_intervals_that_cannot_be_together_are_named() {
+    let quiet =
+        |low: f64, value: f64, high: f64| Some(Quiet { value, low: Some(low), high: Some(high), at_hz: Some(3e9) });
+    let next = |low: f64, high: f64| Some(Repetition { low, high, deviation: 0.1, runs: 3 });
+    forged(TIME, "outside of its rounds", |measured| measured.estimate.range = Some([101.0, 102.0]));
+    forged(TIME, "its quiet value lies outside", |measured| measured.estimate.quiet = quiet(99.0, 98.0, 102.0));
+    forged(TIME, "the clock of its quiet value", |measured| {
+        measured.estimate.quiet = quiet(97.0, 98.0, 99.0).map(|quiet| Quiet { at_hz: Some(-1.0), ..quiet });
+    });
+    forged(TIME, "repetition does not hold", |measured| measured.estimate.repetition = next(101.0, 110.0));
+    forged(TIME, "repetition does not hold", |measured| {
+        measured.estimate.repetition = next(90.0, 110.0).map(|known| Repetition { deviation: -0.1, ..known });
+    });
+    // What leads is what it has to hold.
+    forged(TIME, "repetition does not hold", |measured| {
+        (measured.estimate.quiet, measured.estimate.leading) = (quiet(80.0, 80.0, 81.0), Leading::Quiet);
+        measured.estimate.repetition = next(90.0, 110.0);
+    });
+}
+
+#[test]
 fn an_estimate_that_cannot_be_is_named() {
     forged(TIME, "the median 3.20 ns lies outside its interval", |measured| measured.estimate.median = 3.2);
     forged(TIME, "above its end", |measured| measured.estimate.ci_low = Some(2000.0));

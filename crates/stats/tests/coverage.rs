@@ -121,7 +121,7 @@ fn one_sample_a_round_and_rounds_that_differ_by_half() {
 fn two_kinds(slow_share: f64, times: f64) {
     let mut random = Pcg64Mcg::seed_from_u64(20_261_124);
     let near = |random: &mut Pcg64Mcg| (0.01 * normal(random)).exp();
-    let mut round = |random: &mut Pcg64Mcg| {
+    let round = |random: &mut Pcg64Mcg| {
         let slow = if uniform(random) <= slow_share { times } else { 1.0 };
         slow * near(random)
     };

@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use hostmark_engine::estimate;
 use hostmark_engine::probe::entries;
 use hostmark_model::{
-    Activity, Again, Also, Better, BlockDevice, BusyTask, CacheFact, CalibratedClock, CaseRecord, Channels, ClockFacts,
-    CpuFact, DirectoryFact, Disturbed, Event, FarEnd, FarUsage, Finding, FirmwareFacts, Flag, FlagKind, Gap, Histogram,
-    HostFacts, HostFinding, HostReport, HostWeight, HugePages, Imported, InterfaceLosses, InterruptModeration, Job,
-    LostRound, Measured, MemoryFacts, MemoryModule, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others,
-    Outcome, PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, Profile, QueueingDiscipline, Raw, Rings, RoundNoise,
-    RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings, StorageFacts, Text, Throttling, Tool,
+    Activity, Again, Also, Better, BlockDevice, Bounds, BusyTask, CacheFact, CalibratedClock, CaseRecord, Channels,
+    ClockFacts, CpuFact, DirectoryFact, Disturbed, Doubt, Estimate, Event, FarEnd, FarUsage, Finding, FirmwareFacts,
+    Flag, FlagKind, Gap, Grade, Histogram, HostFacts, HostFinding, HostReport, HostWeight, HugePages, Imported,
+    InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LostRound, Measured, MemoryFacts, MemoryModule,
+    Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others, Outcome, PROTOCOL, PairRun, Params,
+    PathBytes, Peer, Pressure, Profile, QueueingDiscipline, Quiet, Raw, Repetition, Rings, RoundNoise, RoundRecord,
+    RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings, StorageFacts, Text, Throttling, Tool, Trust,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -61,11 +62,17 @@ pub fn examples() -> Value {
         Event::Chosen { scope: "memory.read within 16384 bytes".into(), way: "nt".into(), trials_ns: 1.0 },
         Event::Listening { address: ([127, 0, 0, 1], 1).into() },
         Event::Served(FarUsage::default()),
-        Event::Done { noise: RoundNoise { time: Some(RoundTime::default()), ..RoundNoise::default() } },
+        Event::LastCache { bytes: 1, ns: 1.0 },
+        Event::Done { noise: round_noise() },
         Event::Skipped { reason: "it is not there".into() },
         Event::Failed { reason: "it broke".into() },
     ];
     json!([run(), events, job(), service_job(), host_report()])
+}
+
+fn round_noise() -> RoundNoise {
+    let (time, core_khz) = (Some(RoundTime::default()), vec![[1, 3_000_000]]);
+    RoundNoise { time, core_khz, width: Some(5.0), shared: Some(0.1), ..RoundNoise::default() }
 }
 
 fn service_job() -> ServiceJob {
@@ -101,6 +108,7 @@ fn job() -> Job {
         job.environment.clock = CalibratedClock::Counter { hz: 1e9, synchronized: true };
         job.environment.scratch = Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 };
         job.environment.inputs.command = vec!["true".into()];
+        (job.core_width, job.look_at_cache) = (Some(5.0), Some(0));
         job.cases[0].far = vec![FarEnd { address: ([127, 0, 0, 1], 1).into(), nonce: Nonce([0; 16]) }];
     })
 }
@@ -121,6 +129,7 @@ fn run() -> Run {
         events: vec![Event::Failed { reason: reason() }],
     };
     let again = Again { version: "1".into(), gaps: vec![Gap { what: Text::default(), cases: vec!["a.b".into()] }] };
+    let doubt = Doubt { text: Text::default(), cure: Text::default() };
     let clock = ClockFacts { source: "tsc".into(), hz: 1e9, reason: None, drift: None };
     Run {
         schema: SCHEMA.into(),
@@ -153,8 +162,11 @@ fn run() -> Run {
         },
         host: host(),
         disturbances: vec![Text::default()],
-        neighbours: None,
-        trust: None,
+        neighbours: Some(Neighbours {
+            core_shared: Some(0.1),
+            last_cache: Some(LastCache { bytes: 1, looks_ns: vec![1.0] }),
+        }),
+        trust: Some(Trust { grade: Grade::A, within: 0.1, runs: 3, doubts: vec![doubt] }),
         time: Some(RunTime::default()),
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: outcomes.map(case).into(),
@@ -204,11 +216,16 @@ fn histogram() -> Histogram {
 
 fn raw() -> Raw {
     let also = BTreeMap::from([("loss".to_owned(), vec![1.0])]);
-    Raw { amount: 1, also, counts: vec![1], ..Raw::default() }
+    Raw { amount: 1, also, counts: vec![1], core_khz: vec![[1, 1]], ..Raw::default() }
 }
 
 fn measured() -> Measured {
-    let estimate = || estimate(&[vec![1.0]], 0.0, Better::Lower);
+    let estimate = || Estimate {
+        quiet: Some(Quiet { value: 1.0, low: Some(1.0), high: Some(1.0), at_hz: Some(1e9) }),
+        leading: Leading::Quiet,
+        repetition: Some(Repetition { low: 1.0, high: 1.0, deviation: 0.1, runs: 3 }),
+        ..estimate(&[vec![1.0]], 0.0, Better::Lower)
+    };
     let round = RoundRecord {
         round: 0,
         median: 1.0,
@@ -221,6 +238,7 @@ fn measured() -> Measured {
         throttled: Some(Throttling::default()),
         waited: Some(0.5),
         others: Some(Others::default()),
+        shared: Some(0.1),
         far: vec![FarUsage::default()],
         raw: Some(raw()),
     };
@@ -230,9 +248,10 @@ fn measured() -> Measured {
         samples: vec![vec![1.0]],
         histogram: Some(histogram()),
         rounds: vec![round],
-        noise: Noise::default(),
+        noise: Noise { shared: Some(0.1), ..Noise::default() },
         notes: BTreeMap::new(),
         flags: vec![Flag { kind: FlagKind::FewRounds, detail: String::new() }],
+        bounds: Some(Bounds { least: Some(1.0), most: Some(2.0) }),
     }
 }
 

@@ -8,8 +8,8 @@ use hostmark_stats::interval::LEAST_ROUNDS;
 use super::Runner;
 use crate::time_budget::{Next, TimeBudget};
 
-/// Rounds that are promised to what is slow to fill: a range, so that no lucky round is taken for the machine.
-const LEAST_DEAR_ROUNDS: usize = 2;
+/// Rounds that are promised to what is slow to fill: all others have theirs before it has another.
+const LEAST_DEAR_ROUNDS: usize = 1;
 /// Slow to fill is what takes more than this part of the profile's limit in a round: half a second of the quick profile.
 const SLOW_TO_FILL: u32 = 120;
 

@@ -26,7 +26,7 @@ struct Common<'a> {
 
 impl Runner<'_> {
     /// The cases of a pass by units, each for one worker, in seeded order; the cases of a unit are in seeded order too,
-    /// but for the first pass, in which those come first that tell most.
+    /// but for the first pass, in which those come first that tell most. In the others what takes long to fill comes last.
     pub(super) fn units(&self, mut cases: Vec<usize>, pass: u32) -> Vec<Vec<usize>> {
         let seed = self.setting.plan.request.seed ^ u64::from(pass).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -47,9 +47,12 @@ impl Runner<'_> {
             }
         }
         units.shuffle(&mut random);
+        let cases = &self.setting.plan.cases;
         if pass == 0 {
-            let worth = |index: &usize| self.setting.plan.cases[*index].worth;
-            units.iter_mut().for_each(|unit| unit.sort_by_key(worth));
+            units.iter_mut().for_each(|unit| unit.sort_by_key(|&index| cases[index].worth));
+        } else {
+            // What takes long to fill comes last: whatever time is left then is no other case's.
+            units.sort_by_key(|unit| cases[unit[0]].has_long_set_up());
         }
         units
     }

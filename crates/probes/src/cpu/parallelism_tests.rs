@@ -20,6 +20,7 @@ pub fn record(probe: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseReco
             throttled: None,
             waited: None,
             others: None,
+            shared: None,
             far: Vec::new(),
             raw: None,
         };

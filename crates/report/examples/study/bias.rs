@@ -49,11 +49,12 @@ const DISTURBANCES: &[Disturbance] = &[
     },
 ];
 
-/// Prints the bias in percent of the cost, by rounds and samples a round: its median over simulated runs.
-pub fn print() {
+/// The bias in percent of the cost, by rounds and samples a round: its median over simulated runs.
+pub fn text() -> String {
+    let out = &mut String::new();
     for disturbance in DISTURBANCES {
-        println!("{}: bias in %, with rounds x samples", disturbance.name);
-        println!("  {:36}    5x40   5x160   5x640  10x160  20x160", "");
+        *out += &(format!("{}: bias in %, with rounds x samples", disturbance.name) + "\n");
+        *out += &(format!("  {:36}    5x40   5x160   5x640  10x160  20x160", "") + "\n");
         for (name, estimator) in ALL {
             let told = [(5, 40), (5, 160), (5, 640), (10, 160), (20, 160)].map(|(rounds, samples)| {
                 let mut random = Pcg64Mcg::seed_from_u64(27);
@@ -64,9 +65,10 @@ pub fn print() {
                 let all: Vec<f64> = (0..RUNS).filter_map(one).collect();
                 format!("{:7.2}", median(&all).map_or(f64::NAN, |value| (value / COST - 1.0) * 100.0))
             });
-            println!("  {name:36} {}", told.join(" "));
+            *out += &(format!("  {name:36} {}", told.join(" ")) + "\n");
         }
     }
+    std::mem::take(out)
 }
 
 fn round(disturbance: &Disturbance, samples: usize, random: &mut Pcg64Mcg) -> Round {

@@ -11,9 +11,15 @@ pub type Estimator = (&'static str, fn(&[Round], bool, f64) -> Option<f64>);
 pub const ALL: &[Estimator] = &[
     ("median of round medians", |rounds, _, _| median(&medians(rounds))),
     ("trimmed mean", |rounds, _, _| mean(&each(rounds, |round| mean(middle(&round.values))))),
-    ("0.25-quantile, median over rounds", |rounds, rate, _| median(&each(rounds, |round| good(&round.values, 0.25, rate)))),
-    ("0.1-quantile, median over rounds", |rounds, rate, _| median(&each(rounds, |round| good(&round.values, 0.1, rate)))),
-    ("0.05-quantile, median over rounds", |rounds, rate, _| median(&each(rounds, |round| good(&round.values, 0.05, rate)))),
+    ("0.25-quantile, median over rounds", |rounds, rate, _| {
+        median(&each(rounds, |round| good(&round.values, 0.25, rate)))
+    }),
+    ("0.1-quantile, median over rounds", |rounds, rate, _| {
+        median(&each(rounds, |round| good(&round.values, 0.1, rate)))
+    }),
+    ("0.05-quantile, median over rounds", |rounds, rate, _| {
+        median(&each(rounds, |round| good(&round.values, 0.05, rate)))
+    }),
     ("half-sample mode", |rounds, _, _| half_sample_mode(all(rounds))),
     ("best round", |rounds, rate, _| if rate { max(&medians(rounds)) } else { min(&medians(rounds)) }),
     ("0.1-quantile of all", |rounds, rate, _| good(&all(rounds), 0.1, rate)),
@@ -51,8 +57,9 @@ fn half_sample_mode(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     while values.len() > 2 {
         let half = values.len().div_ceil(2);
-        let start = (0..=values.len() - half)
-            .min_by(|one, other| (values[one + half - 1] - values[*one]).total_cmp(&(values[other + half - 1] - values[*other])))?;
+        let start = (0..=values.len() - half).min_by(|one, other| {
+            (values[one + half - 1] - values[*one]).total_cmp(&(values[other + half - 1] - values[*other]))
+        })?;
         values = values[start..start + half].to_vec();
     }
     mean(&values)

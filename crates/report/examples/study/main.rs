@@ -8,22 +8,20 @@ mod estimators;
 mod recorded;
 mod tables;
 
+use std::io::Write;
 use std::path::Path;
 
-fn main() {
+fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let ended = match words[..] {
-        ["slim", ref files @ ..] if !files.is_empty() => files.iter().try_for_each(|file| recorded::slim(Path::new(file))),
-        ["tables", directory] => recorded::of_directory(Path::new(directory)).map(|runs| tables::print(&runs)),
-        ["bias"] => {
-            bias::print();
-            Ok(())
+    let text = match words[..] {
+        ["slim", ref files @ ..] if !files.is_empty() => {
+            files.iter().try_for_each(|file| recorded::slim(Path::new(file)))?;
+            String::new()
         }
-        _ => Err("give slim RUN.json…, tables DIRECTORY, or bias".to_owned()),
+        ["tables", directory] => tables::text(&recorded::of_directory(Path::new(directory))?),
+        ["bias"] => bias::text(),
+        _ => return Err("give slim RUN.json…, tables DIRECTORY, or bias".to_owned()),
     };
-    if let Err(sentence) = ended {
-        eprintln!("study: {sentence}");
-        std::process::exit(2);
-    }
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }

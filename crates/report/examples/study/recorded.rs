@@ -116,7 +116,8 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<Case> {
         }
         let marked = 1.0 - kept.len() as f64 / samples.len().max(1) as f64;
         let values: Vec<f64> = kept.iter().map(|&index| samples[index]).collect();
-        let in_cycles = |&index: &usize| Some(if is_rate { samples[index] / ghz(index)? } else { samples[index] * ghz(index)? });
+        let in_cycles =
+            |&index: &usize| Some(if is_rate { samples[index] / ghz(index)? } else { samples[index] * ghz(index)? });
         let cycles: Vec<f64> = kept.iter().filter_map(in_cycles).collect();
         let thin = |all: &[f64]| -> Vec<f64> {
             let at = |step: usize| descriptive::quantile(all, step as f64 / (QUANTILES - 1) as f64).map(rounded);

@@ -10,25 +10,31 @@ use crate::recorded::{Case, Recorded};
 /// So much of the time the held clock was there or more.
 const HELD: f64 = 0.1;
 
-/// Prints all tables of these runs, which are in the order in which they were measured.
-pub fn print(runs: &[Recorded]) {
-    println!("{} runs\n\nsuccessive runs apart, %: median, 75th, 90th percentile", runs.len());
+/// All tables of these runs, which are in the order in which they were measured.
+pub fn text(runs: &[Recorded]) -> String {
+    let out = &mut String::new();
+    *out += &(format!("{} runs\n\nsuccessive runs apart, %: median, 75th, 90th percentile", runs.len()) + "\n");
     for is_core in [true, false] {
-        println!("{}", if is_core { "cpu, clock, syscall, memory up to 2 MiB" } else { "all other cases" });
+        *out += if is_core { "cpu, clock, syscall, memory up to 2 MiB\n" } else { "all other cases\n" };
         for estimator in ALL {
-            row(estimator.0, &apart(runs, is_core, |case, held_hz| (estimator.1)(&case.rounds, case.is_rate, held_hz)));
+            row(
+                out,
+                estimator.0,
+                &apart(runs, is_core, |case, held_hz| (estimator.1)(&case.rounds, case.is_rate, held_hz)),
+            );
         }
-        row("as the runs led", &apart(runs, is_core, |case, _| Some(case.value)));
+        row(out, "as the runs led", &apart(runs, is_core, |case, _| Some(case.value)));
     }
-    quietest(runs);
-    kinds(runs);
-    intervals(runs);
-    grades(runs);
+    quietest(out, runs);
+    kinds(out, runs);
+    intervals(out, runs);
+    grades(out, runs);
+    std::mem::take(out)
 }
 
-fn row(name: &str, apart: &[f64]) {
+fn row(out: &mut String, name: &str, apart: &[f64]) {
     let at = |p: f64| quantile(apart, p).map_or("-".to_owned(), |value| format!("{:.2}", value * 100.0));
-    println!("  {name:36} {:>7} {:>7} {:>7}   of {}", at(0.5), at(0.75), at(0.9), apart.len());
+    *out += &(format!("  {name:36} {:>7} {:>7} {:>7}   of {}", at(0.5), at(0.75), at(0.9), apart.len()) + "\n");
 }
 
 /// The clock that the cores of a run held.
@@ -47,15 +53,17 @@ fn apart(runs: &[Recorded], is_core: bool, of: impl Fn(&Case, f64) -> Option<f64
         let (before, held) = (by_id(&pair[0]), [held_hz(&pair[0]), held_hz(&pair[1])]);
         for case in pair[1].cases.iter().filter(|case| case.is_core == is_core) {
             let values = before.get(case.id.as_str()).and_then(|known| Some((of(known, held[0])?, of(case, held[1])?)));
-            all.extend(values.filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| (other / one).ln().abs()));
+            all.extend(
+                values.filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| (other / one).ln().abs()),
+            );
         }
     }
     all
 }
 
 /// How far estimators of all rounds lie from those of the third of rounds with the least marks.
-fn quietest(runs: &[Recorded]) {
-    println!("\nfrom the third of rounds with the least marks, %: median, 75th, 90th percentile (core alone)");
+fn quietest(out: &mut String, runs: &[Recorded]) {
+    *out += "\nfrom the third of rounds with the least marks, %: median, 75th, 90th percentile (core alone)\n";
     let of = |estimator: &Estimator| {
         let mut all = Vec::new();
         for (run, held) in runs.iter().map(|run| (run, held_hz(run))) {
@@ -64,16 +72,20 @@ fn quietest(runs: &[Recorded]) {
                 rounds.sort_by(|one, other| one.marked.total_cmp(&other.marked));
                 let third = &rounds[..rounds.len().div_ceil(3)];
                 let values = (estimator.1)(&case.rounds, case.is_rate, held).zip((ALL[0].1)(third, case.is_rate, held));
-                all.extend(values.filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| (one / other).ln().abs()));
+                all.extend(
+                    values
+                        .filter(|(one, other)| *one > 0.0 && *other > 0.0)
+                        .map(|(one, other)| (one / other).ln().abs()),
+                );
             }
         }
         all
     };
-    ALL.iter().for_each(|estimator| row(estimator.0, &of(estimator)));
+    ALL.iter().for_each(|estimator| row(out, estimator.0, &of(estimator)));
 }
 
 /// What runs differ by beyond what each knows, by kind: the table of report/src/repetition/assumed.rs.
-fn kinds(runs: &[Recorded]) {
+fn kinds(out: &mut String, runs: &[Recorded]) {
     let mut kinds: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
     for (id, values) in values(runs) {
         let Some(usual) = median(&values.iter().map(|case| case.value.ln()).collect::<Vec<_>>()) else { continue };
@@ -85,11 +97,12 @@ fn kinds(runs: &[Recorded]) {
             kinds.entry(kind.to_owned()).or_default().push(((case.value.ln() - usual).abs(), own.ln()));
         }
     }
-    println!("\ndeviation between runs beyond their own intervals (95 % within twice it), by kind");
+    *out += "\ndeviation between runs beyond their own intervals (95 % within twice it), by kind\n";
     for (kind, all) in kinds {
-        let held = |sd: f64| all.iter().filter(|(apart, own)| *apart <= own.hypot(2.0 * sd)).count() as f64 / all.len() as f64;
+        let held =
+            |sd: f64| all.iter().filter(|(apart, own)| *apart <= own.hypot(2.0 * sd)).count() as f64 / all.len() as f64;
         let enough = (0..2000).map(|step| f64::from(step) * 5e-4).find(|sd| held(*sd) >= 0.95);
-        println!("  {kind:12} {:.4}   of {}", enough.unwrap_or(1.0), all.len());
+        *out += &(format!("  {kind:12} {:.4}   of {}", enough.unwrap_or(1.0), all.len()) + "\n");
     }
 }
 
@@ -104,14 +117,14 @@ fn values(runs: &[Recorded]) -> BTreeMap<&str, Vec<&Case>> {
 }
 
 /// How often intervals hold the median of the other runs.
-fn intervals(runs: &[Recorded]) {
+fn intervals(out: &mut String, runs: &[Recorded]) {
     let (mut this, mut next, mut told) = ((0, 0), (0, 0), (0, 0));
     for cases in values(runs).values().filter(|cases| cases.len() > runs.len() / 2) {
         for (index, case) in cases.iter().enumerate() {
             let others: Vec<f64> =
                 cases.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, case)| case.value).collect();
             let Some(usual) = median(&others) else { continue };
-            let mut count = |counts: &mut (usize, usize), ends: (f64, f64)| {
+            let count = |counts: &mut (usize, usize), ends: (f64, f64)| {
                 counts.0 += usize::from(ends.0 <= usual && usual <= ends.1);
                 counts.1 += 1;
             };
@@ -121,15 +134,20 @@ fn intervals(runs: &[Recorded]) {
             }
         }
     }
-    println!("\nhold the median of the other runs");
-    for (name, (held, all)) in [("of this run", this), ("of repetition, assumed", next), ("of repetition, told by runs", told)] {
-        println!("  {name:30} {:5.1} % of {all}", 100.0 * held as f64 / f64::from(u32::try_from(all.max(1)).unwrap_or(1)));
+    *out += "\nhold the median of the other runs\n";
+    for (name, (held, all)) in
+        [("of this run", this), ("of repetition, assumed", next), ("of repetition, told by runs", told)]
+    {
+        *out += &(format!(
+            "  {name:30} {:5.1} % of {all}",
+            100.0 * held as f64 / f64::from(u32::try_from(all.max(1)).unwrap_or(1))
+        ) + "\n");
     }
 }
 
 /// What grades promised, and what came.
-fn grades(runs: &[Recorded]) {
-    println!("\ngrade, promised for nine of ten values of another run, and what the next run showed");
+fn grades(out: &mut String, runs: &[Recorded]) {
+    *out += "\ngrade, promised for nine of ten values of another run, and what the next run showed\n";
     for pair in runs.windows(2) {
         let Some((grade, within)) = &pair[0].trust else { continue };
         let before = by_id(&pair[0]);
@@ -138,7 +156,13 @@ fn grades(runs: &[Recorded]) {
             Some((case.value / known.value - 1.0).abs())
         });
         let came = quantile(&same.collect::<Vec<_>>(), 0.9).unwrap_or(0.0);
-        let earned = if came <= 0.05 { "A" } else if came <= 0.15 { "B" } else { "C" };
-        println!("  {grade}  {:5.1} %   {earned}  {:5.1} %", within * 100.0, came * 100.0);
+        let earned = if came <= 0.05 {
+            "A"
+        } else if came <= 0.15 {
+            "B"
+        } else {
+            "C"
+        };
+        *out += &(format!("  {grade}  {:5.1} %   {earned}  {:5.1} %", within * 100.0, came * 100.0) + "\n");
     }
 }

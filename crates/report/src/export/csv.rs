@@ -140,8 +140,8 @@ mod tests {
         let text = render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], COLUMNS.join(","));
-        assert_eq!(lines[1], r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages""#);
-        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke"#);
+        assert_eq!(lines[1], r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,"#);
+        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,"#);
         assert_eq!(lines.len(), 3);
     }
 }

@@ -7,7 +7,7 @@ use crate::format::{percent, value};
 use crate::neighbours::{SHARED, slowed};
 
 pub(super) static RULE: Rule = Rule {
-    id: "host.neighbours",
+    id: "run.neighbours",
     probes: &[],
     cure: Some(Text {
         en: "No setting of this machine changes it. Rerun at a quieter hour; where it lasts, take an instance with whole cores, or a \

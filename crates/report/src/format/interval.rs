@@ -1,8 +1,8 @@
 //! How sure a value is: its interval as ± or as low … high.
 
-use hostmark_model::{Estimate, Lang, Profile, Text, Unit};
+use hostmark_model::{Estimate, Lang, Leading, Profile, Text, Unit};
 
-use super::scale::{in_scale, scale_for, with_digits};
+use super::scale::{in_scale, scale_for, value, with_digits};
 use super::{DIGITS, number};
 
 /// Half an interval's width, as a fraction of the value, that a profile aims at. A table leaves out what is within it,
@@ -66,6 +66,22 @@ pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
     format!("{from} … {to}")
 }
 
+/// The quiet and the typical value are both told where they differ by more than this.
+const APART: f64 = 0.05;
+const TYPICAL: Text = Text { en: "typical", zh: "典型值" };
+const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
+
+/// The value beside the leading one, where the two differ by so much that a reader must know: `typical 1.72 ns`.
+pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+    let (quiet, typical) = (estimate.quiet?.value, estimate.median);
+    let is_apart = (typical - quiet).abs() > APART * quiet.abs();
+    let (name, other) = match estimate.leading {
+        Leading::Quiet => (TYPICAL, typical),
+        Leading::Typical => (QUIET, quiet),
+    };
+    is_apart.then(|| format!("{} {}", name.get(lang), value(other, unit, lang)))
+}
+
 /// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.
 pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
     let share = estimate.agreement?;
@@ -79,7 +95,7 @@ pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hostmark_model::{IntervalMethod, Leading, Quiet, Repetition};
+    use hostmark_model::{IntervalMethod, Quiet, Repetition};
 
     fn estimate(median: f64, low: Option<f64>, high: Option<f64>) -> Estimate {
         Estimate {
@@ -146,5 +162,18 @@ mod tests {
         // That the typical values of its rounds lie far apart is not what is asked of the quiet one.
         assert_eq!((led.value(), plus_minus(&led).unwrap()), (95.0, "±1.0 %".into()));
         assert_eq!(low_high(&led, Unit::Nanoseconds, Lang::En).unwrap(), "94.0 … 96.0");
+    }
+
+    #[test]
+    fn both_values_are_told_where_they_lie_apart() {
+        let quiet = |value: f64| Quiet { value, low: None, high: None, at_hz: None };
+        let of = |value: f64, leading: Leading| {
+            let led = Estimate { quiet: Some(quiet(value)), leading, ..estimate(100.0, None, None) };
+            other_value(&led, Unit::Nanoseconds, Lang::En)
+        };
+        assert_eq!(of(90.0, Leading::Quiet).unwrap(), "typical 100 ns");
+        assert_eq!(of(90.0, Leading::Typical).unwrap(), "quiet 90.0 ns");
+        assert_eq!(of(96.0, Leading::Quiet), None);
+        assert_eq!(other_value(&estimate(100.0, None, None), Unit::Nanoseconds, Lang::Zh), None);
     }
 }

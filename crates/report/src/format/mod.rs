@@ -4,7 +4,7 @@ mod interval;
 mod scale;
 
 pub(crate) use interval::percent_number;
-pub use interval::{UNSTABLE, agreement, between, interval_target, low_high, percent, plus_minus};
+pub use interval::{UNSTABLE, agreement, between, interval_target, low_high, other_value, percent, plus_minus};
 pub use scale::{Scale, in_scale, number, scale_for, unit_name, value};
 
 use hostmark_model::Estimate;

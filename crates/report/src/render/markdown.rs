@@ -11,11 +11,12 @@ use super::network::{TITLE, section};
 use crate::consistency;
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
-use crate::format::{agreement, low_high, rounds_and_samples, value};
+use crate::format::{agreement, low_high, other_value, rounds_and_samples, value};
 use crate::guest;
+use crate::trust;
 
 const CASE: Text = Text { en: "case", zh: "用例" };
-const MEDIAN: Text = Text { en: "median", zh: "中位数" };
+const VALUE: Text = Text { en: "value", zh: "数值" };
 const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
 const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
 const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
@@ -32,7 +33,8 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let mut out = format!("# {}\n\n", safe(&run.name));
     head(run, lang, &mut out);
     virtual_machine(run, options, &mut out);
-    let first = guest::warning(run).into_iter().chain(consistency::warning(run)).chain(again(run));
+    let trust = run.trust.iter().flat_map(trust::lines);
+    let first = trust.chain(guest::warning(run)).chain(consistency::warning(run)).chain(again(run));
     for text in first.collect::<Vec<_>>().iter().chain(&run.disturbances) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
@@ -55,7 +57,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let varied = varied(run);
     for (name, cases) in sections {
         let _ = writeln!(out, "\n## {}\n", safe(name));
-        let heads = [CASE, MEDIAN, INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
+        let heads = [CASE, VALUE, INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
         let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
         for case in cases {
             row(&varied, probe(case), case, options, &mut out);
@@ -173,7 +175,7 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     let (unit, estimate) = (probe.map_or(Unit::Ratio, |probe| probe.unit), &measured.estimate);
     let interval = low_high(estimate, unit, lang).or_else(|| agreement(estimate, lang));
     let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
-    let mut remarks: Vec<String> = Vec::new();
+    let mut remarks: Vec<String> = other_value(estimate, unit, lang).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if let Some(known) = measured.also.get(&also.name) {
             let shown = value(known.estimate.value(), also.unit, lang);

@@ -37,8 +37,8 @@ pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
     let middle = descriptive::median(medians).unwrap();
     let mut values = measured(middle, 0.01);
     let over = hostmark_stats::interval::log_t(medians, 0.0);
-    values.estimate.ci_low = over.map(|interval| interval.low);
-    values.estimate.ci_high = over.map(|interval| interval.high);
+    values.estimate.ci_low = over.map(|(low, _)| low);
+    values.estimate.ci_high = over.map(|(_, high)| high);
     values.samples = medians.iter().map(|median| vec![*median; SAMPLES]).collect();
     let all = values.samples.concat();
     let is_rate = id.starts_with("rate.");

@@ -91,12 +91,12 @@ fn retell(measured: &mut Measured, better: Better) {
         measured.samples.iter().zip(&measured.rounds).flat_map(|(values, round)| values.iter().zip(&round.taints));
     let all: Vec<f64> = marked.filter(|(_, taint)| !leaves_out || **taint == 0).map(|(value, _)| *value).collect();
     let medians: Vec<f64> = measured.rounds.iter().map(|round| round.median).collect();
-    let over = hostmark_stats::interval::log_t(&medians, 0.0).unwrap();
+    let (low, high) = hostmark_stats::interval::log_t(&medians, 0.0).unwrap();
     let best = if better == Better::Higher { descriptive::max(&medians) } else { descriptive::min(&medians) };
     measured.estimate = Estimate {
         median: descriptive::median(&medians).unwrap(),
-        ci_low: Some(over.low),
-        ci_high: Some(over.high),
+        ci_low: Some(low),
+        ci_high: Some(high),
         min: descriptive::min(&all).unwrap(),
         max: descriptive::max(&all).unwrap(),
         mean: descriptive::mean(&all).unwrap(),

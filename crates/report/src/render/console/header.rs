@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, Doubt, FlagKind, Gap, Grade, Guest, Imported, Lang, Outcome, Run, Text, Trust, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Gap, Grade, Guest, Imported, Lang, Outcome, Run, Text, Unit};
 
 use super::page::{Page, Piece, Style};
 use super::spent;
@@ -12,6 +12,7 @@ use crate::escape::visible;
 use crate::findings::steal::stolen_ns;
 use crate::format::{percent, value};
 use crate::guest;
+use crate::trust;
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const WORTH_SAYING: f64 = 0.01;
@@ -41,9 +42,8 @@ pub(super) fn write(view: &View, page: &mut Page) {
     }
     if let Some(trust) = &view.run.trust {
         let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
-        page.paragraph("", trusted(trust).get(view.lang), style);
-        for doubt in &trust.doubts {
-            page.paragraph("  ", doubted(doubt).get(view.lang), Style::Warning);
+        for (index, line) in trust::lines(trust).iter().enumerate() {
+            page.paragraph(if index == 0 { "" } else { "  " }, line.get(view.lang), style);
         }
     }
     let mut ends = Vec::new();
@@ -66,32 +66,9 @@ pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
     how_it_ended(view, &mut |en, zh| all.push(Text { en, zh }));
     disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
     if let Some(trust) = &view.run.trust {
-        let doubts = trust.doubts.iter().map(doubted);
-        all.splice(0..0, std::iter::once(trusted(trust)).chain(doubts));
+        all.splice(0..0, trust::lines(trust));
     }
     all
-}
-
-/// The grade, and what it stands on: `TRUST B  9 of 10 values of another run here lie within 11 % …`.
-fn trusted(trust: &Trust) -> Text<String> {
-    let (grade, within) = (trust.grade.letter(), percent(trust.within));
-    let Text { en: by, zh: by_zh } = match trust.runs {
-        0 => Text {
-            en: "assumed, as this host has no three earlier runs".to_owned(),
-            zh: "假定值，本机此前运行不足三次".to_owned(),
-        },
-        runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
-    };
-    Text {
-        en: format!("TRUST {grade}  9 of 10 values of another run here lie within {within} of these ({by})"),
-        zh: format!("可信度 {grade}  在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
-    }
-}
-
-/// A reason with what to do about it.
-fn doubted(doubt: &Doubt) -> Text<String> {
-    let Doubt { text, cure } = doubt;
-    Text { en: visible(&format!("{}: {}", text.en, cure.en)), zh: visible(&format!("{}：{}", text.zh, cure.zh)) }
 }
 
 /// What in the run's file cannot be true together.

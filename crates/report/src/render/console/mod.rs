@@ -16,7 +16,7 @@ mod sweep;
 pub(crate) mod view;
 pub(crate) mod words;
 
-use hostmark_model::{Lang, Run, Unit};
+use hostmark_model::{CaseRecord, Lang, Run, Unit};
 
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
@@ -76,18 +76,23 @@ fn legend(view: &View, page: &mut Page) {
     let target = target.replace(".0", "");
     let mut facts = Vec::new();
     if !view.verbose && view.measured > 0 {
-        let is_assumed = view.run.trust.as_ref().is_some_and(|trust| trust.runs == 0);
-        facts.push(match (view.lang, is_assumed) {
-            (Lang::En, false) => {
+        let told = |case: &CaseRecord| Some(case.measured()?.estimate.repetition?.runs);
+        let runs = view.run.cases.iter().filter_map(told).max();
+        facts.push(match (view.lang, runs.map(|runs| runs == 0)) {
+            (Lang::En, None) => format!("± half of the 95 % interval, shown where over {target}"),
+            (Lang::Zh, None) => format!("± 95 % 区间的一半，超过 {target} 时显示"),
+            (Lang::En, Some(false)) => {
                 format!("± half of the interval for another run here (95 %), shown where over {target}")
             }
-            (Lang::En, true) => {
+            (Lang::En, Some(true)) => {
                 format!(
                     "± half of the interval for another run here (95 %, scatter assumed), shown where over {target}"
                 )
             }
-            (Lang::Zh, false) => format!("± 在本机再次运行的区间（95 %）的一半，超过 {target} 时显示"),
-            (Lang::Zh, true) => format!("± 在本机再次运行的区间（95 %，离散程度为假定值）的一半，超过 {target} 时显示"),
+            (Lang::Zh, Some(false)) => format!("± 在本机再次运行的区间（95 %）的一半，超过 {target} 时显示"),
+            (Lang::Zh, Some(true)) => {
+                format!("± 在本机再次运行的区间（95 %，离散程度为假定值）的一半，超过 {target} 时显示")
+            }
         });
         if let Some(hz) = view.run.cases.iter().find_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz) {
             let clock = value(hz, Unit::Hertz, view.lang);

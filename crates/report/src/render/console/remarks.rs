@@ -1,8 +1,6 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
-use hostmark_model::{
-    CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Text, Unit,
-};
+use hostmark_model::{CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use super::grid::Row;
@@ -10,11 +8,9 @@ use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
 use crate::cut_pages::cut_pages;
-use crate::format::{DISTURBED_SHARE, between, in_scale, percent, scale_for, value};
+use crate::format::{DISTURBED_SHARE, between, in_scale, other_value, percent, scale_for, value};
 use crate::short_arrays::short_arrays;
 
-/// The quiet and the typical value are both told where they differ by more than this.
-const APART: f64 = 0.05;
 /// Further quantities up to this many fit behind a value.
 const FEW_QUANTITIES: usize = 3;
 
@@ -41,17 +37,6 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     }
     shown.extend(percentiles(view, info, measured).map(|text| Piece::new(text, Style::Dim)));
     shown
-}
-
-/// The value beside the leading one, where the two differ by so much that a reader must know: `typical 1.72 ns`.
-pub(crate) fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
-    let (quiet, typical) = (estimate.quiet?.value, estimate.median);
-    let is_apart = (typical - quiet).abs() > APART * quiet.abs();
-    let (name, other) = match estimate.leading {
-        Leading::Quiet => (words::TYPICAL, typical),
-        Leading::Typical => (words::QUIET, quiet),
-    };
-    is_apart.then(|| format!("{} {}", name.get(lang), value(other, unit, lang)))
 }
 
 /// Both intervals: of this run, and of its repetition.

@@ -36,7 +36,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     }
     // One grid for all: the eye runs down the same columns from section to section.
     let mut grid = Grid::new();
-    grid.column(view.say(words::MEDIAN), Align::Point);
+    grid.column(view.say(words::VALUE), Align::Point);
     grid.column(view.say(words::INTERVAL), Align::Ellipsis);
     grid.column(view.say(words::SAMPLES), Align::Right);
     for (_, name, cases) in sections {
@@ -168,7 +168,7 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
 fn default_label(view: &View, labels: &ProbeLabels, rest: &hostmark_model::Params, is_alone: bool) -> String {
     let points: Vec<(&str, &str)> = rest.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
     if points.is_empty() || (is_alone && points.len() > 1) {
-        return view.say(words::MEDIAN).to_owned();
+        return view.say(words::VALUE).to_owned();
     }
     view.told(&labels.points(&points))
 }

@@ -28,7 +28,7 @@ words! {
     WRITE: "write", "写";
     COPY: "copy", "复制";
     FILL: "fill", "填充";
-    MEDIAN: "median", "中位数";
+    VALUE: "value", "数值";
     INTERVAL: "95 % interval", "95 % 区间";
     SAMPLES: "samples", "样本";
     NO_INTERVAL: "none", "无";
@@ -63,10 +63,6 @@ pub(crate) const fn profile(profile: Profile) -> Text {
         Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
     }
 }
-
-/// The two values of an estimate.
-pub(crate) const TYPICAL: Text = Text { en: "typical", zh: "典型值" };
-pub(crate) const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
 
 /// What a flag says, in a few words.
 pub(crate) const fn flag(kind: FlagKind) -> Text {
