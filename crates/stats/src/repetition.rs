@@ -9,6 +9,8 @@ use crate::interval::CONFIDENCE;
 
 /// How many runs' worth of knowledge stands behind what is assumed of a kind of cases: the prior degrees of freedom.
 pub const ASSUMED_FREEDOM: f64 = 2.0;
+/// So many of what is assumed of a kind hold 95 % of its cases: that is how it is told.
+const ASSUMED_TIMES: f64 = 2.0;
 /// The median of ten other runs scatters too: the deviation of its difference from this run, in those of one run.
 const BESIDE_OTHERS: f64 = 1.075;
 
@@ -47,8 +49,8 @@ impl Deviation {
     /// Half of the interval that holds the median of other runs: what this run does not know, `own_half`, and what runs differ by,
     /// joined as squares. On logarithms.
     pub fn half_width(&self, own_half: f64) -> f64 {
-        let law = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).ok();
-        let times = law.map_or(2.0, |law| law.inverse_cdf(0.5 + CONFIDENCE / 2.0));
+        let law = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).ok().filter(|_| self.runs > 0);
+        let times = law.map_or(ASSUMED_TIMES, |law| law.inverse_cdf(0.5 + CONFIDENCE / 2.0));
         own_half.hypot(times * BESIDE_OTHERS * self.sd)
     }
 }
