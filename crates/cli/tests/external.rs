@@ -39,8 +39,8 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
         (0, 1, format!("external.command@cpus={}", run.host.usable_cpus().len()).as_str())
     );
     let measured = measured(&run);
-    assert_eq!((measured.estimate.rounds, measured.estimate.n), (3, 3));
-    assert_eq!(std::fs::read_to_string(home.scratch.path().join("lines")).unwrap(), "x\n".repeat(3));
+    assert_eq!((measured.estimate.rounds, measured.estimate.n), (5, 5));
+    assert_eq!(std::fs::read_to_string(home.scratch.path().join("lines")).unwrap(), "x\n".repeat(5));
     let user = measured.also["user"].estimate.median;
     assert!(user > 0.0 && user < 2.0 * measured.estimate.max, "{measured:?}");
     assert!(measured.also["system"].estimate.median >= 0.0);
@@ -152,7 +152,7 @@ fn a_daemon_that_a_command_leaves_ends_with_the_command() {
     let (home, mut bystander) = (Home::new(), Bystander::start());
     let (code, run) = run_of(&home, &with_daemon(&home, "true"));
     assert_eq!((code, daemons(&home)), (0, 0), "{:?}", run.cases);
-    assert_eq!(measured(&run).estimate.rounds, 3);
+    assert_eq!(measured(&run).estimate.rounds, 5);
     assert!(bystander.lives());
 }
 

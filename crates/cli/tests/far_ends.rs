@@ -25,7 +25,7 @@ use support::{Home, PROGRAM, ended, files};
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(60);
 /// Two leases, the time that is given to put things in order, and a loaded machine's.
-const TWO_LEASES: Duration = Duration::from_secs(40 + 5 + 15);
+const TWO_LEASES: Duration = Duration::from_secs(80 + 5 + 15);
 /// A run's limit, and all that may hold it up.
 const WHOLE: Duration = Duration::from_secs(170);
 

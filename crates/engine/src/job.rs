@@ -3,7 +3,7 @@
 use hostmark_model::{CalibratedClock, CaseId, Job, JobCase};
 
 use crate::far;
-use crate::last_cache::MOST_LOOKED_AT;
+use crate::last_cache;
 use crate::plan::checked_value;
 use crate::probe::Entry;
 use crate::sampler::MOST_ITERATIONS;
@@ -45,7 +45,7 @@ pub(crate) fn check(job: &Job) -> Result<()> {
     let widths = job.core_width;
     expect(widths.is_none_or(|width| WIDTHS.contains(&width)), || format!("a core of {widths:?} operations a cycle"))?;
     let looked_at = job.look_at_cache.unwrap_or(0);
-    expect(looked_at <= MOST_LOOKED_AT, || format!("a look at {looked_at} bytes"))?;
+    expect(looked_at <= last_cache::MOST_BYTES, || format!("a look at {looked_at} bytes"))?;
     if let CalibratedClock::Counter { hz, .. } = job.environment.clock {
         expect(RATES_HZ.contains(&hz), || format!("a counter of {hz} ticks a second"))?;
     }

@@ -18,7 +18,7 @@ const LINE: usize = 32;
 /// Lines of the smallest buffer over the second cache's: none of it stays there.
 const BEYOND_THE_SECOND: u64 = 2;
 /// The largest buffer: so much is gone over in some milliseconds, and lies in the last cache of any server.
-const MOST_BYTES: u64 = 16 << 20;
+pub(crate) const MOST_BYTES: u64 = 16 << 20;
 /// Of the last cache at most: whoever shares it has some too.
 const SHARE: u64 = 4;
 /// A load from a buffer twice as large that takes this many times as long has left the plateau.
@@ -26,8 +26,6 @@ const OFF_THE_PLATEAU: f64 = 1.25;
 /// Loads timed at once, and how often: under 20 ms in all, at 100 ns a load.
 const LOADS: usize = 8_000;
 const TURNS: usize = 15;
-/// No cache that is looked at is larger, bytes.
-pub(crate) const MOST_LOOKED_AT: u64 = 1 << 30;
 
 /// Whether a job asks for a look, and what came of it.
 pub(crate) fn look(job: &Job, clock: &Clock) -> Option<Result<Vec<Event>>> {

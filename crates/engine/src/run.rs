@@ -241,7 +241,8 @@ impl Runner<'_> {
                 Verdict::Over => return false,
             };
             let (unit, grant) = self.together(&to_come[..left[position - 1]], &remaining, pass, &budget, grant);
-            self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant));
+            let fills = plan.cases[index].has_long_set_up();
+            self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant, fills));
             self.observer.round(&id, self.done, self.done + rounds, budget.expected());
             match self.work(&unit, pass, grant) {
                 Some(measured) => position += measured - 1,

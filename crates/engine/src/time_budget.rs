@@ -140,9 +140,9 @@ impl TimeBudget {
     }
 
     /// How long the rounds of a worker, each with this much for samples, may take in all, the last one hung.
-    pub fn silent(plan: &Plan, elapsed: Duration, grant: Duration) -> Duration {
+    pub fn silent(plan: &Plan, elapsed: Duration, grant: Duration, has_long_set_up: bool) -> Duration {
         let last = grant + TimeBudget::set_up(plan, elapsed) + TimeBudget::patience(plan);
-        TimeBudget::of_unit(plan, true) + last
+        TimeBudget::of_unit(plan, has_long_set_up) + last
     }
 
     /// What is left for rounds beyond the planned ones.

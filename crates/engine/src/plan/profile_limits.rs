@@ -57,7 +57,7 @@ const OF_A_COMMAND: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The limits of a command: each round is one execution however long it takes, and there is never one more.
 fn of_a_command(limits: ProfileLimits) -> ProfileLimits {
-    let rounds = limits.least_rounds;
+    let rounds = limits.rounds;
     ProfileLimits { rounds, cheap_rounds: rounds, limit: OF_A_COMMAND, narrow: f64::INFINITY, ..limits }
 }
 
@@ -133,7 +133,8 @@ mod tests {
         let (limit, patience) = (TimeBudget::hard_limit(&plan), TimeBudget::patience(&plan));
         assert!(limit < Duration::from_secs(60) && patience <= Duration::from_secs(20));
         plan.request.inputs.command = vec!["make".into()];
-        assert_eq!((TimeBudget::rounds(&plan), plan.rounds_of(&plan.cases[0])), (3, 3));
+        // As many as an interval takes.
+        assert_eq!((TimeBudget::rounds(&plan), plan.rounds_of(&plan.cases[0])), (5, 5));
         assert!(TimeBudget::hard_limit(&plan) > Duration::from_secs(6 * 24 * 3600));
         assert_eq!(TimeBudget::patience(&plan), OF_A_COMMAND);
         // No interval is so wide that time left over would be spent on it.

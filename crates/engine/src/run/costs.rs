@@ -6,11 +6,14 @@ use hostmark_model::Outcome;
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
+use crate::plan::Worth;
 use crate::time_budget::{Next, TimeBudget};
 
 /// Rounds that are promised to what is slow to fill: all others have theirs before it has another.
 const LEAST_DEAR_ROUNDS: usize = 1;
-/// Slow to fill is what takes more than this part of the profile's limit in a round: half a second of the quick profile.
+/// Slow to fill is what takes so many times what was forecast of a fast machine, and more than this part of the profile's limit in
+/// a round: half a second of the quick profile.
+const SLOWER_THAN_FORECAST: u32 = 5;
 const SLOW_TO_FILL: u32 = 120;
 
 impl Runner<'_> {
@@ -78,14 +81,21 @@ impl Runner<'_> {
     /// Rounds that are promised to a case once it has begun: what fills memory for long on this machine has a range from fewer,
     /// rather than the time of many others.
     pub(super) fn least_rounds(&self, index: usize) -> usize {
-        if self.is_slow_to_fill(index) { LEAST_DEAR_ROUNDS } else { LEAST_ROUNDS }
+        let plan = self.setting.plan;
+        match plan.cases[index].worth {
+            _ if self.is_slow_to_fill(index) => LEAST_DEAR_ROUNDS,
+            // What tells most is rather known by a range than not at all.
+            Worth::Default | Worth::Cell => LEAST_ROUNDS.min(plan.profile_limits().least_rounds as usize),
+            Worth::Further(_) => LEAST_ROUNDS,
+        }
     }
 
     /// Whether a round of the case takes a large part of the run before its first sample.
     fn is_slow_to_fill(&self, index: usize) -> bool {
         let plan = self.setting.plan;
-        let last = self.states[index].last.map_or(Duration::ZERO, |last| last.overhead);
-        plan.cases[index].has_long_set_up() && last > plan.profile_limits().limit / SLOW_TO_FILL
+        let (case, last) = (&plan.cases[index], self.states[index].last);
+        let least = (case.set_up * SLOWER_THAN_FORECAST).max(plan.profile_limits().limit / SLOW_TO_FILL);
+        case.has_long_set_up() && last.is_some_and(|last| last.overhead > least)
     }
 
     /// Rounds of a case in the passes after this one.

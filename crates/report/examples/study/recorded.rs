@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The end of a slimmed file's name.
 const SLIM: &str = ".slim.json";
 /// So many quantiles stand for the samples of a round.
-const QUANTILES: usize = 15;
+const QUANTILES: usize = 11;
 /// Digits that are kept.
-const DIGITS: i32 = 5;
+const DIGITS: usize = 5;
 
 /// A run as the comparison has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -118,7 +118,8 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<Case> {
         let values: Vec<f64> = kept.iter().map(|&index| samples[index]).collect();
         let in_cycles =
             |&index: &usize| Some(if is_rate { samples[index] / ghz(index)? } else { samples[index] * ghz(index)? });
-        let cycles: Vec<f64> = kept.iter().filter_map(in_cycles).collect();
+        // Of what is more than the core's nobody asks.
+        let cycles: Vec<f64> = kept.iter().filter(|_| is_core(case)).filter_map(in_cycles).collect();
         let thin = |all: &[f64]| -> Vec<f64> {
             let at = |step: usize| descriptive::quantile(all, step as f64 / (QUANTILES - 1) as f64).map(rounded);
             (0..QUANTILES).filter_map(at).collect()
@@ -154,9 +155,5 @@ fn is_core(case: &CaseRecord) -> bool {
 
 /// To a few digits.
 fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return 0.0;
-    }
-    let scale = 10.0_f64.powi(DIGITS - 1 - value.abs().log10().floor() as i32);
-    (value * scale).round() / scale
+    format!("{value:.0$e}", DIGITS - 1).parse().unwrap_or(0.0)
 }

@@ -89,7 +89,7 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
     for also in &probe.also {
         if let Some(value) = measured.also.get(&also.name) {
             let estimate = &value.estimate;
-            all.push((also.title.en.as_str(), also.unit, also.better, estimate, vec![estimate.value()]));
+            all.push((also.title.en.as_str(), also.unit, also.better, estimate, vec![estimate.median]));
         }
     }
     for (quantity, unit, better, estimate, raw) in all {
@@ -112,7 +112,8 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
 fn entry(out: &mut Xml, run: &Run, estimate: &Estimate, raw: &[f64]) {
     let raw: Vec<String> = raw.iter().map(|&value| number(value)).collect();
     out.leaf("Identifier", identifier(run));
-    out.leaf("Value", &number(estimate.value()));
+    // Viewers hold it against the raw values, which are those of the rounds.
+    out.leaf("Value", &number(estimate.median));
     out.leaf("RawString", &raw.join(":"));
 }
 
