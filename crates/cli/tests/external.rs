@@ -228,7 +228,7 @@ fn a_command_gets_the_signals_as_a_shell_would_give_them() {
         assert_eq!(ended(command).0, 0);
         let text = std::fs::read_to_string(&masks).unwrap();
         std::fs::remove_file(&masks).unwrap();
-        assert_eq!(text.lines().count(), 6, "{text}");
+        assert_eq!(text.lines().count(), 10, "{text}");
         for line in text.lines() {
             let mask = line.split_whitespace().nth(1).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap();
             // Above 31 are those that the C library takes for itself.
