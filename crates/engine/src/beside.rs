@@ -54,25 +54,23 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Frequencies of samples as a file has them: of so many in a row, kHz; 0 where it is not known.
+/// Frequencies of samples as a file has them: of so many in a row the mean, kHz; 0 where it is not known.
 pub(crate) fn in_rows(core_hz: &[f64]) -> Vec<[u64; 2]> {
-    let mut rows: Vec<[u64; 2]> = Vec::new();
-    for hz in core_hz {
-        let khz = (hz / 1e3).round() as u64;
+    let mut rows: Vec<(u64, f64)> = Vec::new();
+    for &hz in core_hz {
         match rows.last_mut() {
-            Some([count, of]) if is_near(*of, khz) => *count += 1,
-            _ => rows.push([1, khz]),
+            Some((count, mean)) if (*mean - hz).abs() <= ONE_ROW * *mean => {
+                *count += 1;
+                *mean += (hz - *mean) / *count as f64;
+            }
+            _ => rows.push((1, hz)),
         }
     }
-    rows
+    rows.into_iter().map(|(count, hz)| [count, (hz / 1e3).round() as u64]).collect()
 }
 
-/// A row goes on while its frequency changes by less than this: a tenth of what makes a look an unsteady one.
-const ONE_ROW: f64 = STEADY / 10.0;
-
-fn is_near(of: u64, khz: u64) -> bool {
-    of.abs_diff(khz) as f64 <= ONE_ROW * of as f64
-}
+/// A row goes on while its frequency lies this near its mean: what one look is off by, and far less than a step of any clock.
+const ONE_ROW: f64 = STEADY / 2.0;
 
 /// The frequency beside each sample, hertz, from the rows of a file; none where they are not of so many samples.
 pub(crate) fn of_rows(rows: &[[u64; 2]], samples: usize) -> Option<Vec<f64>> {
@@ -142,8 +140,8 @@ mod tests {
     fn rows_tell_the_frequency_of_each_sample_again() {
         let hz = [3e9, 3.0001e9, 0.0, 0.0, 2.9e9];
         let rows = in_rows(&hz);
-        assert_eq!(rows, [[2, 3_000_000], [2, 0], [1, 2_900_000]]);
-        assert_eq!(of_rows(&rows, 5).unwrap(), [3e9, 3e9, 0.0, 0.0, 2.9e9]);
+        assert_eq!(rows, [[2, 3_000_050], [2, 0], [1, 2_900_000]]);
+        assert_eq!(of_rows(&rows, 5).unwrap(), [3.00005e9, 3.00005e9, 0.0, 0.0, 2.9e9]);
         // A file may say anything.
         for samples in [0, 4, 6] {
             assert_eq!(of_rows(&rows, samples), None);

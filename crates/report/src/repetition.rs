@@ -2,6 +2,7 @@
 
 mod assumed;
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use hostmark_model::{CaseRecord, Estimate, HostFacts, Outcome, Repetition, Run};
@@ -20,10 +21,11 @@ pub struct Earlier {
 impl Earlier {
     /// Those of `runs` that were measured on the host of `run` in the same profile, and ended as planned. The run itself is none of
     /// them.
-    pub fn of<'a>(run: &Run, runs: impl IntoIterator<Item = &'a Run>) -> Earlier {
+    pub fn of(run: &Run, runs: impl IntoIterator<Item = impl Borrow<Run>>) -> Earlier {
         let mut earlier = Earlier::default();
         let revisions = revisions(run);
         for other in runs {
+            let other = other.borrow();
             let is_alike = is_same_host(&run.host, &other.host)
                 && other.settings.profile == run.settings.profile
                 && other.id != run.id

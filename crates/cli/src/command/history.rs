@@ -23,21 +23,22 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Says of each value where another run's is to be expected, and how far the run can be trusted.
 pub fn judge(run: &mut Run) {
-    let earlier = Earlier::of(run, &earlier(run));
+    // One at a time: all of them together would take more memory than the run.
+    let earlier = Earlier::of(run, earlier(run));
     repetition::add(run, &earlier);
     run.trust = trust(run);
     run.findings = findings(run);
 }
 
 /// The latest runs of this host that are kept, as far as they can be read: whatever lies there besides is nobody's fault.
-fn earlier(run: &Run) -> Vec<Run> {
+fn earlier(run: &Run) -> impl Iterator<Item = Run> + use<> {
     let began = SinceStart::now();
     let host = format!("-{}-", store::file_part(&run.host.hostname));
     let named = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(&host));
     let mut files = store::kept().unwrap_or_default();
     files.retain(|path| named(path));
-    let latest = files.iter().rev().take(MOST_RUNS);
-    latest.map_while(|path| (began.elapsed() < MOST_TIME).then(|| read(path))).flatten().collect()
+    let latest = files.into_iter().rev().take(MOST_RUNS);
+    latest.map_while(move |path| (began.elapsed() < MOST_TIME).then(|| read(&path))).flatten()
 }
 
 fn read(path: &Path) -> Option<Run> {
