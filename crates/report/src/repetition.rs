@@ -35,11 +35,9 @@ impl Earlier {
                 continue;
             }
             earlier.runs += 1;
-            let same = |case: &&CaseRecord| {
-                revisions.get(case.probe.as_str()) == self::revisions(other).get(case.probe.as_str())
-            };
-            let known: Vec<&CaseRecord> = other.cases.iter().filter(same).collect();
-            for case in known {
+            let others = self::revisions(other);
+            let same = |case: &&CaseRecord| revisions.get(case.probe.as_str()) == others.get(case.probe.as_str());
+            for case in other.cases.iter().filter(same) {
                 let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
                 earlier.values.entry(case.id.clone()).or_default().push(estimate.value());
             }
@@ -90,7 +88,7 @@ pub fn keep(run: &mut Run, stored: &Run) {
 }
 
 /// As a file has it.
-pub(crate) fn stored_deviation(sd: f64, runs: u32) -> Deviation {
+fn stored_deviation(sd: f64, runs: u32) -> Deviation {
     let assumed = Deviation::assumed(sd);
     Deviation { freedom: assumed.freedom + f64::from(runs), runs: runs as usize, ..assumed }
 }

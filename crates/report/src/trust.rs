@@ -7,7 +7,6 @@ use crate::escape::visible;
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, slowed};
-use crate::repetition::stored_deviation;
 
 /// So many of a run's values are to lie within what is promised.
 const PROMISED: f64 = 0.9;
@@ -45,7 +44,7 @@ fn difference(estimate: &Estimate) -> Option<f64> {
     let Repetition { deviation, runs, .. } = estimate.repetition?;
     let (low, high) = estimate.of_this_run()?;
     let own = (high / low).ln() / 2.0 / HALF_IN_DEVIATIONS;
-    let of_one = if runs > 0 { stored_deviation(deviation, runs).sd } else { deviation.hypot(own) };
+    let of_one = if runs > 0 { deviation } else { deviation.hypot(own) };
     Some(of_one * std::f64::consts::SQRT_2).filter(|sd| sd.is_finite())
 }
 
@@ -146,7 +145,8 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
         );
     }
     let looks = last_cache.map(|cache| cache.looks_ns).unwrap_or_default();
-    if let Some(times) = slowed(&looks) {
+    if let Some((fastest, slowest)) = slowed(&looks) {
+        let times = slowest / fastest;
         doubt(
             1.0 - 1.0 / times,
             format!("the last cache was up to {times:.1} times slower while the run went on: neighbours use it"),

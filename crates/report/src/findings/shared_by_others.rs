@@ -34,9 +34,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         Conclusion { text, cases: Vec::new(), cost: (shared / 2.0).min(1.0) }
     });
     let cache = neighbours.last_cache.as_ref().and_then(|cache| {
-        let times = slowed(&cache.looks_ns)?;
-        let (fastest, slowest) = (cache.looks_ns.iter().copied().fold(f64::INFINITY, f64::min), cache.looks_ns.iter().copied().fold(0.0, f64::max));
-        let [fastest, slowest] = [fastest, slowest].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+        let (fastest_ns, slowest_ns) = slowed(&cache.looks_ns)?;
+        let [fastest, slowest] = [fastest_ns, slowest_ns].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
         let size = value(cache.bytes as f64, Unit::Bytes, Lang::En);
         let text = Text {
             en: format!(
@@ -45,7 +44,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             ),
             zh: format!("运行期间邻居留下的末级缓存份额有变化：从 {size} 中加载一次，最快 {fastest}，最慢 {slowest}。"),
         };
-        Some(Conclusion { text, cases: Vec::new(), cost: 1.0 - 1.0 / times })
+        Some(Conclusion { text, cases: Vec::new(), cost: 1.0 - fastest_ns / slowest_ns })
     });
     core.into_iter().chain(cache).collect()
 }
