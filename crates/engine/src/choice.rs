@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::sample::{Interference, is_disturbed};
 use crate::stop::Result;
 
-/// A trial lasts so long at least, ns, and what goes before it untimed as long: what a way did to the caches and the core's
+/// A trial lasts so long at least, ns, and what leads to it untimed as long: what a way did to the caches and the core's
 /// predictors goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took
 /// stores to the second cache for 190 GB/s by a way that reaches 256.
 const LEAST_NS: f64 = 1e6;
@@ -20,10 +20,11 @@ const TRIALS: usize = 7;
 /// Where the trials have taken so long, ns, each way has [`ENOUGH`]; where they have taken [`FAR_TOO_MUCH`] times as long, or
 /// two turns would, there are no more: on a host that is so slow, or where each of them waits for its CPU, a choice is worth no
 /// further wait, and who waits for the round must not take it for hung.
-const MOST_NS: f64 = 250e6;
+const MOST_NS: f64 = 100e6;
 const ENOUGH: usize = 3;
-const FAR_TOO_MUCH: f64 = 8.0;
-/// A trial that took so long, ns, is not done again.
+const FAR_TOO_MUCH: f64 = 20.0;
+/// A trial that takes so long, ns, is not done again, and nothing need lead to it: what the way before left is gone in its
+/// first twentieth.
 const LONG_NS: f64 = 20e6;
 /// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
 const LOOKS: usize = 2;
@@ -56,10 +57,10 @@ pub(crate) fn undisturbed(interference: &Interference, mut trial_ns: impl FnMut(
 }
 
 /// How often a way does its stretch in a trial, so that the first way's lasts long enough, and how long that took, ns.
-fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<(u64, f64)> {
+fn repeats(trial_ns: &mut impl FnMut(Trial) -> Result<f64>) -> Result<(u64, f64)> {
     let mut repeats = 1_u64;
     loop {
-        let ns = trial_ns(0, repeats)?;
+        let ns = trial_ns(Trial { way: 0, repeats, is_led_to: true })?;
         if ns >= LEAST_NS || repeats >= MOST_REPEATS {
             return Ok((repeats, ns));
         }
@@ -69,23 +70,35 @@ fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<(u64,
     }
 }
 
-/// The fastest of so many ways, by what a trial of each takes; `trial_ns` gets the way, and how often it does its stretch.
+/// One trial of one way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trial {
+    /// Which way.
+    pub way: usize,
+    /// How often it does its stretch.
+    pub repeats: u64,
+    /// Whether it does the same before, untimed.
+    pub is_led_to: bool,
+}
+
+/// The fastest of so many ways, by what a trial of each takes.
 /// `spent_ns`: for how long the trials have gone on.
 pub(crate) fn fastest(
     ways: usize,
     seed: u64,
     spent_ns: impl Fn() -> f64,
-    mut trial_ns: impl FnMut(usize, u64) -> Result<f64>,
+    mut trial_ns: impl FnMut(Trial) -> Result<f64>,
 ) -> Result<usize> {
     if ways < 2 {
         return Ok(0);
     }
     let (repeats, ns) = repeats(&mut trial_ns)?;
-    // Each trial goes before itself untimed.
-    if 2.0 * ns * (LOOKS * ways) as f64 > FAR_TOO_MUCH * MOST_NS {
+    let is_led_to = ns < LONG_NS;
+    let stretches = if is_led_to { 2.0 } else { 1.0 };
+    if stretches * ns * (LOOKS * ways) as f64 > FAR_TOO_MUCH * MOST_NS {
         return Ok(0);
     }
-    among(ways, seed, spent_ns, |way| trial_ns(way, repeats))
+    among(ways, seed, spent_ns, |way| trial_ns(Trial { way, repeats, is_led_to }))
 }
 
 /// The same by trials that are long enough. All have their turns, in an order by the seed, so that what disturbs the machine
@@ -218,7 +231,8 @@ mod tests {
     fn a_trial_is_repeated_until_it_lasts_and_all_ways_as_often() {
         let tried = |ns: f64| {
             let mut tried = Vec::new();
-            let way = fastest(2, 1, at_once, |way, repeats| {
+            let way = fastest(2, 1, at_once, |Trial { way, repeats, is_led_to }| {
+                assert!(is_led_to);
                 tried.push((way, repeats));
                 Ok(ns * repeats as f64 * [1.0, 0.8][way])
             });
@@ -233,7 +247,7 @@ mod tests {
             assert!((LEAST_NS..=16.0 * LEAST_NS).contains(&(ns * repeats as f64)), "{repeats} of {ns} ns");
         }
         // What takes no time at all is not tried for ever.
-        assert_eq!(fastest(2, 1, at_once, |_, _| Ok(0.0)), Ok(0));
+        assert_eq!(fastest(2, 1, at_once, |_| Ok(0.0)), Ok(0));
     }
 
     #[test]
@@ -245,7 +259,7 @@ mod tests {
         assert_eq!((way, trials.iter().sum::<usize>()), (0, 1));
         // Nor is anything tried on a host so slow that two turns would take too long.
         let mut tried = 0;
-        let way = fastest(9, 1, at_once, |_, _| {
+        let way = fastest(17, 1, at_once, |_| {
             tried += 1;
             Ok(60e6)
         });
@@ -253,9 +267,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_leads_to_a_trial_that_is_long_by_itself() {
+        let led = |ns: f64| {
+            let mut led = Vec::new();
+            let way = fastest(3, 1, at_once, |trial| {
+                led.push(trial.is_led_to);
+                Ok(ns * [1.0, 0.8, 0.9][trial.way])
+            });
+            assert_eq!(way, Ok(1));
+            led
+        };
+        // How long one is, the first tells.
+        assert_eq!(led(35e6).iter().filter(|is_led| **is_led).count(), 1);
+        assert!(led(15e6).iter().all(|is_led| *is_led));
+    }
+
+    #[test]
     fn a_trial_that_fails_ends_them() {
         let error = crate::stop::Stop::failed("broken");
-        assert_eq!(fastest(2, 1, at_once, |_, _| Err(error.clone())), Err(error.clone()));
+        assert_eq!(fastest(2, 1, at_once, |_| Err(error.clone())), Err(error.clone()));
         assert_eq!(among(2, 1, at_once, |_| Err(error.clone())), Err(error));
     }
 }

@@ -4,14 +4,14 @@ mod bounds;
 mod relations;
 
 use hostmark_model::{CaseRecord, Flag, FlagKind, HostFacts, Outcome, Quiet};
-use hostmark_stats::descriptive as stats;
 
 use crate::probe::Entry;
 
 /// Marks every value of a run that physics forbids, by itself or beside others. `entries`: the probe of each record.
 pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
-    // A case's own clock may have been timed while others had the core, which makes any value of the case look too fast.
-    let fastest_hz = records.iter().filter_map(core_hz).max_by(f64::total_cmp);
+    // A case's own clock may have been timed while others had the core, which makes any value of the case look too fast; and a
+    // core may hold its highest clock in a single round.
+    let fastest_hz = records.iter().flat_map(core_hz).max_by(f64::total_cmp);
     for (entry, record) in entries.iter().zip(&mut *records) {
         hold(entry, record, fastest_hz, host);
     }
@@ -40,10 +40,10 @@ fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &
     }
 }
 
-/// The core's frequency beside a value; none where threads that the gate knows nothing of did the work.
-fn core_hz(record: &CaseRecord) -> Option<f64> {
-    let of_rounds: Vec<f64> = record.measured()?.rounds.iter().filter_map(|round| round.core_hz).collect();
-    stats::median(&of_rounds).filter(|&hz| hz > 0.0)
+/// The core's frequency in each round of a value; none where threads that the gate knows nothing of did the work.
+fn core_hz(record: &CaseRecord) -> impl Iterator<Item = f64> {
+    let rounds = record.measured().map_or(&[][..], |measured| &measured.rounds);
+    rounds.iter().filter_map(|round| round.core_hz).filter(|&hz| hz > 0.0)
 }
 
 fn flag(record: &mut CaseRecord, detail: String) {

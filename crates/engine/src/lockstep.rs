@@ -247,7 +247,7 @@ pub(crate) fn choose<P: Part>(
     Ok(chosen.0)
 }
 
-/// Tries all ways by all threads: each trial is some stretches untimed, and as many that are timed.
+/// Tries all ways by all threads: each trial is some stretches, to which as many lead untimed unless they take long.
 fn try_all(
     clock: &Clock,
     interference: &Interference,
@@ -259,11 +259,13 @@ fn try_all(
 ) -> Result<usize> {
     let begun = clock.start();
     let spent_ns = || clock.ns(clock.end().since(begun));
-    choice::fastest(trials.ways, trials.seed, spent_ns, |way, repeats| {
+    choice::fastest(trials.ways, trials.seed, spent_ns, |choice::Trial { way, repeats, is_led_to }| {
         direction.set(way, repeats);
         choice::undisturbed(interference, || {
-            *number += 1;
-            team.pass(*number, part)?;
+            if is_led_to {
+                *number += 1;
+                team.pass(*number, part)?;
+            }
             *number += 1;
             let start = clock.start();
             team.pass(*number, part)?;

@@ -25,6 +25,7 @@ use crate::session::{End, Session};
 use crate::time_budget::{TimeBudget, Verdict};
 use crate::wall::Wall;
 use progress::Progress;
+use units::Visit;
 use widths::Widths;
 
 /// Opens a link to a fresh worker that has been given the job.
@@ -89,6 +90,8 @@ struct Runner<'a> {
     journal_lost: Option<io::Error>,
     /// Of each case, the default of its probe, or itself when that is not in the plan.
     defaults: Vec<usize>,
+    /// Of each case, how many come before it where there is no time for all.
+    ranks: Vec<usize>,
     /// What was measured before, as far as it has not been taken over.
     past: VecDeque<PastRound>,
     done: usize,
@@ -108,6 +111,8 @@ pub fn run<'a>(
     let cases = &setting.plan.cases;
     let states = cases.iter().map(fresh).collect();
     let (defaults, past) = (defaults(cases), setting.past.clone().into());
+    let mut ranks = vec![usize::MAX; cases.len()];
+    setting.plan.by_worth().into_iter().enumerate().for_each(|(rank, index)| ranks[index] = rank);
     let blocks = Blocks::new(setting.meters);
     let (interrupted, journal_lost, done) = (false, None, 0);
     let mut runner = Runner {
@@ -124,6 +129,7 @@ pub fn run<'a>(
         interrupted,
         journal_lost,
         defaults,
+        ranks,
         past,
         done,
         time: RunTime::default(),
@@ -139,7 +145,8 @@ impl Runner<'_> {
         let rounds = plan.cases.iter().map(|case| plan.rounds_of(case)).max().unwrap_or(0);
         self.warm_cpus();
         for pass in 0..rounds {
-            let has_round = |&index: &usize| pass < plan.rounds_of(&plan.cases[index]);
+            let has_round =
+                |&index: &usize| pass < plan.rounds_of(&plan.cases[index]) && !self.states[index].filled_once;
             let mut units = self.units(self.pending().into_iter().filter(has_round).collect(), pass);
             if pass == 0 {
                 // Whatever the machine does, every default has a value, those first that are cheap to set up, and then what tells
@@ -204,12 +211,14 @@ impl Runner<'_> {
         if !units.is_empty() {
             self.look_at_cache();
         }
-        let sequence: Vec<usize> = units.iter().flatten().copied().collect();
-        // Of each case, how many of its unit are still to come, itself among them.
+        let units = self.visits(units, pass);
+        let sequence: Vec<Visit> = units.iter().flatten().copied().collect();
+        // Of each round, how many of its unit are still to come, itself among them.
         let left: Vec<usize> = units.iter().flat_map(|unit| (1..=unit.len()).rev()).collect();
-        let mut position = 0;
+        // Whether the last round was taken over from a worker that was cut short while it did those of later passes.
+        let (mut position, mut is_cut_short) = (0, false);
         while position < sequence.len() {
-            let index = sequence[position];
+            let Visit { case: index, round } = sequence[position];
             position += 1;
             if !self.is_pending(index) {
                 continue;
@@ -217,10 +226,15 @@ impl Runner<'_> {
             let plan = self.setting.plan;
             let id = plan.cases[index].id.to_string();
             match self.past.front() {
-                Some(past) if past.case == id && past.round.round == pass => {
+                Some(past) if past.case == id && past.round.round == round => {
+                    is_cut_short = round > pass;
+                    self.states[index].filled_once |= is_cut_short;
                     self.take_over(index);
                     continue;
                 }
+                // A later pass' round is for the worker that has just filled memory for it, or for that pass.
+                Some(_) if round > pass => continue,
+                None if round > pass && !std::mem::take(&mut is_cut_short) => continue,
                 // What comes later in the journal shows that there was no time for this one.
                 Some(_) => {
                     self.drop_unless_enough(index, pass);
@@ -229,7 +243,8 @@ impl Runner<'_> {
                 None => {}
             }
             let to_come = &sequence[position - 1..];
-            let remaining: Vec<usize> = to_come.iter().copied().filter(|&index| self.is_pending(index)).collect();
+            let is_of_pass = |visit: &&Visit| visit.round == pass && self.is_pending(visit.case);
+            let remaining: Vec<usize> = to_come.iter().filter(is_of_pass).map(|visit| visit.case).collect();
             let (next, rounds, overhead) = self.costs(index, &remaining, pass);
             let budget = TimeBudget::new(plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
@@ -240,11 +255,11 @@ impl Runner<'_> {
                 }
                 Verdict::Over => return false,
             };
-            let (unit, grant) = self.together(&to_come[..left[position - 1]], &remaining, pass, &budget, grant);
+            let (unit, grant) = self.together(&to_come[..left[position - 1]], &remaining, &budget, grant);
             let fills = plan.cases[index].has_long_set_up();
             self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant, fills));
             self.observer.round(&id, self.done, self.done + rounds, budget.expected());
-            match self.work(&unit, pass, grant) {
+            match self.work(&unit, grant) {
                 Some(measured) => position += measured - 1,
                 None => return false,
             }

@@ -10,6 +10,8 @@ use crate::mock::{STARVED, Script, Seen, done, fine, hello, line, perform, sampl
 
 #[path = "run_budget_tests.rs"]
 mod budget;
+#[path = "run_filled_tests.rs"]
+mod filled;
 #[path = "run_resume_tests.rs"]
 mod resume;
 

@@ -15,8 +15,8 @@ const HARD_STOP: f64 = 0.97;
 const WARM_UP_SHARE: u32 = 20;
 /// Share of the limit that the rounds of one worker may take: 3 s of the quick profile.
 const UNIT_SHARE: u32 = 20;
-/// The same of those that fill memory for long, and share what they have filled: 20 s.
-const FILLING_UNIT_SHARE: u32 = 3;
+/// The same of those that fill memory for long, and share what they have filled: 30 s.
+const FILLING_UNIT_SHARE: u32 = 2;
 /// How many times the patience a set-up may take that is forecast to end by then.
 const MOST_SET_UP: u32 = 2;
 /// A set-up may always take this part of the patience: a second in the quick profile.

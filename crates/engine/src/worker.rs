@@ -1,5 +1,6 @@
 //! The worker: reads one job, runs one round of its cases in this fresh process, and says what came of it in JSON lines.
 
+use std::collections::HashSet;
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -135,7 +136,12 @@ fn for_each_case(
         arena::keep();
     }
     let mut choices: Vec<(CaseId, Choice)> = Vec::new();
+    // What came to no value has no further round in this worker; whoever reads of it knows that too.
+    let mut ended: HashSet<String> = HashSet::new();
     for own in &job.cases {
+        if ended.contains(&own.id) {
+            continue;
+        }
         // The case before may have come to its samples.
         setup::go_on();
         let mut own = own.clone();
@@ -149,6 +155,9 @@ fn for_each_case(
         });
         if let (Ok(id), Some(choice)) = (id, events.iter().find_map(choice_of)) {
             choices.push((id, choice));
+        }
+        if matches!(events.last(), Some(Event::Skipped { .. } | Event::Failed { .. })) {
+            ended.insert(own.id.clone());
         }
         done(events)?;
         // What a child has said, and an alarm that it may have set off, belong to this case: the others have another worker.
@@ -239,7 +248,7 @@ fn cpus_of<'a>(job: &'a Job, own: &'a JobCase) -> &'a [usize] {
 
 /// The directory of a case of the job: one of its own for each, since that of a case before may not have been removable.
 fn folder_of(job: &Job, own: &JobCase) -> String {
-    match job.cases.iter().position(|case| case.id == own.id) {
+    match job.cases.iter().position(|case| case.id == own.id && case.seed == own.seed) {
         None | Some(0) => job.folder.clone(),
         Some(place) => format!("{}-{place}", job.folder),
     }

@@ -21,9 +21,11 @@ impl Case {
         let (clock, seed) = (self.clock.clone(), self.own.seed);
         let begun = clock.start();
         let spent_ns = || clock.ns(clock.end().since(begun));
-        let way = choice::fastest(ways.len(), seed, spent_ns, |way, repeats| {
+        let way = choice::fastest(ways.len(), seed, spent_ns, |choice::Trial { way, repeats, is_led_to }| {
             choice::undisturbed(&self.interference, || {
-                trial(way, repeats);
+                if is_led_to {
+                    trial(way, repeats);
+                }
                 let start = clock.start();
                 trial(way, repeats);
                 Ok(clock.ns(clock.end().since(start)))

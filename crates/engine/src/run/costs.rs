@@ -44,8 +44,8 @@ impl Runner<'_> {
         };
         let own = TimeBudget::at_least(1, overhead(index));
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
-        let due =
-            |of: usize, rounds: usize| rounds.min(self.least_rounds(of).saturating_sub(self.states[of].rounds.len()));
+        let had = |of: usize| self.states[of].rounds.len();
+        let due = |of: usize, rounds: usize| rounds.min(self.promised_rounds(of).saturating_sub(had(of)));
         let mut to_come = vec![0; self.states.len()];
         remaining.iter().for_each(|&of| to_come[of] += 1);
         self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, pass));
@@ -56,21 +56,24 @@ impl Runner<'_> {
             let overhead = overhead(of);
             all_rounds += rounds;
             all_overhead += overhead * rounds as u32;
-            // What tells more comes first, and what tells as much and has begun; what has not begun lets much cheaper cases that
-            // tell as much go first, so that one does not take the place of many. What tells less gives way, begun or not.
-            let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default;
+            // What tells more comes first; of what tells as much, what comes earlier in the plan's order, so that the last give way
+            // and not all of them lose the round that one of them lacks. What has not begun lets much cheaper cases go first as well.
+            let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default && !cases[index].is_default;
             let tells_as_much = cases[of].worth == cases[index].worth;
-            let is_cheap = 2 * TimeBudget::at_least(1, overhead) < own;
-            let has_begun = !self.states[of].rounds.is_empty();
+            let is_ahead = match (had(of) > 0, had(index) > 0) {
+                (true, true) => self.ranks[of] < self.ranks[index],
+                (true, false) => true,
+                (false, _) => 2 * TimeBudget::at_least(1, overhead) < own,
+            };
             // What is slow to fill has no more than the least while any other has not begun.
-            let is_first = has_begun || is_slow && !self.is_slow_to_fill(of);
-            if of != index && (tells_more || is_beyond && is_first || tells_as_much && (is_cheap || has_begun)) {
+            let is_first = had(of) > 0 || is_slow && !self.is_slow_to_fill(of);
+            if of != index && (tells_more || is_beyond && is_first || tells_as_much && is_ahead) {
                 others += TimeBudget::at_least(due(of, rounds), overhead);
             }
         }
         let next = Next {
             is_default: self.setting.plan.cases[index].is_default && !is_beyond,
-            rounds: due(index, self.later(index, pass) + 1).max(1),
+            rounds: self.least_rounds(index).saturating_sub(had(index)).clamp(1, self.later(index, pass) + 1),
             overhead: overhead(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),
             others,
@@ -78,15 +81,19 @@ impl Runner<'_> {
         (next, all_rounds, all_overhead)
     }
 
-    /// Rounds that are promised to a case once it has begun: what fills memory for long on this machine has a range from fewer,
-    /// rather than the time of many others.
+    /// Rounds that are promised to a case: what fills memory for long on this machine has a range from fewer, rather than the
+    /// time of many others.
+    fn promised_rounds(&self, index: usize) -> usize {
+        if self.is_slow_to_fill(index) { LEAST_DEAR_ROUNDS } else { LEAST_ROUNDS }
+    }
+
+    /// Rounds without which a case has none: what tells most is rather known by a range than not at all.
     pub(super) fn least_rounds(&self, index: usize) -> usize {
         let plan = self.setting.plan;
+        let promised = self.promised_rounds(index);
         match plan.cases[index].worth {
-            _ if self.is_slow_to_fill(index) => LEAST_DEAR_ROUNDS,
-            // What tells most is rather known by a range than not at all.
-            Worth::Default | Worth::Cell => LEAST_ROUNDS.min(plan.profile_limits().least_rounds as usize),
-            Worth::Further(_) => LEAST_ROUNDS,
+            Worth::Default | Worth::Cell => promised.min(plan.profile_limits().least_rounds as usize),
+            Worth::Further(_) => promised,
         }
     }
 
@@ -101,13 +108,16 @@ impl Runner<'_> {
     /// Rounds of a case in the passes after this one.
     pub(super) fn later(&self, index: usize, pass: u32) -> usize {
         let plan = self.setting.plan;
+        if self.states[index].filled_once {
+            return 0;
+        }
         plan.rounds_of(&plan.cases[index]).saturating_sub(pass.saturating_add(1)) as usize
     }
 
     /// The cases with the widest intervals for which there is still time; those without an interval are the widest.
     pub(super) fn widest_that_fit(&self) -> Vec<usize> {
         let plan = self.setting.plan;
-        let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
+        let open = (0..self.states.len()).filter(|&index| !self.states[index].ended && !self.states[index].filled_once);
         let mut widths: Vec<(f64, usize)> = open
             .filter_map(|index| Some((self.width(index)?, index)))
             .filter(|(width, _)| *width > plan.profile_limits().narrow)

@@ -18,6 +18,8 @@ pub(super) struct Progress {
     pub(super) iterations: Option<u64>,
     /// No more rounds: it was skipped or failed.
     pub(super) ended: bool,
+    /// What it fills takes so long here that the worker which filled it did as many rounds as there was time for: it has no more.
+    pub(super) filled_once: bool,
     /// There is no time for as many rounds as an interval needs, so the others have its time.
     pub(super) dropped: bool,
 }

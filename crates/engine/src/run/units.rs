@@ -13,6 +13,18 @@ use crate::time_budget::{TimeBudget, Verdict};
 
 /// Cases of one worker at most.
 const MOST_CASES: usize = 32;
+/// Where filling memory for a unit takes more than this part of the profile's limit, the worker that has filled it does all
+/// rounds: a second of the quick profile.
+const FILLED_ONCE: u32 = 60;
+
+/// A round that a case is to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Visit {
+    /// The case, by its place in the plan.
+    pub(super) case: usize,
+    /// Which of its rounds, from 0.
+    pub(super) round: u32,
+}
 
 /// What the cases of one unit have in common.
 #[derive(PartialEq, Eq, Hash)]
@@ -57,6 +69,33 @@ impl Runner<'_> {
         units
     }
 
+    /// The rounds of a pass, unit by unit. What takes long to fill is followed by the rounds of later passes, for the worker that has
+    /// filled it: whether it does them is seen when it has, since on one host memory is touched ten times as fast as on another.
+    pub(super) fn visits(&self, units: &[Vec<usize>], pass: u32) -> Vec<Vec<Visit>> {
+        let plan = self.setting.plan;
+        let cases = &plan.cases;
+        let rounds_of = |unit: &[usize]| match pass == 0
+            && cases[unit[0]].has_long_set_up()
+            && cases[unit[0]].entry.shares_worker
+        {
+            true => unit.iter().map(|&case| plan.rounds_of(&cases[case])).max().unwrap_or(1),
+            false => pass + 1,
+        };
+        let of_unit = |unit: &Vec<usize>| -> Vec<Visit> {
+            (pass..rounds_of(unit)).flat_map(|round| unit.iter().map(move |&case| Visit { case, round })).collect()
+        };
+        units.iter().map(of_unit).collect()
+    }
+
+    /// Whether the worker that has filled memory for a unit does the rounds of later passes too: it took so long besides samples
+    /// that filling it again in each pass would take other cases' time, and there is still time for it.
+    pub(super) fn is_filled_once(&self, began: Duration, samples: Duration) -> bool {
+        let plan = self.setting.plan;
+        let spent = self.wall.elapsed().saturating_sub(began);
+        spent.saturating_sub(samples) > plan.profile_limits().limit / FILLED_ONCE
+            && spent < TimeBudget::of_unit(plan, true)
+    }
+
     /// What a case has in common with those beside which one worker may measure it; none where it has a worker of its own.
     fn common(&self, index: usize, pass: u32) -> Option<Common<'_>> {
         let case = &self.setting.plan.cases[index];
@@ -75,24 +114,26 @@ impl Runner<'_> {
     /// as have time, and as a part of the run's limit holds.
     pub(super) fn together(
         &self,
-        unit: &[usize],
+        unit: &[Visit],
         remaining: &[usize],
-        pass: u32,
         budget: &TimeBudget,
         granted: Duration,
-    ) -> (Vec<usize>, Duration) {
+    ) -> (Vec<Visit>, Duration) {
         let (mut together, mut granted) = (vec![unit[0]], granted);
         let plan = self.setting.plan;
-        let mut left = TimeBudget::of_unit(plan, plan.cases[unit[0]].has_long_set_up());
-        for &index in &unit[1..] {
-            let next = self.costs(index, remaining, pass).0;
+        let mut left = TimeBudget::of_unit(plan, plan.cases[unit[0].case].has_long_set_up());
+        for &visit in &unit[1..] {
+            let next = self.costs(visit.case, remaining, visit.round).0;
             let Verdict::Sample(grant) = budget.decide(next) else { break };
-            left = left.saturating_sub(grant + next.overhead);
-            if left.is_zero() || !self.is_pending(index) {
+            // Those of later passes end when so much time is gone, whatever was forecast.
+            if visit.round == unit[0].round {
+                left = left.saturating_sub(grant + next.overhead);
+            }
+            if left.is_zero() || !self.is_pending(visit.case) {
                 break;
             }
             granted = granted.min(grant);
-            together.push(index);
+            together.push(visit);
         }
         (together, granted)
     }

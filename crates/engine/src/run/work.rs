@@ -5,6 +5,7 @@ use std::time::Duration;
 use hostmark_model::{Event, FarEnd, Job, JobCase};
 
 use super::Runner;
+use super::units::Visit;
 use crate::far::{self, Distant, FarEnds, Missing, Peers, Waiting, Wanted};
 use crate::journal::Took;
 use crate::plan::PlannedCase;
@@ -13,25 +14,24 @@ use crate::session::{End, Heard, Session};
 use crate::time_budget::TimeBudget;
 
 impl<'a> Runner<'a> {
-    /// A round of each case of a unit by one worker, or of as many as it does. How many these are, one at least; none when the
-    /// run is over.
-    pub(super) fn work(&mut self, unit: &[usize], pass: u32, grant: Duration) -> Option<usize> {
+    /// The rounds of a unit by one worker, or as many as it does. How many these are, one at least; none when the run is over.
+    pub(super) fn work(&mut self, unit: &[Visit], grant: Duration) -> Option<usize> {
         let plan = self.setting.plan;
         let began = self.wall.elapsed();
-        let all = unit.iter().map(|&index| &plan.cases[index].cpus);
+        let all = unit.iter().map(|visit| &plan.cases[visit.case].cpus);
         let cpus = all.max_by_key(|cpus| cpus.len()).cloned().unwrap_or_default();
-        let own = unit.iter().map(|&index| self.job_case(index, pass, &cpus)).collect();
-        let mut job = self.job(own, cpus.clone(), pass, grant);
+        let own = unit.iter().map(|&visit| self.job_case(visit, &cpus)).collect();
+        let mut job = self.job(own, cpus.clone(), unit[0].round, grant);
         self.blocks.begin(began);
         let mut rounds = Vec::new();
-        let is_over = match self.far_ends(&plan.cases[unit[0]], &job) {
+        let is_over = match self.far_ends(&plan.cases[unit[0].case], &job) {
             Err(Missing::OutOfTime) => true,
             Err(Missing::Interrupted) => {
                 self.interrupted = true;
                 true
             }
             Err(Missing::Round(stop)) => {
-                rounds.push(self.keep(unit[0], vec![stop.into()], began, (pass, grant)));
+                rounds.push(self.keep(unit[0], vec![stop.into()], began, grant));
                 false
             }
             Ok(far) => {
@@ -49,11 +49,11 @@ impl<'a> Runner<'a> {
     }
 
     /// A case, for the job of its next round.
-    fn job_case(&self, index: usize, pass: u32, cpus: &[usize]) -> JobCase {
+    fn job_case(&self, Visit { case: index, round }: Visit, cpus: &[usize]) -> JobCase {
         let PlannedCase { id, cpus: own, .. } = &self.setting.plan.cases[index];
         let name = id.to_string();
         JobCase {
-            seed: round_seed(self.setting.plan.request.seed, &name, pass),
+            seed: round_seed(self.setting.plan.request.seed, &name, round),
             id: name,
             cpus: if own == cpus { Vec::new() } else { own.clone() },
             iterations: self.states[index].iterations,
@@ -65,26 +65,37 @@ impl<'a> Runner<'a> {
     /// Opens a link to a fresh worker, hears out as many rounds as it does, and ends it and the far ends. True when the run is over.
     fn hear_out(
         &mut self,
-        unit: &[usize],
+        unit: &[Visit],
         job: &Job,
         far: Option<Far>,
         began: Duration,
         rounds: &mut Vec<(usize, usize)>,
     ) -> bool {
         let plan = self.setting.plan;
-        let (mut began, grant) = (began, Duration::from_nanos(job.budget_ns));
+        let (unit_began, mut began, grant) = (began, began, Duration::from_nanos(job.budget_ns));
         let link = match (self.open)(job) {
             Ok(link) => link,
             Err(error) => {
                 let reason = format!("no worker could be started: {error}");
-                rounds.push(self.keep(unit[0], vec![Event::Failed { reason }], began, (job.round, grant)));
+                rounds.push(self.keep(unit[0], vec![Event::Failed { reason }], began, grant));
                 return false;
             }
         };
         let (patience, limit) = (grant + TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
         let (mut session, mut far) = (Some(Session::new(link, self.wall, patience, limit)), far);
-        for (place, &index) in unit.iter().enumerate() {
+        for (place, &visit) in unit.iter().enumerate() {
             let Some(hearing) = &mut session else { break };
+            if visit.round > job.round {
+                let samples = grant * place as u32;
+                if !self.is_filled_once(unit_began, samples) {
+                    break;
+                }
+                self.states[visit.case].filled_once = true;
+                // The worker knows as well that what came to no value has no more rounds.
+                if self.states[visit.case].ended {
+                    continue;
+                }
+            }
             let Heard { mut events, end } = hearing.round();
             // What a failure may have left behind is met by no other case.
             let has_failed = matches!(events.last(), Some(Event::Failed { .. }));
@@ -95,7 +106,7 @@ impl<'a> Runner<'a> {
                 }
             }
             match end {
-                End::Complete => rounds.push(self.keep(index, events, began, (job.round, grant))),
+                End::Complete => rounds.push(self.keep(visit, events, began, grant)),
                 // Another worker does what this one has not begun.
                 End::Gone => return false,
                 // What a stopped round had said so far is no round.
@@ -106,20 +117,21 @@ impl<'a> Runner<'a> {
             }
             began = self.wall.elapsed();
         }
+        session.into_iter().for_each(Session::end);
         false
     }
 
     /// Journals a round that has just ended, and takes it into account; gives its case and its place among the case's rounds.
     fn keep(
         &mut self,
-        index: usize,
+        Visit { case: index, round }: Visit,
         events: Vec<Event>,
         began: Duration,
-        (pass, granted): (u32, Duration),
+        granted: Duration,
     ) -> (usize, usize) {
         let PlannedCase { id, cpus, .. } = &self.setting.plan.cases[index];
         let until = self.wall.elapsed();
-        let round = RoundResult { round: pass, cpus: cpus.clone(), events, others: None };
+        let round = RoundResult { round, cpus: cpus.clone(), events, others: None };
         let mut took = Took { until, spent: until - began, granted };
         if self.journal_lost.is_none()
             && let Some(journal) = self.journal.as_deref_mut()

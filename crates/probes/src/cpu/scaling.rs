@@ -28,12 +28,12 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Nothing of its own is executed. The probe named by source was measured with 1, 2, 4 … copies, each a process of its own \
                  on a CPU of its own, all at the same work; copies of them together get this many times as much done as one \
-                 alone: copies × time(1) / time(copies) of a time, copies × rate(copies) / rate(1) of a rate. The interval joins \
-                 those of the two on the logarithms. With the most copies stands the largest measured number up to which each copy is \
+                 alone: copies × time(1) / time(copies) of a time, copies × rate(copies) / rate(1) of a rate. Each round of the \
+                 copies is held against the round of one alone in the same pass: the value is the median of these rounds. With the most copies stands the largest measured number up to which each copy is \
                  at most 5 % slower than one alone.",
             zh: "本身不执行任何东西。source 所指的探针以 1、2、4……份同时测量，每份是一个独立进程，各占一个 CPU，做同样的事；数值是这些份数合计完成的\
                  工作为单独一份的多少倍：对时间为 份数 × 时间（1） / 时间（份数），对速率为 份数 × 速率（份数） / 速率（1）。\
-                 区间由两者的区间在对数上合成。最大份数的一行旁边给出：每份比单独一份至多慢 5 % 的最大实测份数。",
+                 多份的每一轮与同一遍中单独一份的那一轮相比，数值是这些轮的中位数。最大份数的一行旁边给出：每份比单独一份至多慢 5 % 的最大实测份数。",
         },
         why: Text {
             en: "A server is bought for what all of its CPUs do together. What they share takes from it: execution units between SMT \

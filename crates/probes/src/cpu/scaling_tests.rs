@@ -6,6 +6,22 @@ use super::*;
 /// A case of a probe with these round medians.
 fn case(id: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {
     let samples: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
+    let round = |(&median, round): (&f64, u32)| RoundRecord {
+        round,
+        median,
+        taints: Vec::new(),
+        core_hz: Some(2e9),
+        cpus: vec![0],
+        iterations: 1,
+        settled: true,
+        steal_ns: None,
+        throttled: None,
+        waited: None,
+        others: None,
+        shared: None,
+        far: Vec::new(),
+        raw: None,
+    };
     let estimate = estimate(&samples, 0.0, Better::Lower);
     let (also, notes) = Default::default();
     let measured = Measured {
@@ -13,7 +29,7 @@ fn case(id: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {
         also,
         samples,
         histogram: None,
-        rounds: Vec::new(),
+        rounds: medians.iter().zip(0..).map(round).collect(),
         noise: Noise::default(),
         notes,
         flags: Vec::new(),
@@ -80,18 +96,26 @@ fn a_rate_scales_by_what_each_copy_still_does() {
 }
 
 #[test]
-fn the_interval_joins_those_of_both() {
-    let wide = [95.0, 97.0, 100.0, 103.0, 105.0];
-    let widths = |one: &[f64], two: &[f64]| {
-        let records = derived(&[call("1", one), call("2", two)]);
-        let estimate = records[0].measured().unwrap().estimate.clone();
-        assert!(estimate.ci_low.unwrap() <= estimate.median && estimate.median <= estimate.ci_high.unwrap());
-        (estimate.ci_high.unwrap() / estimate.ci_low.unwrap()).ln()
-    };
-    let (one, both) = (widths(&wide, &[100.0; 5]), widths(&wide, &wide));
-    assert!(widths(&[100.0; 5], &[100.0; 5]).abs() < 1e-12);
-    assert!((both / one - 2_f64.sqrt()).abs() < 0.02, "{one} {both}");
-    assert!((widths(&[100.0; 5], &wide) / one - 1.0).abs() < 0.02);
+fn each_round_is_held_against_one_alone_in_its_pass() {
+    // Both drift together; the third round of one alone is lost.
+    let mut alone = call("1", &[100.0, 110.0, 120.0, 130.0, 140.0, 150.0]);
+    let many = call("2", &[100.0, 112.0, 125.0, 130.0, 145.0, 150.0]);
+    let Outcome::Measured(measured) = &mut alone.outcome else { unreachable!("a measured case") };
+    measured.rounds.remove(2);
+    let records = derived(&[alone, many]);
+    let estimate = &records[0].measured().unwrap().estimate;
+    assert_eq!((estimate.median, estimate.rounds, estimate.range), (2.0, 5, Some([2.0 * 140.0 / 145.0, 2.0])));
+    assert!(estimate.ci_low.unwrap() <= 2.0 * 110.0 / 112.0 && estimate.ci_high == Some(2.0));
+}
+
+#[test]
+fn without_a_pass_in_common_the_two_values_alone_tell() {
+    let (mut alone, many) = (call("1", &[100.0; 3]), call("2", &[125.0; 3]));
+    let Outcome::Measured(measured) = &mut alone.outcome else { unreachable!("a measured case") };
+    measured.rounds.clear();
+    let records = derived(&[alone, many]);
+    let estimate = &records[0].measured().unwrap().estimate;
+    assert_eq!((estimate.median, estimate.ci_low, estimate.range), (1.6, None, None));
 }
 
 #[test]

@@ -58,11 +58,11 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
     }
     of_median(estimate, &medians, unit)
         .or_else(|| of_numbers(estimate, &all, &medians, probe))
-        .or_else(|| of_interval(estimate, &medians, unit))
+        .or_else(|| of_interval(measured, &medians, unit))
 }
 
-/// Whether it is the quotient of two other cases, which keeps a quotient for each round: its median and its interval are
-/// those of the two.
+/// Whether it is the quotient of two other cases, which keeps a quotient for each round: in older files its median and its
+/// interval are those of the two.
 pub(super) fn is_quotient(measured: &Measured, unit: Option<Unit>) -> bool {
     let is_ratio = unit.is_none_or(|unit| unit == Unit::Ratio);
     is_ratio && !measured.rounds.is_empty() && measured.samples.iter().all(|samples| samples.len() == 1)
@@ -131,7 +131,8 @@ fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&
 
 /// The interval of the rounds' medians, which the clock's step may have widened, to both sides alike. What the bootstrap
 /// gave to older runs depends on its seed: it is only held against the estimate.
-fn of_interval(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
+fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
+    let Measured { estimate, bounds, .. } = measured;
     let (low, high) = (estimate.ci_low?, estimate.ci_high?);
     let given = match estimate.method {
         IntervalMethod::OrderStatistics => interval::of_medians(medians, 0.0).map(|given| (given.low, given.high)),
@@ -145,6 +146,8 @@ fn of_interval(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Opti
         );
     };
     let median = estimate.median;
+    // A round beside which the clock was low may lie where physics forbids, and no end does.
+    let (least, most) = bounds.map_or((least, most), |bounds| bounds.held((least, most), median));
     let is_wider = |end: f64, given: f64| (end - median).abs() > (given - median).abs() && !is_near(end, given, median);
     let ends = [(low, least), (high, most)];
     let wider = ends.into_iter().filter(|&(end, given)| is_wider(end, given));

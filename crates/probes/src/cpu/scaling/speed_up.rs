@@ -15,26 +15,12 @@ pub fn speed_up(alone: &Measured, many: &Measured, copies: u64, is_rate: bool) -
         round.median = ratio(one, round.median);
         round.taints = vec![0];
     }
+    // Where no round of the one has its like, their values alone tell.
+    let together = || vec![ratio(alone.estimate.median, many.estimate.median)];
     measured.samples = measured.rounds.iter().map(|round| vec![round.median]).collect();
-    let (one, each) = (&alone.estimate, &many.estimate);
-    let median = ratio(one.median, each.median);
-    let values = if measured.samples.is_empty() { &vec![vec![median]] } else { &measured.samples };
-    let interval = interval(one, each, is_rate).map(|(low, high)| (median * low, median * high));
-    measured.estimate = Estimate {
-        median,
-        ci_low: interval.map(|interval| interval.0),
-        ci_high: interval.map(|interval| interval.1),
-        method: each.method,
-        ..estimate(values, 0.0, Better::Higher)
+    measured.estimate = match measured.samples.is_empty() {
+        true => Estimate { range: None, ..estimate(&[together()], 0.0, Better::Higher) },
+        false => estimate(&measured.samples, 0.0, Better::Higher),
     };
     measured
-}
-
-/// The ends of the interval as multiples of the quotient: of two independent values the distances on the logarithms join
-/// as squares, and the one's low end meets the other's high end.
-fn interval(one: &Estimate, each: &Estimate, is_rate: bool) -> Option<(f64, f64)> {
-    let (above, below) = if is_rate { (each, one) } else { (one, each) };
-    let low = |of: &Estimate| Some((of.ci_low? / of.median).ln());
-    let high = |of: &Estimate| Some((of.ci_high? / of.median).ln());
-    Some(((-low(above)?.hypot(high(below)?)).exp(), high(above)?.hypot(low(below)?).exp()))
 }

@@ -1,0 +1,113 @@
+//! What takes long to fill: who does its rounds, and what becomes of the others' where time is short.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::journal::{Journal, PlanLine};
+use crate::mock::go_on;
+
+/// Ten cases of one probe, each of which fills memory.
+fn filling() -> Plan {
+    let mut plan = planned(SHARED, &["many.a"], Profile::Quick);
+    plan.cases.iter_mut().for_each(|case| case.set_up = Duration::from_millis(30));
+    plan
+}
+
+/// A worker that takes so long to touch what its first case fills, and skips one case.
+fn touching(job: &Job, first_touch: Duration, skipped: &str) -> Script {
+    if job.cases.is_empty() {
+        return usual(job);
+    }
+    let (mut script, mut overhead, mut has_skipped) = (vec![hello()], first_touch, false);
+    for case in &job.cases {
+        match case.id == skipped {
+            false => script.extend(fine(job, 5.0, overhead).into_iter().skip(1)),
+            // Once: the worker knows too that it has no further round.
+            true if !std::mem::replace(&mut has_skipped, true) => {
+                script.push(line(&Event::Skipped { reason: "no memory".into() }));
+            }
+            true => {}
+        }
+        overhead = Duration::from_millis(40);
+    }
+    script
+}
+
+fn jobs_of(seen: &Seen) -> Vec<&Job> {
+    seen.jobs.iter().filter(|job| !job.cases.is_empty()).collect()
+}
+
+fn rounds_had(seen: &Seen, id: &str) -> Vec<u32> {
+    let case = seen.outcomes.cases.iter().find(|case| case.id == id).unwrap();
+    case.measured().map_or(Vec::new(), |measured| measured.rounds.iter().map(|round| round.round).collect())
+}
+
+#[test]
+fn where_memory_is_slow_to_touch_the_worker_that_filled_it_does_all_rounds() {
+    let slow = perform(&filling(), &host(), None, |job| touching(job, Duration::from_secs(4), "none"));
+    // The default by itself, as it comes first, or all together: no memory is filled in a later pass.
+    assert!(jobs_of(&slow).iter().all(|job| job.round == 0), "{:?}", slow.rounds());
+    assert!(jobs_of(&slow).len() <= 2);
+    for case in &slow.outcomes.cases {
+        assert_eq!(rounds_had(&slow, &case.id), [0, 1, 2, 3, 4], "{}", case.id);
+    }
+    // Each round has numbers of its own.
+    let seeds: HashSet<u64> = jobs_of(&slow).iter().flat_map(|job| &job.cases).map(|case| case.seed).collect();
+    assert_eq!(seeds.len(), 50);
+}
+
+#[test]
+fn where_memory_is_fast_to_touch_rounds_lie_apart() {
+    let fast = perform(&filling(), &host(), None, |job| touching(job, Duration::from_millis(60), "none"));
+    let passes: Vec<u32> = jobs_of(&fast).iter().map(|job| job.round).collect();
+    assert!((0..5).all(|pass| passes.contains(&pass)), "{passes:?}");
+    for case in &fast.outcomes.cases {
+        assert!(rounds_had(&fast, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
+    }
+}
+
+#[test]
+fn what_came_to_no_value_is_not_waited_for_again() {
+    let seen = perform(&filling(), &host(), None, |job| touching(job, Duration::from_secs(4), "many.a@n=4"));
+    assert_eq!(reason(seen.outcome("many.a@n=4")), "no memory");
+    for case in seen.outcomes.cases.iter().filter(|case| case.id != "many.a@n=4") {
+        assert_eq!(rounds_had(&seen, &case.id), [0, 1, 2, 3, 4], "{}", case.id);
+    }
+}
+
+#[test]
+fn a_run_cut_short_while_it_did_later_rounds_goes_on_with_all_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = |job: &Job| touching(job, Duration::from_secs(4), "none");
+    for kept in [1, 9, 10, 11, 27, 49] {
+        let path = directory.path().join(kept.to_string());
+        let plan = filling();
+        let mut journal = Journal::create(&path, &"run", &PlanLine::of(&plan), &Origin::default()).unwrap();
+        perform(&plan, &host(), Some(&mut journal), script);
+        drop(journal);
+        let (_, _, mut past) = crate::fixture::resumed::<String>(&path).unwrap();
+        past.truncate(kept);
+        let seen = go_on(&plan, &host(), None, past, script);
+        for case in &seen.outcomes.cases {
+            let mut had = rounds_had(&seen, &case.id);
+            had.sort_unstable();
+            had.dedup();
+            assert!(had.len() == case.measured().unwrap().rounds.len(), "{}: a round twice", case.id);
+            assert!(had.len() >= 3, "after {kept}, {}: {had:?}", case.id);
+        }
+    }
+}
+
+#[test]
+fn where_not_all_can_have_five_rounds_the_last_give_way_and_the_others_have_them() {
+    // All begin, as forecast; then a round takes so long that 200 cases can have three more each and not four.
+    let plan = planned(MANY, &[], Profile::Quick);
+    let seen = perform(&plan, &host(), None, |job| match job.round {
+        0 => usual(job),
+        _ => fine(job, 5.0, Duration::from_millis(64)),
+    });
+    let rounds: Vec<usize> = seen.outcomes.cases.iter().map(|case| rounds_had(&seen, &case.id).len()).collect();
+    let complete = rounds.iter().filter(|rounds| **rounds >= 5).count();
+    assert!(complete >= 120, "{complete} of {}: {rounds:?}", rounds.len());
+    assert!(rounds.iter().all(|rounds| *rounds >= 1));
+}
