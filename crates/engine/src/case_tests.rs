@@ -92,13 +92,14 @@ fn what_an_earlier_round_chose_is_taken_without_trials() {
     let mut later = case(&fake, "a.b");
     later.own.choices = vec![Choice { scope: "a.b within 16384 bytes".into(), way: "nt".into() }];
     let never = |_, _| panic!("a trial");
-    // One choice holds for all sizes that the same half of the same cache holds, and for no other.
+    // One choice holds for all sizes that the same part of the same cache holds, and for no other.
     for bytes in [4096, 8192, 16_384] {
         assert_eq!(later.choose(bytes, &["plain", "nt"], never), Ok(1));
     }
     assert!(later.yielded.chosen.is_none());
     for (bytes, scope) in [
-        (16_385, "a.b within 32768 bytes"),
+        (16_385, "a.b within 24576 bytes"),
+        (24_577, "a.b within 32768 bytes"),
         (1 << 20, "a.b within 16777216 bytes"),
         ((32 << 20) + 1, "a.b beyond the caches"),
     ] {

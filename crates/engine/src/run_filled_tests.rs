@@ -57,6 +57,20 @@ fn where_memory_is_slow_to_touch_the_worker_that_filled_it_does_all_rounds() {
 }
 
 #[test]
+fn trials_of_the_first_rounds_are_not_taken_for_slow_memory() {
+    let seen = perform(&filling(), &host(), None, |job| {
+        let mut script = touching(job, Duration::from_millis(60), "none");
+        // The first round of all chooses for a second and more.
+        if job.round == 0 && !job.cases.is_empty() {
+            let chosen = Event::Chosen { scope: "all".into(), way: "nt".into(), trials_ns: 1.5e9 };
+            script.insert(1, (Duration::from_millis(1500), line(&chosen).1));
+        }
+        script
+    });
+    assert!((0..5).all(|pass| jobs_of(&seen).iter().any(|job| job.round == pass)));
+}
+
+#[test]
 fn where_memory_is_fast_to_touch_rounds_lie_apart() {
     let fast = perform(&filling(), &host(), None, |job| touching(job, Duration::from_millis(60), "none"));
     let passes: Vec<u32> = jobs_of(&fast).iter().map(|job| job.round).collect();

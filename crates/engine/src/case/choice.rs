@@ -11,7 +11,7 @@ use crate::stop::{Result, Stop};
 
 impl Case {
     /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it
-    /// in sizes alone and goes over memory which the same half of the same cache holds; where there is none, the
+    /// in sizes alone and goes over memory which the same part of the same cache holds; where there is none, the
     /// fastest of them by trials in turn, the first named where none is clearly faster. `trial` does a stretch of work by a
     /// way, so many times: that a trial lasts long enough, before it is timed and while it is. `bytes`: what the case goes over.
     pub fn choose(&mut self, bytes: u64, ways: &[&str], mut trial: impl FnMut(usize, u64)) -> Result<usize> {
@@ -98,10 +98,10 @@ impl Case {
         found.map(Some).ok_or_else(absent)
     }
 
-    /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half or whole of
-    /// a cache that holds them.
+    /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half, three quarters or
+    /// whole of a cache that holds them. What fills the whole of one is another way's than what leaves it room.
     fn scope(&self, bytes: u64) -> String {
-        let parts = self.job.caches_bytes.iter().flat_map(|&cache| [cache / 2, cache]);
+        let parts = self.job.caches_bytes.iter().flat_map(|&cache| [cache / 2, cache / 4 * 3, cache]);
         match parts.filter(|&part| part >= bytes).min() {
             Some(part) => format!("{} within {part} bytes", self.alike),
             None => format!("{} beyond the caches", self.alike),

@@ -13,8 +13,8 @@ use crate::time_budget::{TimeBudget, Verdict};
 
 /// Cases of one worker at most.
 const MOST_CASES: usize = 32;
-/// Where filling memory for a unit takes more than this part of the profile's limit, the worker that has filled it does all
-/// rounds: a second of the quick profile.
+/// Where filling memory for a unit takes by this part of the profile's limit longer than filling it again, the worker that has filled it
+/// does all rounds: a second of the quick profile.
 const FILLED_ONCE: u32 = 60;
 
 /// A round that a case is to have.
@@ -87,13 +87,13 @@ impl Runner<'_> {
         units.iter().map(of_unit).collect()
     }
 
-    /// Whether the worker that has filled memory for a unit does the rounds of later passes too: it took so long besides samples
-    /// that filling it again in each pass would take other cases' time, and there is still time for it.
-    pub(super) fn is_filled_once(&self, began: Duration, samples: Duration) -> bool {
+    /// Whether the worker that has filled memory for these first rounds does those of later passes too: besides samples and trials they
+    /// took so much longer than memory that was touched before takes, that touching it again in each pass would take other cases' time.
+    pub(super) fn is_filled_once(&self, first: &[Visit]) -> bool {
         let plan = self.setting.plan;
-        let spent = self.wall.elapsed().saturating_sub(began);
-        spent.saturating_sub(samples) > plan.profile_limits().limit / FILLED_ONCE
-            && spent < TimeBudget::of_unit(plan, true)
+        let taken = first.iter().filter_map(|visit| self.states[visit.case].last).map(|last| last.overhead);
+        let forecast = first.iter().map(|visit| plan.cases[visit.case].set_up);
+        taken.sum::<Duration>() > forecast.sum::<Duration>() + plan.profile_limits().limit / FILLED_ONCE
     }
 
     /// What a case has in common with those beside which one worker may measure it; none where it has a worker of its own.

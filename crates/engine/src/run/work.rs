@@ -83,11 +83,14 @@ impl<'a> Runner<'a> {
         };
         let (patience, limit) = (grant + TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
         let (mut session, mut far) = (Some(Session::new(link, self.wall, patience, limit)), far);
+        let mut is_filled_once: Option<bool> = None;
         for (place, &visit) in unit.iter().enumerate() {
             let Some(hearing) = &mut session else { break };
             if visit.round > job.round {
-                let samples = grant * place as u32;
-                if !self.is_filled_once(unit_began, samples) {
+                // Decided when the first rounds are over; what has no time then has none later.
+                let first = || self.is_filled_once(&unit[..place]);
+                let has_time = self.wall.elapsed() < unit_began + TimeBudget::of_unit(plan, true);
+                if !*is_filled_once.get_or_insert_with(first) || !has_time {
                     break;
                 }
                 self.states[visit.case].filled_once = true;
