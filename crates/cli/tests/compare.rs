@@ -64,10 +64,16 @@ fn a_regression_ends_with_1_and_a_threshold_forgives_it() {
     assert_eq!(compare(&[&slow, &base]).0, 0, "faster is no regression");
     assert_eq!(compare(&[&base, &same]).0, 0);
     assert_eq!(compare(&[&base, &same, &slow]).0, 1, "on any side");
+    // What cannot be told is a reason only where that is asked for, and a regression goes before it.
+    let near = write(at.path(), "near.json", &variant(&run, "near", 1.004));
+    assert_eq!(compare(&[&base, &near, "--threshold", "0.5"]).0, 0);
+    assert_eq!(compare(&[&base, &near, "--threshold", "0.5", "--strict"]).0, 6);
+    assert_eq!(compare(&[&base, &near, &slow, "--threshold", "0.5", "--strict"]).0, 1);
+    assert_eq!(compare(&[&base, &same, "--strict"]).0, 0);
 
     let (code, out, _) = compare(&[&base, &slow, "--format", "json"]);
     let value: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((code, value["schema"].as_str()), (1, Some("hostmark.comparison/1")));
+    assert_eq!((code, value["schema"].as_str()), (1, Some("hostmark.comparison/2")));
     assert_eq!(value["new"][0]["counts"]["slower"], 1);
     let file = at.path().join("report.md");
     let (code, out, _) = compare(&[&base, &slow, "--format", "markdown", "--out", &file.display().to_string()]);
@@ -138,8 +144,24 @@ fn several_runs_of_one_environment_are_pooled() {
         assert_eq!((code, errors.as_str()), (1, ""), "{base}");
         let value: Value = serde_json::from_str(&out).unwrap();
         assert_eq!(value["base"]["runs"].as_array().unwrap().len(), 4);
-        assert_eq!(value["new"][0]["cases"][0]["effect"]["test"]["level"], "run");
+        assert_eq!(value["new"][0]["cases"][0]["effect"]["test"]["runs"], 8);
     }
+}
+
+#[test]
+fn pairs_are_made_until_all_is_told() {
+    let home = Home::new();
+    let at = tempfile::tempdir().unwrap();
+    let kept = at.path().join("kept");
+    let arguments = ["compare", "--interleave", "here", "env", "clock.loop", "--resolve", "50%", "--at-most", "2m"];
+    let rest = ["--keep", kept.to_str().unwrap(), "--format", "json"];
+    let (code, out, errors) = ended(&mut home.hostmark(&[&arguments[..], &rest].concat()));
+    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["new"][0]["same_within"], 0.5);
+    assert_eq!(value["new"][0]["counts"]["same"], 1);
+    // The same program twice is told to be the same at the first look, as a rule; a look is after so many pairs, or so many more.
+    assert!([10, 20, 40].contains(&files(&kept).len()), "{:?}", files(&kept));
 }
 
 #[test]
@@ -202,7 +224,7 @@ fn two_commands_measure_in_turn() {
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["base"]["name"], PROGRAM);
     assert_eq!(value["new"][0]["side"]["name"], other);
-    assert_eq!(value["new"][0]["cases"][0]["effect"]["test"]["level"], "run");
+    assert_eq!(value["new"][0]["cases"][0]["effect"]["test"]["runs"], 6);
     let runs: Vec<Run> =
         files(&kept).iter().map(|path| load_run(&std::fs::read_to_string(path).unwrap()).unwrap()).collect();
     let names: Vec<PathBuf> = files(&kept);

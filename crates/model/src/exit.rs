@@ -7,6 +7,8 @@ pub enum Exit {
     Fine,
     /// `compare` found a regression, or `host --check` found something that would disturb.
     Found,
+    /// `compare --strict` could tell of a case neither that it differs nor that it is the same, and found no regression.
+    Undecided,
     /// A bad command line or unreadable input.
     BadInput,
     /// Some case failed.
@@ -29,6 +31,7 @@ impl Exit {
             Exit::CaseFailed => 3,
             Exit::NothingSelected => 4,
             Exit::ResourceLost => 5,
+            Exit::Undecided => 6,
             Exit::Signal(number) => 128 + number,
         }
     }
@@ -43,12 +46,13 @@ impl Exit {
     const fn rank(self) -> u8 {
         match self {
             Exit::Fine => 0,
-            Exit::Found => 1,
-            Exit::CaseFailed => 2,
-            Exit::NothingSelected => 3,
-            Exit::BadInput => 4,
-            Exit::Signal(_) => 5,
-            Exit::ResourceLost => 6,
+            Exit::Undecided => 1,
+            Exit::Found => 2,
+            Exit::CaseFailed => 3,
+            Exit::NothingSelected => 4,
+            Exit::BadInput => 5,
+            Exit::Signal(_) => 6,
+            Exit::ResourceLost => 7,
         }
     }
 }
@@ -61,6 +65,7 @@ mod tests {
     fn lost_output_is_told_before_anything_else_and_fine_only_alone() {
         let all = [
             Exit::Fine,
+            Exit::Undecided,
             Exit::Found,
             Exit::CaseFailed,
             Exit::NothingSelected,

@@ -11,6 +11,18 @@ use hostmark_stats::repetition::Deviation;
 /// Earlier runs of a host take part from this number on: two tell no scatter.
 pub const LEAST_RUNS: usize = 3;
 
+/// What the values of runs are assumed to differ by, as the standard deviation of their logarithms: the quiet ones of a case, or its
+/// typical ones.
+pub(crate) fn assumed_deviation(case: &CaseRecord, is_quiet: bool) -> f64 {
+    let estimate = case.measured().map(|measured| &measured.estimate).filter(|_| is_quiet);
+    assumed::deviation(case, estimate)
+}
+
+/// What all cases of a group together are assumed to differ by between runs.
+pub(crate) fn assumed_shift(group: &str) -> f64 {
+    assumed::shift(group)
+}
+
 /// What earlier runs of the same host found: each case's leading values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Earlier {
@@ -65,7 +77,7 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
     for case in &mut run.cases {
         let own = earlier.values.get(&case.id).map_or(&[][..], Vec::as_slice);
         let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
-        let assumed_sd = assumed::deviation(case, estimate);
+        let assumed_sd = assumed::deviation(case, Some(estimate));
         let all: Vec<f64> = own.iter().copied().chain([estimate.value()]).collect();
         let known = Deviation::of(&all, assumed_sd).filter(|_| own.len() >= LEAST_RUNS);
         let deviation = known.unwrap_or_else(|| Deviation::assumed(assumed_sd));

@@ -6,12 +6,12 @@ mod synthetic;
 
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
-use hostmark_report::compare::{Comparison, History, Pool, ReasonKind, Verdict};
+use hostmark_report::compare::{Comparison, History, Pool, ReasonKind, SAME, Verdict};
 use hostmark_report::consistency::{contradictions, sentence};
 use hostmark_report::export::format_named;
-use made::{Random, SAMPLES, Scatter, rounds, scattered};
+use made::{Random, SAMPLES, Scatter, Shape, rounds, scattered};
 
-const TIME: &str = "time.x@n=0";
+const TIME: &str = "ipc.x@n=0";
 
 /// Three rounds of a time, with a disturbed sample that is left out, and percentiles.
 fn case_of_a_time() -> CaseRecord {
@@ -33,12 +33,12 @@ fn a_run() -> Run {
     let voted = measured(&mut vote);
     voted.samples[0][0] = 128.0;
     voted.estimate = Estimate { ci_low: None, ci_high: None, agreement: Some(1.0), ..voted.estimate.clone() };
-    let mut derived = rounds("time.x@n=1", &[7.0, 8.0, 9.0]);
+    let mut derived = rounds("ipc.x@n=1", &[7.0, 8.0, 9.0]);
     measured(&mut derived).rounds.clear();
-    let mut negative = rounds("time.x@n=2", &[-7.0, -8.0, -9.0]);
+    let mut negative = rounds("ipc.x@n=2", &[-7.0, -8.0, -9.0]);
     let detail = "the value does not stand out from the noise".into();
     measured(&mut negative).flags.push(Flag { kind: FlagKind::UnderResolution, detail });
-    let mut run = made::run("a", vec![case_of_a_time(), vote, derived, negative, rounds("rate.x@n=0", &[2e9; 3])]);
+    let mut run = made::run("a", vec![case_of_a_time(), vote, derived, negative, rounds("net.x@n=0", &[2e9; 3])]);
     run.started = "2026-11-22T05:00:00Z".into();
     run.finished = Some("2026-11-22T05:01:00Z".into());
     run
@@ -66,8 +66,9 @@ fn forged(case: &str, words: &str, change: impl FnOnce(&mut Measured)) {
 #[test]
 fn a_true_run_is_not_named() {
     assert_eq!(contradictions(&a_run()), []);
-    for (rounds, skewed) in [(1, false), (2, true), (3, false), (5, true), (9, false), (12, true)] {
-        let scatter = Scatter { rounds, round: 0.3, run: 0.5, skewed };
+    let shapes = [Shape::Normal, Shape::Skewed, Shape::Bimodal];
+    for (rounds, shape) in [1, 2, 3, 5, 9, 12].into_iter().zip(shapes.into_iter().cycle()) {
+        let scatter = Scatter { rounds, round: 0.3, run: 0.5, shape };
         let run = scattered("b", &mut Random(rounds as u64), 100, scatter, 7);
         assert_eq!(contradictions(&run), [], "{rounds} rounds");
     }
@@ -106,7 +107,7 @@ fn an_estimate_that_cannot_be_is_named() {
     forged(TIME, "outside its samples", |measured| measured.estimate.mean = 98.0);
     forged(TIME, "its spread is negative", |measured| measured.estimate.stddev *= -1.0);
     forged("fact.x@n=0", "no share", |measured| measured.estimate.agreement = Some(1.5));
-    forged("time.x@n=1", "3 rounds and 2 samples", |measured| measured.estimate.n = 2);
+    forged("ipc.x@n=1", "3 rounds and 2 samples", |measured| measured.estimate.n = 2);
     forged(TIME, "p90: the median", |measured| measured.also.get_mut("p90").unwrap().estimate.median = 99.0);
 }
 
@@ -119,7 +120,7 @@ fn an_estimate_that_its_samples_do_not_give_is_named() {
     forged(TIME, "the standard deviation is", |measured| measured.estimate.stddev *= 0.1);
     forged(TIME, "the median absolute deviation is", |measured| measured.estimate.mad *= 0.1);
     forged(TIME, "the best round is", |measured| measured.estimate.best_round = 100.0);
-    forged("rate.x@n=0", "the best round is", |measured| measured.estimate.best_round = 3e9);
+    forged("net.x@n=0", "the best round is", |measured| measured.estimate.best_round = 3e9);
     forged(TIME, "counts 90 samples, and has 120", |measured| measured.estimate.n = 90);
     forged(TIME, "counts 120 samples, and has 121", |measured| measured.noise.left_out = 0);
     forged(TIME, "4 rounds in its estimate", |measured| measured.estimate.rounds = 4);
@@ -151,8 +152,8 @@ fn negative_rates_and_times_are_named() {
         measured.samples.fill(vec![-2.0; SAMPLES]);
         measured.rounds.iter_mut().for_each(|round| round.median = -2.0);
     };
-    forged("rate.x@n=0", "the rate −2.00 B/s is negative", negate);
-    forged("time.x@n=2", "is negative", |measured| measured.flags.clear());
+    forged("net.x@n=0", "the rate −2.00 B/s is negative", negate);
+    forged("ipc.x@n=2", "is negative", |measured| measured.flags.clear());
 }
 
 #[test]
@@ -181,8 +182,8 @@ fn a_sentence_names_the_first_and_counts_the_others() {
         measured(&mut run.cases[index]).estimate.median = 1000.0;
     }
     let said = sentence(&run).unwrap();
-    assert!(said.en.starts_with("time.x@n=0: the median 1.00 µs lies outside") && said.en.ends_with("; 1 more"));
-    assert!(said.zh.starts_with("time.x@n=0：中位数") && said.zh.ends_with("；另有 1 处"), "{}", said.zh);
+    assert!(said.en.starts_with("ipc.x@n=0: the median 1.00 µs lies outside") && said.en.ends_with("; 1 more"));
+    assert!(said.zh.starts_with("ipc.x@n=0：中位数") && said.zh.ends_with("；另有 1 处"), "{}", said.zh);
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn a_case_that_contradicts_itself_is_not_comparable_and_others_are() {
     measured(&mut new.cases[0]).estimate.median = 1000.0;
     let judged = |base: &Run, new: &Run| {
         let pool = |name, run| Pool { name, runs: std::slice::from_ref(run) };
-        Comparison::of(pool("a", base), &[pool("b", new)], &History::default()).new.remove(0).cases
+        Comparison::of(pool("a", base), &[pool("b", new)], &History::default(), SAME).new.remove(0).cases
     };
     for (cases, side) in [(judged(&base, &new), "the other side"), (judged(&new, &base), "the base")] {
         let reason = cases[0].reason.as_ref().unwrap();

@@ -6,7 +6,7 @@ mod synthetic;
 use std::collections::BTreeSet;
 
 use hostmark_model::{Again, Event, Gap, Lang, LostRound, Run, load_run};
-use hostmark_report::compare::{Comparison, History, Pool};
+use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::escape::steers;
 use hostmark_report::{RenderOptions, export};
 use serde_json::Value;
@@ -128,7 +128,7 @@ fn nothing_of_two_runs_steers_in_any_format_of_a_comparison() {
     new.host.kernel.release += "other";
     new.cases.truncate(base.cases.len() / 2);
     let pool = |run| Pool { name: &base.name, runs: std::slice::from_ref(run) };
-    let comparison = Comparison::of(pool(&base), &[pool(&new)], &History::default());
+    let comparison = Comparison::of(pool(&base), &[pool(&new)], &History::default(), SAME);
     for options in options() {
         for format in export::comparison::FORMATS {
             assert_steers_nothing(format.name, &(format.render)(&comparison, &options));

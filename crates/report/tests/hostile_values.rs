@@ -9,7 +9,7 @@ mod synthetic;
 use std::time::{Duration, Instant};
 
 use hostmark_model::{Lang, Run};
-use hostmark_report::compare::{Comparison, History, Pool};
+use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::escape::steers;
 use hostmark_report::{RenderOptions, consistency, export, findings};
 use mutated::{Mutator, trials};
@@ -65,7 +65,7 @@ fn show(hostile: &Run, other: &Run, trial: usize) {
         steers_nothing(format.name, &format.render_one(&again, &options));
     }
     let pool = |run| Pool { name: "a", runs: std::slice::from_ref(run) };
-    let comparison = Comparison::of(pool(other), &[pool(&again)], &History::default());
+    let comparison = Comparison::of(pool(other), &[pool(&again)], &History::default(), SAME);
     for format in export::comparison::FORMATS {
         steers_nothing(format.name, &(format.render)(&comparison, &options));
     }

@@ -9,7 +9,7 @@ mod thorough;
 
 use hostmark_model::{Lang, Outcome, Run};
 use hostmark_report::RenderOptions;
-use hostmark_report::compare::{Comparison, History, Pool};
+use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::export::{comparison, format_named};
 
 fn page(runs: &[Run]) -> String {
@@ -214,14 +214,14 @@ fn a_comparison_is_a_forest_plot_and_a_table_of_every_case() {
     let side = |name: &str, factor: f64| {
         let near = |id: &str, value: f64| made::rounds(id, &[value * 0.999, value, value * 1.0012]);
         let cases =
-            vec![near("time.x@n=0", 88.1 * factor), near("time.x@n=1", 1620.0), near("rate.x@n=0", 12.4e9 * factor)];
+            vec![near("ipc.x@n=0", 88.1 * factor), near("ipc.x@n=1", 1620.0), near("net.x@n=0", 12.4e9 * factor)];
         made::run(name, cases)
     };
     let (before, after) = (side("before", 1.0), side("<after>", 1.378));
     fn pool(run: &Run) -> Pool<'_> {
         Pool { name: &run.name, runs: std::slice::from_ref(run) }
     }
-    let comparison = Comparison::of(pool(&before), &[pool(&after)], &History::default());
+    let comparison = Comparison::of(pool(&before), &[pool(&after)], &History::default(), SAME);
     let alone = (comparison::format_named("html").unwrap().render)(&comparison, &RenderOptions::default());
     // Beside each other in a report, the first run is the base of the others.
     for page in [alone, page(&[before.clone(), after.clone()])] {

@@ -309,7 +309,8 @@ fn cases_to_another_host_never_pair_with_those_on_this_one() {
         compare::Pool { name, runs: std::slice::from_ref(run) }
     }
     let between = |new: &Run| {
-        let compared = compare::Comparison::of(pool("a", &far), &[pool("b", new)], &compare::History::default());
+        let compared =
+            compare::Comparison::of(pool("a", &far), &[pool("b", new)], &compare::History::default(), compare::SAME);
         compared.new[0].cases.iter().filter(|case| case.effect.is_some()).count()
     };
     assert_eq!(between(&here), 0);

@@ -1,51 +1,105 @@
-//! Compares two lists of round medians: the ratio with a Welch interval, p values corrected for many cases, and how far
-//! apart two sides lie by chance when each is one of many that scatter alike.
+//! How much greater one side is than another, by how far both may be off: p values of "no change" and of "no more than so
+//! much", and what change would have been seen; and p values of many cases together.
 
-use crate::{descriptive, interval};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// How much greater the second side is than the first.
+use crate::descriptive;
+use crate::interval::{self, CONFIDENCE};
+
+/// A change counts as one that would have been seen where it is found so often. No unit.
+pub const POWER: f64 = 0.8;
+/// Both one-sided tests of "no more than so much" at 5 % are the interval of this confidence. No unit.
+const WITHIN: f64 = 0.9;
+
+/// The difference of two sides' logarithms, and how far it may be off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
-    /// Geometric mean of `new` over the geometric mean of `base`; 1 means no change. No unit.
-    pub ratio: f64,
-    /// Lower end of the 95 % interval of the ratio.
-    pub low: f64,
-    /// Upper end of the 95 % interval of the ratio.
-    pub high: f64,
-    /// Two-sided p value of "the ratio is 1", in 0 ..= 1.
-    pub p_value: f64,
+pub struct Difference {
+    /// Logarithm of new over base.
+    pub logarithm: f64,
+    /// Its standard error.
+    pub error: f64,
+    /// Degrees of freedom of the error; infinite where it is known beforehand.
+    pub freedom: f64,
 }
 
-/// Compares two sides by Welch's t test on the logarithms of their round medians, so that the effect is a ratio
-/// (Welch, "The generalization of Student's problem when several different population variances are involved",
-/// Biometrika 1947; degrees of freedom after Satterthwaite, 1946).
-///
-/// Both sides are in the same unit. `None` below two values a side, or when a value is not positive and finite.
-/// When no side varies at all the interval is the ratio itself, and the p value is 1 for equal sides, else 0.
-pub fn welch(base: &[f64], new: &[f64]) -> Option<Comparison> {
-    let base = logarithms(base)?;
-    let new = logarithms(new)?;
-    let difference = descriptive::mean(&new)? - descriptive::mean(&base)?;
-    let base_part = descriptive::stddev(&base)?.powi(2) / base.len() as f64;
-    let new_part = descriptive::stddev(&new)?.powi(2) / new.len() as f64;
-    let variance = base_part + new_part;
-    let ratio = difference.exp();
-    if variance <= 0.0 {
-        let p_value = if difference == 0.0 { 1.0 } else { 0.0 };
-        return Some(Comparison { ratio, low: ratio, high: ratio, p_value });
+/// The law of a difference over its error.
+enum Law {
+    Student(StudentsT),
+    Normal(Normal),
+}
+
+impl Law {
+    /// Below one degree of freedom there is no error to speak of: one is the least.
+    fn of(freedom: f64) -> Option<Law> {
+        match freedom.is_finite() {
+            true => StudentsT::new(0.0, 1.0, freedom.max(1.0)).ok().map(Law::Student),
+            false => Normal::new(0.0, 1.0).ok().map(Law::Normal),
+        }
     }
-    let freedom = variance * variance
-        / (base_part * base_part / (base.len() - 1) as f64 + new_part * new_part / (new.len() - 1) as f64);
-    let law = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let error = variance.sqrt();
-    let half_width = law.inverse_cdf(0.5 + interval::CONFIDENCE / 2.0) * error;
-    Some(Comparison {
-        ratio,
-        low: (difference - half_width).exp(),
-        high: (difference + half_width).exp(),
-        p_value: 2.0 * law.cdf(-(difference / error).abs()),
-    })
+
+    fn cdf(&self, x: f64) -> f64 {
+        match self {
+            Law::Student(law) => law.cdf(x),
+            Law::Normal(law) => law.cdf(x),
+        }
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        match self {
+            Law::Student(law) => law.inverse_cdf(p),
+            Law::Normal(law) => law.inverse_cdf(p),
+        }
+    }
+}
+
+impl Difference {
+    /// The probability of a value so far below zero or farther, in errors; at an error of zero there is no doubt.
+    fn below(&self, logarithm: f64) -> f64 {
+        match Law::of(self.freedom) {
+            Some(law) if self.error > 0.0 => law.cdf(logarithm / self.error),
+            _ if logarithm < 0.0 => 0.0,
+            _ => 1.0,
+        }
+    }
+
+    fn half_width(&self, confidence: f64) -> f64 {
+        Law::of(self.freedom).map_or(0.0, |law| law.quantile(0.5 + confidence / 2.0) * self.error)
+    }
+
+    /// New over base; 1 is no change.
+    pub fn ratio(&self) -> f64 {
+        self.logarithm.exp()
+    }
+
+    /// The ends of the ratio's 95 % interval.
+    pub fn interval(&self) -> (f64, f64) {
+        let half = self.half_width(CONFIDENCE);
+        ((self.logarithm - half).exp(), (self.logarithm + half).exp())
+    }
+
+    /// Two-sided p value of "there is no change", in 0 ..= 1.
+    pub fn p_changed(&self) -> f64 {
+        (2.0 * self.below(-self.logarithm.abs())).min(1.0)
+    }
+
+    /// The p value of "it changed by `fraction` or more", either way: the greater of two one-sided tests (Schuirmann, "A comparison
+    /// of the two one-sided tests procedure and the power approach for assessing the equivalence of average bioavailability",
+    /// Journal of Pharmacokinetics and Biopharmaceutics 1987). `fraction`: 0.05 is 5 %, to both sides on the logarithms.
+    pub fn p_within(&self, fraction: f64) -> f64 {
+        self.below(self.logarithm.abs() - fraction.max(0.0).ln_1p())
+    }
+
+    /// The least fraction that both tests at 5 % leave: so much it changed at most.
+    pub fn within(&self) -> f64 {
+        (self.logarithm.abs() + self.half_width(WITHIN)).exp_m1()
+    }
+
+    /// The change, as a fraction, that a two-sided test at `level` would have found four times of five.
+    pub fn visible(&self, level: f64) -> f64 {
+        let Some(law) = Law::of(self.freedom) else { return f64::INFINITY };
+        let errors = law.quantile(1.0 - level.clamp(f64::MIN_POSITIVE, 1.0) / 2.0) + law.quantile(POWER);
+        (errors * self.error).exp_m1()
+    }
 }
 
 /// Adjusts p values for the number of cases, so that a threshold on the answer bounds the false discovery rate
@@ -106,21 +160,40 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
-    #[test]
-    fn too_little_or_impossible_data_gives_no_comparison() {
-        assert_eq!(welch(&[], &[]), None);
-        assert_eq!(welch(&[1.0], &[1.0, 2.0]), None);
-        assert_eq!(welch(&[1.0, 0.0], &[1.0, 2.0]), None);
-        assert!(benjamini_hochberg(&[]).is_empty());
+    fn of(logarithm: f64, error: f64, freedom: f64) -> Difference {
+        Difference { logarithm, error, freedom }
     }
 
     #[test]
-    fn sides_that_never_vary_are_compared_exactly() {
-        let same = welch(&[2.0; 3], &[2.0; 3]).unwrap();
-        assert_eq!((same.ratio, same.p_value), (1.0, 1.0));
-        assert_eq!(welch(&[2.0; 3], &[4.0; 3]).unwrap().p_value, 0.0);
+    fn p_values_and_intervals_are_those_of_the_tables() {
+        // t of 10 degrees of freedom: 2.228 leaves 5 % on both sides, 1.812 leaves 10 %; of the normal law 1.960 and 1.645.
+        for (freedom, both, one) in [(10.0, 2.228_14, 1.812_46), (f64::INFINITY, 1.959_96, 1.644_85)] {
+            let found = of(0.01 * both, 0.01, freedom);
+            assert!((found.p_changed() - 0.05).abs() < 1e-5);
+            let (low, high) = found.interval();
+            assert!(low.ln().abs() < 1e-6 && (high.ln() - 0.02 * both).abs() < 1e-6);
+            // The 90 % interval ends where the tests of "no more" do.
+            let same = of(0.002, 0.01, freedom);
+            assert!((same.within().ln_1p() - (0.002 + 0.01 * one)).abs() < 1e-6);
+            assert!((same.p_within(same.within()) - 0.05).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn what_would_be_seen_is_found_four_times_of_five() {
+        use rand::{RngExt, SeedableRng};
+        let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(3);
+        let mut normal = || {
+            let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+            radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
+        };
+        for level in [0.05, 0.001] {
+            let effect = of(0.0, 0.02, f64::INFINITY).visible(level).ln_1p();
+            let found =
+                (0..4000).filter(|_| of(effect + 0.02 * normal(), 0.02, f64::INFINITY).p_changed() <= level).count();
+            assert!((3080..3320).contains(&found), "{found} of 4000 at {level}");
+        }
     }
 
     #[test]
@@ -136,16 +209,11 @@ mod tests {
         assert_eq!(one.reach(0, 1), None);
     }
 
-    proptest! {
-        #[test]
-        fn swapping_the_sides_inverts_the_ratio(base in prop::collection::vec(0.1..10.0f64, 2..12),
-                                                new in prop::collection::vec(0.1..10.0f64, 2..12)) {
-            let there = welch(&base, &new).unwrap();
-            let back = welch(&new, &base).unwrap();
-            prop_assert!((there.ratio * back.ratio - 1.0).abs() < 1e-9);
-            prop_assert!((there.low * back.high - 1.0).abs() < 1e-6);
-            prop_assert!((there.p_value - back.p_value).abs() < 1e-9);
-            prop_assert!(there.low <= there.ratio && there.ratio <= there.high);
-        }
+    #[test]
+    fn what_never_varies_is_known_exactly() {
+        assert_eq!((of(0.0, 0.0, 8.0).p_changed(), of(0.1, 0.0, 8.0).p_changed()), (1.0, 0.0));
+        assert_eq!((of(0.0, 0.0, 8.0).within(), of(0.0, 0.0, 8.0).visible(0.01)), (0.0, 0.0));
+        assert_eq!(of(0.0, 0.0, 8.0).p_within(0.01), 0.0);
+        assert!(benjamini_hochberg(&[]).is_empty());
     }
 }

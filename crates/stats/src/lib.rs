@@ -1,4 +1,4 @@
-//! What do samples say? Order statistics, intervals, repetition, comparison of two sides, change points: pure functions.
+//! What do samples say? Order statistics, intervals, repetition, comparison of two sides and of groups of cases, change points: pure functions.
 //!
 //! Nothing here knows a probe, a unit or a clock. Values come in one unit and leave in it; an answer that the data
 //! do not carry is `None`, never a panic and never a NaN.
@@ -10,4 +10,5 @@ pub mod compare;
 pub mod descriptive;
 pub mod histogram;
 pub mod interval;
+pub mod random_effects;
 pub mod repetition;

@@ -35,15 +35,26 @@ impl Deviation {
     /// models and empirical Bayes methods" (Statistical Applications in Genetics and Molecular Biology 2004), whose prior is that
     /// of the kind. `None` for fewer than two values, or one that is not above zero.
     pub fn of(values: &[f64], assumed_sd: f64) -> Option<Deviation> {
-        if values.iter().any(|value| !value.is_finite() || *value <= 0.0) {
+        Deviation::pooled(&[values], assumed_sd)
+    }
+
+    /// The same of several groups of runs, each about its own mean, as earlier runs and those of both sides of a comparison are.
+    /// `None` where no group has two values, or one is not above zero.
+    pub fn pooled<Group: AsRef<[f64]>>(groups: &[Group], assumed_sd: f64) -> Option<Deviation> {
+        let groups = || groups.iter().map(AsRef::as_ref).filter(|group| group.len() > 1);
+        if groups().flatten().any(|value| !value.is_finite() || *value <= 0.0) {
             return None;
         }
-        let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        let own = descriptive::stddev(&logarithms)?;
-        let own_freedom = (values.len() - 1) as f64;
+        let (mut squares, mut own_freedom, mut runs) = (0.0, 0.0, 0);
+        for group in groups() {
+            let logarithms: Vec<f64> = group.iter().map(|value| value.ln()).collect();
+            squares += descriptive::stddev(&logarithms)?.powi(2) * (group.len() - 1) as f64;
+            own_freedom += (group.len() - 1) as f64;
+            runs += group.len();
+        }
         let freedom = ASSUMED_FREEDOM + own_freedom;
-        let variance = (ASSUMED_FREEDOM * assumed_sd.powi(2) + own_freedom * own.powi(2)) / freedom;
-        Some(Deviation { sd: variance.sqrt(), freedom, runs: values.len() })
+        let variance = (ASSUMED_FREEDOM * assumed_sd.powi(2) + squares) / freedom;
+        (runs > 0).then(|| Deviation { sd: variance.sqrt(), freedom, runs })
     }
 
     /// Half of the interval that holds the median of other runs: what this run does not know, `own_half`, and what runs differ by,
@@ -94,6 +105,16 @@ mod tests {
         assert_eq!((own(6).freedom, own(6).runs), (ASSUMED_FREEDOM + 5.0, 6));
         assert_eq!(Deviation::of(&[1.0], 0.1), None);
         assert_eq!(Deviation::of(&[1.0, 0.0, 2.0], 0.1), None);
+    }
+
+    #[test]
+    fn several_groups_tell_together_each_about_its_own_mean() {
+        let (near, far) = ([1.0, 1.1, 1.2], [50.0, 55.0, 60.0]);
+        let (one, both) = (Deviation::of(&near, 0.0).unwrap(), Deviation::pooled(&[near, far], 0.0).unwrap());
+        assert_eq!((both.freedom, both.runs), (ASSUMED_FREEDOM + 4.0, 6));
+        let squares = |deviation: Deviation| deviation.sd.powi(2) * deviation.freedom;
+        assert!((squares(both) - 2.0 * squares(one)).abs() < 1e-12);
+        assert_eq!(Deviation::pooled(&[[1.0], [2.0]], 0.1), None);
     }
 
     #[test]

@@ -5,12 +5,13 @@ mod sides;
 mod turn;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
-use hostmark_report::compare::{Comparison, Pool};
+use hostmark_report::compare::{Comparison, LOOKS, Pool, SAME};
 use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
@@ -39,6 +40,13 @@ pub struct CompareArguments {
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000),
           requires = "interleave")]
     pairs: u32,
+    /// Measure pairs until every case is told to differ, or to be the same within so many percent: after 5, 10, 20, 40 and 80 pairs
+    /// only what is undecided goes on. What stays so is a reason to exit with 6
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interleave", conflicts_with_all = ["pairs", "threshold"])]
+    resolve: Option<f64>,
+    /// No pair begins that would end later than this, as 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve")]
+    at_most: Duration,
     /// How much time each of these runs may take
     #[arg(long, value_enum, default_value = "quick", requires = "interleave")]
     profile: ProfileName,
@@ -48,9 +56,13 @@ pub struct CompareArguments {
     /// Keep these runs in this directory, as a-01.json, b-01.json …
     #[arg(long, value_name = "DIR", requires = "interleave")]
     keep: Option<PathBuf>,
-    /// Changes up to this many percent are no reason to exit with 1; by default every case that is slower is one
-    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
-    threshold: f64,
+    /// Changes up to this many percent are no reason to exit with 1, and cases that changed by no more are the same. By default
+    /// every case that is slower is a reason, and within 5 % is the same
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    threshold: Option<f64>,
+    /// Exit with 6 where a case could be told neither to differ nor to be the same, and none is slower
+    #[arg(long)]
+    strict: bool,
     /// How to show it
     #[arg(long, default_value = "table", value_parser = formats())]
     format: String,
@@ -68,6 +80,24 @@ fn percent(typed: &str) -> Result<f64, String> {
     if number.is_finite() && number >= 0.0 { Ok(number / 100.0) } else { Err(WANTED.to_owned()) }
 }
 
+/// A time as a person types it: `90s`, `10m`, `2h`.
+fn time(typed: &str) -> Result<Duration, String> {
+    let wanted = || "it is no time; give a number with its unit, as 90s, 10m or 2h".to_owned();
+    let unit = typed.chars().last().ok_or_else(wanted)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        _ => return Err(wanted()),
+    };
+    let number: u64 = typed[..typed.len() - 1].parse().map_err(|_| wanted())?;
+    let all = number.checked_mul(seconds).filter(|all| (1..=MOST_SECONDS).contains(all)).ok_or_else(wanted)?;
+    Ok(Duration::from_secs(all))
+}
+
+/// A week.
+const MOST_SECONDS: u64 = 7 * 24 * 3600;
+
 const WANTED: &str = "it is no percentage; give a number from 0 up, as 5";
 
 pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
@@ -76,7 +106,10 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
             let trial = interleave::Trial {
                 sides: [a, b],
                 filters: &arguments.names,
-                pairs: arguments.pairs,
+                pairs: match arguments.resolve {
+                    Some(within) => interleave::Pairs::Until { within, at_most: arguments.at_most },
+                    None => interleave::Pairs::These(arguments.pairs),
+                },
                 profile: arguments.profile,
                 seed: arguments.seed,
                 keep: arguments.keep.as_deref(),
@@ -89,10 +122,17 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         }
         _ => sides::read(&arguments.names, lang)?,
     };
-    let history = sides::history(&sides);
     let pools: Vec<Pool> = sides.iter().map(sides::Side::pool).collect();
     let Some((base, new)) = pools.split_first() else { bail!("there is nothing to compare; give BASE and NEW") };
-    let comparison = Comparison::of(*base, new, &history);
+    let same_within = arguments.resolve.or(arguments.threshold.filter(|threshold| *threshold > 0.0)).unwrap_or(SAME);
+    let comparison = match (arguments.interleave.is_empty(), new) {
+        // Of one or two pairs alone nothing tells how far they may be off.
+        (false, [new]) if arguments.pairs > 2 || arguments.resolve.is_some() => {
+            let these = [arguments.pairs as usize];
+            Comparison::in_turn(*base, *new, if arguments.resolve.is_some() { &LOOKS } else { &these }, same_within)
+        }
+        _ => Comparison::of(*base, new, &sides::history(&sides), same_within),
+    };
     let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark compare --help names them")?;
     let text = (format.render)(&comparison, &output::options(lang, arguments.verbose));
@@ -102,12 +142,25 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         })?,
         None => output::print(&text),
     }
-    Ok(if comparison.has_regression(arguments.threshold) { Exit::Found } else { Exit::Fine })
+    Ok(match comparison.has_regression(arguments.threshold.unwrap_or(0.0)) {
+        true => Exit::Found,
+        false if (arguments.strict || arguments.resolve.is_some()) && comparison.is_undecided() => Exit::Undecided,
+        false => Exit::Fine,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!((time("10m"), time("2h")), (Ok(Duration::from_secs(600)), Ok(Duration::from_secs(7200))));
+        for wrong in ["", "10", "m", "-1s", "1d", "0s", "99999999999999999h", "１m"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_threshold_is_a_percentage() {

@@ -1,12 +1,14 @@
 //! Compares estimators on recorded runs: `cargo run --release -p hostmark-report --example study -- tables DIRECTORY`.
 //!
 //! `slim RUN.json…` writes what the comparison needs of run files into files beside them, `tables DIRECTORY` reads such files and run
-//! files alike, and `bias` simulates what each estimator makes of a known cost.
+//! files alike, `bias` simulates what each estimator makes of a known cost, and `verdicts DIRECTORY` tells of run files what comparisons find when
+//! one side is made slower.
 
 mod bias;
 mod estimators;
 mod recorded;
 mod tables;
+mod verdicts;
 
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +23,8 @@ fn main() -> Result<(), String> {
         }
         ["tables", directory] => tables::text(&recorded::of_directory(Path::new(directory))?),
         ["bias"] => bias::text(),
-        _ => return Err("give slim RUN.json…, tables DIRECTORY, or bias".to_owned()),
+        ["verdicts", directory] => verdicts::of_directory(Path::new(directory))?,
+        _ => return Err("give slim RUN.json…, tables DIRECTORY, bias, or verdicts DIRECTORY".to_owned()),
     };
     std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }

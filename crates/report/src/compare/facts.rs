@@ -61,10 +61,12 @@ impl Facts {
 /// among others (id, time, seed), is none.
 pub(super) fn facts(run: &Run) -> Vec<Fact> {
     let mut facts = Facts::default();
+    // What another tool's results do not carry is not known, whatever the word for nothing is.
+    let is_known = run.imported.is_none() && !run.host.kernel.release.is_empty();
     kernel(&run.host, &mut facts);
     processor(&run.host, &mut facts);
-    memory(&run.host, &mut facts);
-    surroundings(&run.host, &mut facts);
+    memory(&run.host, is_known, &mut facts);
+    surroundings(&run.host, is_known, &mut facts);
     devices(&run.host, &mut facts);
     links(run, &mut facts);
     guest(run, &mut facts);
@@ -153,7 +155,7 @@ fn caches(host: &HostFacts) -> Option<String> {
     (!names.is_empty()).then(|| kinds.iter().map(counted).collect::<Vec<_>>().join(", "))
 }
 
-fn memory(host: &HostFacts, facts: &mut Facts) {
+fn memory(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     let memory = &host.memory;
     facts.bytes("host.memory.total_bytes", "memory", "内存", memory.total_bytes);
     facts.shown("host.nodes", "memory nodes", "内存节点", (!host.nodes.is_empty()).then_some(host.nodes.len()));
@@ -174,7 +176,12 @@ fn memory(host: &HostFacts, facts: &mut Facts) {
         if text.is_empty() { "0".to_owned() } else { text.join(", ") }
     });
     facts.add("host.memory.huge_pages", "reserved huge pages", "预留大页", reserved);
-    facts.shown("host.memory.swap_total_bytes", "swap", "交换空间", Some(size_text(memory.swap_total_bytes)));
+    facts.shown(
+        "host.memory.swap_total_bytes",
+        "swap",
+        "交换空间",
+        is_known.then(|| size_text(memory.swap_total_bytes)),
+    );
     facts.shown("host.memory.swappiness", "vm.swappiness", "vm.swappiness", memory.swappiness);
     facts.shown("host.memory.overcommit", "vm.overcommit_memory", "vm.overcommit_memory", memory.overcommit);
     facts.shown("host.memory.numa_balancing", "NUMA balancing", "NUMA 自动平衡", memory.numa_balancing);
@@ -182,10 +189,9 @@ fn memory(host: &HostFacts, facts: &mut Facts) {
     facts.shown("host.memory.same_page_merging", "same-page merging", "相同页合并", memory.same_page_merging);
 }
 
-fn surroundings(host: &HostFacts, facts: &mut Facts) {
+fn surroundings(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     let (virtualization, limits) = (&host.virtualization, &host.limits);
     // A run always looks for these: none found is a fact, where anything is known of the host.
-    let is_known = !host.kernel.release.is_empty();
     let or_none = |found: &Option<String>| found.clone().or_else(|| is_known.then(|| "none".to_owned()));
     let known = |unknown: bool, told: Option<String>| told.filter(|word| !unknown || word != "none");
     let of_container = known(virtualization.container_unknown, or_none(&virtualization.container));

@@ -1,25 +1,32 @@
 //! Compares runs: what differs between their hosts and settings, and for every case whether it became slower.
 //!
-//! Pure over runs: a [`Comparison`] is made from run files alone, and can be serialised as `hostmark.comparison/1`.
+//! Pure over runs: a [`Comparison`] is made from run files alone, and can be serialised as `hostmark.comparison/2`.
 
 mod differs;
 mod facts;
-mod floor;
+mod group;
+mod in_turn;
 mod pair;
 mod reason;
+mod scatter;
 mod side;
 mod verdict;
+mod widened;
 
 use hostmark_model::{Better, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
-pub use floor::History;
+pub use in_turn::LOOKS;
+pub use scatter::History;
 
 /// The schema that this version writes.
-pub const SCHEMA: &str = "hostmark.comparison/1";
+pub const SCHEMA: &str = "hostmark.comparison/2";
 
 /// The rate of false discoveries that verdicts are held to, over all cases of one comparison. No unit.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
+
+/// What changes are the same by, where nobody says otherwise: within 5 %. No unit.
+pub const SAME: f64 = 0.05;
 
 /// One side as it is given: a name for people, and its runs, which are one environment and are pooled.
 #[derive(Debug, Clone, Copy)]
@@ -93,6 +100,10 @@ pub struct Against {
     pub program: Option<String>,
     /// Differences that shift values by themselves: libc, kernel, page size.
     pub warnings: Vec<Text<String>>,
+    /// By how much a value may change, as a fraction, to be called the same.
+    pub same_within: f64,
+    /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
+    pub groups: Vec<Group>,
     /// Every case of either side, in catalogue order.
     pub cases: Vec<CaseComparison>,
     /// How many cases have which verdict.
@@ -113,7 +124,7 @@ pub struct Difference {
 }
 
 /// How many cases have which verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Worse than on the base.
     pub slower: usize,
@@ -121,10 +132,44 @@ pub struct Counts {
     pub faster: usize,
     /// Other than on the base, where neither direction is good.
     pub changed: usize,
-    /// No difference could be shown.
-    pub no_difference: usize,
+    /// The same when undisturbed, and another value all in all.
+    pub changed_shape: usize,
+    /// The same within [`Against::same_within`].
+    pub same: usize,
+    /// Neither a difference nor the lack of one could be shown.
+    pub inconclusive: usize,
     /// Without a verdict.
     pub not_comparable: usize,
+    /// Of the inconclusive: the median of the changes that would have been seen, as a fraction.
+    pub visible: Option<f64>,
+}
+
+/// The change of a group of cases: its mean by a random-effects model whose parts are probes, with the variance that runs have in
+/// common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The first part of its probes' ids: `syscall`.
+    pub name: String,
+    /// Its cases that take part.
+    pub cases: usize,
+    /// Of how many probes.
+    pub probes: usize,
+    /// Cost of the new side over that of the base; above 1 is slower, of rates too.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Two-sided p value of "no change", adjusted for all groups.
+    pub adjusted_p_value: f64,
+    /// The change, as a fraction, that would have been found four times of five.
+    pub visible: f64,
+    /// The standard deviation between probes beyond their errors, on the logarithms.
+    pub heterogeneity: f64,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Cases that are far from the rest of their group, the farthest first.
+    pub odd: Vec<String>,
 }
 
 /// A comparison's answer for one case.
@@ -137,8 +182,12 @@ pub enum Verdict {
     Faster,
     /// It is another value, of a quantity that has no good direction.
     Changed,
-    /// The interval holds 1, or the effect does not exceed the noise floor.
-    NoDifference,
+    /// Its quiet value did not change, and its typical value did: some of the operations became slower or faster.
+    ChangedShape,
+    /// Neither can be told: `Test::visible` says which change would have been seen.
+    Inconclusive,
+    /// It changed by no more than the comparison's `same_within`; of a number that rounds vote on, it is the same.
+    Same,
     /// There is no verdict, and `reason` says why.
     NotComparable,
 }
@@ -167,8 +216,10 @@ pub enum ReasonKind {
     OneValue,
     /// It is computed from other cases, which have verdicts of their own.
     Derived,
-    /// A side has fewer than three rounds.
+    /// A side has fewer than two rounds.
     TooFewRounds,
+    /// There are fewer pairs of runs made in turn than the first look takes.
+    TooFewPairs,
     /// A value is zero or negative, so that there is no ratio.
     NotPositive,
 }
@@ -216,12 +267,12 @@ pub struct CaseComparison {
 /// The value of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// The median of the round medians; of several runs the median of theirs. In the base unit.
-    pub median: f64,
-    /// Lower end of its 95 % interval; of several runs that over the runs. None without one.
-    pub ci_low: Option<f64>,
+    /// What leads on both sides, the quiet or the typical value; of several runs the median of theirs. In the base unit.
+    pub value: f64,
+    /// Lower end of its interval of the run; of several runs that over the runs. None without one.
+    pub low: Option<f64>,
     /// Upper end.
-    pub ci_high: Option<f64>,
+    pub high: Option<f64>,
     /// Runs that have a value.
     pub runs: usize,
     /// Rounds of all of them.
@@ -235,16 +286,20 @@ pub struct Value {
 /// How a value relates to the base's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// New over base; 1 is no change. With an interval it is that of the geometric means of rounds (or runs), otherwise
-    /// that of the values.
+    /// New over base; 1 is no change. With a test it is that of the geometric means of runs.
     pub ratio: f64,
     /// The test behind it; none where there is nothing but two values.
     pub test: Option<Test>,
+    /// That of the typical values, where the quiet ones lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typical: Option<Test>,
 }
 
-/// Welch's test on logarithms, and what the effect is held against.
+/// What is known of a change: a test on logarithms, by what both sides' rounds tell and by what runs differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
+    /// New over base.
+    pub ratio: f64,
     /// Lower end of the ratio's 95 % interval.
     pub low: f64,
     /// Upper end.
@@ -253,58 +308,51 @@ pub struct Test {
     pub p_value: f64,
     /// The same, adjusted for all cases of this comparison (Benjamini & Hochberg).
     pub adjusted_p_value: f64,
-    /// What was counted as one observation.
-    pub level: Level,
-    /// What the effect must exceed.
-    pub floor: Floor,
-}
-
-/// What a comparison counts as one observation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// The medians of rounds, where a side has one run.
-    Round,
-    /// The values of runs, where both sides have several.
-    Run,
-}
-
-/// The change that is taken for noise, whatever the test says.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Floor {
-    /// As a fraction: 0.02 is 2 %, to both sides on the logarithms.
-    pub fraction: f64,
-    /// What it comes from.
-    pub source: FloorSource,
-    /// Runs that it comes from, where it comes from runs.
-    pub runs: Option<usize>,
-}
-
-/// What a noise floor comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FloorSource {
-    /// How much runs of the same environment differ that were kept earlier, or that a side has.
-    History,
-    /// How much the rounds of both sides differ, as nothing is known of how much runs do.
-    Rounds,
-    /// Both sides have several runs: what differs between runs is in the interval already.
-    Runs,
+    /// The p value of "it changed by `same_within` or more", adjusted by itself for all cases.
+    pub same_p_value: f64,
+    /// So much it changed at most, as a fraction: the farther end of the 90 % interval.
+    pub within: f64,
+    /// The change, as a fraction, that would have been found four times of five at the level that the adjustment came to.
+    pub visible: f64,
+    /// The standard deviation between runs, of the value's logarithm.
+    pub deviation: f64,
+    /// Runs that tell it; 0 where it is assumed, from runs of other hosts.
+    pub runs: usize,
 }
 
 impl Comparison {
-    /// Compares `base` with each of `new`; `history` tells how much runs of the same environments differ.
-    pub fn of(base: Pool, new: &[Pool], history: &History) -> Comparison {
-        let against = |new: &Pool| pair::against(base, *new, history);
+    /// Compares two sides whose runs were made in turn, the first of one with the first of the other, and looked at when there were as
+    /// many pairs as each of `looks` says: [`LOOKS`], or one number that was decided beforehand.
+    pub fn in_turn(base: Pool, new: Pool, looks: &[usize], same_within: f64) -> Comparison {
+        let against = pair::against(base, new, &pair::Design::InTurn(looks), same_within);
+        Comparison { schema: SCHEMA.to_owned(), base: side::named(base), new: vec![against] }
+    }
+
+    /// Compares `base` with each of `new`; `history` tells how much runs of the same environments differ, and values are the same that
+    /// changed by no more than `same_within` (0.05 is 5 %).
+    pub fn of(base: Pool, new: &[Pool], history: &History, same_within: f64) -> Comparison {
+        let design = pair::Design::Apart(history);
+        let against = |new: &Pool| pair::against(base, *new, &design, same_within);
         Comparison { schema: SCHEMA.to_owned(), base: side::named(base), new: new.iter().map(against).collect() }
     }
 
-    /// Whether a case became slower by more than `fraction` (0.05 is 5 %), on any side.
+    /// Whether a case became slower by more than `fraction` (0.05 is 5 %), on any side: all of its operations, or some.
     pub fn has_regression(&self, fraction: f64) -> bool {
         let is_one = |case: &CaseComparison| {
-            case.verdict == Verdict::Slower && case.change().is_some_and(|change| change.abs() > fraction)
+            case.is_worse() && case.shown_change().is_some_and(|change| change.abs() > fraction)
         };
         self.new.iter().flat_map(|against| &against.cases).any(is_one)
+    }
+
+    /// The ids of the cases that could be told neither to differ nor to be the same, on any side.
+    pub fn undecided(&self) -> Vec<&str> {
+        let cases = self.new.iter().flat_map(|against| &against.cases);
+        cases.filter(|case| case.verdict == Verdict::Inconclusive).map(|case| case.id.as_str()).collect()
+    }
+
+    /// Whether a case could be told neither to differ nor to be the same, on any side.
+    pub fn is_undecided(&self) -> bool {
+        self.new.iter().any(|against| against.counts.inconclusive > 0)
     }
 }
 
@@ -312,5 +360,31 @@ impl CaseComparison {
     /// By how much the value changed, as a fraction: 0.05 is 5 % more than the base.
     pub fn change(&self) -> Option<f64> {
         self.effect.as_ref().map(|effect| effect.ratio - 1.0)
+    }
+
+    /// The test that the verdict stands on: that of the typical value where the shape alone changed.
+    pub fn told_by(&self) -> Option<&Test> {
+        let effect = self.effect.as_ref()?;
+        match self.verdict {
+            Verdict::ChangedShape => effect.typical.as_ref(),
+            _ => effect.test.as_ref(),
+        }
+    }
+
+    /// The change that the verdict names, as a fraction.
+    pub fn shown_change(&self) -> Option<f64> {
+        self.told_by().map(|test| test.ratio - 1.0).or_else(|| self.change())
+    }
+
+    /// Whether it got worse, all in all or in some of its operations.
+    pub fn is_worse(&self) -> bool {
+        let is_up = self.shown_change().is_some_and(|change| change > 0.0);
+        match self.verdict {
+            Verdict::Slower => true,
+            Verdict::ChangedShape => {
+                (self.better == Some(Better::Lower)) == is_up && self.better != Some(Better::Neither)
+            }
+            _ => false,
+        }
     }
 }

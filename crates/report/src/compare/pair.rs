@@ -1,14 +1,20 @@
 //! Pairs the cases of two sides by id, and judges each pair.
 
 use hostmark_model::{Better, FlagKind, Run, Text};
-use hostmark_stats::compare::{benjamini_hochberg, welch};
+use hostmark_stats::compare::{Difference, benjamini_hochberg};
+use hostmark_stats::descriptive;
 
-use super::side::{Found, Records, ids, is_voted, named, round_medians, run_value, value};
+use super::in_turn::{self, InTurn};
+use super::reason::Level;
+use super::scatter::Scatters;
+use super::side::{By, Found, Records, ids, is_voted, named, value};
 use super::{
-    Against, CaseComparison, Counts, Effect, History, Level, Pool, Test, Value, Verdict, differs, reason, verdict,
+    Against, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, Test, Value, Verdict, differs, group,
+    reason, verdict, widened,
 };
 use crate::format::{DISTURBED_SHARE, percent};
 use crate::labels::Labels;
+use crate::repetition;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
 const TELLING: [&str; 11] = [
@@ -25,26 +31,45 @@ const TELLING: [&str; 11] = [
     "node",
 ];
 
+/// How the runs of both sides were made.
+pub(super) enum Design<'a> {
+    /// Each by itself: what earlier runs tell says how much runs differ.
+    Apart(&'a History),
+    /// In turn, a pair of runs at a time, and looked at when there were so many.
+    InTurn(&'a [usize]),
+}
+
+/// What is looked at for each case.
+struct Looked<'a> {
+    sides: (&'a [Run], &'a [Run]),
+    /// None where the runs were made in turn.
+    scatters: Option<Scatters<'a>>,
+    looks: &'a [usize],
+    same_within: f64,
+}
+
 /// The whole comparison of one side with the base.
-pub(super) fn against(base: Pool, new: Pool, history: &History) -> Against {
+pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) -> Against {
     let (old_records, new_records) = (Records::of(base.runs), Records::of(new.runs));
-    let floors = history.of(base.runs, new.runs);
+    let (scatters, looks) = match design {
+        Design::Apart(history) => (Some(history.of(base.runs, new.runs)), &[][..]),
+        Design::InTurn(looks) => (None, *looks),
+    };
+    let looked = Looked { sides: (base.runs, new.runs), scatters, looks, same_within };
     let labels: Vec<(&Run, Labels)> = base.runs.iter().chain(new.runs).map(|run| (run, Labels::of(run))).collect();
-    let mut cases: Vec<CaseComparison> = Vec::new();
+    let (mut cases, mut differences): (Vec<CaseComparison>, Vec<Known>) = Default::default();
     for id in ids(base.runs, new.runs) {
         let (old, new) = (old_records.of_case(id), new_records.of_case(id));
         let Some(first) = old.first().or(new.first()) else { continue };
         let label = labels.iter().find(|(run, _)| std::ptr::eq(*run, first.run));
-        let mut case = paired(first, old, new);
+        let (mut case, known) = paired(first, old, new, &looked);
         case.label = label.map(|(_, labels)| labels.case(first.record)).unwrap_or_default();
-        if let (Some(effect), None) = (&mut case.effect, &case.reason)
-            && let Some(test) = &mut effect.test
-        {
-            test.floor = floors.floor(id, test.level, old, new);
-        }
         cases.push(case);
+        differences.push(known);
     }
-    judge(&mut cases);
+    widened::widen(&mut differences, same_within);
+    judge(&mut cases, &differences);
+    let groups = group::groups(&cases, &differences, looked.scatters.as_ref(), looked.sides, same_within);
     let differs = differs::differs(base.runs, new.runs);
     Against {
         side: named(new),
@@ -52,19 +77,52 @@ pub(super) fn against(base: Pool, new: Pool, history: &History) -> Against {
         same: differs.same,
         program: differs::program(base.runs, new.runs),
         warnings: differs::warnings(base.runs, new.runs),
+        same_within,
+        groups,
         counts: counts(&cases),
         cases,
     }
 }
 
+/// A difference, with the p values of "no change" and of "as much as the limit or more".
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) difference: Difference,
+    pub(super) changed: f64,
+    pub(super) same: f64,
+}
+
+impl Claim {
+    /// What the test of a case says, with the adjusted p values and the change that would have been seen.
+    fn tell(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
+        (test.low, test.high) = self.difference.interval();
+        (test.p_value, test.within) = (self.changed, self.difference.within());
+        (test.adjusted_p_value, test.same_p_value, test.visible) = (changed, same, visible);
+    }
+}
+
+/// What is known of the change of a case, of its leading value and where that is quiet of its typical one.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) leading: Option<Claim>,
+    pub(super) typical: Option<Claim>,
+    /// Of the leading value: the variance of one run's as its rounds tell it.
+    pub(super) own: f64,
+    /// What runs differ by, as a standard deviation, and whether runs tell it.
+    pub(super) deviation: f64,
+    pub(super) is_told: bool,
+    /// So many times the variance of one run has the difference of both sides.
+    pub(super) sides: f64,
+}
+
 /// A case with what its values come to, before the other cases are known.
-fn paired(first: &Found, old: &[Found], new: &[Found]) -> CaseComparison {
-    let (old_value, new_value) = (value(old), value(new));
+fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (CaseComparison, Known) {
+    let by = By::leading(old, new);
+    let (old_value, new_value) = (value(old, by), value(new, by));
     let level = level(&old_value, &new_value);
-    let mut effect = None;
+    let (mut effect, mut known) = (None, Known::default());
     let mut verdict = Verdict::NotComparable;
-    let meaning = reason::of_meaning(old, new);
-    let why = match meaning {
+    let why = match reason::of_meaning(old, new) {
         Some(why) => Some(why),
         None => {
             effect = untested(&old_value, &new_value);
@@ -75,14 +133,26 @@ fn paired(first: &Found, old: &[Found], new: &[Found]) -> CaseComparison {
                 why
             } else {
                 reason::of_values(old, new, level).or_else(|| {
-                    effect = tested(old, new, level);
-                    None
+                    let of = |by: By| Told::of(&first.record.id, old, new, by, looked);
+                    let leading = of(by);
+                    let typical = (by == By::Quiet).then(|| of(By::Typical)).flatten();
+                    let (leading_test, typical_test) =
+                        (leading.as_ref().map(Told::test), typical.as_ref().map(Told::test));
+                    known = leading.map_or_else(Known::default, |found| Known {
+                        typical: typical.map(|found| found.claim),
+                        ..found.known()
+                    });
+                    if let Some(effect) = &mut effect {
+                        effect.ratio = leading_test.as_ref().map_or(effect.ratio, |test| test.ratio);
+                        (effect.test, effect.typical) = (leading_test, typical_test);
+                    }
+                    if known.leading.is_none() { reason::of_pairs() } else { None }
                 })
             }
         }
     };
     let probe = old.iter().chain(new).find_map(|found| found.probe);
-    CaseComparison {
+    let case = CaseComparison {
         id: first.record.id.clone(),
         probe: first.record.probe.clone(),
         params: first.record.params.clone(),
@@ -96,14 +166,15 @@ fn paired(first: &Found, old: &[Found], new: &[Found]) -> CaseComparison {
         effect,
         verdict,
         reason: why,
-    }
+    };
+    (case, known)
 }
 
 /// The verdict on a discrete quantity that rounds of both sides voted on: it is the same or another, and there is no test.
 fn voted(old: &[Found], new: &[Found], effect: &Option<Effect>) -> Option<Verdict> {
     let all_voted = |side: &[Found]| side.iter().filter_map(Found::measured).all(is_voted);
     let ratio = effect.as_ref()?.ratio;
-    let verdict = if ratio == 1.0 { Verdict::NoDifference } else { Verdict::Changed };
+    let verdict = if ratio == 1.0 { Verdict::Same } else { Verdict::Changed };
     (all_voted(old) && all_voted(new)).then_some(verdict)
 }
 
@@ -115,50 +186,141 @@ fn level(old: &Option<Value>, new: &Option<Value>) -> Level {
 
 /// The ratio of the values, with nothing to tell how sure it is.
 fn untested(old: &Option<Value>, new: &Option<Value>) -> Option<Effect> {
-    let (old, new) = (old.as_ref()?.median, new.as_ref()?.median);
-    (old > 0.0 && new > 0.0).then(|| Effect { ratio: new / old, test: None })
+    let (old, new) = (old.as_ref()?.value, new.as_ref()?.value);
+    (old > 0.0 && new > 0.0).then(|| Effect { ratio: new / old, test: None, typical: None })
 }
 
-/// The ratio with its interval.
-fn tested(old: &[Found], new: &[Found], level: Level) -> Option<Effect> {
-    let observations = |side: &[Found]| -> Vec<f64> {
-        let measured = side.iter().filter_map(Found::measured);
-        match level {
-            Level::Run => measured.map(run_value).collect(),
-            Level::Round => measured.flat_map(round_medians).collect(),
+/// What the change of a case is known by.
+struct Told {
+    claim: Claim,
+    own: f64,
+    deviation: f64,
+    /// Runs that tell it.
+    runs: usize,
+    sides: f64,
+}
+
+impl Told {
+    /// The runs of both sides, and how much runs differ. One run a side never tells more than that allows.
+    fn of(id: &str, old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<Told> {
+        let Some(scatters) = &looked.scatters else { return Told::in_turn(old, new, by, looked) };
+        let values = |side: &[Found]| -> Vec<f64> {
+            let all = side.iter().filter_map(|found| by.value(found.measured()?)).map(f64::ln);
+            all.filter(|value| value.is_finite()).collect()
+        };
+        let (before, after) = (values(old), values(new));
+        let logarithm = descriptive::mean(&after)? - descriptive::mean(&before)?;
+        let all = || old.iter().chain(new).filter_map(Found::measured);
+        let least = all().map(|measured| by.least_deviation(measured)).fold(0.0, f64::max);
+        let first = old.iter().chain(new).find(|found| found.measured().is_some())?;
+        let assumed = repetition::assumed_deviation(first.record, by == By::Quiet).max(least);
+        let squares: Vec<f64> =
+            all().filter_map(|measured| by.own_error(measured)).map(|error| error * error).collect();
+        let own = descriptive::mean(&squares).unwrap_or(0.0);
+        let known = scatters.of(id, by, old, new, assumed);
+        let (variance, freedom) = match known {
+            // What a run does not know itself is in what runs differ by.
+            Some(deviation) => (deviation.sd.powi(2).max(own), deviation.freedom),
+            None => (assumed * assumed + own, f64::INFINITY),
+        };
+        let sides = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
+        let difference = Difference { logarithm, error: (variance * sides).sqrt(), freedom };
+        let (changed, same) = (difference.p_changed(), difference.p_within(looked.same_within));
+        let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
+        Some(Told { claim: Claim { difference, changed, same }, own, deviation, runs, sides })
+    }
+
+    /// Pairs that were made in turn: how much they differ is all that there is to know.
+    fn in_turn(old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<Told> {
+        let Looked { sides, looks, same_within, .. } = looked;
+        let InTurn { difference, changed, same, pairs } = in_turn::of(*sides, (old, new), by, looks, *same_within)?;
+        let sides = 2.0 / pairs as f64;
+        let deviation = difference.error / sides.sqrt();
+        Some(Told { claim: Claim { difference, changed, same }, own: 0.0, deviation, runs: 2 * pairs, sides })
+    }
+
+    /// The test, before the other cases are known.
+    fn test(&self) -> Test {
+        let Claim { difference, changed, .. } = self.claim;
+        let mut test = Test {
+            ratio: difference.ratio(),
+            low: 1.0,
+            high: 1.0,
+            p_value: changed,
+            adjusted_p_value: 1.0,
+            same_p_value: 1.0,
+            within: 0.0,
+            visible: f64::INFINITY,
+            deviation: self.deviation,
+            runs: self.runs,
+        };
+        self.claim.tell(&mut test, [1.0, 1.0, f64::INFINITY]);
+        test
+    }
+
+    fn known(&self) -> Known {
+        Known {
+            leading: Some(self.claim),
+            typical: None,
+            own: self.own,
+            deviation: self.deviation,
+            is_told: self.runs > 0,
+            sides: self.sides,
         }
-    };
-    let found = welch(&observations(old), &observations(new))?;
-    let floor = super::Floor { fraction: 0.0, source: super::FloorSource::Runs, runs: None };
-    let test = Test { low: found.low, high: found.high, p_value: found.p_value, adjusted_p_value: 1.0, level, floor };
-    Some(Effect { ratio: found.ratio, test: Some(test) })
+    }
 }
 
 /// Adjusts the p values for all cases that have one, and gives these cases their verdicts.
-fn judge(cases: &mut [CaseComparison]) {
-    let p_value = |case: &CaseComparison| Some(case.effect.as_ref()?.test.as_ref()?.p_value);
-    let tested: Vec<usize> = (0..cases.len()).filter(|&index| p_value(&cases[index]).is_some()).collect();
-    let p_values: Vec<f64> = tested.iter().filter_map(|&index| p_value(&cases[index])).collect();
-    for (&index, adjusted) in tested.iter().zip(benjamini_hochberg(&p_values)) {
-        let case = &mut cases[index];
-        let medians = untested(&case.base, &case.new).map_or(1.0, |effect| effect.ratio);
+fn judge(cases: &mut [CaseComparison], differences: &[Known]) {
+    let leading = adjusted(differences.iter().map(|known| known.leading));
+    let typical = adjusted(differences.iter().map(|known| known.typical));
+    for (((case, known), leading), typical) in cases.iter_mut().zip(differences).zip(leading).zip(typical) {
         let better = case.better.unwrap_or(Better::Neither);
         let Some(effect) = &mut case.effect else { continue };
-        let Some(test) = &mut effect.test else { continue };
-        test.adjusted_p_value = adjusted;
-        let test = test.clone();
-        case.verdict = verdict::verdict(effect, &test, medians, better);
+        for (test, claim, adjusted) in
+            [(&mut effect.test, known.leading, leading), (&mut effect.typical, known.typical, typical)]
+        {
+            if let (Some(test), Some(claim), Some(adjusted)) = (test, claim, adjusted) {
+                claim.tell(test, adjusted);
+            }
+        }
+        if let Some(test) = &effect.test {
+            case.verdict = verdict::verdict(test, effect.typical.as_ref(), better);
+        }
     }
+}
+
+/// Of each difference among all: the adjusted p values of "no change" and of "as much as that or more", and the change that would have
+/// been seen.
+fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 3]>> {
+    let all: Vec<Option<Claim>> = claims.collect();
+    let known: Vec<Claim> = all.iter().flatten().copied().collect();
+    let by = |p: fn(&Claim) -> f64| benjamini_hochberg(&known.iter().map(p).collect::<Vec<f64>>());
+    let (changed, same) = (by(|one| one.changed), by(|one| one.same));
+    // The level that the next find would be held to.
+    let found = changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count();
+    let level = FALSE_DISCOVERIES * (found + 1).min(known.len()) as f64 / known.len().max(1) as f64;
+    let mut told = known
+        .iter()
+        .zip(changed)
+        .zip(same)
+        .map(|((one, changed), same)| [changed, same, one.difference.visible(level)]);
+    all.iter().map(|one| one.and_then(|_| told.next())).collect()
 }
 
 fn counts(cases: &[CaseComparison]) -> Counts {
     let of = |verdict: Verdict| cases.iter().filter(|case| case.verdict == verdict).count();
+    let undecided = cases.iter().filter(|case| case.verdict == Verdict::Inconclusive);
+    let visible: Vec<f64> = undecided.filter_map(|case| Some(case.effect.as_ref()?.test.as_ref()?.visible)).collect();
     Counts {
         slower: of(Verdict::Slower),
         faster: of(Verdict::Faster),
         changed: of(Verdict::Changed),
-        no_difference: of(Verdict::NoDifference),
+        changed_shape: of(Verdict::ChangedShape),
+        same: of(Verdict::Same),
+        inconclusive: of(Verdict::Inconclusive),
         not_comparable: of(Verdict::NotComparable),
+        visible: descriptive::median(&visible).filter(|visible| visible.is_finite()),
     }
 }
 

@@ -1,12 +1,23 @@
 //! Why a case has no verdict, in the order in which a reader would ask.
 
 use hostmark_model::{Measured, ProbeInfo, Text, Unit};
-use hostmark_stats::interval::LEAST_VALUES;
 
 use super::side::{Found, is_implausible, round_medians, without_value};
-use super::{Level, Reason, ReasonKind};
+use super::{Reason, ReasonKind};
 use crate::consistency;
 use crate::format::unit_name;
+
+/// Of one round alone nothing tells how far it may be off.
+const LEAST_ROUNDS: usize = 2;
+
+/// What a comparison counts as one observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// The run of a side, by its rounds.
+    Round,
+    /// The values of runs, where both sides have several.
+    Run,
+}
 
 /// The key under which a case notes the pages that the kernel gave.
 const PAGES: &str = "pages";
@@ -125,11 +136,11 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
         }
         let rounds = |side: &[Found]| side.iter().filter_map(Found::measured).map(|one| one.rounds.len()).sum();
         let (old, new): (usize, usize) = (rounds(base), rounds(new));
-        if old.min(new) < LEAST_VALUES {
+        if old.min(new) < LEAST_ROUNDS {
             return reason(
                 ReasonKind::TooFewRounds,
-                format!("too few rounds: {old} and {new}, and it takes {LEAST_VALUES}"),
-                format!("轮数不足：{old} 与 {new}，至少需要 {LEAST_VALUES}"),
+                format!("too few rounds: {old} and {new}, and it takes {LEAST_ROUNDS}"),
+                format!("轮数不足：{old} 与 {new}，至少需要 {LEAST_ROUNDS}"),
             );
         }
     }
@@ -141,6 +152,15 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
         return reason(ReasonKind::NotPositive, "a value is zero or negative", "有为零或为负的数值");
     }
     None
+}
+
+/// Too few pairs of runs made in turn.
+pub(super) fn of_pairs() -> Option<Reason> {
+    reason(
+        ReasonKind::TooFewPairs,
+        "fewer pairs of runs have it on both sides than the first look takes",
+        "双方均测得它的成对运行少于首次检视所需",
+    )
 }
 
 /// The pages that the two sides got, where they differ. Base pages have a size of their own on each kernel.

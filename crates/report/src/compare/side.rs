@@ -79,7 +79,62 @@ pub(super) fn ids<'a>(base: &'a [Run], new: &'a [Run]) -> Vec<&'a str> {
     all.filter(|id| seen.insert(*id)).collect()
 }
 
-/// The value of one run: the median of its round medians.
+/// By which of its two values a case is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The quiet value, where it leads on both sides.
+    Quiet,
+    /// The median of the round medians, where anything in the way of the work counts.
+    Typical,
+}
+
+/// The standard error of a median is so many times that of the mean of normal values: √(π/2).
+const OF_A_MEDIAN: f64 = 1.2533;
+/// An interval of 95 % reaches so many standard errors to both sides.
+const OF_AN_INTERVAL: f64 = 2.0;
+
+impl By {
+    /// That by which two sides are compared first: the one that leads on both.
+    pub(super) fn leading(base: &[Found], new: &[Found]) -> By {
+        let mut all = base.iter().chain(new).filter_map(Found::measured);
+        if all.all(|measured| measured.estimate.leading_quiet().is_some()) { By::Quiet } else { By::Typical }
+    }
+
+    /// The value of one run.
+    pub(super) fn value(self, measured: &Measured) -> Option<f64> {
+        match self {
+            By::Quiet => measured.estimate.leading_quiet().map(|quiet| quiet.value),
+            By::Typical => Some(run_value(measured)),
+        }
+    }
+
+    /// The standard error of that value's logarithm as the run's own rounds tell it; none of one round alone.
+    pub(super) fn own_error(self, measured: &Measured) -> Option<f64> {
+        let quiet = measured.estimate.leading_quiet().filter(|_| self == By::Quiet);
+        if let Some((low, high)) = quiet.and_then(|quiet| quiet.low.zip(quiet.high)) {
+            return (low > 0.0).then(|| (high / low).ln() / 2.0 / OF_AN_INTERVAL);
+        }
+        let rounds = round_medians(measured);
+        Some(OF_A_MEDIAN * between_rounds(&rounds)? / (rounds.len() as f64).sqrt())
+    }
+
+    /// By how much runs differ at least where nothing is known of them but what is assumed: as much as rounds do, where anything
+    /// counts that comes in between.
+    pub(super) fn least_deviation(self, measured: &Measured) -> f64 {
+        match self {
+            By::Quiet => 0.0,
+            By::Typical => between_rounds(&round_medians(measured)).unwrap_or(0.0),
+        }
+    }
+}
+
+/// The standard deviation of rounds, on the logarithms.
+fn between_rounds(medians: &[f64]) -> Option<f64> {
+    let logarithms: Vec<f64> = medians.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
+    descriptive::stddev(&logarithms)
+}
+
+/// The typical value of one run: the median of its round medians.
 pub(super) fn run_value(measured: &Measured) -> f64 {
     measured.estimate.median
 }
@@ -100,22 +155,23 @@ pub(super) fn is_implausible(measured: &Measured) -> bool {
 }
 
 /// The value of a side; none where no run measured the case.
-pub(super) fn value(found: &[Found]) -> Option<Value> {
+pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
     let measured: Vec<&Measured> = found.iter().filter_map(Found::measured).collect();
-    let values: Vec<f64> = measured.iter().map(|measured| run_value(measured)).collect();
+    let values: Vec<f64> = measured.iter().filter_map(|measured| by.value(measured)).collect();
     // Of numbers that were voted on a median may be one that nothing has.
     let is_voted = measured.iter().all(|measured| is_voted(measured));
-    let median =
+    let value =
         if is_voted { descriptive::mode(&values).or(values.first().copied()) } else { descriptive::median(&values) }?;
-    let (ci_low, ci_high) = match measured.as_slice() {
-        [one] => (one.estimate.ci_low, one.estimate.ci_high),
+    let (low, high) = match measured.as_slice() {
+        [one] if by == By::Typical => (one.estimate.ci_low, one.estimate.ci_high),
+        [one] => one.estimate.of_this_run().unzip(),
         _ if is_voted => (None, None),
         _ => interval::log_t(&values, 0.0).unzip(),
     };
     Some(Value {
-        median,
-        ci_low,
-        ci_high,
+        value,
+        low,
+        high,
         runs: measured.len(),
         rounds: measured.iter().map(|measured| measured.rounds.len()).sum(),
         samples: measured.iter().map(|measured| measured.taken()).sum(),

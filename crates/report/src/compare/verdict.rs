@@ -1,76 +1,73 @@
-//! From an effect to a verdict.
+//! From what is known of a change to a verdict.
 
 use hostmark_model::Better;
 
-use super::{Effect, FALSE_DISCOVERIES, Test, Verdict};
+use super::{FALSE_DISCOVERIES, Test, Verdict};
 
-/// The verdict on an effect with a test; `medians` is the ratio of the values that a reader sees.
+/// The verdict on the value that leads, by its test, and where that is a quiet one by that of the typical value too.
 ///
-/// A difference needs three things: the adjusted p value says that it is no chance, the interval excludes 1 and the
-/// effect exceeds the noise floor; and the medians, which one stray round does not move, must tell the same.
-pub(super) fn verdict(effect: &Effect, test: &Test, medians: f64, better: Better) -> Verdict {
-    let size = effect.ratio.ln();
-    let floor = test.floor.fraction.ln_1p();
-    let excludes_one = test.low > 1.0 || test.high < 1.0;
-    let is_seen = medians.ln() * size > 0.0 && medians.ln().abs() > floor.min(size.abs() / 2.0);
-    if test.adjusted_p_value > FALSE_DISCOVERIES || !excludes_one || size.abs() <= floor || !is_seen {
-        return Verdict::NoDifference;
+/// A difference is shown where the adjusted p value is no chance; the lack of one where both one-sided tests of "it changed by no
+/// more than so much" are none, adjusted by themselves. What is neither is undecided.
+pub(super) fn verdict(leading: &Test, typical: Option<&Test>, better: Better) -> Verdict {
+    let is_shown = |test: &Test| test.adjusted_p_value <= FALSE_DISCOVERIES;
+    if is_shown(leading) {
+        return match (better, leading.ratio > 1.0) {
+            (Better::Neither, _) => Verdict::Changed,
+            (Better::Lower, true) | (Better::Higher, false) => Verdict::Slower,
+            (Better::Lower, false) | (Better::Higher, true) => Verdict::Faster,
+        };
     }
-    match (better, effect.ratio > 1.0) {
-        (Better::Neither, _) => Verdict::Changed,
-        (Better::Lower, true) | (Better::Higher, false) => Verdict::Slower,
-        (Better::Lower, false) | (Better::Higher, true) => Verdict::Faster,
+    if typical.is_some_and(is_shown) {
+        return Verdict::ChangedShape;
     }
+    if leading.same_p_value <= FALSE_DISCOVERIES { Verdict::Same } else { Verdict::Inconclusive }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Floor, FloorSource, Level};
     use super::*;
 
-    fn judged(ratio: f64, half: f64, p: f64, floor: f64, better: Better) -> Verdict {
-        let test = Test {
-            low: ratio * (1.0 - half),
-            high: ratio * (1.0 + half),
+    fn test(ratio: f64, p: f64, same_p: f64) -> Test {
+        Test {
+            ratio,
+            low: ratio * 0.99,
+            high: ratio * 1.01,
             p_value: p,
             adjusted_p_value: p,
-            level: Level::Round,
-            floor: Floor { fraction: floor, source: FloorSource::Rounds, runs: None },
-        };
-        verdict(&Effect { ratio, test: None }, &test, ratio, better)
+            same_p_value: same_p,
+            within: 0.02,
+            visible: 0.03,
+            deviation: 0.01,
+            runs: 0,
+        }
     }
 
     #[test]
     fn the_probe_says_which_direction_is_good() {
-        assert_eq!(judged(1.1, 0.01, 0.001, 0.02, Better::Lower), Verdict::Slower);
-        assert_eq!(judged(1.1, 0.01, 0.001, 0.02, Better::Higher), Verdict::Faster);
-        assert_eq!(judged(0.9, 0.01, 0.001, 0.02, Better::Lower), Verdict::Faster);
-        assert_eq!(judged(0.9, 0.01, 0.001, 0.02, Better::Higher), Verdict::Slower);
-        assert_eq!(judged(0.9, 0.01, 0.001, 0.02, Better::Neither), Verdict::Changed);
+        let judged = |ratio: f64, better: Better| verdict(&test(ratio, 0.001, 1.0), None, better);
+        assert_eq!(judged(1.1, Better::Lower), Verdict::Slower);
+        assert_eq!(judged(1.1, Better::Higher), Verdict::Faster);
+        assert_eq!(judged(0.9, Better::Lower), Verdict::Faster);
+        assert_eq!(judged(0.9, Better::Higher), Verdict::Slower);
+        assert_eq!(judged(0.9, Better::Neither), Verdict::Changed);
     }
 
     #[test]
-    fn each_condition_alone_is_not_enough() {
-        assert_eq!(judged(1.1, 0.01, 0.06, 0.02, Better::Lower), Verdict::NoDifference, "it may be chance");
-        assert_eq!(judged(1.1, 0.2, 0.001, 0.02, Better::Lower), Verdict::NoDifference, "the interval holds 1");
-        assert_eq!(judged(1.1, 0.01, 0.001, 0.11, Better::Lower), Verdict::NoDifference, "it is under the floor");
-        // The floor reaches as far down as up: 1/1.11 is 0.901.
-        assert_eq!(judged(0.91, 0.01, 0.001, 0.11, Better::Lower), Verdict::NoDifference, "it is under the floor");
+    fn what_is_not_shown_to_differ_is_the_same_or_undecided() {
+        let judged = |p: f64, same_p: f64| verdict(&test(1.02, p, same_p), None, Better::Lower);
+        assert_eq!(judged(0.06, 0.01), Verdict::Same);
+        assert_eq!(judged(0.06, 0.06), Verdict::Inconclusive);
+        // A small change that is certain is a change, however small.
+        assert_eq!(judged(0.01, 0.01), Verdict::Slower);
     }
 
     #[test]
-    fn medians_that_tell_another_story_are_heard() {
-        let test = Test {
-            low: 1.05,
-            high: 1.15,
-            p_value: 0.001,
-            adjusted_p_value: 0.001,
-            level: Level::Round,
-            floor: Floor { fraction: 0.02, source: FloorSource::Rounds, runs: None },
+    fn where_the_typical_value_alone_moved_the_shape_changed() {
+        let judged = |quiet: f64, typical: f64| {
+            verdict(&test(1.001, quiet, 0.001), Some(&test(1.3, typical, 1.0)), Better::Lower)
         };
-        let effect = Effect { ratio: 1.1, test: None };
-        assert_eq!(verdict(&effect, &test, 1.0, Better::Lower), Verdict::NoDifference);
-        assert_eq!(verdict(&effect, &test, 0.99, Better::Lower), Verdict::NoDifference);
-        assert_eq!(verdict(&effect, &test, 1.1, Better::Lower), Verdict::Slower);
+        assert_eq!(judged(0.5, 0.001), Verdict::ChangedShape);
+        assert_eq!(judged(0.001, 0.001), Verdict::Slower);
+        assert_eq!(judged(0.5, 0.5), Verdict::Same);
     }
 }

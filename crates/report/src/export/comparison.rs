@@ -39,7 +39,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "json",
-        description: Text { en: "hostmark.comparison/1, for programs", zh: "hostmark.comparison/1，供程序使用" },
+        description: Text { en: "hostmark.comparison/2, for programs", zh: "hostmark.comparison/2，供程序使用" },
         render: json,
     },
 ];

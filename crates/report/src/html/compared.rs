@@ -103,7 +103,7 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
     let remarks = each(|lang| {
         let reason = case.reason.iter().map(|reason| reason.text.get(lang).to_owned());
         let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
-        let grounds = words::grounds(case, lang).filter(|_| case.verdict != Verdict::NoDifference);
+        let grounds = words::grounds(case, lang).filter(|_| words::is_change(case.verdict));
         let all: Vec<String> = reason.chain(grounds).chain(remarks).collect();
         all.join(if lang == Lang::Zh { "；" } else { "; " })
     });
@@ -115,7 +115,7 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
         new,
         change,
         interval,
-        verdict: fixed(words::verdict_word(case.verdict)),
+        verdict: each(|lang| words::verdict_text(case, lang)),
         sign,
         kind,
         remarks,
@@ -128,7 +128,9 @@ fn sign(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::Slower => ("▼", "slower"),
         Verdict::Faster => ("▲", "faster"),
         Verdict::Changed => ("◆", "changed"),
-        Verdict::NoDifference => ("=", "equal"),
+        Verdict::ChangedShape => ("◇", "changed"),
+        Verdict::Same => ("=", "equal"),
+        Verdict::Inconclusive => ("?", "equal"),
         Verdict::NotComparable => ("–", "equal"),
     }
 }
@@ -138,8 +140,9 @@ fn style(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Slower => 1,
         Verdict::Faster => 2,
-        Verdict::Changed => 3,
-        Verdict::NoDifference | Verdict::NotComparable => 0,
+        Verdict::Changed | Verdict::ChangedShape => 3,
+        Verdict::Inconclusive => 4,
+        Verdict::Same | Verdict::NotComparable => 0,
     }
 }
 
@@ -149,10 +152,10 @@ pub(super) fn forest(against: &Against) -> Option<Figure> {
     let mut cases: Vec<&CaseComparison> = against.cases.iter().filter(known).collect();
     let size = |case: &CaseComparison| case.effect.as_ref().map_or(0.0, |effect| effect.ratio.ln().abs());
     cases.sort_by(|a, b| {
-        let is_equal = |case: &CaseComparison| case.verdict == Verdict::NoDifference;
+        let is_equal = |case: &CaseComparison| !words::is_change(case.verdict);
         is_equal(a).cmp(&is_equal(b)).then(size(b).total_cmp(&size(a)))
     });
-    let changed = cases.iter().filter(|case| case.verdict != Verdict::NoDifference).count();
+    let changed = cases.iter().filter(|case| words::is_change(case.verdict)).count();
     let (all, shown) = (cases.len(), changed.clamp(LEAST_ROWS, MOST_CHANGES).min(cases.len()));
     cases.truncate(shown);
     let row = |case: &&CaseComparison| {
@@ -171,7 +174,7 @@ pub(super) fn forest(against: &Against) -> Option<Figure> {
             reading: each(|lang| format!("{told} [95 %: {interval}] {}", verdict.get(lang))),
         })
     };
-    let styles = [Verdict::NoDifference, Verdict::Slower, Verdict::Faster, Verdict::Changed];
+    let styles = [Verdict::Same, Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::Inconclusive];
     let chart = Rows {
         x_title: Words { en: "new against base, %".to_owned(), zh: "相对基准的变化，%".to_owned() },
         x: Kind::Change,

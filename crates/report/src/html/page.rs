@@ -15,7 +15,7 @@ use super::network::{Links, links};
 use super::picture::Picture;
 use super::table::{Table, anchor, table};
 use crate::RenderOptions;
-use crate::compare::{Comparison, History, Pool};
+use crate::compare::{Comparison, History, Pool, SAME};
 use crate::findings::findings_and_kept;
 use crate::overhead::is_wanted;
 
@@ -184,7 +184,7 @@ fn beside(sides: &[(String, &[Run])]) -> Option<Comparison> {
     let names: Vec<String> = sides.iter().map(|(letters, side)| format!("{letters} {}", side[0].name)).collect();
     let pool = |index: usize| Pool { name: &names[index], runs: sides[index].1 };
     let new: Vec<Pool> = (1..sides.len()).map(pool).collect();
-    (!new.is_empty()).then(|| Comparison::of(pool(0), &new, &History::default()))
+    (!new.is_empty()).then(|| Comparison::of(pool(0), &new, &History::default(), SAME))
 }
 
 fn title(all: &[Run]) -> String {

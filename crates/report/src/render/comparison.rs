@@ -4,7 +4,7 @@ pub(crate) mod markdown;
 
 use hostmark_model::{Lang, Text, Unit};
 
-use crate::compare::{Against, CaseComparison, FloorSource, Level, Side, Value, Verdict};
+use crate::compare::{Against, CaseComparison, Group, Side, Test, Value, Verdict};
 use crate::format::{in_scale, percent, scale_for};
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
@@ -18,6 +18,9 @@ pub(crate) const VERDICT: Text = Text { en: "verdict", zh: "判定" };
 pub(crate) const CASE: Text = Text { en: "case", zh: "用例" };
 pub(crate) const DIFFERS: Text = Text { en: "DIFFERS", zh: "差异" };
 pub(crate) const CASES: Text = Text { en: "CASES", zh: "用例" };
+pub(crate) const COST: Text = Text { en: "cost", zh: "代价" };
+pub(crate) const GROUPS: Text = Text { en: "GROUPS", zh: "各组" };
+pub(crate) const ODD: Text = Text { en: "unlike the rest", zh: "与其余不同" };
 pub(crate) const NOT_COMPARABLE: Text = Text { en: "NOT COMPARABLE", zh: "不可比较" };
 pub(crate) const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
 pub(crate) const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
@@ -27,9 +30,88 @@ pub(crate) const fn verdict_word(verdict: Verdict) -> Text {
         Verdict::Slower => Text { en: "slower", zh: "变慢" },
         Verdict::Faster => Text { en: "faster", zh: "变快" },
         Verdict::Changed => Text { en: "changed", zh: "有变化" },
-        Verdict::NoDifference => Text { en: "no difference", zh: "无差异" },
+        Verdict::ChangedShape => Text { en: "changed shape", zh: "分布有变" },
+        Verdict::Inconclusive => Text { en: "inconclusive", zh: "无法判定" },
+        Verdict::Same => Text { en: "same", zh: "相同" },
         Verdict::NotComparable => Text { en: "not comparable", zh: "不可比较" },
     }
+}
+
+/// The verdict of a case in a cell of a table: of what is undecided the change that would have been seen, of another shape the typical
+/// value's.
+pub(crate) fn verdict_text(case: &CaseComparison, lang: Lang) -> String {
+    match (case.verdict, case.told_by()) {
+        (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => would_see(test.visible, lang),
+        (Verdict::ChangedShape, Some(test)) => {
+            let change = signed(test.ratio - 1.0);
+            match lang {
+                Lang::En => format!("typical {change} %"),
+                Lang::Zh => format!("典型值 {change} %"),
+            }
+        }
+        (verdict, _) => verdict_word(verdict).say(lang).to_owned(),
+    }
+}
+
+fn would_see(visible: f64, lang: Lang) -> String {
+    match lang {
+        Lang::En => format!("would see {}", percent(visible)),
+        Lang::Zh => format!("能看出 {}", percent(visible)),
+    }
+}
+
+/// `same within 5 %`.
+fn same_word(same_within: f64, lang: Lang) -> String {
+    let within = limit(same_within);
+    match lang {
+        Lang::En => format!("same within {within}"),
+        Lang::Zh => format!("相差不超过 {within}"),
+    }
+}
+
+/// A limit as it was typed: `5 %`, `2.5 %`.
+fn limit(fraction: f64) -> String {
+    format!("{} %", (fraction * 1e4).round() / 100.0)
+}
+
+/// A group in words: its change, the interval of that, and its verdict.
+pub(crate) fn group_cells(group: &Group, lang: Lang) -> [String; 3] {
+    let change = format!("{} %", signed(group.ratio - 1.0));
+    let interval = format!("{} … {}", signed(group.low - 1.0), signed(group.high - 1.0));
+    let verdict = match group.verdict {
+        Verdict::Inconclusive => would_see(group.visible, lang),
+        verdict => verdict_word(verdict).say(lang).to_owned(),
+    };
+    [change, interval, verdict]
+}
+
+/// What a reader should know of a group: how far its probes differ, and which cases are unlike the rest.
+pub(crate) fn group_remarks(group: &Group, against: &Against, lang: Lang) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if group.heterogeneity > TELLING_SPREAD {
+        let spread = percent(group.heterogeneity);
+        remarks.push(match lang {
+            Lang::En => format!("its probes differ by {spread}"),
+            Lang::Zh => format!("各探针之间相差 {spread}"),
+        });
+    }
+    let case = |id: &String| against.cases.iter().find(|case| case.id == *id);
+    let odd: Vec<String> =
+        group.odd.iter().filter_map(case).map(|case| format!("{} {}", case.label.get(lang), change(case)[0])).collect();
+    if !odd.is_empty() {
+        let colon = if lang == Lang::Zh { "：" } else { ": " };
+        let list = odd.join(if lang == Lang::Zh { "；" } else { "; " });
+        remarks.push(format!("{}{colon}{list}", ODD.say(lang)));
+    }
+    remarks
+}
+
+/// A spread between the probes of a group from which on it is told.
+const TELLING_SPREAD: f64 = 0.01;
+
+/// Whether a verdict is one of those that a reader looks for: something changed.
+pub(crate) fn is_change(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Slower | Verdict::Faster | Verdict::Changed | Verdict::ChangedShape)
 }
 
 /// What is known of a side, one fact each, behind its name.
@@ -74,18 +156,18 @@ fn profile(profile: hostmark_model::Profile, lang: Lang) -> String {
     word.say(lang).to_owned()
 }
 
-/// The cases of a table, the greatest changes first; how many without a difference are left out.
+/// The cases of a table, the greatest changes first; how many without a change are left out.
 pub(crate) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseComparison>, usize) {
     let judged: Vec<&CaseComparison> =
         against.cases.iter().filter(|case| case.verdict != Verdict::NotComparable).collect();
     let is_all = verbose || judged.len() <= FEW_CASES;
-    let left_out = if is_all { 0 } else { against.counts.no_difference };
-    let is_shown = |case: &&CaseComparison| is_all || case.verdict != Verdict::NoDifference;
+    let left_out = if is_all { 0 } else { against.counts.same + against.counts.inconclusive };
+    let is_shown = |case: &&CaseComparison| is_all || is_change(case.verdict);
     let mut cases: Vec<&CaseComparison> = judged.into_iter().filter(is_shown).collect();
     // Those without a difference keep the catalogue's order, where neighbours are related.
     let size = |case: &CaseComparison| match case.verdict {
-        Verdict::NoDifference => 0.0,
-        _ => case.effect.as_ref().map_or(0.0, |effect| effect.ratio.ln().abs()),
+        Verdict::Same | Verdict::Inconclusive => 0.0,
+        _ => case.shown_change().map_or(0.0, |change| change.ln_1p().abs()),
     };
     cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
     (cases, left_out)
@@ -94,11 +176,11 @@ pub(crate) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseComparison>, 
 /// The values of both sides in one scale, so that the eye can compare them.
 pub(crate) fn values(case: &CaseComparison, lang: Lang) -> [String; 2] {
     let unit = case.unit.unwrap_or(Unit::Count);
-    let known = case.base.as_ref().or(case.new.as_ref()).map_or(0.0, |value| value.median);
+    let known = case.base.as_ref().or(case.new.as_ref()).map_or(0.0, |value| value.value);
     let scale = scale_for(known, unit);
     let one = |value: &Option<Value>| match value {
         None => "–".to_owned(),
-        Some(value) => format!("{} {}", in_scale(value.median, scale), scale.suffix.get(lang)).trim_end().to_owned(),
+        Some(value) => format!("{} {}", in_scale(value.value, scale), scale.suffix.get(lang)).trim_end().to_owned(),
     };
     [one(&case.base), one(&case.new)]
 }
@@ -119,24 +201,19 @@ pub(crate) fn change(case: &CaseComparison) -> [String; 2] {
     [change, interval.unwrap_or_else(|| "–".to_owned())]
 }
 
-/// What a verdict stands on: the adjusted p value and the noise floor.
+/// What a verdict stands on: the adjusted p value, how much it changed at most, and how much runs differ.
 pub(crate) fn grounds(case: &CaseComparison, lang: Lang) -> Option<String> {
-    let test = case.effect.as_ref()?.test.as_ref()?;
+    let test = case.told_by()?;
     let p = match test.adjusted_p_value {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
         p => format!("p = {p:.4}"),
     };
-    let floor = percent(test.floor.fraction);
-    let (en, zh) = match (test.floor.source, test.floor.runs) {
-        (FloorSource::History, Some(runs)) => {
-            (format!("noise floor {floor} from {runs} runs"), format!("噪声下限 {floor}（来自 {runs} 次运行）"))
-        }
-        (FloorSource::Runs, _) => ("between runs".to_owned(), "按运行比较".to_owned()),
-        _ => (format!("noise floor {floor} from the rounds"), format!("噪声下限 {floor}（来自各轮）")),
-    };
-    Some(match lang {
-        Lang::En => format!("{p}, {en}"),
-        Lang::Zh => format!("{p}，{zh}"),
+    let (within, deviation) = (percent(test.within), percent(test.deviation));
+    Some(match (lang, test.runs) {
+        (Lang::En, 0) => format!("{p}, changed by {within} at most, runs differ by {deviation} (assumed)"),
+        (Lang::En, runs) => format!("{p}, changed by {within} at most, runs differ by {deviation} ({runs} runs)"),
+        (Lang::Zh, 0) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（假定）"),
+        (Lang::Zh, runs) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（{runs} 次运行）"),
     })
 }
 
@@ -155,27 +232,34 @@ pub(crate) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComp
     groups
 }
 
-/// `2 slower, 0 faster, 309 no difference, 1 not comparable`.
+/// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (half of them would have seen 8 %), 4 not comparable`.
 pub(crate) fn summary(against: &Against, lang: Lang) -> String {
     let counts = against.counts;
+    let word = |verdict: Verdict| verdict_word(verdict).say(lang).to_owned();
+    let undecided = match (lang, counts.visible.map(percent)) {
+        (_, None) => word(Verdict::Inconclusive),
+        (Lang::En, Some(visible)) => format!("inconclusive (would see {visible}, median)"),
+        (Lang::Zh, Some(visible)) => format!("无法判定（能看出 {visible}，中位数）"),
+    };
     let all = [
-        (counts.slower, Verdict::Slower),
-        (counts.faster, Verdict::Faster),
-        (counts.changed, Verdict::Changed),
-        (counts.no_difference, Verdict::NoDifference),
-        (counts.not_comparable, Verdict::NotComparable),
+        (counts.slower, word(Verdict::Slower), true),
+        (counts.faster, word(Verdict::Faster), true),
+        (counts.changed, word(Verdict::Changed), false),
+        (counts.changed_shape, word(Verdict::ChangedShape), false),
+        (counts.same, same_word(against.same_within, lang), true),
+        (counts.inconclusive, undecided, true),
+        (counts.not_comparable, word(Verdict::NotComparable), false),
     ];
-    let is_told = |(count, verdict): &&(usize, Verdict)| *count > 0 || *verdict != Verdict::Changed;
-    let one = |(count, verdict): &(usize, Verdict)| format!("{count} {}", verdict_word(*verdict).say(lang));
-    all.iter().filter(is_told).map(one).collect::<Vec<_>>().join(if lang == Lang::Zh { "，" } else { ", " })
+    let told = all.into_iter().filter(|(count, _, is_always)| *count > 0 || *is_always);
+    let one = |(count, word, _): (usize, String, bool)| format!("{count} {word}");
+    told.map(one).collect::<Vec<_>>().join(if lang == Lang::Zh { "，" } else { ", " })
 }
 
-/// What the verdicts stand on, in sentences: what an observation was, and where the noise floor comes from.
+/// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
 pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
-    let of = |wanted: FloorSource| tests().filter(|test| test.floor.source == wanted).count();
-    let by_runs = tests().filter(|test| test.level == Level::Run).count();
-    let (history, rounds) = (of(FloorSource::History), of(FloorSource::Rounds));
+    let assumed = tests().filter(|test| test.runs == 0).count();
+    let told: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
     let mut said = Vec::new();
     let mut add = |en: String, zh: String| said.push(if lang == Lang::Zh { zh } else { en });
     if let Some(program) = &against.program {
@@ -185,39 +269,37 @@ pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
             format!("双方由同一程序测量：SHA-256 {program}"),
         );
     }
-    if by_runs > 0 {
-        add(
-            format!("{by_runs} cases are compared by the values of their runs, several a side"),
-            format!("{by_runs} 个用例按各次运行的数值比较，每方多次运行"),
-        );
-    }
-    if history > 0 {
-        let runs = tests().filter_map(|test| test.floor.runs);
+    if !told.is_empty() {
+        let runs = told.iter().map(|test| test.runs);
         let (least, most) = runs.fold((usize::MAX, 0), |(low, high), runs| (low.min(runs), high.max(runs)));
         let runs = if least == most { least.to_string() } else { format!("{least} … {most}") };
-        add(
-            format!("noise floor of {history} cases: how much {runs} runs of the same environment differ"),
-            format!("{history} 个用例的噪声下限：同一环境 {runs} 次运行之间的差异"),
-        );
-    }
-    if rounds > 0 {
+        let cases = told.len();
         add(
             format!(
-                "noise floor of {rounds} cases: how much two rounds differ, as fewer than three earlier runs of these \
-                 environments are known; several runs a side, or --interleave, tell more"
+                "how much runs differ is told for {cases} cases by {runs} runs: of both sides, and earlier ones of their environments"
+            ),
+            format!("{cases} 个用例的运行间差异由 {runs} 次运行得出：双方的运行，以及同一环境早先的运行"),
+        );
+    }
+    if assumed > 0 {
+        add(
+            format!(
+                "how much runs differ is assumed for {assumed} cases, from runs of other hosts; three runs or more of these environments, or --interleave, tell more"
             ),
             format!(
-                "{rounds} 个用例的噪声下限：两轮之间的差异，因为这些环境已知的早先运行不足三次；每方多次运行或 --interleave 更可靠"
+                "{assumed} 个用例的运行间差异为假定值，取自其他主机的运行；同一环境三次以上的运行或 --interleave 更可靠"
             ),
         );
     }
-    if by_runs + history + rounds > 0 {
+    if !told.is_empty() || assumed > 0 {
+        let within = limit(against.same_within);
         add(
-            "a difference needs all three: an interval without 0, a change over the noise floor, and a p value of at \
-             most 5 % after Benjamini and Hochberg over all cases"
-                .into(),
-            "判为有差异须同时满足：区间不含 0；变化超过噪声下限；对全部用例作 Benjamini–Hochberg 校正后 p 值不大于 5 %"
-                .into(),
+            format!(
+                "slower, faster: a p value of at most 5 % after Benjamini and Hochberg over all cases; same: both one-sided tests of a change of {within} say no, adjusted alike; inconclusive: neither, with the change that would have been found four times of five"
+            ),
+            format!(
+                "变慢、变快：对全部用例作 Benjamini–Hochberg 校正后 p 值不大于 5 %；相同：变化达到 {within} 的两个单侧检验均被否定（同样校正）； 无法判定：两者皆非，并给出五次中有四次能被发现的变化幅度"
+            ),
         );
     }
     said

@@ -22,6 +22,23 @@ const OF_KINDS: &[(&str, f64)] = &[
     ("net", 0.015),
     ("virt", 0.015),
 ];
+/// The standard deviation between runs of the mean of all cases of a group, on the logarithms, from the same recordings and with the
+/// same half as much again.
+const OF_GROUPS: &[(&str, f64)] = &[
+    ("memory", 0.013),
+    ("cpu", 0.004),
+    ("clock", 0.0075),
+    ("syscall", 0.002),
+    ("signal", 0.019),
+    ("process", 0.009),
+    ("paging", 0.024),
+    ("file", 0.033),
+    ("disk", 0.037),
+    ("sched", 0.027),
+    ("ipc", 0.008),
+    ("net", 0.022),
+    ("virt", 0.017),
+];
 /// What the core does by itself, told at the clock that it held.
 const CORE: &str = "core";
 /// Other quiet values.
@@ -29,17 +46,22 @@ const QUIET: &str = "quiet";
 /// Of a kind of which no runs were recorded.
 const OF_OTHERS: f64 = 0.05;
 
-/// Which kind a value is of.
-pub(super) fn kind<'a>(case: &'a CaseRecord, estimate: &Estimate) -> &'a str {
-    match estimate.leading_quiet() {
+/// Which kind a value is of: of its estimate, or without one the typical value.
+pub(super) fn kind<'a>(case: &'a CaseRecord, estimate: Option<&Estimate>) -> &'a str {
+    match estimate.and_then(Estimate::leading_quiet) {
         Some(quiet) if quiet.at_hz.is_some() => CORE,
         Some(_) => QUIET,
         None => case.probe.split('.').next().unwrap_or(""),
     }
 }
 
+/// What is assumed of a group's mean.
+pub(super) fn shift(group: &str) -> f64 {
+    OF_GROUPS.iter().find(|(known, _)| *known == group).map_or(OF_OTHERS, |(_, sd)| *sd)
+}
+
 /// What is assumed of it.
-pub(super) fn deviation(case: &CaseRecord, estimate: &Estimate) -> f64 {
+pub(super) fn deviation(case: &CaseRecord, estimate: Option<&Estimate>) -> f64 {
     let kind = kind(case, estimate);
     OF_KINDS.iter().find(|(known, _)| *known == kind).map_or(OF_OTHERS, |(_, sd)| *sd)
 }

@@ -41,7 +41,7 @@ pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
     values.estimate.ci_high = over.map(|(_, high)| high);
     values.samples = medians.iter().map(|median| vec![*median; SAMPLES]).collect();
     let all = values.samples.concat();
-    let is_rate = id.starts_with("rate.");
+    let is_rate = id.starts_with("net.");
     let best = if is_rate { descriptive::max(medians) } else { descriptive::min(medians) };
     values.estimate = Estimate {
         min: descriptive::min(&all).unwrap(),
@@ -61,13 +61,13 @@ pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
     case(id, Outcome::Measured(Box::new(values)))
 }
 
-/// The probes of these cases: `time.x` is better lower, `rate.x` higher, `fact.x` neither.
+/// The probes of these cases: `ipc.x` is better lower, `net.x` higher, `fact.x` neither.
 pub fn probes() -> Vec<ProbeInfo> {
     let axes: &[_] = &[("n", AxisKind::Count, "0")];
     let one = |id, title, unit, better| ProbeInfo { better, ..probe(id, title, unit, ("Section", "一节"), axes) };
     vec![
-        one("time.x", ("A time", "一个时间"), Unit::Nanoseconds, Better::Lower),
-        one("rate.x", ("A rate", "一个速率"), Unit::BytesPerSecond, Better::Higher),
+        one("ipc.x", ("A time", "一个时间"), Unit::Nanoseconds, Better::Lower),
+        one("net.x", ("A rate", "一个速率"), Unit::BytesPerSecond, Better::Higher),
         one("fact.x", ("A fact", "一个事实"), Unit::Count, Better::Neither),
     ]
 }
@@ -90,17 +90,31 @@ pub struct Scatter {
     pub round: f64,
     /// Deviation between runs.
     pub run: f64,
-    /// Whether rounds have a tail to one side.
-    pub skewed: bool,
+    /// How rounds scatter about their run.
+    pub shape: Shape,
 }
 
-/// A run of `count` cases around 100 ns that scatter; the first `slowed` are slower by 5 %.
+/// The law of what a round adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Normal,
+    /// A tail to one side.
+    Skewed,
+    /// A third of the rounds three deviations off.
+    Bimodal,
+}
+
+/// A run of `count` cases around 100 ns that scatter; the first `slowed` are slower by a fifth.
 pub fn scattered(id: &str, random: &mut Random, count: usize, scatter: Scatter, slowed: usize) -> Run {
     let one = |index: usize| {
-        let centre = 100.0 * (scatter.run * random.normal()).exp() * if index < slowed { 1.05 } else { 1.0 };
-        let mut noise = || if scatter.skewed { random.tail() } else { random.normal() };
+        let centre = 100.0 * (scatter.run * random.normal()).exp() * if index < slowed { 1.2 } else { 1.0 };
+        let mut noise = || match scatter.shape {
+            Shape::Normal => random.normal(),
+            Shape::Skewed => random.tail(),
+            Shape::Bimodal => random.normal() * 0.3 + if random.uniform() < 1.0 / 3.0 { 3.0 } else { 0.0 },
+        };
         let medians: Vec<f64> = (0..scatter.rounds).map(|_| centre * (scatter.round * noise()).exp()).collect();
-        rounds(&format!("time.x@n={index}"), &medians)
+        rounds(&format!("ipc.x@n={index}"), &medians)
     };
     run(id, (0..count).map(one).collect())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
-use hostmark_report::compare::{Comparison, History, Pool};
+use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::export::{format_named, overhead_over};
 
 use super::reference::{percentages, reference, rows, view};
@@ -288,7 +288,7 @@ fn a_comparison_names_what_differs_between_two_virtual_machines() {
     let side = |guest: Guest| Run { guest: Some(Box::new(guest)), ..synthetic::plausible() };
     let (one, other) = (side(guest("kvm")), side(Guest { backing: "2M".into(), ..whole() }));
     let pool = |run| Pool { name: "x", runs: std::slice::from_ref(run) };
-    let compared = Comparison::of(pool(&one), &[pool(&other)], &History::default());
+    let compared = Comparison::of(pool(&one), &[pool(&other)], &History::default(), SAME);
     let differs: Vec<&str> = compared.new[0].differs.iter().map(|difference| difference.key.as_str()).collect();
     for key in
         ["guest.accel", "guest.backing", "guest.nodes", "guest.disk", "guest.host.halt_poll_ns", "guest.digests.kernel"]

@@ -10,6 +10,7 @@ use anyhow::Result;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, Wall};
 use hostmark_model::{Inputs, Run, Scratch};
+use hostmark_report::compare::{Comparison, LOOKS, Pool};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -37,7 +38,7 @@ pub struct Trial<'a> {
     /// What to measure.
     pub filters: &'a [String],
     /// How often each.
-    pub pairs: u32,
+    pub pairs: Pairs,
     /// In how much time.
     pub profile: ProfileName,
     /// Of the order, and of each pair's runs.
@@ -48,6 +49,25 @@ pub struct Trial<'a> {
     pub token_file: Option<&'a Path>,
 }
 
+/// How many pairs of runs there are.
+#[derive(Debug, Clone, Copy)]
+pub enum Pairs {
+    /// So many.
+    These(u32),
+    /// Until every case is told to differ, or to be the same within this fraction; none that would end later than this.
+    Until { within: f64, at_most: Duration },
+}
+
+impl Pairs {
+    /// At most.
+    fn most(self) -> u32 {
+        match self {
+            Pairs::These(count) => count,
+            Pairs::Until { .. } => LOOKS[LOOKS.len() - 1] as u32,
+        }
+    }
+}
+
 /// How a trial ended.
 pub enum Ended {
     /// Every run is there.
@@ -56,7 +76,7 @@ pub enum Ended {
     Stopped(u8),
 }
 
-/// Measures; each side runs `pairs` times.
+/// Measures; each side runs as often as the other.
 pub fn run(trial: &Trial) -> Result<Ended> {
     let [a, b] = trial.sides.map(|typed| Party::of(typed, trial.token_file));
     let parties = [a?, b?];
@@ -75,19 +95,37 @@ pub fn run(trial: &Trial) -> Result<Ended> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut runs: [Vec<Run>; 2] = Default::default();
     let mut bar = Bar::new();
-    let (begin, all) = (SinceStart::now(), 2 * trial.pairs as usize);
-    for pair in 0..trial.pairs {
+    let (begin, mut pairs) = (SinceStart::now(), trial.pairs.most());
+    let mut filters = trial.filters.to_vec();
+    for pair in 0.. {
+        if let Pairs::Until { within, at_most } = trial.pairs {
+            match left(trial, &runs, within) {
+                Left::All => {}
+                Left::None => break,
+                Left::These(ids) => filters = ids,
+            }
+            // Pairs become shorter as cases are decided, and never longer.
+            let next = begin.elapsed() / pair.max(1);
+            if pair > 0 && begin.elapsed() + next > at_most {
+                break;
+            }
+            pairs = LOOKS.into_iter().find(|look| *look > pair as usize).map_or(pairs, |look| look as u32);
+        }
+        if pair >= trial.pairs.most() {
+            break;
+        }
+        let all = 2 * pairs as usize;
         let first = usize::from(random.random::<bool>());
         // Both have their cases in the same order.
         let seed = random.random::<u32>();
         for side in [first, 1 - first] {
             let done = runs[0].len() + runs[1].len();
             let mean = if done == 0 { guess(trial) } else { begin.elapsed() / done as u32 };
-            let turn = format!("{} {}/{}", LETTERS[side], pair + 1, trial.pairs);
+            let turn = format!("{} {}/{pairs}", LETTERS[side], pair + 1);
             bar.round(&format!("{turn} {}", trial.sides[side]), done, all, mean * (all - done) as u32);
             let mut progress = Progress { bar: &mut bar, turn, done, all, later: mean * (all - done - 1) as u32 };
             let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + SLACK);
-            let (filters, profile) = (trial.filters, trial.profile);
+            let (filters, profile) = (&filters[..], trial.profile);
             let turn = Turn { name: trial.sides[side], run, filters, profile, seed, limit, stop: &stop };
             let Some((run, text)) = turn.take(&parties[side], &mut janitor, &data, &mut progress)? else {
                 bar.finish();
@@ -102,6 +140,27 @@ pub fn run(trial: &Trial) -> Result<Ended> {
     bar.finish();
     let sides = trial.sides.into_iter().zip(runs).map(|(name, runs)| Side { name: name.clone(), runs });
     Ok(Ended::Whole(sides.collect()))
+}
+
+/// What is left to measure.
+enum Left {
+    /// As before.
+    All,
+    /// These cases.
+    These(Vec<String>),
+    /// Nothing.
+    None,
+}
+
+/// What is left when there are so many pairs: at a look, what is undecided.
+fn left(trial: &Trial, runs: &[Vec<Run>; 2], within: f64) -> Left {
+    if !LOOKS.contains(&runs[0].len()) {
+        return Left::All;
+    }
+    let [base, new] = [0, 1].map(|side| Pool { name: trial.sides[side], runs: &runs[side] });
+    let comparison = Comparison::in_turn(base, new, &LOOKS, within);
+    let undecided: Vec<String> = comparison.undecided().into_iter().map(str::to_owned).collect();
+    if undecided.is_empty() { Left::None } else { Left::These(undecided) }
 }
 
 /// How long a run takes at most.

@@ -39,6 +39,7 @@ fn one(base: &Side, against: &Against, options: &RenderOptions, out: &mut String
         }
     }
     differs(against, options, out);
+    groups(against, options, out);
     cases(against, options, out);
     not_comparable(against, options, out);
     line(out, "");
@@ -75,6 +76,26 @@ fn differs(against: &Against, options: &RenderOptions, out: &mut String) {
     }
 }
 
+fn groups(against: &Against, options: &RenderOptions, out: &mut String) {
+    let lang = options.lang;
+    if against.groups.is_empty() {
+        return;
+    }
+    line(out, "");
+    line(out, &format!("### {}", words::GROUPS.say(lang)));
+    line(out, "");
+    let headers =
+        [words::GROUPS, words::CASES, words::COST, words::INTERVAL, words::VERDICT].map(|text| text.say(lang));
+    line(out, &format!("| {} |", headers.join(" | ")));
+    line(out, "|---|--:|--:|--:|---|");
+    for group in &against.groups {
+        let [change, interval, verdict] = words::group_cells(group, lang);
+        let verdict = [vec![verdict], words::group_remarks(group, against, lang)].concat().join("; ");
+        let cells = [&group.name, &group.cases.to_string(), &change, &interval, &verdict].map(plain);
+        line(out, &format!("| {} |", cells.join(" | ")));
+    }
+}
+
 fn cases(against: &Against, options: &RenderOptions, out: &mut String) {
     let lang = options.lang;
     let (shown, left_out) = words::shown(against, options.verbose);
@@ -95,8 +116,8 @@ fn cases(against: &Against, options: &RenderOptions, out: &mut String) {
         line(
             out,
             &match lang {
-                Lang::En => format!("{left_out} without a difference are not shown."),
-                Lang::Zh => format!("另有 {left_out} 个无差异的用例未列出。"),
+                Lang::En => format!("{left_out} without a change are not shown."),
+                Lang::Zh => format!("另有 {left_out} 个未见变化的用例未列出。"),
             },
         );
     }
@@ -106,7 +127,7 @@ fn row(case: &CaseComparison, options: &RenderOptions) -> String {
     let lang = options.lang;
     let [base, new] = words::values(case, lang);
     let [change, interval] = words::change(case);
-    let mut verdict = words::verdict_word(case.verdict).say(lang).to_owned();
+    let mut verdict = words::verdict_text(case, lang);
     let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
     let grounds = words::grounds(case, lang).filter(|_| options.verbose);
     for remark in remarks.chain(grounds) {

@@ -24,11 +24,12 @@ pub(in crate::render) fn table(comparison: &Comparison, options: &RenderOptions)
         let new = page.say(words::NEW);
         side(&mut page, new, &against.side);
         differs(&mut page, against);
+        groups(&mut page, against);
         cases(&mut page, against);
         not_comparable(&mut page, against);
         page.blank();
         let summary = words::summary(against, options.lang);
-        page.line(&[Piece::new(summary, Style::Heading)]);
+        page.paragraph("", &summary, Style::Heading);
         for sentence in words::method(against, options.lang) {
             page.paragraph("  ", &sentence, Style::Dim);
         }
@@ -85,6 +86,37 @@ fn differs(page: &mut Page, against: &Against) {
     }
 }
 
+/// What the cases of each group come to together.
+fn groups(page: &mut Page, against: &Against) {
+    let lang = page.options.lang;
+    if against.groups.is_empty() {
+        return;
+    }
+    let cells: Vec<[String; 3]> = against.groups.iter().map(|group| words::group_cells(group, lang)).collect();
+    let widest = cells.iter().map(|[.., verdict]| verdict.width()).max().unwrap_or(0);
+    let pad = |text: &str| format!("{text}{}", " ".repeat(widest.saturating_sub(text.width())));
+    let mut grid = Grid::new();
+    grid.column(page.say(words::CASES), Align::Right);
+    grid.column(page.say(words::COST), Align::Right);
+    grid.column(page.say(words::INTERVAL), Align::Ellipsis);
+    grid.column(&pad(page.say(words::VERDICT)), Align::Right);
+    page.blank();
+    grid.row(Row::Heading(Piece::new(page.say(words::GROUPS), Style::Heading)));
+    for (group, [change, interval, verdict]) in against.groups.iter().zip(&cells) {
+        let style = match group.verdict {
+            Verdict::Slower => Style::Bad,
+            Verdict::Faster => Style::Warning,
+            _ => Style::Plain,
+        };
+        let plain = [&group.name, &group.cases.to_string(), change, interval].map(Piece::plain);
+        let cells = plain.into_iter().chain([Piece::new(pad(verdict), style)]).collect();
+        let remarks = words::group_remarks(group, against, lang);
+        let notes = remarks.into_iter().map(|remark| Piece::new(format!("! {remark}"), Style::Warning)).collect();
+        grid.row(Row::Cells(cells, notes));
+    }
+    grid.write(page);
+}
+
 fn cases(page: &mut Page, against: &Against) {
     let lang = page.options.lang;
     let (shown, left_out) = words::shown(against, page.options.verbose);
@@ -95,7 +127,8 @@ fn cases(page: &mut Page, against: &Against) {
         }
         return;
     }
-    let widest = shown.iter().map(|case| word(case, lang).width()).max().unwrap_or(0);
+    let word = |case: &CaseComparison| words::verdict_text(case, lang);
+    let widest = shown.iter().map(|case| word(case).width()).max().unwrap_or(0);
     let pad = |text: &str| format!("{text}{}", " ".repeat(widest.saturating_sub(text.width())));
     let mut grid = Grid::new();
     grid.column(page.say(words::BASE), Align::Point);
@@ -110,10 +143,10 @@ fn cases(page: &mut Page, against: &Against) {
         let [change, interval] = words::change(case);
         let style = match case.verdict {
             Verdict::Slower => Style::Bad,
-            Verdict::Faster | Verdict::Changed => Style::Warning,
+            Verdict::Faster | Verdict::Changed | Verdict::ChangedShape => Style::Warning,
             _ => Style::Plain,
         };
-        let verdict = Piece::new(pad(word(case, lang)), style);
+        let verdict = Piece::new(pad(&word(case)), style);
         let plain = [case.label.get(lang), &base, &new, &change, &interval].map(Piece::plain);
         let cells = plain.into_iter().chain([verdict]).collect();
         let mut notes: Vec<Piece> =
@@ -132,14 +165,10 @@ fn cases(page: &mut Page, against: &Against) {
 
 fn not_shown(page: &mut Page, count: usize) {
     let text = match page.options.lang {
-        Lang::En => format!("{count} without a difference are not shown; --verbose shows them"),
-        Lang::Zh => format!("另有 {count} 个无差异的用例未列出；--verbose 可列出"),
+        Lang::En => format!("{count} without a change are not shown; --verbose shows them"),
+        Lang::Zh => format!("另有 {count} 个未见变化的用例未列出；--verbose 可列出"),
     };
     page.paragraph("  ", &text, Style::Dim);
-}
-
-fn word(case: &CaseComparison, lang: Lang) -> &'static str {
-    words::verdict_word(case.verdict).say(lang)
 }
 
 /// Cases without a verdict, by their reason; those of which both sides have a value with their ratio.

@@ -1,0 +1,131 @@
+//! What the cases of a group come to together: the change of all system calls, with what is odd among them.
+
+use hostmark_model::{Better, Run};
+use hostmark_stats::compare::benjamini_hochberg;
+use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
+
+use super::pair::Known;
+use super::scatter::Scatters;
+use super::{CaseComparison, FALSE_DISCOVERIES, Group, Verdict};
+use crate::repetition;
+
+/// A group of fewer cases says nothing that they do not say.
+const LEAST_CASES: usize = 3;
+/// A case that is so many errors from its group is odd.
+const ODD: f64 = 3.0;
+/// Odd cases that are named.
+const MOST_ODD: usize = 3;
+/// Degrees of freedom of what both sides' rounds tell of a case: five rounds each.
+const OF_ROUNDS: f64 = 8.0;
+
+/// The group of a probe: the first part of its id.
+pub(super) fn group_of(probe: &str) -> &str {
+    probe.split('.').next().unwrap_or(probe)
+}
+
+/// A case that takes part, with what is known of it.
+struct Part<'a> {
+    case: &'a CaseComparison,
+    known: &'a Known,
+    /// By how much it costs more, on the logarithms: of a rate, the time that the same work takes.
+    cost: f64,
+    variance: f64,
+}
+
+/// The groups of a comparison, in the order of the catalogue.
+pub(super) fn groups(
+    cases: &[CaseComparison],
+    known: &[Known],
+    scatters: Option<&Scatters>,
+    (base, new): (&[Run], &[Run]),
+    same_within: f64,
+) -> Vec<Group> {
+    let mut names: Vec<&str> = Vec::new();
+    cases.iter().map(|case| group_of(&case.probe)).for_each(|name| {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    });
+    let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
+    let of = |name: &str| {
+        let mut parts: Vec<Part> =
+            cases.iter().zip(known).filter_map(|(case, known)| part(name, case, known)).collect();
+        let own = moderated(&parts.iter().map(|part| part.known.own).collect::<Vec<f64>>(), OF_ROUNDS);
+        for (part, own) in parts.iter_mut().zip(own) {
+            part.variance += own * part.known.sides;
+        }
+        let told = scatters.map(|scatters| scatters.of_group(name, base, new));
+        // What pairs of runs made in turn have in common is in how they differ.
+        let deviation = told.map_or(0.0, |told| told.map_or_else(|| repetition::assumed_shift(name), |told| told.sd));
+        let found = pooled(&members(&parts), deviation * deviation * sides).filter(|_| parts.len() >= LEAST_CASES)?;
+        Some((group(name, &parts, found), found))
+    };
+    let (mut groups, found): (Vec<Group>, Vec<Pooled>) = names.into_iter().filter_map(of).unzip();
+    let adjusted = |of: &dyn Fn(&Pooled) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
+    let changed = adjusted(&|one| one.difference.p_changed());
+    let same = adjusted(&|one| one.difference.p_within(same_within));
+    let level = FALSE_DISCOVERIES / found.len().max(1) as f64;
+    for (((group, found), changed), same) in groups.iter_mut().zip(&found).zip(changed).zip(same) {
+        group.adjusted_p_value = changed;
+        group.visible = found.difference.visible(level);
+        group.verdict = match (changed <= FALSE_DISCOVERIES, same <= FALSE_DISCOVERIES) {
+            (true, _) if group.ratio > 1.0 => Verdict::Slower,
+            (true, _) => Verdict::Faster,
+            (false, true) => Verdict::Same,
+            (false, false) => Verdict::Inconclusive,
+        };
+    }
+    groups
+}
+
+/// A case of this group whose change has a good direction, and is known.
+fn part<'a>(name: &str, case: &'a CaseComparison, known: &'a Known) -> Option<Part<'a>> {
+    let difference = known.leading.filter(|_| group_of(&case.probe) == name)?.difference;
+    let cost = match case.better? {
+        Better::Lower => difference.logarithm,
+        Better::Higher => -difference.logarithm,
+        Better::Neither => return None,
+    };
+    // What a run does not know itself is in what runs differ by, where runs tell that.
+    let between = if known.is_told { (known.deviation.powi(2) - known.own).max(0.0) } else { known.deviation.powi(2) };
+    Some(Part { case, known, cost, variance: between * known.sides })
+}
+
+/// The parts as the model takes them: the cases of one probe are measured alike.
+fn members(parts: &[Part]) -> Vec<Member> {
+    let mut probes: Vec<&str> = Vec::new();
+    let mut all = Vec::new();
+    for part in parts {
+        let probe = part.case.probe.as_str();
+        let cluster = probes.iter().position(|known| *known == probe).unwrap_or_else(|| {
+            probes.push(probe);
+            probes.len() - 1
+        });
+        all.push(Member { cluster, logarithm: part.cost, variance: part.variance });
+    }
+    all
+}
+
+fn group(name: &str, parts: &[Part], found: Pooled) -> Group {
+    let (low, high) = found.difference.interval();
+    let distance = |part: &Part| {
+        let apart = (part.cost - found.difference.logarithm).abs();
+        apart / (part.variance + found.heterogeneity.powi(2)).sqrt().max(f64::MIN_POSITIVE)
+    };
+    let mut odd: Vec<(f64, &Part)> = parts.iter().map(|part| (distance(part), part)).collect();
+    odd.retain(|(distance, _)| *distance > ODD);
+    odd.sort_by(|one, other| other.0.total_cmp(&one.0));
+    Group {
+        name: name.to_owned(),
+        cases: parts.len(),
+        probes: found.clusters,
+        ratio: found.difference.ratio(),
+        low,
+        high,
+        adjusted_p_value: 1.0,
+        visible: f64::INFINITY,
+        heterogeneity: found.heterogeneity,
+        verdict: Verdict::Inconclusive,
+        odd: odd.into_iter().take(MOST_ODD).map(|(_, part)| part.case.id.clone()).collect(),
+    }
+}

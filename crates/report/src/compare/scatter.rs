@@ -1,0 +1,155 @@
+//! How much a value differs between runs although nothing was changed.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use hostmark_model::{ProbeInfo, Run};
+use hostmark_stats::repetition::Deviation;
+
+use super::group::group_of;
+use super::side::{By, Found, is_implausible, run_value};
+use crate::repetition;
+
+/// Fewer degrees of freedom than this, three runs of one environment, say nothing of how much runs differ.
+const LEAST_FREEDOM: usize = 2;
+
+/// What earlier runs came to, by environment: how much runs differ when nothing was changed.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    by_environment: BTreeMap<String, Vec<Kept>>,
+}
+
+/// The values of one run.
+#[derive(Debug, Clone)]
+struct Kept {
+    id: String,
+    values: HashMap<String, Of>,
+}
+
+/// What a run has of a case.
+#[derive(Debug, Clone, Copy)]
+struct Of {
+    /// Of its probe.
+    revision: u32,
+    typical: f64,
+    /// Where the case has one that leads.
+    quiet: Option<f64>,
+}
+
+impl Of {
+    fn leading(&self) -> f64 {
+        self.quiet.unwrap_or(self.typical)
+    }
+}
+
+impl History {
+    /// Adds a run; a run that is there already is not added again.
+    pub fn add(&mut self, run: &Run) {
+        if run.imported.is_some() {
+            return;
+        }
+        let kept = kept(run);
+        let runs = self.by_environment.entry(environment(run)).or_default();
+        if !runs.iter().any(|known| known.id == kept.id) {
+            runs.push(kept);
+        }
+    }
+
+    /// What it knows of the environments of these runs, and of how much they differ among themselves.
+    pub(super) fn of<'a>(&'a self, base: &[Run], new: &[Run]) -> Scatters<'a> {
+        let compared: HashSet<&str> = base.iter().chain(new).map(|run| run.id.as_str()).collect();
+        let environments: HashSet<String> = base.iter().chain(new).map(environment).collect();
+        let groups = self.by_environment.iter().filter(|(key, _)| environments.contains(*key));
+        let others = |runs: &'a Vec<Kept>| runs.iter().filter(|run| !compared.contains(run.id.as_str())).collect();
+        Scatters { groups: groups.map(|(_, runs)| others(runs)).collect() }
+    }
+}
+
+/// What a run has of each case.
+fn kept(run: &Run) -> Kept {
+    let revisions: HashMap<&str, u32> = run.probes.iter().map(|probe| (probe.id.as_str(), probe.revision)).collect();
+    let value = |case: &hostmark_model::CaseRecord| {
+        let measured = case.measured().filter(|measured| !is_implausible(measured))?;
+        let revision = *revisions.get(case.probe.as_str())?;
+        let quiet = By::Quiet.value(measured);
+        Some((case.id.clone(), Of { revision, typical: run_value(measured), quiet }))
+    };
+    Kept { id: run.id.clone(), values: run.cases.iter().filter_map(value).collect() }
+}
+
+/// How many times the geometric mean of the runs each run's cases of a group come to, of those that all have; none of fewer runs than two.
+fn shifts(name: &str, runs: &[&Kept]) -> Vec<f64> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let in_all = first.values.keys().filter(|id| {
+        group_of(id) == name && runs.iter().all(|run| run.values.get(*id).is_some_and(|of| of.leading() > 0.0))
+    });
+    let of_case = |id: &String| -> Vec<f64> {
+        let all: Vec<f64> = runs.iter().map(|run| run.values[id].leading().ln()).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        all.iter().map(|one| one - mean).collect()
+    };
+    let cases: Vec<Vec<f64>> = in_all.map(of_case).collect();
+    if cases.is_empty() || runs.len() < 2 {
+        return Vec::new();
+    }
+    (0..runs.len()).map(|run| (cases.iter().map(|case| case[run]).sum::<f64>() / cases.len() as f64).exp()).collect()
+}
+
+/// What must be alike for two runs to differ by noise alone, as a key.
+fn environment(run: &Run) -> String {
+    let (host, tool) = (&run.host, &run.tool);
+    let parts: [&dyn std::fmt::Debug; 17] = [
+        &host.hostname,
+        &host.cpu.model,
+        &host.cpu.microcode,
+        &host.cpu.governor,
+        &host.cpu.smt_active,
+        &host.usable_cpus().len(),
+        &host.memory.transparent_huge_pages,
+        &host.kernel.release,
+        &host.kernel.version,
+        &host.kernel.command_line,
+        &host.kernel.clock_source,
+        &host.virtualization.hypervisor,
+        &host.virtualization.container,
+        &tool.version,
+        &(&tool.target, &tool.libc),
+        &run.settings.profile,
+        &run.settings.cpu,
+    ];
+    parts.map(|part| format!("{part:?}")).join("\u{1f}")
+}
+
+/// What is known of how much runs differ, in one comparison.
+pub(super) struct Scatters<'a> {
+    /// Earlier runs, a group for each environment.
+    groups: Vec<Vec<&'a Kept>>,
+}
+
+impl Scatters<'_> {
+    /// By how much runs differ in a case: those that were kept earlier, and those of a side that has several. None where these are
+    /// too few.
+    pub(super) fn of(&self, id: &str, by: By, base: &[Found], new: &[Found], assumed_sd: f64) -> Option<Deviation> {
+        let revision = base.iter().chain(new).find_map(|found| found.probe).map(|probe: &ProbeInfo| probe.revision)?;
+        let kept = |run: &&Kept| {
+            let value = run.values.get(id).filter(|value| value.revision == revision)?;
+            match by {
+                By::Quiet => value.quiet,
+                By::Typical => Some(value.typical),
+            }
+        };
+        let mut groups: Vec<Vec<f64>> = self.groups.iter().map(|runs| runs.iter().filter_map(kept).collect()).collect();
+        groups.extend([base, new].map(|side| side.iter().filter_map(|found| by.value(found.measured()?)).collect()));
+        let freedom: usize = groups.iter().map(|group: &Vec<f64>| group.len().saturating_sub(1)).sum();
+        Deviation::pooled(&groups, assumed_sd).filter(|_| freedom >= LEAST_FREEDOM)
+    }
+
+    /// By how much runs differ in all cases of a group together: the deviation of a run's mean from that of the others.
+    pub(super) fn of_group(&self, name: &str, base: &[Run], new: &[Run]) -> Option<Deviation> {
+        let sides: Vec<Vec<Kept>> = [base, new].iter().map(|runs| runs.iter().map(kept).collect()).collect();
+        let sides = sides.iter().map(|runs| runs.iter().collect());
+        let groups: Vec<Vec<f64>> =
+            self.groups.iter().cloned().chain(sides).map(|runs: Vec<&Kept>| shifts(name, &runs)).collect();
+        let freedom: usize = groups.iter().map(|group: &Vec<f64>| group.len().saturating_sub(1)).sum();
+        Deviation::pooled(&groups, repetition::assumed_shift(name)).filter(|_| freedom >= LEAST_FREEDOM)
+    }
+}
