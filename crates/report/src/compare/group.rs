@@ -4,8 +4,9 @@ use hostmark_model::{Better, Run};
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
 
-use super::pair::Known;
+use super::known::Known;
 use super::scatter::Scatters;
+use super::side::group_of;
 use super::{CaseComparison, FALSE_DISCOVERIES, Group, Verdict};
 use crate::repetition;
 
@@ -17,11 +18,6 @@ const ODD: f64 = 3.0;
 const MOST_ODD: usize = 3;
 /// Degrees of freedom of what both sides' rounds tell of a case: five rounds each.
 const OF_ROUNDS: f64 = 8.0;
-
-/// The group of a probe: the first part of its id.
-pub(super) fn group_of(probe: &str) -> &str {
-    probe.split('.').next().unwrap_or(probe)
-}
 
 /// A case that takes part, with what is known of it.
 struct Part<'a> {

@@ -6,6 +6,7 @@ mod differs;
 mod facts;
 mod group;
 mod in_turn;
+mod known;
 mod pair;
 mod reason;
 mod scatter;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hostmark_model::{ProbeInfo, Run};
 use hostmark_stats::repetition::Deviation;
 
-use super::group::group_of;
-use super::side::{By, Found, is_implausible, run_value};
+use super::side::{By, Found, group_of, is_implausible, run_value};
 use crate::repetition;
 
 /// Fewer degrees of freedom than this, three runs of one environment, say nothing of how much runs differ.

@@ -134,6 +134,11 @@ fn between_rounds(medians: &[f64]) -> Option<f64> {
     descriptive::stddev(&logarithms)
 }
 
+/// The group of a probe: the first part of its id.
+pub(super) fn group_of(probe: &str) -> &str {
+    probe.split('.').next().unwrap_or(probe)
+}
+
 /// The typical value of one run: the median of its round medians.
 pub(super) fn run_value(measured: &Measured) -> f64 {
     measured.estimate.median

@@ -3,7 +3,7 @@
 
 use hostmark_stats::descriptive;
 
-use super::pair::{Claim, Known};
+use super::known::{Claim, Known};
 
 /// Fewer cases tell nothing of how far most lie apart.
 const LEAST_CASES: usize = 8;

@@ -1,0 +1,36 @@
+//! What is known of the change of a case before its verdict.
+
+use hostmark_stats::compare::Difference;
+
+use super::Test;
+
+/// A difference, with the p values of "no change" and of "as much as the limit or more".
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) difference: Difference,
+    pub(super) changed: f64,
+    pub(super) same: f64,
+}
+
+impl Claim {
+    /// What the test of a case says, with the adjusted p values and the change that would have been seen.
+    pub(super) fn tell(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
+        (test.low, test.high) = self.difference.interval();
+        (test.p_value, test.within) = (self.changed, self.difference.within());
+        (test.adjusted_p_value, test.same_p_value, test.visible) = (changed, same, visible);
+    }
+}
+
+/// What is known of the change of a case, of its leading value and where that is quiet of its typical one.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) leading: Option<Claim>,
+    pub(super) typical: Option<Claim>,
+    /// Of the leading value: the variance of one run's as its rounds tell it.
+    pub(super) own: f64,
+    /// What runs differ by, as a standard deviation, and whether runs tell it.
+    pub(super) deviation: f64,
+    pub(super) is_told: bool,
+    /// So many times the variance of one run has the difference of both sides.
+    pub(super) sides: f64,
+}
