@@ -261,6 +261,8 @@ fn two_places_measure_in_turn_by_one_program() {
     let runs: Vec<Run> = files.iter().map(|file| load_run(&std::fs::read_to_string(file).unwrap()).unwrap()).collect();
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     assert_eq!(names, ["a-01", "a-02", "b-01", "b-02"]);
+    // Each says how far it can be trusted, as any run does.
+    assert!(runs.iter().all(|run| run.trust.is_some()));
     assert!(files.iter().zip(&names).all(|(file, name)| file.file_stem().unwrap() == *name));
     let places: Vec<Option<&str>> = runs.iter().map(|run| run.place.as_deref()).collect();
     assert_eq!(places, [Some("env 'A=b c'"), Some("env 'A=b c'"), None, None]);

@@ -415,6 +415,7 @@ fn where_time_is_short_what_tells_more_has_it() {
             cases.iter().filter(|&&rounds| rounds >= 3).count() as f64 / cases.len() as f64
         };
         let (tables, further) = (share(&|worth| worth <= Worth::Cell), share(&|worth| worth > Worth::Cell));
-        assert!(tables > 0.99 && further < 0.9 && further > 0.0, "{slower:?}: {tables} {further}");
+        // What is in no table may have to do without: an interval of those in tables goes before a value of others.
+        assert!(tables > 0.99 && further < 0.9, "{slower:?}: {tables} {further}");
     }
 }

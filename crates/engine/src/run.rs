@@ -150,8 +150,9 @@ impl Runner<'_> {
             let mut units = self.units(self.pending().into_iter().filter(has_round).collect(), pass);
             if pass == 0 {
                 // Whatever the machine does, every default has a value, those first that are cheap to set up, and then what tells
-                // most; and a probe's other cases know what a round of its default costs.
-                units.sort_by_key(|unit| (plan.cases[unit[0]].worth, plan.cases[unit[0]].has_long_set_up()));
+                // most; and a probe's other cases know what a round of its default costs. What may do all of its rounds comes after.
+                let is_dear = |case: &PlannedCase| (case.has_long_set_up(), case.entry.shares_worker);
+                units.sort_by_key(|unit| (plan.cases[unit[0]].worth, is_dear(&plan.cases[unit[0]])));
             }
             if self.interrupted || !self.pass(pass, &units) {
                 return;

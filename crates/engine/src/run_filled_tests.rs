@@ -81,6 +81,29 @@ fn where_memory_is_fast_to_touch_rounds_lie_apart() {
 }
 
 #[test]
+fn where_a_machine_is_busy_no_default_goes_without_for_the_rounds_of_another() {
+    // Three probes fill memory, and the others take two seconds a round each: less than a minute in all is a round of every default.
+    let mut plan = planned(SHARED, &[], Profile::Quick);
+    let fills = |id: &str| ["many.a@", "many.b@", "many.c@"].iter().any(|probe| id.starts_with(probe));
+    plan.cases
+        .iter_mut()
+        .filter(|case| fills(&case.id.to_string()))
+        .for_each(|case| case.set_up = Duration::from_millis(30));
+    let seen = perform(&plan, &host(), None, |job| match job.cases.first() {
+        Some(case) if fills(&case.id) => touching(job, Duration::from_secs(4), "none"),
+        Some(_) => {
+            let rounds = job.cases.iter().flat_map(|_| fine(job, 5.0, Duration::from_millis(1900)).into_iter().skip(1));
+            std::iter::once(hello()).chain(rounds).collect()
+        }
+        None => usual(job),
+    });
+    let defaults = seen.outcomes.cases.iter().filter(|case| case.id.ends_with("@n=1"));
+    for case in defaults {
+        assert!(is_measured(&case.outcome), "{}: {:?}", case.id, case.outcome);
+    }
+}
+
+#[test]
 fn what_came_to_no_value_is_not_waited_for_again() {
     let seen = perform(&filling(), &host(), None, |job| touching(job, Duration::from_secs(4), "many.a@n=4"));
     assert_eq!(reason(seen.outcome("many.a@n=4")), "no memory");

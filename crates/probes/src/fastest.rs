@@ -129,8 +129,11 @@ impl Stretches {
     pub(crate) fn of(bytes: u64, all_bytes: u64, llc_bytes: u64) -> Stretches {
         let arrays = (all_bytes / bytes.max(1)).max(1);
         // A kernel takes what begins and ends at lines alone: one that refused would take no time, and look the fastest.
-        let cache = ((if llc_bytes > 0 { llc_bytes } else { USUAL_CACHE_BYTES }) / arrays).next_multiple_of(PART_BYTES);
-        Stretches { bytes, each: if bytes <= MOST_CACHES * cache { bytes } else { cache }, at: 0 }
+        let cache = (if llc_bytes > 0 { llc_bytes } else { USUAL_CACHE_BYTES }).next_multiple_of(PART_BYTES);
+        // As long in each array as a whole cache: the C library's functions go past the caches in calls of three quarters of one or more,
+        // and would be tried by what they do in shorter ones.
+        let each = if bytes <= MOST_CACHES * cache / arrays { bytes } else { cache.min(bytes) };
+        Stretches { bytes, each, at: 0 }
     }
 
     /// The next part: all alike, so that a rest at the end which is shorter is left out.
@@ -208,8 +211,8 @@ mod tests {
         let places: Vec<Range<usize>> = (0..5).map(|_| large.next()).collect();
         assert_eq!(places, [mib(0, 2), mib(2, 4), mib(4, 6), mib(6, 8), mib(0, 2)]);
         assert_eq!(Stretches::of(1 << 30, 1 << 30, 0).next(), mib(0, 32));
-        // Of two arrays a stretch of each is half a cache.
-        assert_eq!(Stretches::of(64 << 20, (128 << 20) + 4096, 32 << 20).next(), mib(0, 16));
+        // Of two arrays a stretch of each is a cache: a copy of less is another one to the C library.
+        assert_eq!(Stretches::of(64 << 20, (128 << 20) + 4096, 32 << 20).next(), mib(0, 32));
         let mut thirds = Stretches::of(64 << 20, (192 << 20) + 4096, 32 << 20);
         let ends = (0..9).map(|_| thirds.next()).flat_map(|part| [part.start, part.end]);
         assert!(ends.into_iter().all(|end| end.is_multiple_of(PART_BYTES as usize)));

@@ -353,6 +353,25 @@ fn values_that_never_vary_are_held_to_what_is_assumed_too() {
 }
 
 #[test]
+fn a_tail_that_grows_while_the_value_stays_is_another_shape() {
+    let case = |tail: u64| {
+        with(rounds("ipc.x@n=0", &[99.0, 100.0, 101.0, 100.0, 100.0]), |measured| {
+            measured.histogram = Some(Histogram { values: vec![90, 100, tail], counts: vec![500, 4400, 100] });
+            for (name, value) in [("p50", 100.0), ("p99", tail as f64)] {
+                let estimate = rounds("ipc.x@n=0", &[value; 5]).measured().unwrap().estimate.clone();
+                measured.also.insert(name.into(), Also { estimate });
+            }
+        })
+    };
+    let of = |tail: u64| one_case(case(300), case(tail));
+    let grown = of(900);
+    assert_eq!(grown.reason, None);
+    assert_eq!((grown.verdict, grown.moved().unwrap().name.as_str()), (Verdict::ChangedShape, "p99"));
+    assert!((grown.shown_change().unwrap() - 2.0).abs() < 1e-9 && grown.is_worse());
+    assert!(of(310).moved().is_none() && !of(310).is_worse());
+}
+
+#[test]
 fn runs_made_in_turn_are_compared_pair_by_pair() {
     // Both sides drift by a tenth from pair to pair, and the new one is slower by 4 %, give or take one.
     let side = |name: &str, factor: f64, pairs: usize| -> Vec<Run> {

@@ -26,6 +26,11 @@ impl Percentile {
         Some(Percentile { numerator, denominator })
     }
 
+    /// As a share, in 0 .. 1.
+    pub fn share(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
     /// Whether `count` values tell it: ten of them at least lie beyond, n(1 − p) ≥ 10.
     pub fn is_told_by(self, count: u64) -> bool {
         let beyond = u128::from(count) * u128::from(self.denominator - self.numerator);

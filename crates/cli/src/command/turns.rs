@@ -9,6 +9,7 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PlanLine};
 use hostmark_model::{Elsewhere, RoundLine, Run, RunRequest};
 
+use super::history;
 use super::on::{self, Keeper};
 use super::peers::{Direct, typed};
 use super::place::Place;
@@ -36,6 +37,7 @@ pub fn measured_at(
     }
     let mut run = whole(measured?.run, place.shown())?;
     run.peers = typed(run.peers, peers);
+    history::judge(&mut run);
     Ok(Some(run))
 }
 

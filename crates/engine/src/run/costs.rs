@@ -45,12 +45,14 @@ impl Runner<'_> {
         let own = TimeBudget::at_least(1, overhead(index));
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
         let had = |of: usize| self.states[of].rounds.len();
-        let due = |of: usize, rounds: usize| rounds.min(self.promised_rounds(of).saturating_sub(had(of)));
+        let due = |of: usize, rounds: usize, wanted: usize| rounds.min(wanted.saturating_sub(had(of)));
         let mut to_come = vec![0; self.states.len()];
         remaining.iter().for_each(|&of| to_come[of] += 1);
         self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, pass));
         // What goes beyond the least waits until all that have begun can have theirs, whatever these tell.
-        let (is_beyond, is_slow) = (due(index, usize::MAX) == 0, self.is_slow_to_fill(index));
+        let (is_beyond, is_slow) = (had(index) >= self.promised_rounds(index), self.is_slow_to_fill(index));
+        let is_cell = |of: usize| cases[of].worth <= Worth::Cell;
+        let wants_least = is_cell(index) && had(index) < self.least_rounds(index);
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
         for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
             let overhead = overhead(of);
@@ -58,6 +60,7 @@ impl Runner<'_> {
             all_overhead += overhead * rounds as u32;
             // What tells more comes first; of what tells as much, what comes earlier in the plan's order, so that the last give way
             // and not all of them lose the round that one of them lacks. What has not begun lets much cheaper cases go first as well.
+            // Of the tables' cells all have their least before one has more.
             let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default && !cases[index].is_default;
             let tells_as_much = cases[of].worth == cases[index].worth;
             let is_ahead = match (had(of) > 0, had(index) > 0) {
@@ -66,13 +69,19 @@ impl Runner<'_> {
                 (false, _) => 2 * TimeBudget::at_least(1, overhead) < own,
             };
             // What is slow to fill has no more than the least while any other has not begun.
-            let is_first = had(of) > 0 || is_slow && !self.is_slow_to_fill(of);
-            if of != index && (tells_more || is_beyond && is_first || tells_as_much && is_ahead) {
-                others += TimeBudget::at_least(due(of, rounds), overhead);
+            let is_first = is_beyond && (had(of) > 0 || is_slow && !self.is_slow_to_fill(of));
+            let wanted = match (tells_more || tells_as_much && is_ahead || is_first, wants_least) {
+                (true, false) => self.promised_rounds(of),
+                (true, true) => self.least_rounds(of),
+                (false, false) if tells_as_much && is_cell(of) => self.least_rounds(of),
+                (false, _) => 0,
+            };
+            if of != index {
+                others += TimeBudget::at_least(due(of, rounds, wanted), overhead);
             }
         }
         let next = Next {
-            is_default: self.setting.plan.cases[index].is_default && !is_beyond,
+            is_default: self.setting.plan.cases[index].is_default && had(index) < self.least_rounds(index),
             rounds: self.least_rounds(index).saturating_sub(had(index)).clamp(1, self.later(index, pass) + 1),
             overhead: overhead(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),

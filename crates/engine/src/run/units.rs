@@ -96,6 +96,19 @@ impl Runner<'_> {
         taken.sum::<Duration>() > forecast.sum::<Duration>() + plan.profile_limits().limit / FILLED_ONCE
     }
 
+    /// Whether rounds of later passes have time now: defaults and tables' cells that have not begun lose nothing by them, if their rounds
+    /// take as long as those of others that are cheap to set up.
+    pub(super) fn has_time_now(&self) -> bool {
+        let plan = self.setting.plan;
+        let of_cheap = |index: usize| self.states[index].last.filter(|_| !plan.cases[index].has_long_set_up());
+        let known: Vec<Duration> = (0..self.states.len()).filter_map(of_cheap).map(|last| last.overhead).collect();
+        let usual = known.iter().sum::<Duration>() / known.len().max(1) as u32;
+        let has_not_begun =
+            |index: &usize| self.states[*index].rounds.is_empty() && plan.cases[*index].worth <= Worth::Cell;
+        let open = self.pending().into_iter().filter(has_not_begun).map(|index| self.least_rounds(index)).sum();
+        TimeBudget::at_least(open, usual) < TimeBudget::time_for_more(plan, self.wall.elapsed())
+    }
+
     /// What a case has in common with those beside which one worker may measure it; none where it has a worker of its own.
     fn common(&self, index: usize, pass: u32) -> Option<Common<'_>> {
         let case = &self.setting.plan.cases[index];

@@ -4,7 +4,7 @@ use hostmark_model::{Better, Run};
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
 
-use super::known::Known;
+use super::known::{Claim, Known};
 use super::scatter::Scatters;
 use super::side::group_of;
 use super::{CaseComparison, FALSE_DISCOVERIES, Group, Verdict};
@@ -76,14 +76,14 @@ pub(super) fn groups(
 
 /// A case of this group whose change has a good direction, and is known.
 fn part<'a>(name: &str, case: &'a CaseComparison, known: &'a Known) -> Option<Part<'a>> {
-    let difference = known.leading.filter(|_| group_of(&case.probe) == name)?.difference;
+    let Claim { difference, is_told, .. } = known.leading.filter(|_| group_of(&case.probe) == name)?;
     let cost = match case.better? {
         Better::Lower => difference.logarithm,
         Better::Higher => -difference.logarithm,
         Better::Neither => return None,
     };
     // What a run does not know itself is in what runs differ by, where runs tell that.
-    let between = if known.is_told { (known.deviation.powi(2) - known.own).max(0.0) } else { known.deviation.powi(2) };
+    let between = if is_told { (known.deviation.powi(2) - known.own).max(0.0) } else { known.deviation.powi(2) };
     Some(Part { case, known, cost, variance: between * known.sides })
 }
 

@@ -10,6 +10,8 @@ pub(super) struct Claim {
     pub(super) difference: Difference,
     pub(super) changed: f64,
     pub(super) same: f64,
+    /// Whether runs tell how much runs differ, and it is not only assumed.
+    pub(super) is_told: bool,
 }
 
 impl Claim {
@@ -21,16 +23,15 @@ impl Claim {
     }
 }
 
-/// What is known of the change of a case, of its leading value and where that is quiet of its typical one.
+/// What is known of the change of a case, of its leading value and of what else is compared.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) leading: Option<Claim>,
-    pub(super) typical: Option<Claim>,
+    pub(super) others: Vec<Claim>,
     /// Of the leading value: the variance of one run's as its rounds tell it.
     pub(super) own: f64,
-    /// What runs differ by, as a standard deviation, and whether runs tell it.
+    /// What runs differ by, as a standard deviation.
     pub(super) deviation: f64,
-    pub(super) is_told: bool,
     /// So many times the variance of one run has the difference of both sides.
     pub(super) sides: f64,
 }

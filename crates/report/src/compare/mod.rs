@@ -183,7 +183,7 @@ pub enum Verdict {
     Faster,
     /// It is another value, of a quantity that has no good direction.
     Changed,
-    /// Its quiet value did not change, and its typical value did: some of the operations became slower or faster.
+    /// Its value did not change, and its typical value or a percentile did: some of the operations became slower or faster.
     ChangedShape,
     /// Neither can be told: `Test::visible` says which change would have been seen.
     Inconclusive,
@@ -291,9 +291,18 @@ pub struct Effect {
     pub ratio: f64,
     /// The test behind it; none where there is nothing but two values.
     pub test: Option<Test>,
-    /// That of the typical values, where the quiet ones lead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub typical: Option<Test>,
+    /// What else was compared: the typical values where the quiet ones lead, and percentiles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Aspect>,
+}
+
+/// Another value of a case that was compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Aspect {
+    /// `typical`, or the percentile: `p50`, `p90`, `p99`, `p999`.
+    pub name: String,
+    /// Its test.
+    pub test: Test,
 }
 
 /// What is known of a change: a test on logarithms, by what both sides' rounds tell and by what runs differ.
@@ -319,6 +328,13 @@ pub struct Test {
     pub deviation: f64,
     /// Runs that tell it; 0 where it is assumed, from runs of other hosts.
     pub runs: usize,
+}
+
+impl Test {
+    /// Whether a change is shown.
+    pub fn is_shown(&self) -> bool {
+        self.adjusted_p_value <= FALSE_DISCOVERIES
+    }
 }
 
 impl Comparison {
@@ -363,12 +379,18 @@ impl CaseComparison {
         self.effect.as_ref().map(|effect| effect.ratio - 1.0)
     }
 
-    /// The test that the verdict stands on: that of the typical value where the shape alone changed.
+    /// Where the shape alone changed: what moved most of what was shown to.
+    pub fn moved(&self) -> Option<&Aspect> {
+        let all = self.effect.as_ref().filter(|_| self.verdict == Verdict::ChangedShape)?.others.iter();
+        let size = |aspect: &Aspect| aspect.test.ratio.ln().abs();
+        all.filter(|aspect| aspect.test.is_shown()).max_by(|one, other| size(one).total_cmp(&size(other)))
+    }
+
+    /// The test that the verdict stands on: that of what moved where the shape alone changed.
     pub fn told_by(&self) -> Option<&Test> {
-        let effect = self.effect.as_ref()?;
         match self.verdict {
-            Verdict::ChangedShape => effect.typical.as_ref(),
-            _ => effect.test.as_ref(),
+            Verdict::ChangedShape => self.moved().map(|aspect| &aspect.test),
+            _ => self.effect.as_ref()?.test.as_ref(),
         }
     }
 

@@ -10,8 +10,8 @@ use super::reason::Level;
 use super::scatter::Scatters;
 use super::side::{By, Found, Records, ids, is_voted, named, value};
 use super::{
-    Against, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, Test, Value, Verdict, differs, group,
-    reason, verdict, widened,
+    Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, Test, Value, Verdict, differs,
+    group, reason, verdict, widened,
 };
 use crate::format::{DISTURBED_SHARE, percent};
 use crate::labels::Labels;
@@ -105,17 +105,18 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
                 reason::of_values(old, new, level).or_else(|| {
                     let of = |by: By| Told::of(&first.record.id, old, new, by, looked);
                     let leading = of(by);
-                    let typical = (by == By::Quiet).then(|| of(By::Typical)).flatten();
-                    let (leading_test, typical_test) =
-                        (leading.as_ref().map(Told::test), typical.as_ref().map(Told::test));
+                    let others = by.beside(old, new).filter_map(|by| Some((by, of(by)?)));
+                    let others: Vec<(By, Told)> = others.filter(|_| leading.is_some()).collect();
+                    if let Some(effect) = &mut effect {
+                        effect.test = leading.as_ref().map(Told::test);
+                        effect.ratio = effect.test.as_ref().map_or(effect.ratio, |test| test.ratio);
+                        let aspect = |(by, told): &(By, Told)| Aspect { name: by.name().to_owned(), test: told.test() };
+                        effect.others = others.iter().map(aspect).collect();
+                    }
                     known = leading.map_or_else(Known::default, |found| Known {
-                        typical: typical.map(|found| found.claim),
+                        others: others.iter().map(|(_, told)| told.claim).collect(),
                         ..found.known()
                     });
-                    if let Some(effect) = &mut effect {
-                        effect.ratio = leading_test.as_ref().map_or(effect.ratio, |test| test.ratio);
-                        (effect.test, effect.typical) = (leading_test, typical_test);
-                    }
                     if known.leading.is_none() { reason::of_pairs() } else { None }
                 })
             }
@@ -157,7 +158,7 @@ fn level(old: &Option<Value>, new: &Option<Value>) -> Level {
 /// The ratio of the values, with nothing to tell how sure it is.
 fn untested(old: &Option<Value>, new: &Option<Value>) -> Option<Effect> {
     let (old, new) = (old.as_ref()?.value, new.as_ref()?.value);
-    (old > 0.0 && new > 0.0).then(|| Effect { ratio: new / old, test: None, typical: None })
+    (old > 0.0 && new > 0.0).then(|| Effect { ratio: new / old, test: None, others: Vec::new() })
 }
 
 /// What the change of a case is known by.
@@ -183,7 +184,8 @@ impl Told {
         let all = || old.iter().chain(new).filter_map(Found::measured);
         let least = all().map(|measured| by.least_deviation(measured)).fold(0.0, f64::max);
         let first = old.iter().chain(new).find(|found| found.measured().is_some())?;
-        let assumed = repetition::assumed_deviation(first.record, by == By::Quiet).max(least);
+        let assumed = repetition::assumed_deviation(first.record, by == By::Quiet);
+        let assumed = (assumed * by.times_as_far()).max(least);
         let squares: Vec<f64> =
             all().filter_map(|measured| by.own_error(measured)).map(|error| error * error).collect();
         let own = descriptive::mean(&squares).unwrap_or(0.0);
@@ -197,7 +199,8 @@ impl Told {
         let difference = Difference { logarithm, error: (variance * sides).sqrt(), freedom };
         let (changed, same) = (difference.p_changed(), difference.p_within(looked.same_within));
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
-        Some(Told { claim: Claim { difference, changed, same }, own, deviation, runs, sides })
+        let claim = Claim { difference, changed, same, is_told: runs > 0 };
+        Some(Told { claim, own, deviation, runs, sides })
     }
 
     /// Pairs that were made in turn: how much they differ is all that there is to know.
@@ -206,7 +209,8 @@ impl Told {
         let InTurn { difference, changed, same, pairs } = in_turn::of(*sides, (old, new), by, looks, *same_within)?;
         let sides = 2.0 / pairs as f64;
         let deviation = difference.error / sides.sqrt();
-        Some(Told { claim: Claim { difference, changed, same }, own: 0.0, deviation, runs: 2 * pairs, sides })
+        let claim = Claim { difference, changed, same, is_told: true };
+        Some(Told { claim, own: 0.0, deviation, runs: 2 * pairs, sides })
     }
 
     /// The test, before the other cases are known.
@@ -231,31 +235,29 @@ impl Told {
     fn known(&self) -> Known {
         Known {
             leading: Some(self.claim),
-            typical: None,
+            others: Vec::new(),
             own: self.own,
             deviation: self.deviation,
-            is_told: self.runs > 0,
             sides: self.sides,
         }
     }
 }
 
-/// Adjusts the p values for all cases that have one, and gives these cases their verdicts.
-fn judge(cases: &mut [CaseComparison], differences: &[Known]) {
-    let leading = adjusted(differences.iter().map(|known| known.leading));
-    let typical = adjusted(differences.iter().map(|known| known.typical));
-    for (((case, known), leading), typical) in cases.iter_mut().zip(differences).zip(leading).zip(typical) {
+/// Adjusts the p values for all cases that have one, and gives these cases their verdicts. What else is compared is adjusted by itself.
+fn judge(cases: &mut [CaseComparison], known: &[Known]) {
+    let leading = adjusted(known.iter().map(|one| one.leading));
+    let mut others = adjusted(known.iter().flat_map(|one| one.others.iter().copied().map(Some))).into_iter();
+    for ((case, known), leading) in cases.iter_mut().zip(known).zip(leading) {
         let better = case.better.unwrap_or(Better::Neither);
         let Some(effect) = &mut case.effect else { continue };
-        for (test, claim, adjusted) in
-            [(&mut effect.test, known.leading, leading), (&mut effect.typical, known.typical, typical)]
-        {
-            if let (Some(test), Some(claim), Some(adjusted)) = (test, claim, adjusted) {
-                claim.tell(test, adjusted);
+        for (aspect, claim) in effect.others.iter_mut().zip(&known.others) {
+            if let Some(adjusted) = others.next().flatten() {
+                claim.tell(&mut aspect.test, adjusted);
             }
         }
-        if let Some(test) = &effect.test {
-            case.verdict = verdict::verdict(test, effect.typical.as_ref(), better);
+        if let (Some(test), Some(claim), Some(adjusted)) = (&mut effect.test, known.leading, leading) {
+            claim.tell(test, adjusted);
+            case.verdict = verdict::verdict(test, &effect.others, better);
         }
     }
 }

@@ -25,13 +25,15 @@ struct Kept {
 }
 
 /// What a run has of a case.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Of {
     /// Of its probe.
     revision: u32,
     typical: f64,
     /// Where the case has one that leads.
     quiet: Option<f64>,
+    /// By name.
+    percentiles: Vec<(&'static str, f64)>,
 }
 
 impl Of {
@@ -70,7 +72,8 @@ fn kept(run: &Run) -> Kept {
         let measured = case.measured().filter(|measured| !is_implausible(measured))?;
         let revision = *revisions.get(case.probe.as_str())?;
         let quiet = By::Quiet.value(measured);
-        Some((case.id.clone(), Of { revision, typical: run_value(measured), quiet }))
+        let percentiles = By::percentiles().filter_map(|by| Some((by.name(), by.value(measured)?))).collect();
+        Some((case.id.clone(), Of { revision, typical: run_value(measured), quiet, percentiles }))
     };
     Kept { id: run.id.clone(), values: run.cases.iter().filter_map(value).collect() }
 }
@@ -134,6 +137,9 @@ impl Scatters<'_> {
             match by {
                 By::Quiet => value.quiet,
                 By::Typical => Some(value.typical),
+                By::Percentile(name) => {
+                    value.percentiles.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+                }
             }
         };
         let mut groups: Vec<Vec<f64>> = self.groups.iter().map(|runs| runs.iter().filter_map(kept).collect()).collect();

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, ProbeInfo, Run};
+use hostmark_model::{CaseRecord, FlagKind, Histogram, Measured, Outcome, ProbeInfo, Run};
+use hostmark_stats::histogram::Percentile;
 use hostmark_stats::{descriptive, interval};
 
 use super::{Pool, RunName, Side, Value};
@@ -86,7 +87,13 @@ pub(super) enum By {
     Quiet,
     /// The median of the round medians, where anything in the way of the work counts.
     Typical,
+    /// A percentile of all operations, of cases that have them.
+    Percentile(&'static str),
 }
+
+/// The percentiles that are compared, and how many times as far as typical values they lie apart between runs, by the recorded runs of
+/// `docs/study`.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 2.0), ("p90", 4.0), ("p99", 6.0), ("p999", 6.0)];
 
 /// The standard error of a median is so many times that of the mean of normal values: √(π/2).
 const OF_A_MEDIAN: f64 = 1.2533;
@@ -100,9 +107,42 @@ impl By {
         if all.all(|measured| measured.estimate.leading_quiet().is_some()) { By::Quiet } else { By::Typical }
     }
 
+    /// What else is compared of the two sides: the typical value beside a quiet one, and the percentiles.
+    pub(super) fn beside<'a>(self, base: &'a [Found], new: &'a [Found]) -> impl Iterator<Item = By> + 'a {
+        let typical = (self == By::Quiet).then_some(By::Typical);
+        let percentiles = By::percentiles().filter(move |by| {
+            let mut all = base.iter().chain(new).filter_map(Found::measured);
+            all.all(|measured| measured.histogram.is_some() && by.value(measured).is_some())
+        });
+        typical.into_iter().chain(percentiles)
+    }
+
+    /// The percentiles that are compared.
+    pub(super) fn percentiles() -> impl Iterator<Item = By> {
+        PERCENTILES.iter().map(|(name, _)| By::Percentile(name))
+    }
+
+    /// What it is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            By::Quiet => "quiet",
+            By::Typical => "typical",
+            By::Percentile(name) => name,
+        }
+    }
+
+    /// How many times as far as the typical value it is assumed to lie apart between runs.
+    pub(super) fn times_as_far(self) -> f64 {
+        let By::Percentile(name) = self else { return 1.0 };
+        PERCENTILES.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, times)| *times)
+    }
+
     /// The value of one run.
     pub(super) fn value(self, measured: &Measured) -> Option<f64> {
         match self {
+            By::Percentile(name) => {
+                measured.also.get(name).map(|also| also.estimate.median).filter(|value| *value > 0.0)
+            }
             By::Quiet => measured.estimate.leading_quiet().map(|quiet| quiet.value),
             By::Typical => Some(run_value(measured)),
         }
@@ -114,6 +154,9 @@ impl By {
         if let Some((low, high)) = quiet.and_then(|quiet| quiet.low.zip(quiet.high)) {
             return (low > 0.0).then(|| (high / low).ln() / 2.0 / OF_AN_INTERVAL);
         }
+        if let By::Percentile(name) = self {
+            return error_of_percentile(name, measured.histogram.as_ref()?);
+        }
         let rounds = round_medians(measured);
         Some(OF_A_MEDIAN * between_rounds(&rounds)? / (rounds.len() as f64).sqrt())
     }
@@ -123,9 +166,26 @@ impl By {
     pub(super) fn least_deviation(self, measured: &Measured) -> f64 {
         match self {
             By::Quiet => 0.0,
-            By::Typical => between_rounds(&round_medians(measured)).unwrap_or(0.0),
+            By::Typical | By::Percentile(_) => between_rounds(&round_medians(measured)).unwrap_or(0.0),
         }
     }
+}
+
+/// The standard error of a percentile's logarithm, by the order statistics an error of its rank to both sides (binomial).
+fn error_of_percentile(name: &str, histogram: &Histogram) -> Option<f64> {
+    let Histogram { values, counts } = histogram;
+    let all = counts.iter().sum::<u64>() as f64;
+    let share = Percentile::of_name(name)?.share();
+    let apart = (all * share * (1.0 - share)).sqrt();
+    let at = |rank: f64| {
+        let mut below = 0.0;
+        values.iter().zip(counts).find_map(|(&value, &count)| {
+            below += count as f64;
+            (below >= rank).then_some(value as f64)
+        })
+    };
+    let (low, high) = (at((all * share - apart).max(1.0))?, at((all * share + apart).min(all))?);
+    (low > 0.0).then(|| (high / low).ln() / 2.0)
 }
 
 /// The standard deviation of rounds, on the logarithms.

@@ -2,22 +2,21 @@
 
 use hostmark_model::Better;
 
-use super::{FALSE_DISCOVERIES, Test, Verdict};
+use super::{Aspect, FALSE_DISCOVERIES, Test, Verdict};
 
-/// The verdict on the value that leads, by its test, and where that is a quiet one by that of the typical value too.
+/// The verdict on the value that leads, by its test, and by those of the typical value and of percentiles where there are such.
 ///
 /// A difference is shown where the adjusted p value is no chance; the lack of one where both one-sided tests of "it changed by no
 /// more than so much" are none, adjusted by themselves. What is neither is undecided.
-pub(super) fn verdict(leading: &Test, typical: Option<&Test>, better: Better) -> Verdict {
-    let is_shown = |test: &Test| test.adjusted_p_value <= FALSE_DISCOVERIES;
-    if is_shown(leading) {
+pub(super) fn verdict(leading: &Test, others: &[Aspect], better: Better) -> Verdict {
+    if leading.is_shown() {
         return match (better, leading.ratio > 1.0) {
             (Better::Neither, _) => Verdict::Changed,
             (Better::Lower, true) | (Better::Higher, false) => Verdict::Slower,
             (Better::Lower, false) | (Better::Higher, true) => Verdict::Faster,
         };
     }
-    if typical.is_some_and(is_shown) {
+    if others.iter().any(|aspect| aspect.test.is_shown()) {
         return Verdict::ChangedShape;
     }
     if leading.same_p_value <= FALSE_DISCOVERIES { Verdict::Same } else { Verdict::Inconclusive }
@@ -44,7 +43,7 @@ mod tests {
 
     #[test]
     fn the_probe_says_which_direction_is_good() {
-        let judged = |ratio: f64, better: Better| verdict(&test(ratio, 0.001, 1.0), None, better);
+        let judged = |ratio: f64, better: Better| verdict(&test(ratio, 0.001, 1.0), &[], better);
         assert_eq!(judged(1.1, Better::Lower), Verdict::Slower);
         assert_eq!(judged(1.1, Better::Higher), Verdict::Faster);
         assert_eq!(judged(0.9, Better::Lower), Verdict::Faster);
@@ -54,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_is_not_shown_to_differ_is_the_same_or_undecided() {
-        let judged = |p: f64, same_p: f64| verdict(&test(1.02, p, same_p), None, Better::Lower);
+        let judged = |p: f64, same_p: f64| verdict(&test(1.02, p, same_p), &[], Better::Lower);
         assert_eq!(judged(0.06, 0.01), Verdict::Same);
         assert_eq!(judged(0.06, 0.06), Verdict::Inconclusive);
         // A small change that is certain is a change, however small.
@@ -64,7 +63,8 @@ mod tests {
     #[test]
     fn where_the_typical_value_alone_moved_the_shape_changed() {
         let judged = |quiet: f64, typical: f64| {
-            verdict(&test(1.001, quiet, 0.001), Some(&test(1.3, typical, 1.0)), Better::Lower)
+            let other = Aspect { name: "typical".into(), test: test(1.3, typical, 1.0) };
+            verdict(&test(1.001, quiet, 0.001), &[other], Better::Lower)
         };
         assert_eq!(judged(0.5, 0.001), Verdict::ChangedShape);
         assert_eq!(judged(0.001, 0.001), Verdict::Slower);

@@ -13,23 +13,23 @@ const OF_NORMAL: f64 = 0.6745;
 /// Widens the errors of all cases of which it is only assumed what runs differ by, where they are too small for most of them. That all
 /// changed alike is no reason to: they are taken about their middle.
 pub(super) fn widen(known: &mut [Known], same_within: f64) {
-    let assumed = |one: &&mut Known| !one.is_told;
-    let (leading, typical) = (times(known, |one| one.leading), times(known, |one| one.typical));
-    for one in known.iter_mut().filter(assumed) {
+    let leading = times(known.iter().filter_map(|one| one.leading));
+    let others = times(known.iter().flat_map(|one| one.others.iter().copied()));
+    for one in known {
+        if one.leading.is_some_and(|claim| !claim.is_told) {
+            one.own *= leading * leading;
+            one.deviation *= leading;
+        }
         one.leading = one.leading.map(|claim| claim.widened(leading, same_within));
-        one.typical = one.typical.map(|claim| claim.widened(typical, same_within));
-        one.own *= leading * leading;
-        one.deviation *= leading;
+        one.others.iter_mut().for_each(|claim| *claim = claim.widened(others, same_within));
     }
 }
 
 /// How many times too small the errors are, 1 at least.
-fn times(known: &[Known], claim: impl Fn(&Known) -> Option<Claim>) -> f64 {
-    let of = |one: &Known| {
-        let difference = claim(one).filter(|_| !one.is_told)?.difference;
-        Some(difference.logarithm / difference.error).filter(|distance| distance.is_finite())
-    };
-    let distances: Vec<f64> = known.iter().filter_map(of).collect();
+fn times(claims: impl Iterator<Item = Claim>) -> f64 {
+    let distance = |claim: Claim| claim.difference.logarithm / claim.difference.error;
+    let distances: Vec<f64> =
+        claims.filter(|claim| !claim.is_told).map(distance).filter(|one| one.is_finite()).collect();
     if distances.len() < LEAST_CASES {
         return 1.0;
     }
@@ -38,9 +38,11 @@ fn times(known: &[Known], claim: impl Fn(&Known) -> Option<Claim>) -> f64 {
 
 impl Claim {
     fn widened(self, times: f64, same_within: f64) -> Claim {
+        if self.is_told {
+            return self;
+        }
         let mut difference = self.difference;
         difference.error *= times;
-        let (changed, same) = (difference.p_changed(), difference.p_within(same_within));
-        if times > 1.0 { Claim { difference, changed, same } } else { self }
+        Claim { difference, changed: difference.p_changed(), same: difference.p_within(same_within), ..self }
     }
 }

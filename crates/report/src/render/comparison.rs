@@ -43,11 +43,9 @@ pub(crate) fn verdict_text(case: &CaseComparison, lang: Lang) -> String {
     match (case.verdict, case.told_by()) {
         (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => would_see(test.visible, lang),
         (Verdict::ChangedShape, Some(test)) => {
-            let change = signed(test.ratio - 1.0);
-            match lang {
-                Lang::En => format!("typical {change} %"),
-                Lang::Zh => format!("典型值 {change} %"),
-            }
+            let name = case.moved().map_or("", |aspect| aspect.name.as_str());
+            let name = if name == "typical" && lang == Lang::Zh { "典型值" } else { name };
+            format!("{name} {} %", signed(test.ratio - 1.0))
         }
         (verdict, _) => verdict_word(verdict).say(lang).to_owned(),
     }

@@ -7,7 +7,7 @@ use hostmark_model::{CaseRecord, Estimate};
 /// that makes the table again.
 const OF_KINDS: &[(&str, f64)] = &[
     (CORE, 0.0025),
-    (QUIET, 0.025),
+    (QUIET, 0.06),
     ("memory", 0.03),
     ("cpu", 0.02),
     ("clock", 0.005),
