@@ -75,6 +75,23 @@ fn a_true_run_is_not_named() {
 }
 
 #[test]
+fn an_end_that_physics_holds_is_no_contradiction() {
+    // One round lies below what the clock allows, and the clock's step would reach below it too.
+    for (values, low, high) in [([99.0, 100.0, 100.0, 100.0, 102.0], 99.5, 102.0), ([100.0; 5], 100.0, 100.5)] {
+        let mut run = a_run();
+        run.cases.truncate(1);
+        run.cases[0] = rounds(TIME, &values);
+        let one = measured(&mut run.cases[0]);
+        one.bounds = Some(Bounds { least: Some(if low < 100.0 { low } else { 100.0 }), most: None });
+        one.estimate.method = IntervalMethod::OrderStatistics;
+        (one.estimate.ci_low, one.estimate.ci_high) = (Some(low), Some(high));
+        assert_eq!(contradictions(&run), []);
+        measured(&mut run.cases[0]).estimate.ci_low = Some(98.0);
+        assert_eq!(contradictions(&run).len(), 1);
+    }
+}
+
+#[test]
 fn values_and_intervals_that_cannot_be_together_are_named() {
     let quiet =
         |low: f64, value: f64, high: f64| Some(Quiet { value, low: Some(low), high: Some(high), at_hz: Some(3e9) });

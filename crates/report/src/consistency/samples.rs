@@ -146,13 +146,14 @@ fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Opti
         );
     };
     let median = estimate.median;
-    // A round beside which the clock was low may lie where physics forbids, and no end does.
-    let (least, most) = bounds.map_or((least, most), |bounds| bounds.held((least, most), median));
     let is_wider = |end: f64, given: f64| (end - median).abs() > (given - median).abs() && !is_near(end, given, median);
     let ends = [(low, least), (high, most)];
     let wider = ends.into_iter().filter(|&(end, given)| is_wider(end, given));
     let step = wider.map(|(end, _)| (end - median).abs()).fold(0.0, f64::max);
-    let fits = is_near(low, least.min(median - step), median) && is_near(high, most.max(median + step), median);
+    let ends = (least.min(median - step), most.max(median + step));
+    // A round beside which the clock was low may lie where physics forbids, as may what the clock's step adds, and no end does.
+    let (least, most) = bounds.map_or(ends, |bounds| bounds.held(ends, median));
+    let fits = is_near(low, least, median) && is_near(high, most, median);
     (!fits).then_some(())?;
     with_numbers(
         [low, high, least, most],
