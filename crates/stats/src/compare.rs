@@ -159,6 +159,8 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+
     use super::*;
 
     fn of(logarithm: f64, error: f64, freedom: f64) -> Difference {
@@ -182,12 +184,8 @@ mod tests {
 
     #[test]
     fn what_would_be_seen_is_found_four_times_of_five() {
-        use rand::{RngExt, SeedableRng};
         let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(3);
-        let mut normal = || {
-            let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
-            radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
-        };
+        let mut normal = || crate::made_up::normal(&mut random);
         for level in [0.05, 0.001] {
             let effect = of(0.0, 0.02, f64::INFINITY).visible(level).ln_1p();
             let found =

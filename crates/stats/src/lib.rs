@@ -10,5 +10,7 @@ pub mod compare;
 pub mod descriptive;
 pub mod histogram;
 pub mod interval;
+#[cfg(test)]
+mod made_up;
 pub mod random_effects;
 pub mod repetition;

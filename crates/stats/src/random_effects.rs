@@ -151,15 +151,11 @@ fn inverse_trigamma(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rand::{RngExt, SeedableRng};
+    use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
 
     use super::*;
-
-    fn normal(random: &mut Pcg64Mcg) -> f64 {
-        let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
-    }
+    use crate::made_up::normal;
 
     #[test]
     fn functions_of_the_tables() {

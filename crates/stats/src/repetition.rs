@@ -88,13 +88,9 @@ pub fn within(differences: &[f64], share: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{RngExt, SeedableRng};
+    use crate::made_up::normal;
+    use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
-
-    fn normal(random: &mut Pcg64Mcg) -> f64 {
-        let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
-    }
 
     #[test]
     fn few_runs_are_drawn_towards_what_is_assumed_and_many_are_believed() {

@@ -144,7 +144,9 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     }
     Ok(match comparison.has_regression(arguments.threshold.unwrap_or(0.0)) {
         true => Exit::Found,
-        false if (arguments.strict || arguments.resolve.is_some()) && comparison.is_undecided() => Exit::Undecided,
+        false if (arguments.strict || arguments.resolve.is_some()) && !comparison.undecided().is_empty() => {
+            Exit::Undecided
+        }
         false => Exit::Fine,
     })
 }

@@ -2,41 +2,11 @@
 
 use super::sources::is_rate;
 use super::*;
+use crate::cpu::parallelism::tests::record as made;
 
 /// A case of a probe with these round medians.
 fn case(id: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {
-    let samples: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
-    let round = |(&median, round): (&f64, u32)| RoundRecord {
-        round,
-        median,
-        taints: Vec::new(),
-        core_hz: Some(2e9),
-        cpus: vec![0],
-        iterations: 1,
-        settled: true,
-        steal_ns: None,
-        throttled: None,
-        waited: None,
-        others: None,
-        shared: None,
-        far: Vec::new(),
-        raw: None,
-    };
-    let estimate = estimate(&samples, 0.0, Better::Lower);
-    let (also, notes) = Default::default();
-    let measured = Measured {
-        estimate,
-        also,
-        samples,
-        histogram: None,
-        rounds: medians.iter().zip(0..).map(round).collect(),
-        noise: Noise::default(),
-        notes,
-        flags: Vec::new(),
-        bounds: None,
-    };
-    let params = Params(params.iter().map(|&(axis, value)| (axis.into(), value.into())).collect());
-    CaseRecord { id: id.into(), probe: id.into(), params, outcome: Outcome::Measured(Box::new(measured)) }
+    CaseRecord { id: id.into(), ..made(id, params, medians) }
 }
 
 fn call(copies: &str, medians: &[f64]) -> CaseRecord {

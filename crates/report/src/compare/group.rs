@@ -50,7 +50,7 @@ pub(super) fn groups(
         for (part, own) in parts.iter_mut().zip(own) {
             part.variance += own * part.known.sides;
         }
-        let told = scatters.map(|scatters| scatters.of_group(name, base, new));
+        let told = scatters.map(|scatters| scatters.of_group(name));
         // What pairs of runs made in turn have in common is in how they differ.
         let deviation = told.map_or(0.0, |told| told.map_or_else(|| repetition::assumed_shift(name), |told| told.sd));
         let found = pooled(&members(&parts), deviation * deviation * sides).filter(|_| parts.len() >= LEAST_CASES)?;

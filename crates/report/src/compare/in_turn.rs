@@ -92,7 +92,7 @@ mod tests {
             // As much as the limit is not called less.
             assert!(called(0.03, scatter).1 <= 50);
         }
-        // What is there is found, and what is not there is told to be the same.
+        // A change of 5 % is found, and where nothing changed the case is called the same within 3 %.
         assert!(called(0.05, 0.03).0 > 990 && called(0.0, 0.03).1 > 990);
     }
 

@@ -366,11 +366,6 @@ impl Comparison {
         let cases = self.new.iter().flat_map(|against| &against.cases);
         cases.filter(|case| case.verdict == Verdict::Inconclusive).map(|case| case.id.as_str()).collect()
     }
-
-    /// Whether a case could be told neither to differ nor to be the same, on any side.
-    pub fn is_undecided(&self) -> bool {
-        self.new.iter().any(|against| against.counts.inconclusive > 0)
-    }
 }
 
 impl CaseComparison {

@@ -61,7 +61,8 @@ impl History {
         let environments: HashSet<String> = base.iter().chain(new).map(environment).collect();
         let groups = self.by_environment.iter().filter(|(key, _)| environments.contains(*key));
         let others = |runs: &'a Vec<Kept>| runs.iter().filter(|run| !compared.contains(run.id.as_str())).collect();
-        Scatters { groups: groups.map(|(_, runs)| others(runs)).collect() }
+        let sides = [base, new].map(|runs| runs.iter().map(kept).collect());
+        Scatters { groups: groups.map(|(_, runs)| others(runs)).collect(), sides }
     }
 }
 
@@ -125,6 +126,8 @@ fn environment(run: &Run) -> String {
 pub(super) struct Scatters<'a> {
     /// Earlier runs, a group for each environment.
     groups: Vec<Vec<&'a Kept>>,
+    /// Those that are compared.
+    sides: [Vec<Kept>; 2],
 }
 
 impl Scatters<'_> {
@@ -149,9 +152,8 @@ impl Scatters<'_> {
     }
 
     /// By how much runs differ in all cases of a group together: the deviation of a run's mean from that of the others.
-    pub(super) fn of_group(&self, name: &str, base: &[Run], new: &[Run]) -> Option<Deviation> {
-        let sides: Vec<Vec<Kept>> = [base, new].iter().map(|runs| runs.iter().map(kept).collect()).collect();
-        let sides = sides.iter().map(|runs| runs.iter().collect());
+    pub(super) fn of_group(&self, name: &str) -> Option<Deviation> {
+        let sides = self.sides.iter().map(|runs| runs.iter().collect());
         let groups: Vec<Vec<f64>> =
             self.groups.iter().cloned().chain(sides).map(|runs: Vec<&Kept>| shifts(name, &runs)).collect();
         let freedom: usize = groups.iter().map(|group: &Vec<f64>| group.len().saturating_sub(1)).sum();
