@@ -248,6 +248,31 @@ fn in_turn(home: &Home, sides: [&str; 2], rest: &[&str]) -> Value {
 }
 
 #[test]
+fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
+    let home = Home::new();
+    let directory = tempfile::tempdir().unwrap();
+    for (side, seconds) in [("old", "0.02"), ("new", "0.06")] {
+        let program = directory.path().join(side).join("program");
+        std::fs::create_dir(program.parent().unwrap()).unwrap();
+        std::fs::write(&program, format!("#!/bin/sh\nexec sleep {seconds}\n")).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let side = |name: &str| format!("env -C '{}' {PROGRAM}", directory.path().join(name).display());
+    let (old, new) = (side("old"), side("new"));
+    let arguments =
+        ["compare", "--interleave", &old, &new, "--command", "./program", "--pairs", "3", "--format", "json"];
+    let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+    assert!(code == 1 && errors.is_empty(), "{code} {errors}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let cases = json["new"][0]["cases"].as_array().unwrap();
+    let [case] = &cases[..] else { panic!("{json}") };
+    assert!(case["id"].as_str().unwrap().starts_with("external.command@"), "{case}");
+    assert_eq!(case["verdict"], "slower", "{case}");
+    let (code, _, told) = ended(&mut home.hostmark(&["compare", "a", "b", "--command", "./program"]));
+    assert!(code == 2 && told.contains("--interleave"), "{told}");
+}
+
+#[test]
 fn two_places_measure_in_turn_by_one_program() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();

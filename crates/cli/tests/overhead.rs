@@ -34,6 +34,18 @@ fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together
     // The median of two runs of an environment is 0.3.
     let (_, text, _) = report(&[&native_run, &slow_run, &guest_run], &[]);
     assert!(text.contains("+100.00 %"), "{text}");
+    // So it is where they are given as a list, as a pattern, and as a directory.
+    let at = home.data.path().join("both");
+    std::fs::create_dir(&at).unwrap();
+    for (file, name) in [(&native, "n-1.json"), (&slow, "n-2.json")] {
+        std::fs::copy(file, at.join(name)).unwrap();
+    }
+    let (list, folder) = (format!("native={native},{slow}"), format!("native={}", at.display()));
+    for both in [&list, &folder, &format!("{folder}/n-*.json")] {
+        assert_eq!(report(&[both, &guest_run], &[]).1, text, "{both}");
+    }
+    let (code, _, errors) = report(&[&format!("{folder}/m-*")], &[]);
+    assert!(code == 2 && errors.contains("no run is called like"), "{errors}");
     let (code, _, errors) = report(&[&native_run, &guest_run], &["--base", "syscall.nothing"]);
     assert_eq!(code, 2);
     assert!(errors.contains("native has no such case"), "{errors}");

@@ -81,7 +81,7 @@ fn the_fastest_way_is_chosen_by_trials_and_told_once() {
     // Each trial comes after as much that is not timed.
     assert!(trials.chunks(2).all(|pair| pair[0] == pair[1]), "{trials:?}");
     let (Choice { scope, way: name }, took_ns) = fresh.yielded.chosen.clone().unwrap();
-    assert_eq!(scope, "a.b within 16384 bytes");
+    assert_eq!(scope, "a.b over 4096 bytes");
     let spent: u64 = trials.iter().map(|&(way, times)| times * [1000, 600, 900][way]).sum();
     assert!(name == "nt" && took_ns >= spent as f64, "{name} {took_ns}");
 }
@@ -90,17 +90,18 @@ fn the_fastest_way_is_chosen_by_trials_and_told_once() {
 fn what_an_earlier_round_chose_is_taken_without_trials() {
     let fake = FakeClock::new(10);
     let mut later = case(&fake, "a.b");
-    later.own.choices = vec![Choice { scope: "a.b within 16384 bytes".into(), way: "nt".into() }];
+    let scopes = ["a.b over 4096 bytes", "a.b within 16777216 bytes"];
+    later.own.choices = scopes.map(|scope| Choice { scope: scope.into(), way: "nt".into() }).into();
     let never = |_, _| panic!("a trial");
-    // One choice holds for all sizes that the same part of the same cache holds, and for no other.
-    for bytes in [4096, 8192, 16_384] {
+    // One choice holds for all sizes that the same part of the same cache holds, in the first cache for its own, and for no other.
+    for bytes in [4096, 32_769, 1 << 20, 16 << 20] {
         assert_eq!(later.choose(bytes, &["plain", "nt"], never), Ok(1));
     }
     assert!(later.yielded.chosen.is_none());
     for (bytes, scope) in [
-        (16_385, "a.b within 24576 bytes"),
-        (24_577, "a.b within 32768 bytes"),
-        (1 << 20, "a.b within 16777216 bytes"),
+        (8192, "a.b over 8192 bytes"),
+        (32_768, "a.b over 32768 bytes"),
+        ((16 << 20) + 1, "a.b within 25165824 bytes"),
         ((32 << 20) + 1, "a.b beyond the caches"),
     ] {
         let mut other = case(&fake, "a.b");

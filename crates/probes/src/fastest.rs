@@ -81,7 +81,8 @@ impl<K: Kernel> Candidates<K> {
         mut run: impl FnMut(&'static K, Range<usize>, u64),
     ) -> Result<&'static K> {
         let mut stretches = Stretches::of(bytes, all_bytes, case.llc_bytes());
-        let way = case.choose(bytes, &self.names(), |way, times| run(self.at(way), stretches.next(), times))?;
+        let touched = touched(bytes, all_bytes);
+        let way = case.choose(touched, &self.names(), |way, times| run(self.at(way), stretches.next(), times))?;
         case.note("kernel", self.at(way).name());
         Ok(self.at(way))
     }
@@ -98,7 +99,7 @@ impl<K: Kernel> Candidates<K> {
     ) -> Result<&'static K> {
         let all = 0..usize::try_from(bytes).map_err(Stop::skipped)?;
         let llc_bytes = case.llc_bytes();
-        let way = case.choose_in_lockstep(cpus, bytes, &self.names(), |_| {
+        let way = case.choose_in_lockstep(cpus, touched(bytes, all_bytes), &self.names(), |_| {
             let mut buffer = allotment.map()?;
             run(self.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
             let (mut stretches, run) = (Stretches::of(bytes, all_bytes, llc_bytes), &run);
@@ -109,6 +110,11 @@ impl<K: Kernel> Candidates<K> {
         case.note("kernel", self.at(way).name());
         Ok(self.at(way))
     }
+}
+
+/// How much of so much memory all of its arrays of so many bytes take: what keeps them apart is not touched.
+fn touched(bytes: u64, all_bytes: u64) -> u64 {
+    bytes * (all_bytes / bytes.max(1)).max(1)
 }
 
 /// A case whose kernel refuses its memory cannot be measured.
@@ -213,6 +219,7 @@ mod tests {
         assert_eq!(Stretches::of(1 << 30, 1 << 30, 0).next(), mib(0, 32));
         // Of two arrays a stretch of each is a cache: a copy of less is another one to the C library.
         assert_eq!(Stretches::of(64 << 20, (128 << 20) + 4096, 32 << 20).next(), mib(0, 32));
+        assert_eq!((touched(24_576, 2 * 24_576 + 4096), touched(4096, 4096), touched(4096, 0)), (49_152, 4096, 4096));
         let mut thirds = Stretches::of(64 << 20, (192 << 20) + 4096, 32 << 20);
         let ends = (0..9).map(|_| thirds.next()).flat_map(|part| [part.start, part.end]);
         assert!(ends.into_iter().all(|end| end.is_multiple_of(PART_BYTES as usize)));

@@ -8,6 +8,7 @@ pub mod consistency;
 mod curve;
 mod cut_pages;
 mod data_path;
+mod difference;
 mod duration;
 pub mod escape;
 pub mod export;

@@ -8,7 +8,6 @@ mod made;
 mod pages;
 #[path = "compare/simulated.rs"]
 mod simulated;
-#[expect(dead_code, reason = "its plausible run is for other tests")]
 mod synthetic;
 
 use hostmark_model::*;
@@ -63,6 +62,31 @@ fn a_group_tells_what_its_cases_alone_do_not() {
     assert!((same.groups[0].ratio - 1.0).abs() < 1e-9 && same.groups[0].verdict == Verdict::Same, "{:?}", same.groups);
     // One that is not like the others is named.
     assert_eq!(of(1.05, 1.4).groups[0].odd, ["syscall.x5@n=1"]);
+}
+
+#[test]
+fn a_table_that_people_know_has_a_verdict_of_its_own() {
+    // Integer operations of 32 bits are slower by a fifth, those of 64 are as they were.
+    let side = |name: &str, factor: f64| {
+        let mut run = synthetic::plausible();
+        (run.id, run.name) = (name.to_owned(), name.to_owned());
+        for case in run.cases.iter_mut().filter(|case| case.id.starts_with("cpu.latency@type=i32")) {
+            let value = case.measured().unwrap().estimate.median * factor;
+            *case = rounds(&case.id, &[0.999, 1.0, 1.001, 1.0, 1.002].map(|one| one * value));
+        }
+        run
+    };
+    let against = compared(&[side("a", 1.0)], &[side("b", 1.2)]).new.remove(0);
+    let of = |title: &str| {
+        let found = against.tables.iter().find(|table| table.title.en == title);
+        found.unwrap_or_else(|| panic!("{title} is none of {:?}", against.tables))
+    };
+    let (slower, as_before) = (of("lmbench: Basic integer operations"), of("lmbench: Basic uint64 operations"));
+    assert!(slower.name == "lmbench" && (slower.cases, slower.probes) == (4, 1) && slower.odd.is_empty(), "{slower:?}");
+    assert!(slower.verdict == Verdict::Slower && (slower.ratio - 1.2).abs() < 0.001, "{slower:?}");
+    assert!(as_before.verdict != Verdict::Slower && (as_before.ratio - 1.0).abs() < 1e-9, "{as_before:?}");
+    // No unit stands behind a title: a change has none.
+    assert!(of("lmbench: Local communication bandwidths").title.zh.ends_with("本机通信带宽"));
 }
 
 #[test]

@@ -8,6 +8,8 @@ pub mod capacity;
 pub mod change;
 pub mod compare;
 pub mod descriptive;
+pub mod extreme;
+pub mod halves;
 pub mod histogram;
 pub mod interval;
 #[cfg(test)]

@@ -15,7 +15,7 @@ use hostmark_report::compare::{Comparison, LOOKS, Pool, SAME};
 use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
-use super::unwritten;
+use super::{inputs, unwritten};
 use crate::{output, store};
 
 fn formats() -> PossibleValuesParser {
@@ -36,6 +36,10 @@ pub struct CompareArguments {
     /// The file with the token of a hostmark serve, where a place is tcp:HOST
     #[arg(long, value_name = "FILE", requires = "interleave")]
     token_file: Option<PathBuf>,
+    /// Measure this command and nothing else, as run --command does. Each side means its own by it where its words or its directory
+    /// differ: --interleave 'env -C old hostmark' 'env -C new hostmark' --command ./program
+    #[arg(long, value_name = "COMMAND", value_parser = command, requires = "interleave", conflicts_with = "names")]
+    command: Option<String>,
     /// How often each of the two runs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000),
           requires = "interleave")]
@@ -74,6 +78,11 @@ pub struct CompareArguments {
     verbose: bool,
 }
 
+/// A command that can be split into words, as it was typed.
+fn command(typed: &str) -> Result<String, String> {
+    inputs::command(typed).map(|_| typed.to_owned())
+}
+
 /// A share as a person types it: `5` or `5%`; the answer is a fraction.
 fn percent(typed: &str) -> Result<f64, String> {
     let number: f64 = typed.strip_suffix('%').unwrap_or(typed).trim().parse().map_err(|_| WANTED.to_owned())?;
@@ -106,6 +115,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
             let trial = interleave::Trial {
                 sides: [a, b],
                 filters: &arguments.names,
+                command: arguments.command.as_deref(),
                 pairs: match arguments.resolve {
                     Some(within) => interleave::Pairs::Until { within, at_most: arguments.at_most },
                     None => interleave::Pairs::These(arguments.pairs),

@@ -31,6 +31,7 @@ pub mod run;
 pub mod runs;
 pub mod serve;
 pub mod service;
+mod several;
 mod tables;
 mod turns;
 pub mod vm;

@@ -10,7 +10,7 @@ use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::export;
 
 use super::place::Place;
-use super::{again, load, on, unwritten};
+use super::{again, load, on, several, unwritten};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -20,8 +20,9 @@ pub fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Files, names of runs that are kept, last, last-1 …; NAME=RUN shows it under this name, and overhead takes runs of one
-    /// name for one environment; html, markdown, lmbench and overhead show several
+    /// Files, names of runs that are kept, last, last-1 …, or several: a,b,c, a quoted pattern as 'before-*.json', or a directory.
+    /// NAME=RUN shows them under this name, and overhead takes runs of one name for one environment; html, markdown, lmbench and
+    /// overhead show several
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
     /// How to show it
@@ -48,12 +49,22 @@ pub struct ReportArguments {
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let place = arguments.on.as_deref().map(kept_at).transpose()?;
-    let load_one = |run: &str| match &place {
-        Some(place) => on::kept_run(place, run),
-        None if arguments.again => again::load(run, lang),
-        None => load::found(run, lang),
+    let load_all = |typed: &str| match &place {
+        Some(place) => Ok(vec![on::kept_run(place, typed)?]),
+        // A run that was cut short has a journal alone.
+        None if arguments.again && !several::is_meant(typed) => Ok(vec![again::load(typed, lang)?]),
+        None => {
+            let of = |file: &PathBuf| match arguments.again {
+                true => again::load(&file.to_string_lossy(), lang),
+                false => load::checked(file, lang),
+            };
+            several::files(typed)?.iter().map(of).collect()
+        }
     };
-    let runs = arguments.runs.iter().map(|run| named(run, &load_one)).collect::<Result<Vec<Run>>>()?;
+    let mut runs = Vec::new();
+    for typed in &arguments.runs {
+        runs.extend(named(typed, &load_all)?);
+    }
     let text = match &arguments.base {
         None => render(&runs, &arguments.format, lang, arguments.verbose)?,
         Some(base) if arguments.format == "overhead" => {
@@ -79,13 +90,13 @@ fn kept_at(typed: &str) -> Result<Place> {
     Place::named(typed, "--on", None)
 }
 
-/// The run that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in
+/// The runs that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in
 /// it is meant as it stands.
-fn named(argument: &str, load: &dyn Fn(&str) -> Result<Run>) -> Result<Run> {
+fn named(argument: &str, load: &dyn Fn(&str) -> Result<Vec<Run>>) -> Result<Vec<Run>> {
     let is_name = |name: &str| !name.is_empty() && !name.contains('/');
     let named = argument.split_once('=').filter(|(name, _)| is_name(name) && store::find(argument).is_err());
-    let Some((name, run)) = named else { return load(argument) };
-    Ok(Run { name: name.to_owned(), ..load(run)? })
+    let Some((name, runs)) = named else { return load(argument) };
+    Ok(load(runs)?.into_iter().map(|run| Run { name: name.to_owned(), ..run }).collect())
 }
 
 /// Runs in the format of this name, which the command line has checked.

@@ -13,7 +13,8 @@ impl Case {
     /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it
     /// in sizes alone and goes over memory which the same part of the same cache holds; where there is none, the
     /// fastest of them by trials in turn, the first named where none is clearly faster. `trial` does a stretch of work by a
-    /// way, so many times: that a trial lasts long enough, before it is timed and while it is. `bytes`: what the case goes over.
+    /// way, so many times: that a trial lasts long enough, before it is timed and while it is. `bytes`: what the case goes over, all its
+    /// arrays together.
     pub fn choose(&mut self, bytes: u64, ways: &[&str], mut trial: impl FnMut(usize, u64)) -> Result<usize> {
         if let Some(way) = self.chosen_before(bytes, ways)? {
             return Ok(way);
@@ -99,8 +100,12 @@ impl Case {
     }
 
     /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half, three quarters or
-    /// whole of a cache that holds them. What fills the whole of one is another way's than what leaves it room.
+    /// whole of a cache that holds them. What fills the whole of one is another way's than what leaves it room. In the first cache it holds
+    /// for this size alone: what a way begins with weighs there, and trials take milliseconds.
     fn scope(&self, bytes: u64) -> String {
+        if self.job.caches_bytes.iter().min().is_some_and(|&first| bytes <= first) {
+            return format!("{} over {bytes} bytes", self.alike);
+        }
         let parts = self.job.caches_bytes.iter().flat_map(|&cache| [cache / 2, cache / 4 * 3, cache]);
         match parts.filter(|&part| part >= bytes).min() {
             Some(part) => format!("{} within {part} bytes", self.alike),

@@ -7,7 +7,9 @@ use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
 use super::known::{Claim, Known};
 use super::scatter::Scatters;
 use super::side::group_of;
+use super::tables::Together;
 use super::{CaseComparison, FALSE_DISCOVERIES, Group, Verdict};
+use crate::bilingual::same;
 use crate::repetition;
 
 /// A group of fewer cases says nothing that they do not say.
@@ -28,43 +30,55 @@ struct Part<'a> {
     variance: f64,
 }
 
+/// What a comparison tells of its cases before groups are made.
+pub(super) struct Compared<'a> {
+    pub(super) cases: &'a [CaseComparison],
+    pub(super) known: &'a [Known],
+    /// None where the runs were made in turn.
+    pub(super) scatters: Option<&'a Scatters<'a>>,
+    pub(super) sides: (&'a [Run], &'a [Run]),
+    pub(super) same_within: f64,
+}
+
 /// The groups of a comparison, in the order of the catalogue.
-pub(super) fn groups(
-    cases: &[CaseComparison],
-    known: &[Known],
-    scatters: Option<&Scatters>,
-    (base, new): (&[Run], &[Run]),
-    same_within: f64,
-) -> Vec<Group> {
-    let mut names: Vec<&str> = Vec::new();
-    cases.iter().map(|case| group_of(&case.probe)).for_each(|name| {
-        if !names.contains(&name) {
-            names.push(name);
+pub(super) fn groups(compared: &Compared) -> Vec<Group> {
+    let mut groups: Vec<Together> = Vec::new();
+    for case in compared.cases {
+        let (name, id) = (group_of(&case.probe), case.id.clone());
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.ids.extend([id]),
+            None => groups.push(Together { name: name.to_owned(), title: same(name), ids: [id].into() }),
         }
-    });
+    }
+    together(compared, &groups)
+}
+
+/// What the cases of each of `all` come to together; none of those of too few cases.
+pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<Group> {
+    let (base, new) = compared.sides;
     let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
-    let of = |name: &str| {
-        let mut parts: Vec<Part> =
-            cases.iter().zip(known).filter_map(|(case, known)| part(name, case, known)).collect();
+    let of = |one: &Together| {
+        let is_one = |(case, _): &(&CaseComparison, &Known)| one.ids.contains(&case.id);
+        let cases = compared.cases.iter().zip(compared.known);
+        let mut parts: Vec<Part> = cases.filter(is_one).filter_map(|(case, known)| part(case, known)).collect();
         let own = moderated(&parts.iter().map(|part| part.known.own).collect::<Vec<f64>>(), OF_ROUNDS);
         for (part, own) in parts.iter_mut().zip(own) {
             part.variance += own * part.known.sides;
         }
-        let told = scatters.map(|scatters| scatters.of_group(name));
         // What pairs of runs made in turn have in common is in how they differ.
-        let deviation = told.map_or(0.0, |told| told.map_or_else(|| repetition::assumed_shift(name), |told| told.sd));
+        let deviation = compared.scatters.map_or(0.0, |scatters| shift(scatters, one, &parts));
         let found = pooled(&members(&parts), deviation * deviation * sides).filter(|_| parts.len() >= LEAST_CASES)?;
-        Some((group(name, &parts, found), found))
+        Some((group(one, &parts, found), found))
     };
-    let (mut groups, found): (Vec<Group>, Vec<Pooled>) = names.into_iter().filter_map(of).unzip();
+    let (mut groups, found): (Vec<Group>, Vec<Pooled>) = all.iter().filter_map(of).unzip();
     let adjusted = |of: &dyn Fn(&Pooled) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
     let changed = adjusted(&|one| one.difference.p_changed());
-    let same = adjusted(&|one| one.difference.p_within(same_within));
+    let alike = adjusted(&|one| one.difference.p_within(compared.same_within));
     let level = FALSE_DISCOVERIES / found.len().max(1) as f64;
-    for (((group, found), changed), same) in groups.iter_mut().zip(&found).zip(changed).zip(same) {
+    for (((group, found), changed), alike) in groups.iter_mut().zip(&found).zip(changed).zip(alike) {
         group.adjusted_p_value = changed;
         group.visible = found.difference.visible(level);
-        group.verdict = match (changed <= FALSE_DISCOVERIES, same <= FALSE_DISCOVERIES) {
+        group.verdict = match (changed <= FALSE_DISCOVERIES, alike <= FALSE_DISCOVERIES) {
             (true, _) if group.ratio > 1.0 => Verdict::Slower,
             (true, _) => Verdict::Faster,
             (false, true) => Verdict::Same,
@@ -74,9 +88,16 @@ pub(super) fn groups(
     groups
 }
 
-/// A case of this group whose change has a good direction, and is known.
-fn part<'a>(name: &str, case: &'a CaseComparison, known: &'a Known) -> Option<Part<'a>> {
-    let Claim { difference, is_told, .. } = known.leading.filter(|_| group_of(&case.probe) == name)?;
+/// By how much all of some cases differ together between runs: as runs tell, else as is assumed of the group of them that differs most.
+fn shift(scatters: &Scatters, together: &Together, parts: &[Part]) -> f64 {
+    let groups = parts.iter().map(|part| group_of(&part.case.probe));
+    let assumed = groups.map(repetition::assumed_shift).fold(0.0, f64::max);
+    scatters.of_cases(&together.ids, assumed).map_or(assumed, |told| told.sd)
+}
+
+/// A case whose change has a good direction, and is known.
+fn part<'a>(case: &'a CaseComparison, known: &'a Known) -> Option<Part<'a>> {
+    let Claim { difference, is_told, .. } = known.leading?;
     let cost = match case.better? {
         Better::Lower => difference.logarithm,
         Better::Higher => -difference.logarithm,
@@ -102,7 +123,7 @@ fn members(parts: &[Part]) -> Vec<Member> {
     all
 }
 
-fn group(name: &str, parts: &[Part], found: Pooled) -> Group {
+fn group(together: &Together, parts: &[Part], found: Pooled) -> Group {
     let (low, high) = found.difference.interval();
     let distance = |part: &Part| {
         let apart = (part.cost - found.difference.logarithm).abs();
@@ -112,7 +133,8 @@ fn group(name: &str, parts: &[Part], found: Pooled) -> Group {
     odd.retain(|(distance, _)| *distance > ODD);
     odd.sort_by(|one, other| other.0.total_cmp(&one.0));
     Group {
-        name: name.to_owned(),
+        name: together.name.clone(),
+        title: together.title.clone(),
         cases: parts.len(),
         probes: found.clusters,
         ratio: found.difference.ratio(),

@@ -11,20 +11,19 @@ mod pair;
 mod reason;
 mod scatter;
 mod side;
+mod tables;
 mod verdict;
 mod widened;
 
 use hostmark_model::{Better, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
+pub use crate::difference::FALSE_DISCOVERIES;
 pub use in_turn::LOOKS;
 pub use scatter::History;
 
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.comparison/2";
-
-/// The rate of false discoveries that verdicts are held to, over all cases of one comparison. No unit.
-pub const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// What changes are the same by, where nobody says otherwise: within 5 %. No unit.
 pub const SAME: f64 = 0.05;
@@ -105,6 +104,9 @@ pub struct Against {
     pub same_within: f64,
     /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
     pub groups: Vec<Group>,
+    /// The same of the tables that people know, those of lmbench's summary and STREAM's; none of tables of fewer than three cases.
+    #[serde(default)]
+    pub tables: Vec<Group>,
     /// Every case of either side, in catalogue order.
     pub cases: Vec<CaseComparison>,
     /// How many cases have which verdict.
@@ -149,8 +151,11 @@ pub struct Counts {
 /// common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// The first part of its probes' ids: `syscall`.
+    /// The first part of its probes' ids: `syscall`. Of a table what `--table` calls it: `lmbench`, `stream`.
     pub name: String,
+    /// For people; of lmbench's summary the table of it.
+    #[serde(default)]
+    pub title: Text<String>,
     /// Its cases that take part.
     pub cases: usize,
     /// Of how many probes.

@@ -1,7 +1,7 @@
 //! Pairs the cases of two sides by id, and judges each pair.
 
 use hostmark_model::{Better, FlagKind, Run, Text};
-use hostmark_stats::compare::{Difference, benjamini_hochberg};
+use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::descriptive;
 
 use super::in_turn::{self, InTurn};
@@ -11,11 +11,11 @@ use super::scatter::Scatters;
 use super::side::{By, Found, Records, ids, is_voted, named, value};
 use super::{
     Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, Test, Value, Verdict, differs,
-    group, reason, verdict, widened,
+    group, reason, tables, verdict, widened,
 };
+use crate::difference;
 use crate::format::{DISTURBED_SHARE, percent};
 use crate::labels::Labels;
-use crate::repetition;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
 const TELLING: [&str; 11] = [
@@ -70,7 +70,15 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
     }
     widened::widen(&mut differences, same_within);
     judge(&mut cases, &differences);
-    let groups = group::groups(&cases, &differences, looked.scatters.as_ref(), looked.sides, same_within);
+    let compared = group::Compared {
+        cases: &cases,
+        known: &differences,
+        scatters: looked.scatters.as_ref(),
+        sides: looked.sides,
+        same_within,
+    };
+    let groups = group::groups(&compared);
+    let tables = group::together(&compared, &tables::tables(base.runs.iter().chain(new.runs)));
     let differs = differs::differs(base.runs, new.runs);
     Against {
         side: named(new),
@@ -80,6 +88,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         warnings: differs::warnings(base.runs, new.runs),
         same_within,
         groups,
+        tables,
         counts: counts(&cases),
         cases,
     }
@@ -180,23 +189,10 @@ impl Told {
             all.filter(|value| value.is_finite()).collect()
         };
         let (before, after) = (values(old), values(new));
-        let logarithm = descriptive::mean(&after)? - descriptive::mean(&before)?;
-        let all = || old.iter().chain(new).filter_map(Found::measured);
-        let least = all().map(|measured| by.least_deviation(measured)).fold(0.0, f64::max);
-        let first = old.iter().chain(new).find(|found| found.measured().is_some())?;
-        let assumed = repetition::assumed_deviation(first.record, by == By::Quiet);
-        let assumed = (assumed * by.times_as_far()).max(least);
-        let squares: Vec<f64> =
-            all().filter_map(|measured| by.own_error(measured)).map(|error| error * error).collect();
-        let own = descriptive::mean(&squares).unwrap_or(0.0);
+        let (assumed, own) = by.scatter(old.iter().chain(new).map(|found| found.record))?;
         let known = scatters.of(id, by, old, new, assumed);
-        let (variance, freedom) = match known {
-            // What a run does not know itself is in what runs differ by.
-            Some(deviation) => (deviation.sd.powi(2).max(own), deviation.freedom),
-            None => (assumed * assumed + own, f64::INFINITY),
-        };
+        let difference = difference::between(&before, &after, known, assumed, own)?;
         let sides = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
-        let difference = Difference { logarithm, error: (variance * sides).sqrt(), freedom };
         let (changed, same) = (difference.p_changed(), difference.p_within(looked.same_within));
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
         let claim = Claim { difference, changed, same, is_told: runs > 0 };

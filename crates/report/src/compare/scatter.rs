@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hostmark_model::{ProbeInfo, Run};
 use hostmark_stats::repetition::Deviation;
 
-use super::side::{By, Found, group_of, is_implausible, run_value};
-use crate::repetition;
-
-/// Fewer degrees of freedom than this, three runs of one environment, say nothing of how much runs differ.
-const LEAST_FREEDOM: usize = 2;
+use super::side::{By, Found, is_implausible, run_value};
+use crate::difference::told;
 
 /// What earlier runs came to, by environment: how much runs differ when nothing was changed.
 #[derive(Debug, Clone, Default)]
@@ -79,11 +76,11 @@ fn kept(run: &Run) -> Kept {
     Kept { id: run.id.clone(), values: run.cases.iter().filter_map(value).collect() }
 }
 
-/// How many times the geometric mean of the runs each run's cases of a group come to, of those that all have; none of fewer runs than two.
-fn shifts(name: &str, runs: &[&Kept]) -> Vec<f64> {
+/// How many times the geometric mean of the runs each run's cases of `ids` come to, of those that all have; none of fewer runs than two.
+fn shifts(ids: &HashSet<String>, runs: &[&Kept]) -> Vec<f64> {
     let Some(first) = runs.first() else { return Vec::new() };
     let in_all = first.values.keys().filter(|id| {
-        group_of(id) == name && runs.iter().all(|run| run.values.get(*id).is_some_and(|of| of.leading() > 0.0))
+        ids.contains(*id) && runs.iter().all(|run| run.values.get(*id).is_some_and(|of| of.leading() > 0.0))
     });
     let of_case = |id: &String| -> Vec<f64> {
         let all: Vec<f64> = runs.iter().map(|run| run.values[id].leading().ln()).collect();
@@ -147,16 +144,14 @@ impl Scatters<'_> {
         };
         let mut groups: Vec<Vec<f64>> = self.groups.iter().map(|runs| runs.iter().filter_map(kept).collect()).collect();
         groups.extend([base, new].map(|side| side.iter().filter_map(|found| by.value(found.measured()?)).collect()));
-        let freedom: usize = groups.iter().map(|group: &Vec<f64>| group.len().saturating_sub(1)).sum();
-        Deviation::pooled(&groups, assumed_sd).filter(|_| freedom >= LEAST_FREEDOM)
+        told(&groups, assumed_sd)
     }
 
-    /// By how much runs differ in all cases of a group together: the deviation of a run's mean from that of the others.
-    pub(super) fn of_group(&self, name: &str) -> Option<Deviation> {
+    /// By how much runs differ in some cases together: the deviation of a run's mean from that of the others.
+    pub(super) fn of_cases(&self, ids: &HashSet<String>, assumed_sd: f64) -> Option<Deviation> {
         let sides = self.sides.iter().map(|runs| runs.iter().collect());
         let groups: Vec<Vec<f64>> =
-            self.groups.iter().cloned().chain(sides).map(|runs: Vec<&Kept>| shifts(name, &runs)).collect();
-        let freedom: usize = groups.iter().map(|group: &Vec<f64>| group.len().saturating_sub(1)).sum();
-        Deviation::pooled(&groups, repetition::assumed_shift(name)).filter(|_| freedom >= LEAST_FREEDOM)
+            self.groups.iter().cloned().chain(sides).map(|runs: Vec<&Kept>| shifts(ids, &runs)).collect();
+        told(&groups, assumed_sd)
     }
 }

@@ -7,6 +7,8 @@ use hostmark_stats::histogram::Percentile;
 use hostmark_stats::{descriptive, interval};
 
 use super::{Pool, RunName, Side, Value};
+use crate::difference;
+use crate::repetition;
 
 /// The names of a side.
 pub(super) fn named(pool: Pool) -> Side {
@@ -95,8 +97,6 @@ pub(super) enum By {
 /// `docs/study`.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 2.0), ("p90", 4.0), ("p99", 6.0), ("p999", 6.0)];
 
-/// The standard error of a median is so many times that of the mean of normal values: √(π/2).
-const OF_A_MEDIAN: f64 = 1.2533;
 /// An interval of 95 % reaches so many standard errors to both sides.
 const OF_AN_INTERVAL: f64 = 2.0;
 
@@ -132,7 +132,7 @@ impl By {
     }
 
     /// How many times as far as the typical value it is assumed to lie apart between runs.
-    pub(super) fn times_as_far(self) -> f64 {
+    fn times_as_far(self) -> f64 {
         let By::Percentile(name) = self else { return 1.0 };
         PERCENTILES.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, times)| *times)
     }
@@ -149,7 +149,7 @@ impl By {
     }
 
     /// The standard error of that value's logarithm as the run's own rounds tell it; none of one round alone.
-    pub(super) fn own_error(self, measured: &Measured) -> Option<f64> {
+    fn own_error(self, measured: &Measured) -> Option<f64> {
         let quiet = measured.estimate.leading_quiet().filter(|_| self == By::Quiet);
         if let Some((low, high)) = quiet.and_then(|quiet| quiet.low.zip(quiet.high)) {
             return (low > 0.0).then(|| (high / low).ln() / 2.0 / OF_AN_INTERVAL);
@@ -157,16 +157,24 @@ impl By {
         if let By::Percentile(name) = self {
             return error_of_percentile(name, measured.histogram.as_ref()?);
         }
-        let rounds = round_medians(measured);
-        Some(OF_A_MEDIAN * between_rounds(&rounds)? / (rounds.len() as f64).sqrt())
+        difference::typical_error(measured)
+    }
+
+    /// What the values of some runs of a case are assumed to differ by, as a standard deviation of their logarithms, and the variance of
+    /// one run's as its own rounds tell it. `None` where none of them measured it.
+    pub(super) fn scatter<'a>(self, records: impl Iterator<Item = &'a CaseRecord>) -> Option<(f64, f64)> {
+        let assumed =
+            |record: &CaseRecord| repetition::assumed_deviation(record, self == By::Quiet) * self.times_as_far();
+        let (least, own) = (|one: &Measured| self.least_deviation(one), |one: &Measured| self.own_error(one));
+        difference::scatter(records, assumed, least, own)
     }
 
     /// By how much runs differ at least where nothing is known of them but what is assumed: as much as rounds do, where anything
     /// counts that comes in between.
-    pub(super) fn least_deviation(self, measured: &Measured) -> f64 {
+    fn least_deviation(self, measured: &Measured) -> f64 {
         match self {
             By::Quiet => 0.0,
-            By::Typical | By::Percentile(_) => between_rounds(&round_medians(measured)).unwrap_or(0.0),
+            By::Typical | By::Percentile(_) => difference::between_rounds(measured),
         }
     }
 }
@@ -186,12 +194,6 @@ fn error_of_percentile(name: &str, histogram: &Histogram) -> Option<f64> {
     };
     let (low, high) = (at((all * share - apart).max(1.0))?, at((all * share + apart).min(all))?);
     (low > 0.0).then(|| (high / low).ln() / 2.0)
-}
-
-/// The standard deviation of rounds, on the logarithms.
-fn between_rounds(medians: &[f64]) -> Option<f64> {
-    let logarithms: Vec<f64> = medians.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
-    descriptive::stddev(&logarithms)
 }
 
 /// The group of a probe: the first part of its id.

@@ -1,13 +1,13 @@
 //! One side against another: what differs, a forest plot of the changes, and every case.
 
-use hostmark_model::Lang;
+use hostmark_model::{Lang, Text};
 use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
 use super::chart::scale::{Kind, change};
 use super::chart::{Row, Rows};
 use super::figures::Figure;
-use crate::compare::{Against, CaseComparison, Side, Verdict};
+use crate::compare::{Against, CaseComparison, Group, Side, Verdict};
 use crate::render::comparison as words;
 
 /// Rows of a forest plot: so many changes at most, and so many rows at least where there are cases without a change.
@@ -23,6 +23,7 @@ pub(super) struct Compared {
     differs: Vec<Differs>,
     same: usize,
     warnings: Vec<Words>,
+    together: Vec<Together>,
     rows: Vec<Case>,
     method: Vec<Words>,
 }
@@ -39,6 +40,25 @@ struct Differs {
     label: Words,
     base: Words,
     new: Words,
+}
+
+/// What cases come to together, under one heading.
+#[derive(Debug, Serialize)]
+struct Together {
+    heading: Words,
+    rows: Vec<Changed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Changed {
+    title: Words,
+    cases: usize,
+    change: String,
+    interval: String,
+    verdict: Words,
+    sign: &'static str,
+    kind: &'static str,
+    remarks: Words,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,6 +99,7 @@ pub(super) fn compared(base: &Side, against: &Against) -> Compared {
         differs: differs.collect(),
         same: against.same,
         warnings: against.warnings.clone(),
+        together: words::together(against).map(|part| together(against, part)).collect(),
         rows: rows.collect(),
         method: both(words::method(against, Lang::En), words::method(against, Lang::Zh)),
     }
@@ -94,6 +115,24 @@ fn named(side: &Side) -> Named {
         facts: each(|lang| words::of_side(side, lang).join(" · ")),
         disturbances: side.disturbances.clone(),
     }
+}
+
+fn together(against: &Against, (heading, groups): (Text, &[Group])) -> Together {
+    let row = |group: &Group| {
+        let (sign, kind) = sign(group.verdict);
+        let [change, interval, _] = words::group_cells(group, Lang::En);
+        Changed {
+            title: group.title.clone(),
+            cases: group.cases,
+            change,
+            interval,
+            verdict: each(|lang| words::group_cells(group, lang)[2].clone()),
+            sign,
+            kind,
+            remarks: each(|lang| words::group_remarks(group, against, lang).join("; ")),
+        }
+    };
+    Together { heading: fixed(heading), rows: groups.iter().map(row).collect() }
 }
 
 fn row(case: &CaseComparison, section: Option<Words>) -> Case {

@@ -4,7 +4,7 @@ pub(crate) mod tables;
 mod value;
 
 pub use tables::TABLES;
-pub(crate) use value::{Cell, Remark, case_at, case_of, cell, far_case, interval, is_far, remark, values};
+pub(crate) use value::{Cell, Remark, case_at, case_of, cases_of, cell, far_case, interval, is_far, remark, values};
 
 use hostmark_model::Text;
 

@@ -138,6 +138,11 @@ pub(crate) fn case_of<'a>(run: &'a Run, column: &Column) -> Option<&'a CaseRecor
     find(run, *source(run, column).points().first()?)
 }
 
+/// All cases that a column is made of.
+pub(crate) fn cases_of<'a>(run: &'a Run, column: &Column) -> impl Iterator<Item = &'a CaseRecord> {
+    source(run, column).points().into_iter().filter_map(|point| find(run, point))
+}
+
 fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
     let mut values = Vec::new();
     let mut note = None;

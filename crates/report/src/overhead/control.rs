@@ -1,67 +1,56 @@
-//! The first environment held against itself: its runs split in two by turn. What differs between the halves is chance, and
-//! no percentage that is smaller says anything.
+//! The first environment held against itself: its runs split in two. What differs between the halves is chance, and no percentage that is
+//! smaller says anything.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::Text;
+use hostmark_stats::{descriptive, halves};
 
 use super::value::Value;
-use super::{Environment, cell_of, over};
+use super::{Environment, cell_of};
 use crate::bilingual::{Words, same};
 use crate::joined::Joined;
 
-/// The halves of the first environment's runs: the first, third, … in the order in which they started, and the others.
+/// Whether the first environment can be held against itself.
 #[derive(Debug)]
 pub(super) struct Control<'a> {
-    /// None where there are fewer than two runs.
-    pub(super) halves: Option<[Environment<'a>; 2]>,
+    first: &'a Environment<'a>,
 }
 
 impl<'a> Control<'a> {
-    pub(super) fn of(first: &Environment<'a>) -> Control<'a> {
-        let mut runs: Vec<&Run> = first.runs.clone();
-        runs.sort_by(|one, other| one.started.cmp(&other.started));
-        let half =
-            |odd: usize| Environment { name: first.name, runs: runs.iter().copied().skip(odd).step_by(2).collect() };
-        Control { halves: (runs.len() >= 2).then(|| [half(0), half(1)]) }
+    pub(super) fn of(first: &'a Environment<'a>) -> Control<'a> {
+        Control { first }
     }
 
     /// Whether there are halves.
     pub(super) fn is_there(&self) -> bool {
-        self.halves.is_some()
+        self.first.runs.len() > 1
     }
 
-    /// By what fraction a case lies higher in one half than in the other; none where a half has no value of it.
-    pub(super) fn difference(&self, id: &str, is_time: bool) -> Option<f64> {
-        let value =
-            |half: &Environment| Value::of(half, id).ok().map(|value| if is_time { value.time() } else { value });
-        let [one, other] = self.halves.as_ref()?;
-        Some(value(other)?.over(&value(one)?).ok()?.value)
-    }
-
-    /// The cell of a percentage: beside a control that is as large, or of values whose runs may be those of one
-    /// machine, it is no difference.
-    pub(super) fn beside(&self, (fraction, may_equal): (Joined, bool), difference: Option<f64>, all: bool) -> Words {
-        let shown = cell_of(&fraction, all);
-        if !self.is_there() || !(may_equal || is_none(&fraction, difference)) {
-            return shown;
-        }
-        Text { en: format!("{} (no difference)", shown.en), zh: format!("{}（无差异）", shown.zh) }
+    /// How far the medians of two halves of the runs of a case lie apart, on logarithms; none where fewer than two runs have it.
+    pub(super) fn distance(&self, id: &str) -> Option<f64> {
+        halves::apart(&Value::of(self.first, id).ok()?.runs, descriptive::median)
     }
 }
 
-/// How far a ratio lies from one, whichever way: a fifth is −80 % and five times +400 %, which is equally far.
-pub(super) fn distance(ratio: f64) -> f64 {
-    ratio.ln().abs()
+/// The cell of a percentage: within the control, or of values whose runs may be those of one machine, it is no difference.
+pub(super) fn beside(fraction: &Joined, may_equal: bool, distance: Option<f64>, all: bool) -> Words {
+    let shown = cell_of(fraction, all);
+    if may_equal || is_within(1.0 + fraction.value, distance) { no_difference(&shown) } else { shown }
 }
 
-/// Whether a fraction says nothing: it is no larger than what one half lies over the other, or may as well be zero.
-pub(super) fn is_none(fraction: &Joined, difference: Option<f64>) -> bool {
-    let is_within = difference.is_some_and(|difference| distance(1.0 + fraction.value) <= distance(1.0 + difference));
-    is_within || fraction.interval.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
+/// What says nothing, with that behind it.
+pub(super) fn no_difference(shown: &Words) -> Words {
+    Text { en: format!("{} (no difference)", shown.en), zh: format!("{}（无差异）", shown.zh) }
 }
 
-/// The cell of a control.
-pub(super) fn cell(difference: Option<f64>) -> Words {
-    same(difference.map_or_else(|| "–".to_owned(), over))
+/// Whether a ratio is no farther from one than halves of the first environment's runs are, whichever way: a fifth is −80 % and five
+/// times +400 %, which is equally far.
+pub(super) fn is_within(ratio: f64, distance: Option<f64>) -> bool {
+    distance.is_some_and(|distance| ratio.ln().abs() <= distance)
+}
+
+/// The cell of a control: how much more one half comes to than the other.
+pub(super) fn cell(distance: Option<f64>) -> Words {
+    same(distance.map_or_else(|| "–".to_owned(), |distance| format!("±{:.2} %", distance.exp_m1() * 100.0)))
 }
 
 /// The head of the column, or a row's, in which the controls stand.
@@ -73,20 +62,22 @@ mod tests {
 
     #[test]
     fn what_chance_may_have_made_is_no_difference() {
-        let is_none = |value, interval, difference| is_none(&Joined { value, interval }, difference);
-        let apart = Some((0.005, 0.015));
-        assert!(is_none(0.01, apart, Some(0.02)) && is_none(-0.01, None, Some(-0.02)));
-        assert!(!is_none(0.01, apart, Some(0.005)) && !is_none(0.01, apart, None));
-        // A control that happens to be small proves nothing where the interval reaches over zero.
-        assert!(is_none(0.01, Some((-0.01, 0.03)), Some(0.001)) && is_none(0.01, Some((-0.01, 0.03)), None));
-        assert!(!is_none(0.01, None, None));
+        let shown = |value, may_equal, distance: Option<f64>| {
+            let fraction = Joined { value, interval: Some((value - 0.001, value + 0.001)) };
+            beside(&fraction, may_equal, distance.map(f64::ln_1p), false).en
+        };
+        assert_eq!(shown(0.01, false, Some(0.02)), "+1.00 % (no difference)");
+        assert_eq!((shown(0.01, false, Some(0.005)), shown(0.01, false, None)), ("+1.00 %".into(), "+1.00 %".into()));
+        // A control that happens to be small proves nothing where the runs of both may be those of one machine.
+        assert_eq!(shown(0.01, true, Some(0.001)), "+1.00 % (no difference)");
+        assert_eq!((cell(Some(0.02_f64.ln_1p())).en.as_str(), cell(None).en.as_str()), ("±2.00 %", "–"));
     }
 
     #[test]
     fn a_control_reaches_as_many_times_down_as_up() {
-        let is_none = |value, difference| is_none(&Joined { value, interval: None }, Some(difference));
+        let is_within = |value: f64, other: f64| is_within(1.0 + value, Some(other.ln_1p()));
         // 5.4 times lower against 1.97 times higher, and the other way round.
-        assert!(!is_none(-0.8141, 0.9695) && !is_none(0.9695, -0.3) && !is_none(-1.0, 9.0));
-        assert!(is_none(0.9695, -0.8141) && is_none(-0.45, 0.9695) && is_none(0.9695, -0.5));
+        assert!(!is_within(-0.8141, 0.9695) && !is_within(0.9695, 0.43) && !is_within(-1.0, 9.0));
+        assert!(is_within(0.9695, 4.4) && is_within(-0.45, 0.9695) && is_within(0.9695, 1.0));
     }
 }

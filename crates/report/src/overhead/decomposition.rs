@@ -108,8 +108,9 @@ fn percentages(
             let over = sheet.overhead(environment, operation, side, point)?;
             Ok(match sheet.is_base(environment, side, point) {
                 true => cell_of(&over, all),
-                false => control.beside(
-                    (over, sheet.may_equal(environment, operation, side, point)),
+                false => control::beside(
+                    &over,
+                    sheet.may_equal(environment, operation, side, point),
                     sheet.control(control, operation, side, point),
                     all,
                 ),
@@ -165,8 +166,9 @@ fn interrupts(sheet: &Sheet, environment: usize, control: &Control, all: bool) -
         let over = |(off, on): &(Params, Params)| {
             let value = |point| sheet.value(environment, index, Side::Kernel, point);
             let (on_value, off_value) = (value(on)?, value(off)?);
-            let over = (on_value.time().over(&off_value.time())?, on_value.may_equal(off_value));
-            Ok(control.beside(over, sheet.control(control, index, Side::Kernel, on), all))
+            let over = on_value.time().over(&off_value.time())?;
+            let distance = sheet.control(control, index, Side::Kernel, on);
+            Ok(control::beside(&over, on_value.may_equal(off_value), distance, all))
         };
         let cells = pairs.iter().map(|pair| over(pair).unwrap_or_else(|why| table.without(why))).collect();
         table.rows.push(Row { label: operation.name.to_owned_text(), cells });

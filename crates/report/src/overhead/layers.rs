@@ -53,13 +53,13 @@ fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], contr
         columns: places.iter().map(|place| at(place.binding)).collect(),
         ..Table::default()
     };
-    let difference =
-        |side, place: &Place| sheet.control(control, place.index, side, &point(sheet, side, place.binding));
+    let distance = |side, place: &Place| sheet.control(control, place.index, side, &point(sheet, side, place.binding));
     for step in steps {
         let mut cells = Vec::new();
         for place in places {
             let over = step.over(sheet, place);
-            let shown = over.map(|over| control.beside(over, difference(step.of.1, place), all));
+            let shown =
+                over.map(|(over, may_equal)| control::beside(&over, may_equal, distance(step.of.1, place), all));
             cells.push(shown.unwrap_or_else(|why| table.without(why)));
         }
         table.rows.push(Row { label: step.title(sheet), cells });
@@ -67,7 +67,7 @@ fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], contr
     table.rows.extend(own.iter().map(|column| {
         let (head, name) = (control::TITLE, short(sheet, *column));
         let label = each(|lang| format!("{}: {}", head.get(lang), name.get(lang)));
-        Row { label, cells: places.iter().map(|place| control::cell(difference(column.1, place))).collect() }
+        Row { label, cells: places.iter().map(|place| control::cell(distance(column.1, place))).collect() }
     }));
     table
 }

@@ -5,6 +5,7 @@ mod alike;
 mod conclusions;
 mod control;
 mod decomposition;
+mod equal_numbers;
 mod family;
 mod kind;
 mod layers;
@@ -123,7 +124,7 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
                 let tables = decomposition::tables(sheet, &kinds, &control, all);
                 view.parts.push(Part { title: Some(sheet.family.title), tables, bars: Vec::new() });
             }
-            view.parts.push(stream::part(&environments, &control));
+            view.parts.push(stream::part(&environments, &control, all));
             view.parts.push(plain(pairs::tables(&environments, &control, all).into_iter().collect()));
             // No claim is about an environment that is not held to the size of the others.
             let held = environments.iter().take_while(|one| !one.is_free()).count().max(1);

@@ -1,11 +1,15 @@
 //! Every case that several environments measured, over itself in the first; or all cases of a group over a named one.
 
+use std::collections::HashSet;
+
 use hostmark_model::{CaseRecord, Text};
+use hostmark_stats::compare::benjamini_hochberg;
 
 use super::control::Control;
 use super::value::{Value, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
 use crate::bilingual::same;
+use crate::difference::FALSE_DISCOVERIES;
 use crate::joined::Joined;
 
 /// The measured case of an environment that a person named; or a sentence.
@@ -53,33 +57,52 @@ pub(super) fn tables(environments: &[Environment], control: &Control, all: bool)
         columns: std::iter::once(same(first.name)).chain(columns).chain(of_control(control)).collect(),
         ..Table::default()
     };
+    let equal = others.iter().map(|other| equal(first, other, &ids)).collect::<Vec<_>>();
     for (group, head) in groups(first, others, &ids) {
         table.rows.push(Row { label: head, cells: Vec::new() });
         for id in ids.iter().filter(|id| group_of(id) == group) {
-            let row = row(&mut table, environments, control, id, all);
+            let row = row(&mut table, environments, control, &equal, id, all);
             table.rows.extend(row);
         }
     }
     Some(table)
 }
 
+/// The cases of `ids` whose values in another environment may be those of the first: adjusted for all of them, as a comparison is.
+fn equal<'a>(first: &Environment, other: &Environment, ids: &[&'a str]) -> HashSet<&'a str> {
+    let p_equal = |id: &&'a str| {
+        let (base, value) = (Value::of(first, id).ok()?, Value::of(other, id).ok()?);
+        compared(first, other, id, &value, &base).is_ok().then(|| (*id, value.p_equal(&base)))
+    };
+    let (told, p_values): (Vec<&str>, Vec<f64>) = ids.iter().filter_map(p_equal).unzip();
+    let adjusted = benjamini_hochberg(&p_values);
+    told.into_iter().zip(adjusted).filter(|(_, p)| *p > FALSE_DISCOVERIES).map(|(id, _)| id).collect()
+}
+
 /// A case in every environment, each but the first over the first.
-fn row(table: &mut Table, environments: &[Environment], control: &Control, id: &str, all: bool) -> Option<Row> {
+fn row(
+    table: &mut Table,
+    environments: &[Environment],
+    control: &Control,
+    equal: &[HashSet<&str>],
+    id: &str,
+    all: bool,
+) -> Option<Row> {
     let (first, others) = environments.split_first()?;
     let (label, base) = (same(id), Value::of(first, id).ok()?);
-    let difference = control.difference(id, false);
+    let distance = control.distance(id);
     let mut cells = vec![base.text()];
-    for other in others {
+    for (other, equal) in others.iter().zip(equal) {
         match Value::of(other, id) {
             Err(why) => cells.extend([table.lacking(why, other.name, &label), same("–")]),
             Ok(value) => {
                 let over = compared(first, other, id, &value, &base);
-                let over = over.map(|fraction| control.beside((fraction, value.may_equal(&base)), difference, all));
+                let over = over.map(|fraction| control::beside(&fraction, equal.contains(id), distance, all));
                 cells.extend([value.text(), over.unwrap_or_else(|why| table.lacking(why, other.name, &label))]);
             }
         }
     }
-    cells.extend(control.is_there().then(|| control::cell(difference)));
+    cells.extend(control.is_there().then(|| control::cell(distance)));
     Some(Row { label, cells })
 }
 
@@ -154,9 +177,9 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Co
         if here.unit != value.unit {
             continue;
         }
-        let difference = control.difference(id, false);
+        let distance = control.distance(id);
         let over = |of: &Value| match of.over(&value) {
-            Ok(fraction) => control.beside((fraction, of.may_equal(&value)), difference, all),
+            Ok(fraction) => control::beside(&fraction, of.may_equal(&value), distance, all),
             Err(why) => why,
         };
         let mut cells = vec![here.text(), over(&here)];
@@ -165,7 +188,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Co
             cells.push(there.as_ref().map_or_else(Clone::clone, Value::text));
             cells.push(there.as_ref().map_or_else(|_| same("–"), over));
         }
-        cells.extend(control.is_there().then(|| control::cell(difference)));
+        cells.extend(control.is_there().then(|| control::cell(distance)));
         rows.push(Row { label: same(id), cells });
     }
     let over = Text { en: "over the base".to_owned(), zh: "相对基准".to_owned() };

@@ -173,9 +173,9 @@ impl<'a> Sheet<'a> {
         value.zip(base).is_some_and(|(value, base)| value.may_equal(base))
     }
 
-    /// What the halves of the first environment differ by there, as times.
+    /// How far halves of the first environment's runs lie apart there.
     pub(super) fn control(&self, control: &Control, operation: usize, side: Side, point: &Params) -> Option<f64> {
-        control.difference(&self.figure(0, operation, side, point)?.id, true)
+        control.distance(&self.figure(0, operation, side, point)?.id)
     }
 
     pub(super) fn is_base(&self, environment: usize, side: Side, point: &Params) -> bool {

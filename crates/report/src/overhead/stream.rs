@@ -1,14 +1,20 @@
 //! STREAM in several environments as it is usually told: of each kernel the best rate of all runs and the smallest mean time
-//! of a run, in percent of the first environment.
+//! of a run, in percent of the first environment, of as many runs and passes on every side.
 
 use hostmark_model::{CaseRecord, Measured, Outcome, Text};
+use hostmark_stats::repetition::Deviation;
+use hostmark_stats::{descriptive, extreme, halves};
 
-use super::control::{self, Control};
+use super::control::{self, Control, no_difference};
+use super::equal_numbers::Numbers;
 use super::{Environment, Part, Row, Table, alike, of};
 use crate::bars::{Bars, Group, Scale};
 use crate::bilingual::{COMMA, joined, same};
+use crate::difference;
+use crate::joined::Joined;
+use crate::repetition;
 use crate::short_arrays::short_arrays;
-use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time};
+use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_and_mean_time_of_rounds};
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
@@ -23,10 +29,14 @@ pub(super) fn is_part(probe: &str) -> bool {
 
 /// What an environment's runs of one case came to.
 struct Best {
-    /// Units of 10^6 bytes a second.
-    rate: f64,
-    /// Seconds.
-    mean_time_s: f64,
+    /// Of each run that counts the rate of its best pass, units of 10^6 bytes a second, and the mean time of a pass, s.
+    runs: Vec<(f64, f64)>,
+    /// The same of up to twice as many runs, for halves of as many.
+    for_halves: Vec<(f64, f64)>,
+    /// What runs are assumed to differ by.
+    assumed: f64,
+    /// What the best rates of rounds differ by, and their mean times.
+    of_rounds: (f64, f64),
     alike: [Option<String>; 2],
     /// How short the arrays were, where they were.
     short: Option<Text<String>>,
@@ -35,7 +45,7 @@ struct Best {
 }
 
 /// Two tables for each set of axes but the kernel, rates and times, and their bars.
-pub(super) fn part(environments: &[Environment], control: &Control) -> Part {
+pub(super) fn part(environments: &[Environment], control: &Control, all: bool) -> Part {
     let Some((first, others)) = environments.split_first() else { return Part::default() };
     let mut groups: Vec<(&str, Vec<(String, String)>)> = Vec::new();
     for case in cases(first) {
@@ -48,7 +58,7 @@ pub(super) fn part(environments: &[Environment], control: &Control) -> Part {
     groups.retain(|(probe, _)| is_elsewhere(probe));
     let mut part = Part::default();
     for (probe, rest) in groups {
-        let group = of_group(environments, control, probe, &rest);
+        let group = of_group(environments, control, (probe, &rest), all);
         part.tables.extend(group.tables);
         part.bars.extend(group.bars);
     }
@@ -60,7 +70,12 @@ fn cases<'a>(environment: &Environment<'a>) -> impl Iterator<Item = &'a CaseReco
     runs.into_iter().flat_map(|run| &run.cases).filter(|case| is_part(&case.probe))
 }
 
-fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: &[(String, String)]) -> Part {
+fn of_group(
+    environments: &[Environment],
+    control: &Control,
+    (probe, rest): (&str, &[(String, String)]),
+    with_intervals: bool,
+) -> Part {
     let points: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     let (points, first) = (points.join(" "), environments[0].name);
     let counts: Vec<String> = environments.iter().map(|one| format!("{} × {}", one.runs.len(), one.name)).collect();
@@ -72,17 +87,21 @@ fn of_group(environments: &[Environment], control: &Control, probe: &str, rest: 
     let columns: Vec<Text<String>> =
         columns.chain(control.is_there().then(|| control::TITLE.to_owned_text())).collect();
     let kernel = |(kernel, label, _): &(&str, &'static str, f64)| {
-        let all: Vec<_> = environments.iter().map(|one| best(one, probe, kernel, rest)).collect();
-        let halves =
-            control.halves.as_ref().map(|halves| halves.each_ref().map(|half| best(half, probe, kernel, rest)));
+        let picked: Vec<_> = environments.iter().map(|one| picked(one, probe, kernel, rest)).collect();
+        let sides: Vec<&[&CaseRecord]> =
+            picked.iter().map(|side| side.as_ref().map_or(&[][..], Vec::as_slice)).collect();
+        let numbers = Numbers::of(&sides);
+        let dropped = numbers.told(environments, &sides);
+        let best = |side: Result<Vec<&CaseRecord>, Text<String>>| side.map(|cases| Best::of(&cases, numbers));
+        let all: Vec<_> = picked.clone().into_iter().map(best).collect();
         let name = label.trim_end_matches(':');
-        let remarks = remarks(environments, &all);
+        let remarks: Vec<Text<String>> = remarks(environments, &all).into_iter().chain(dropped).collect();
         let is_told =
             |best: &Result<Best, Text<String>>| best.as_ref().err().is_none_or(|why| why.en != NOT_MEASURED.en);
         all.iter().any(is_told).then(|| {
             // What the case depends on, as the environments have it.
             let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
-            Kernel { name, remarks, best: all, halves, unlike }
+            Kernel { name, remarks, best: all, is_controlled: control.is_there(), with_intervals, unlike }
         })
     };
     let kernels: Vec<Kernel> = KERNELS.iter().filter_map(kernel).collect();
@@ -139,42 +158,106 @@ struct Kernel {
     /// What a reader must know of it.
     remarks: Vec<Text<String>>,
     best: Vec<Result<Best, Text<String>>>,
-    /// The same of the halves of the first environment's runs.
-    halves: Option<[Result<Best, Text<String>>; 2]>,
+    /// Whether the first environment is held against itself.
+    is_controlled: bool,
+    with_intervals: bool,
     /// Why an environment's value says nothing about the first's.
     unlike: Vec<Option<Text<String>>>,
 }
 
 impl Best {
-    fn number(&self, scale: Scale) -> f64 {
-        match scale {
-            Scale::Rate => self.rate,
-            Scale::Time => self.mean_time_s,
+    /// Of cases that were measured, as many of them and of their passes as count.
+    fn of(cases: &[&CaseRecord], numbers: Numbers) -> Best {
+        let number = |case: &&CaseRecord| best_rate_and_mean_time(case, numbers.passes);
+        let for_halves: Vec<(f64, f64)> = cases.iter().take(2 * numbers.runs).filter_map(number).collect();
+        let counted = &cases[..cases.len().min(numbers.runs)];
+        let rate = |case: &&&CaseRecord| number(case).map_or(0.0, |(rate, _)| rate);
+        let fastest = counted.iter().rev().max_by(|one, other| rate(one).total_cmp(&rate(other)));
+        Best {
+            runs: for_halves[..for_halves.len().min(numbers.runs)].to_vec(),
+            for_halves,
+            assumed: counted.first().map_or(0.0, |case| repetition::assumed_deviation(case, false)),
+            of_rounds: of_rounds(counted),
+            alike: ALIKE.map(|(name, _)| counted.iter().find_map(|case| noted(case, name))),
+            short: counted.iter().find_map(|case| short_arrays(case.measured()?)),
+            chosen: fastest.and_then(|case| case.measured()?.notes.get(KERNEL).cloned()),
         }
+    }
+
+    fn number(&self, scale: Scale) -> f64 {
+        better_first(&self.runs, scale).map_or(0.0, |best| scale.turned(best))
+    }
+
+    fn of_rounds(&self, scale: Scale) -> f64 {
+        if scale == Scale::Rate { self.of_rounds.0 } else { self.of_rounds.1 }
     }
 
     fn text(&self, scale: Scale) -> String {
         match scale {
-            Scale::Rate => format!("{:.1}", self.rate),
-            Scale::Time => format!("{:.6}", self.mean_time_s),
+            Scale::Rate => format!("{:.1}", self.number(scale)),
+            Scale::Time => format!("{:.6}", self.number(scale)),
         }
     }
 }
 
-impl Kernel {
-    /// The share of the first that an environment has; or why there is none.
-    fn share(&self, index: usize, scale: Scale) -> Result<f64, Text<String>> {
-        let (Ok(base), Ok(value)) = (&self.best[0], &self.best[index]) else { return Err(same("–")) };
-        match unlike(base, value).or_else(|| self.unlike[index].clone()) {
-            Some(why) => Err(why),
-            None => Ok(value.number(scale) / base.number(scale)),
+/// What the best rates and the mean times of rounds differ by, as standard deviations of their logarithms that one disturbed round does not
+/// change: where a side has one run alone, runs are assumed to differ by no less.
+fn of_rounds(cases: &[&CaseRecord]) -> (f64, f64) {
+    let apart = |logarithms: Vec<f64>| descriptive::mad(&logarithms).unwrap_or(0.0) / MAD_OF_NORMAL;
+    let of_run = |case: &&CaseRecord| {
+        let rounds = best_rate_and_mean_time_of_rounds(case);
+        let (rates, times) = rounds.into_iter().map(|(rate, time)| (rate.ln(), time.ln())).unzip();
+        (apart(rates), apart(times))
+    };
+    let most = |(one, other): (f64, f64), (rate, time): (f64, f64)| (one.max(rate), other.max(time));
+    cases.iter().map(of_run).fold((0.0, 0.0), most)
+}
+
+/// The median absolute deviation of normal values is so much of their standard deviation.
+const MAD_OF_NORMAL: f64 = 0.6745;
+
+impl Scale {
+    /// Of numbers of which the greatest is the best: a rate as it is, a time as its inverse; and back.
+    fn turned(self, number: f64) -> f64 {
+        match self {
+            Scale::Rate => number,
+            Scale::Time => number.recip(),
         }
     }
+}
 
-    /// One half's share of the other.
+/// Those of all runs, turned so that the greatest is the best.
+fn turned(runs: &[(f64, f64)], scale: Scale) -> Vec<f64> {
+    let of = |(rate, time): &(f64, f64)| scale.turned(if scale == Scale::Rate { *rate } else { *time });
+    runs.iter().map(of).collect()
+}
+
+fn better_first(runs: &[(f64, f64)], scale: Scale) -> Option<f64> {
+    descriptive::max(&turned(runs, scale))
+}
+
+impl Kernel {
+    /// The share of the first that an environment has, with its interval; or why there is none.
+    fn share(&self, index: usize, scale: Scale) -> Result<Joined, Text<String>> {
+        let (Ok(base), Ok(value)) = (&self.best[0], &self.best[index]) else { return Err(same("–")) };
+        if let Some(why) = unlike(base, value).or_else(|| self.unlike[index].clone()) {
+            return Err(why);
+        }
+        let (before, after) = (turned(&base.runs, scale), turned(&value.runs, scale));
+        let assumed = base.assumed.max(value.assumed);
+        let alone = || Deviation::assumed(assumed.max(base.of_rounds(scale)).max(value.of_rounds(scale)));
+        let deviation = difference::told(&[&before, &after], assumed).unwrap_or_else(alone);
+        let (ratio, (low, high)) = extreme::ratio_of_greatest(&before, &after, &deviation).ok_or_else(|| same("–"))?;
+        Ok(match scale {
+            Scale::Rate => Joined { value: ratio, interval: Some((low, high)) },
+            Scale::Time => Joined { value: ratio.recip(), interval: Some((high.recip(), low.recip())) },
+        })
+    }
+
+    /// How far the best of halves of the first environment's runs lie apart, on logarithms.
     fn control(&self, scale: Scale) -> Option<f64> {
-        let [Ok(one), Ok(other)] = self.halves.as_ref()? else { return None };
-        Some(other.number(scale) / one.number(scale))
+        let base = self.best[0].as_ref().ok()?;
+        halves::apart(&turned(&base.for_halves, scale), descriptive::max)
     }
 
     /// A value for each environment, behind all but the first its share of the first, and at the end the control.
@@ -183,22 +266,23 @@ impl Kernel {
         for (index, value) in self.best.iter().enumerate() {
             cells.push(value.as_ref().map(|value| same(value.text(scale))).map_err(Clone::clone));
             if index > 0 {
-                cells.push(self.share(index, scale).map(|share| self.beside(share, scale)));
+                cells.push(self.share(index, scale).map(|share| self.beside(&share, scale)));
             }
         }
-        let control = self.halves.is_some().then(|| Ok(same(self.control(scale).map_or_else(|| "–".to_owned(), of))));
-        cells.extend(control);
+        cells.extend(self.is_controlled.then(|| Ok(control::cell(self.control(scale)))));
         cells
     }
 
-    /// A share, and whether one half differs from the other as much.
-    fn beside(&self, share: f64, scale: Scale) -> Text<String> {
-        let is_chance =
-            self.control(scale).is_some_and(|control| control::distance(share) <= control::distance(control));
-        let share = of(share);
-        match is_chance {
-            true => Text { en: format!("{share} (no difference)"), zh: format!("{share}（无差异）") },
-            false => same(share),
+    /// A share, and whether it says nothing: its interval holds 100 %, or halves of the first differ as much.
+    fn beside(&self, share: &Joined, scale: Scale) -> Text<String> {
+        let shown = same(match share.interval.filter(|_| self.with_intervals) {
+            Some((low, high)) => format!("{} ({} … {})", of(share.value), of(low), of(high)),
+            None => of(share.value),
+        });
+        let may_equal = share.interval.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0);
+        match may_equal || control::is_within(share.value, self.control(scale)) {
+            true => no_difference(&shown),
+            false => shown,
         }
     }
 
@@ -207,7 +291,7 @@ impl Kernel {
             let best = best.as_ref().ok()?;
             let text = same(best.text(scale));
             let share = (index > 0).then(|| self.share(index, scale).ok()).flatten();
-            let share = share.map(|share| self.beside(share, scale));
+            let share = share.map(|share| self.beside(&share, scale));
             Some((best.number(scale), joined(&[text].into_iter().chain(share).collect::<Vec<_>>(), COMMA)))
         };
         Group { label: same(self.name), bars: self.best.iter().enumerate().map(bar).collect() }
@@ -239,16 +323,21 @@ fn unlike(base: &Best, value: &Best) -> Option<Text<String>> {
     })
 }
 
-/// The best that an environment's runs of a case came to; where it has the kernel at another number of threads or elements
-/// only, that.
-fn best(environment: &Environment, probe: &str, kernel: &str, rest: &[(String, String)]) -> Result<Best, Text<String>> {
+/// The cases of an environment's runs that were measured at a point; where it has the kernel at another number of threads or elements
+/// only, those. Or why there are none.
+fn picked<'a>(
+    environment: &Environment<'a>,
+    probe: &str,
+    kernel: &str,
+    rest: &[(String, String)],
+) -> Result<Vec<&'a CaseRecord>, Text<String>> {
     let of_kernel = |case: &&CaseRecord| case.probe == probe && case.params.get(KERNEL) == Some(kernel);
     let is_free = |axis: &str| ALIKE.iter().any(|(name, _)| *name == axis);
     let has = |case: &CaseRecord, but_free: bool| {
         let mut rest = rest.iter().filter(|(axis, _)| !(but_free && is_free(axis)));
         rest.all(|(axis, value)| case.params.get(axis) == Some(value))
     };
-    let pick = |but_free: bool| -> Vec<&CaseRecord> {
+    let pick = |but_free: bool| -> Vec<&'a CaseRecord> {
         cases(environment).filter(of_kernel).filter(|case| has(case, but_free)).collect()
     };
     let mut picked = pick(false);
@@ -258,14 +347,9 @@ fn best(environment: &Environment, probe: &str, kernel: &str, rest: &[(String, S
         let id = picked.first().map(|case| case.id.clone());
         picked.retain(|case| Some(&case.id) == id.as_ref());
     }
-    let found: Vec<_> = picked.iter().filter_map(|case| Some((case, best_rate_and_mean_time(case)?))).collect();
-    let mean_time_s = found.iter().map(|(_, (_, time))| *time).reduce(f64::min);
-    let fastest = found.iter().rev().max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
-    let (Some(&(case, (rate, _))), Some(mean_time_s)) = (fastest, mean_time_s) else { return Err(reason(&picked)) };
-    let alike = ALIKE.map(|(name, _)| picked.iter().find_map(|case| noted(case, name)));
-    let short = picked.iter().find_map(|case| short_arrays(case.measured()?));
-    let chosen = case.measured().and_then(|measured| measured.notes.get(KERNEL).cloned());
-    Ok(Best { rate, mean_time_s, alike, short, chosen })
+    let found: Vec<&CaseRecord> =
+        picked.iter().copied().filter(|case| best_rate_and_mean_time(case, None).is_some()).collect();
+    if found.is_empty() { Err(reason(&picked)) } else { Ok(found) }
 }
 
 /// A number that a case notes, or has in its id.

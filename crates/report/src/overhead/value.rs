@@ -2,12 +2,13 @@
 
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
 
-use hostmark_stats::compare::Spread;
-use hostmark_stats::descriptive::mean;
+use hostmark_stats::compare::Difference;
+use hostmark_stats::descriptive;
 
 use super::Environment;
+use crate::difference::{self, FALSE_DISCOVERIES};
 use crate::format;
-use crate::joined::{Joined, joined_ratio};
+use crate::joined::Joined;
 
 /// A value with what it takes to hold it against another.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +17,14 @@ pub(super) struct Value {
     pub(super) median: f64,
     /// From the lowest end of the runs' intervals to the highest; none where a run has none.
     pub(super) interval: Option<(f64, f64)>,
+    /// Where it was measured: two values of one environment are of the same runs.
+    environment: String,
     /// The runs' medians.
-    runs: Vec<f64>,
+    pub(super) runs: Vec<f64>,
+    /// Which of the environment's runs these are.
+    which: Vec<usize>,
+    /// What these are assumed to differ by, as a standard deviation of their logarithms, and the variance that a run's own rounds tell.
+    scatter: (f64, f64),
     /// The mean of all samples; the median of the runs.
     pub(super) mean: Option<f64>,
     /// Standard deviation of all samples over their mean; the median of the runs.
@@ -51,12 +58,12 @@ impl Value {
         quantity: Option<&str>,
     ) -> Result<Value, Text<String>> {
         let mut reason = Text { en: "not measured".to_owned(), zh: "未测量".to_owned() };
-        let mut cases: Vec<&CaseRecord> = Vec::new();
+        let mut cases: Vec<(usize, &CaseRecord)> = Vec::new();
         let mut probe: Option<&ProbeInfo> = None;
-        for run in &environment.runs {
+        for (at, run) in environment.runs.iter().enumerate() {
             let Some(case) = run.cases.iter().find(|case| case.id == id) else { continue };
             match &case.outcome {
-                Outcome::Measured(_) => cases.push(case),
+                Outcome::Measured(_) => cases.push((at, case)),
                 Outcome::Skipped { reason: why } => {
                     reason = Text { en: format!("skipped: {why}"), zh: format!("略过：{why}") };
                 }
@@ -66,12 +73,13 @@ impl Value {
             }
             probe = probe.or_else(|| run.probes.iter().find(|probe| probe.id == case.probe));
         }
-        let measured: Vec<_> = cases.iter().filter_map(|case| case.measured()).collect();
+        let measured: Vec<_> = cases.iter().filter_map(|(_, case)| case.measured()).collect();
         let estimate = |measured: &&'_ Measured| match quantity {
             None => Some(measured.estimate.clone()),
             Some(name) => measured.also.get(name).map(|also| also.estimate.clone()),
         };
         let all: Vec<Estimate> = measured.iter().filter_map(estimate).collect();
+        let has_it = |(_, case): &&(usize, &CaseRecord)| case.measured().is_some_and(|one| estimate(&one).is_some());
         let estimates = || all.iter();
         let Some(median) = middle(estimates().map(|estimate| estimate.median)) else { return Err(reason) };
         let low = estimates().map(|estimate| estimate.ci_low).reduce(|one, other| Some(one?.min(other?))).flatten();
@@ -80,7 +88,10 @@ impl Value {
         Ok(Value {
             median,
             interval: low.zip(high),
+            environment: environment.name.to_owned(),
             runs: estimates().map(|estimate| estimate.median).collect(),
+            which: cases.iter().filter(has_it).map(|(at, _)| *at).collect(),
+            scatter: scatter(&cases.iter().map(|(_, case)| *case).collect::<Vec<_>>(), &all),
             mean: middle(estimates().map(|estimate| estimate.mean)),
             deviation: middle(deviations.map(|estimate| estimate.stddev / estimate.mean)),
             unit: probe.and_then(|probe| match quantity {
@@ -88,7 +99,7 @@ impl Value {
                 Some(name) => probe.also.iter().find(|also| also.name == name).map(|also| also.unit),
             }),
             is_doubted: measured.iter().flat_map(|measured| &measured.flags).any(|flag| DOUBTED.contains(&flag.kind)),
-            probe: cases.first().map(|case| case.probe.clone()).unwrap_or_default(),
+            probe: cases.first().map(|(_, case)| case.probe.clone()).unwrap_or_default(),
             revision: probe.map(|probe| probe.revision),
             cpus: measured.iter().flat_map(|m| &m.rounds).map(|round| round.cpus.len()).max().unwrap_or(0),
         })
@@ -111,24 +122,51 @@ impl Value {
         if base.median <= 0.0 || !base.median.is_finite() || !self.median.is_finite() {
             return not("the base is not above zero".to_owned(), "基准不大于零".to_owned());
         }
-        let of = [(self.median, self.interval), (base.median, base.interval)];
-        let ratio = |values: &[f64]| (values[1] > 0.0).then(|| values[0] / values[1]);
-        joined_ratio(&of, ratio)
-            .map(Joined::beyond_one)
-            .ok_or_else(|| Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() })
+        let ratio = self.median / base.median;
+        if !ratio.is_finite() {
+            return Err(Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() });
+        }
+        // About the ratio of the medians, as far as a comparison has it about that of the means.
+        let ends = |difference: Difference| {
+            let ((low, high), middle) = (difference.interval(), difference.ratio());
+            (ratio * low / middle, ratio * high / middle)
+        };
+        Ok(Joined { value: ratio, interval: self.difference(base).map(ends) }.beyond_one())
     }
 
-    /// Whether the runs of both scatter so much that they may be runs of one machine: Student's t on the logarithms of the
-    /// runs' medians, as they are few, and as a half is as far away as a double.
-    pub(super) fn may_equal(&self, base: &Value) -> bool {
-        let sides = [&base.runs, &self.runs];
-        let reach = Spread::pooled(&sides).and_then(|spread| spread.reach(base.runs.len(), self.runs.len()));
-        let [one, other] = sides.map(|runs| mean(&runs.iter().map(|run| run.ln()).collect::<Vec<f64>>()));
-        match reach.zip(one.zip(other)) {
-            Some((reach, (one, other))) => (other - one).abs() <= reach.ln_1p(),
-            // Of one run a side its interval alone tells; of more, values that have no logarithm prove nothing.
-            None => base.runs.len() + self.runs.len() > 2 || self.median == base.median,
+    /// The difference to `base`, as a comparison of the runs of both has it; none of values that have no logarithm. Two cases of the
+    /// same runs have in common what runs differ by: of these each run's own ratio counts, and of one or two runs what their rounds tell.
+    pub(super) fn difference(&self, base: &Value) -> Option<Difference> {
+        let own = [self.scatter.1, base.scatter.1];
+        if self.environment == base.environment {
+            let ratio = |(at, run): (&usize, &f64)| Some(run / base.runs[base.which.iter().position(|one| one == at)?]);
+            let ratios: Vec<f64> = self.which.iter().zip(&self.runs).filter_map(ratio).collect();
+            let own = own.iter().sum::<f64>();
+            let known = difference::told(&[&ratios], own.sqrt());
+            if known.is_none() && own == 0.0 {
+                return None;
+            }
+            let (variance, freedom) = known.map_or((own, f64::INFINITY), |known| (known.sd.powi(2), known.freedom));
+            let logarithm = descriptive::mean(&logarithms(&ratios)?)?;
+            return Some(Difference { logarithm, error: (variance / ratios.len() as f64).sqrt(), freedom });
         }
+        let assumed = self.scatter.0.max(base.scatter.0);
+        let known = difference::told(&[&base.runs, &self.runs], assumed);
+        let own = own.iter().sum::<f64>() / 2.0;
+        difference::between(&logarithms(&base.runs)?, &logarithms(&self.runs)?, known, assumed, own)
+    }
+
+    /// The p value of "it is that of `base`". Of values that have no logarithm nothing is known; where nothing tells how far values of
+    /// the same run may be off, they stand as they are.
+    pub(super) fn p_equal(&self, base: &Value) -> f64 {
+        let is_positive = self.median > 0.0 && base.median > 0.0 && self.median != base.median;
+        let unknown = if is_positive && self.environment == base.environment { 0.0 } else { 1.0 };
+        self.difference(base).map_or(unknown, |difference| difference.p_changed())
+    }
+
+    /// Whether it may be that of `base`.
+    pub(super) fn may_equal(&self, base: &Value) -> bool {
+        self.p_equal(base) > FALSE_DISCOVERIES
     }
 
     /// A rate as the time of one operation, ns; a time as it is.
@@ -204,6 +242,26 @@ impl Value {
         let text = |lang: Lang| format!("{} ({} … {})", self.shown(lang), end(low, lang), end(high, lang));
         Text { en: text(Lang::En), zh: text(Lang::Zh) }
     }
+}
+
+/// What values of runs are assumed to differ by, and the variance that one run tells of its own: by its rounds, or where a file has none
+/// by its interval.
+fn scatter(cases: &[&CaseRecord], estimates: &[Estimate]) -> (f64, f64) {
+    let (assumed, own) = difference::typical_scatter(cases.iter().copied()).unwrap_or_default();
+    let of_interval = |estimate: &Estimate| {
+        let (low, high) = estimate.ci_low.zip(estimate.ci_high).filter(|(low, _)| *low > 0.0)?;
+        Some(((high / low).ln() / 2.0 / OF_AN_INTERVAL).powi(2))
+    };
+    let squares: Vec<f64> = estimates.iter().filter_map(of_interval).collect();
+    (assumed, if own > 0.0 { own } else { descriptive::mean(&squares).unwrap_or(0.0) })
+}
+
+/// An interval of 95 % reaches so many standard errors to both sides.
+const OF_AN_INTERVAL: f64 = 2.0;
+
+/// Those of values above zero; none where one has none.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().map(|value| (*value > 0.0).then(|| value.ln()).filter(|one| one.is_finite())).collect()
 }
 
 /// The median of finite values; none of none.

@@ -20,6 +20,7 @@ pub(crate) const DIFFERS: Text = Text { en: "DIFFERS", zh: "差异" };
 pub(crate) const CASES: Text = Text { en: "CASES", zh: "用例" };
 pub(crate) const COST: Text = Text { en: "cost", zh: "代价" };
 pub(crate) const GROUPS: Text = Text { en: "GROUPS", zh: "各组" };
+pub(crate) const TABLES: Text = Text { en: "TABLES", zh: "各表" };
 pub(crate) const ODD: Text = Text { en: "unlike the rest", zh: "与其余不同" };
 pub(crate) const NOT_COMPARABLE: Text = Text { en: "NOT COMPARABLE", zh: "不可比较" };
 pub(crate) const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
@@ -70,6 +71,12 @@ fn same_word(same_within: f64, lang: Lang) -> String {
 /// A limit as it was typed: `5 %`, `2.5 %`.
 fn limit(fraction: f64) -> String {
     format!("{} %", (fraction * 1e4).round() / 100.0)
+}
+
+/// What cases come to together: by group, and by the tables that people know, each with its heading; none where there is nothing.
+pub(crate) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group])> {
+    let all = [(GROUPS, against.groups.as_slice()), (TABLES, against.tables.as_slice())];
+    all.into_iter().filter(|(_, groups)| !groups.is_empty())
 }
 
 /// A group in words: its change, the interval of that, and its verdict.

@@ -83,6 +83,7 @@ pub fn rows<'a>(view: &'a str, title: &str) -> Vec<&'a str> {
 /// The percentages of a line.
 pub fn percentages(line: &str) -> Vec<f64> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let number = |pair: &[&str]| (pair[1] == "%").then(|| pair[0].replace('−', "-").parse().unwrap());
+    let number =
+        |pair: &[&str]| (pair[1] == "%").then(|| pair[0].trim_start_matches('±').replace('−', "-").parse().unwrap());
     words.windows(2).filter_map(number).collect()
 }

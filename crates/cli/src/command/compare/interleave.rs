@@ -37,6 +37,8 @@ pub struct Trial<'a> {
     pub sides: [&'a String; 2],
     /// What to measure.
     pub filters: &'a [String],
+    /// The command that is measured in their place.
+    pub command: Option<&'a str>,
     /// How often each.
     pub pairs: Pairs,
     /// In how much time.
@@ -102,7 +104,9 @@ pub fn run(trial: &Trial) -> Result<Ended> {
             match left(trial, &runs, within) {
                 Left::All => {}
                 Left::None => break,
-                Left::These(ids) => filters = ids,
+                // Of a command there is nothing to choose.
+                Left::These(ids) if trial.command.is_none() => filters = ids,
+                Left::These(_) => {}
             }
             // Pairs become shorter as cases are decided, and never longer.
             let next = begin.elapsed() / pair.max(1);
@@ -126,7 +130,8 @@ pub fn run(trial: &Trial) -> Result<Ended> {
             let mut progress = Progress { bar: &mut bar, turn, done, all, later: mean * (all - done - 1) as u32 };
             let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + SLACK);
             let (filters, profile) = (&filters[..], trial.profile);
-            let turn = Turn { name: trial.sides[side], run, filters, profile, seed, limit, stop: &stop };
+            let (name, command) = (trial.sides[side], trial.command);
+            let turn = Turn { name, run, filters, command, profile, seed, limit, stop: &stop };
             let Some((run, text)) = turn.take(&parties[side], &mut janitor, &data, &mut progress)? else {
                 bar.finish();
                 return Ok(Ended::Stopped(stop.signal().unwrap_or(2)));

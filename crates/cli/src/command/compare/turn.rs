@@ -13,6 +13,7 @@ use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
+use crate::command::inputs;
 use crate::command::janitor::Janitor;
 use crate::command::place::Place;
 use crate::command::run::ProfileName;
@@ -65,6 +66,8 @@ pub struct Turn<'a> {
     pub run: String,
     /// What is measured.
     pub filters: &'a [String],
+    /// The command that is measured in their place, as it was typed.
+    pub command: Option<&'a str>,
     /// In how much time.
     pub profile: ProfileName,
     /// The run's.
@@ -103,7 +106,7 @@ impl Turn<'_> {
             seed: Some(self.seed.into()),
             set: Vec::new(),
             table: None,
-            inputs: Inputs::default(),
+            inputs: Inputs { command: self.command.map_or_else(Vec::new, command_words), ..Inputs::default() },
             via: Vec::new(),
             begun: None,
         };
@@ -119,6 +122,7 @@ impl Turn<'_> {
         let profile = self.profile.to_possible_value().map(|value| value.get_name().to_owned());
         let mut arguments = vec!["run".to_owned()];
         arguments.extend(self.filters.iter().cloned());
+        arguments.extend(self.command.into_iter().flat_map(|command| ["--command".to_owned(), command.to_owned()]));
         arguments.extend(["--profile".into(), profile.unwrap_or_default()]);
         arguments.extend(["--format".into(), "json".into(), "--seed".into(), self.seed.to_string()]);
         arguments
@@ -167,6 +171,11 @@ impl Turn<'_> {
         let run = load_run(text).map_err(|error| anyhow!("what '{}' printed {error}", self.name))?;
         turns::whole(run, self.name)
     }
+}
+
+/// The words of a command; the command line has seen to it that it can be split.
+fn command_words(typed: &str) -> Vec<String> {
+    inputs::command(typed).map_or_else(|_| Vec::new(), Vec::from)
 }
 
 /// What a command complained of last, behind a colon.

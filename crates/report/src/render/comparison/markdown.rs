@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Text};
 
 use super as words;
 use super::super::RenderOptions;
-use crate::compare::{Against, CaseComparison, Comparison, Side};
+use crate::compare::{Against, CaseComparison, Comparison, Group, Side};
 use crate::escape::visible;
 
 /// A comparison; it ends with a line break.
@@ -39,7 +39,7 @@ fn one(base: &Side, against: &Against, options: &RenderOptions, out: &mut String
         }
     }
     differs(against, options, out);
-    groups(against, options, out);
+    words::together(against).for_each(|part| groups(against, part, options, out));
     cases(against, options, out);
     not_comparable(against, options, out);
     line(out, "");
@@ -76,22 +76,18 @@ fn differs(against: &Against, options: &RenderOptions, out: &mut String) {
     }
 }
 
-fn groups(against: &Against, options: &RenderOptions, out: &mut String) {
+fn groups(against: &Against, (heading, groups): (Text, &[Group]), options: &RenderOptions, out: &mut String) {
     let lang = options.lang;
-    if against.groups.is_empty() {
-        return;
-    }
     line(out, "");
-    line(out, &format!("### {}", words::GROUPS.say(lang)));
+    line(out, &format!("### {}", heading.say(lang)));
     line(out, "");
-    let headers =
-        [words::GROUPS, words::CASES, words::COST, words::INTERVAL, words::VERDICT].map(|text| text.say(lang));
+    let headers = [heading, words::CASES, words::COST, words::INTERVAL, words::VERDICT].map(|text| text.say(lang));
     line(out, &format!("| {} |", headers.join(" | ")));
     line(out, "|---|--:|--:|--:|---|");
-    for group in &against.groups {
+    for group in groups {
         let [change, interval, verdict] = words::group_cells(group, lang);
         let verdict = [vec![verdict], words::group_remarks(group, against, lang)].concat().join("; ");
-        let cells = [&group.name, &group.cases.to_string(), &change, &interval, &verdict].map(plain);
+        let cells = [group.title.get(lang), &group.cases.to_string(), &change, &interval, &verdict].map(plain);
         line(out, &format!("| {} |", cells.join(" | ")));
     }
 }

@@ -1,11 +1,11 @@
 //! The table of `hostmark compare`.
 
-use hostmark_model::Lang;
+use hostmark_model::{Lang, Text};
 use unicode_width::UnicodeWidthStr;
 
 use super::grid::{Align, Grid, Row};
 use super::page::{Page, Piece, Style};
-use crate::compare::{Against, CaseComparison, Comparison, Side, Verdict};
+use crate::compare::{Against, CaseComparison, Comparison, Group, Side, Verdict};
 use crate::render::RenderOptions;
 use crate::render::comparison as words;
 
@@ -24,7 +24,7 @@ pub(in crate::render) fn table(comparison: &Comparison, options: &RenderOptions)
         let new = page.say(words::NEW);
         side(&mut page, new, &against.side);
         differs(&mut page, against);
-        groups(&mut page, against);
+        words::together(against).for_each(|part| groups(&mut page, against, part));
         cases(&mut page, against);
         not_comparable(&mut page, against);
         page.blank();
@@ -86,13 +86,10 @@ fn differs(page: &mut Page, against: &Against) {
     }
 }
 
-/// What the cases of each group come to together.
-fn groups(page: &mut Page, against: &Against) {
+/// What the cases of each group come to together, or those of each table.
+fn groups(page: &mut Page, against: &Against, (heading, groups): (Text, &[Group])) {
     let lang = page.options.lang;
-    if against.groups.is_empty() {
-        return;
-    }
-    let cells: Vec<[String; 3]> = against.groups.iter().map(|group| words::group_cells(group, lang)).collect();
+    let cells: Vec<[String; 3]> = groups.iter().map(|group| words::group_cells(group, lang)).collect();
     let widest = cells.iter().map(|[.., verdict]| verdict.width()).max().unwrap_or(0);
     let pad = |text: &str| format!("{text}{}", " ".repeat(widest.saturating_sub(text.width())));
     let mut grid = Grid::new();
@@ -101,14 +98,14 @@ fn groups(page: &mut Page, against: &Against) {
     grid.column(page.say(words::INTERVAL), Align::Ellipsis);
     grid.column(&pad(page.say(words::VERDICT)), Align::Right);
     page.blank();
-    grid.row(Row::Heading(Piece::new(page.say(words::GROUPS), Style::Heading)));
-    for (group, [change, interval, verdict]) in against.groups.iter().zip(&cells) {
+    grid.row(Row::Heading(Piece::new(page.say(heading), Style::Heading)));
+    for (group, [change, interval, verdict]) in groups.iter().zip(&cells) {
         let style = match group.verdict {
             Verdict::Slower => Style::Bad,
             Verdict::Faster => Style::Warning,
             _ => Style::Plain,
         };
-        let plain = [&group.name, &group.cases.to_string(), change, interval].map(Piece::plain);
+        let plain = [group.title.get(lang), &group.cases.to_string(), change, interval].map(Piece::plain);
         let cells = plain.into_iter().chain([Piece::new(pad(verdict), style)]).collect();
         let remarks = words::group_remarks(group, against, lang);
         let notes = remarks.into_iter().map(|remark| Piece::new(format!("! {remark}"), Style::Warning)).collect();

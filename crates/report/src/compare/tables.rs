@@ -1,0 +1,60 @@
+//! Which cases of a comparison stand in a table that people know: one of lmbench's summary, or STREAM's.
+
+use std::collections::HashSet;
+
+use hostmark_model::{CaseRecord, Run, Text};
+
+use crate::bilingual::same;
+use crate::labels::Labels;
+use crate::{lmbench, stream_times};
+
+/// What `--table` calls them.
+const LMBENCH: &str = "lmbench";
+const STREAM: &str = "stream";
+
+/// Cases that are told together.
+pub(super) struct Together {
+    /// For programs.
+    pub(super) name: String,
+    /// For people.
+    pub(super) title: Text<String>,
+    /// Their ids.
+    pub(super) ids: HashSet<String>,
+}
+
+/// The tables, with the cases of any of these runs that each shows.
+pub(super) fn tables<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<Together> {
+    let of_lmbench = lmbench::TABLES.iter().map(|table| {
+        let cases = runs.clone().flat_map(|run| table.columns.iter().flat_map(|column| lmbench::cases_of(run, column)));
+        Together {
+            name: LMBENCH.to_owned(),
+            title: titled(&table.title),
+            ids: cases.map(|case| case.id.clone()).collect(),
+        }
+    });
+    let of_stream = runs.clone().flat_map(|run| {
+        let labels = Labels::of(run);
+        let is_shown = move |case: &&CaseRecord| is_of_stream(&labels, case);
+        run.cases.iter().filter(is_shown).map(|case| case.id.clone()).collect::<Vec<String>>()
+    });
+    let of_stream = Together { name: STREAM.to_owned(), title: same("STREAM"), ids: of_stream.collect() };
+    of_lmbench.chain([of_stream]).collect()
+}
+
+/// Its title without the unit of its values, which a change has not.
+fn titled(title: &Text) -> Text<String> {
+    let head = |text: &'static str| {
+        let ends = UNIT_FOLLOWS.iter().filter_map(|sign| text.find(sign));
+        &text[..ends.min().unwrap_or(text.len())]
+    };
+    Text { en: format!("{LMBENCH}: {}", head(title.en)), zh: format!("{LMBENCH}：{}", head(title.zh)) }
+}
+
+/// What stands before the unit in a title.
+const UNIT_FOLLOWS: [&str; 4] = [": ", "：", " in ", "，单位"];
+
+/// Whether a case is one of STREAM's kernels, all else at the probe's default.
+fn is_of_stream(labels: &Labels, case: &CaseRecord) -> bool {
+    let off_default = || labels.probe(&case.probe).off_default(&case.params);
+    case.probe == stream_times::PROBE && off_default().iter().all(|(axis, _)| *axis == stream_times::KERNEL)
+}

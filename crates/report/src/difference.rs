@@ -1,0 +1,76 @@
+//! How far two sides' runs of a case lie apart, and how far that may be off: what comparisons and overhead have in common.
+
+use hostmark_model::{CaseRecord, Measured};
+use hostmark_stats::compare::Difference;
+use hostmark_stats::descriptive;
+use hostmark_stats::repetition::Deviation;
+
+use crate::repetition;
+
+/// The rate of false discoveries that verdicts are held to, over all cases of one comparison. No unit.
+pub const FALSE_DISCOVERIES: f64 = 0.05;
+
+/// Fewer degrees of freedom than this, three runs of one environment, say nothing of how much runs differ.
+const LEAST_FREEDOM: usize = 2;
+/// The standard error of a median is so many times that of the mean of normal values: √(π/2).
+const OF_A_MEDIAN: f64 = 1.2533;
+
+/// The difference of two sides' runs, by the logarithms of their values: as far off as runs are known to differ by, or where nothing
+/// tells, as is assumed; what a run does not know itself, the variance `own`, is in the former and comes to the latter. `None` where a
+/// side has no run.
+pub(crate) fn between(
+    base: &[f64],
+    new: &[f64],
+    known: Option<Deviation>,
+    assumed: f64,
+    own: f64,
+) -> Option<Difference> {
+    let logarithm = descriptive::mean(new)? - descriptive::mean(base)?;
+    let (variance, freedom) = match known {
+        Some(deviation) => (deviation.sd.powi(2).max(own), deviation.freedom),
+        None => (assumed * assumed + own, f64::INFINITY),
+    };
+    let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
+    Some(Difference { logarithm, error: (variance * sides).sqrt(), freedom })
+}
+
+/// What groups of runs tell of how much runs differ, each group about its own mean; none where they are too few.
+pub(crate) fn told<Group: AsRef<[f64]>>(groups: &[Group], assumed_sd: f64) -> Option<Deviation> {
+    let freedom: usize = groups.iter().map(|group| group.as_ref().len().saturating_sub(1)).sum();
+    Deviation::pooled(groups, assumed_sd).filter(|_| freedom >= LEAST_FREEDOM)
+}
+
+/// What the values of some runs of a case are assumed to differ by, as a standard deviation of their logarithms, and the variance of one
+/// run's as its own rounds tell it. `assumed` is of a case, `least` and `own_error` are of a run. `None` where none of them measured it.
+pub(crate) fn scatter<'a>(
+    records: impl Iterator<Item = &'a CaseRecord>,
+    assumed: impl Fn(&CaseRecord) -> f64,
+    least: impl Fn(&Measured) -> f64,
+    own_error: impl Fn(&Measured) -> Option<f64>,
+) -> Option<(f64, f64)> {
+    let measured: Vec<(&CaseRecord, &Measured)> =
+        records.filter_map(|record| Some((record, record.measured()?))).collect();
+    let least = measured.iter().map(|(_, measured)| least(measured)).fold(0.0, f64::max);
+    let squares: Vec<f64> =
+        measured.iter().filter_map(|(_, measured)| own_error(measured)).map(|error| error * error).collect();
+    let assumed = assumed(measured.first()?.0).max(least);
+    Some((assumed, descriptive::mean(&squares).unwrap_or(0.0)))
+}
+
+/// The same of typical values.
+pub(crate) fn typical_scatter<'a>(records: impl Iterator<Item = &'a CaseRecord>) -> Option<(f64, f64)> {
+    scatter(records, |record| repetition::assumed_deviation(record, false), between_rounds, typical_error)
+}
+
+/// The standard deviation of rounds, on the logarithms; 0 of one alone.
+pub(crate) fn between_rounds(measured: &Measured) -> f64 {
+    let medians = measured.rounds.iter().map(|round| round.median);
+    let logarithms: Vec<f64> = medians.filter(|value| *value > 0.0).map(f64::ln).collect();
+    descriptive::stddev(&logarithms).unwrap_or(0.0)
+}
+
+/// The standard error of the typical value's logarithm as the run's own rounds tell it; none of one round alone.
+pub(crate) fn typical_error(measured: &Measured) -> Option<f64> {
+    let rounds = measured.rounds.len();
+    (rounds > 1).then(|| OF_A_MEDIAN * between_rounds(measured) / (rounds as f64).sqrt())
+}

@@ -1,0 +1,61 @@
+//! As many runs and passes on every side: the best of many is better than the best of few, on one and the same machine.
+
+use hostmark_model::{CaseRecord, Text};
+
+use super::Environment;
+use crate::stream_times::passes;
+
+/// How many runs of each side count, and how many passes of each run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Numbers {
+    pub(super) runs: usize,
+    /// None where a run does not tell its passes.
+    pub(super) passes: Option<usize>,
+}
+
+impl Numbers {
+    /// What every side has of a case, by each one's measured cases; sides without any do not count.
+    pub(super) fn of(sides: &[&[&CaseRecord]]) -> Numbers {
+        let sides = || sides.iter().filter(|side| !side.is_empty());
+        let runs = sides().map(|side| side.len()).min().unwrap_or(0);
+        let all: Option<Vec<usize>> =
+            sides().flat_map(|side| side.iter()).map(|case| passes(case.measured()?)).collect();
+        Numbers { runs, passes: all.and_then(|all| all.into_iter().min()) }
+    }
+
+    /// What does not count, told.
+    pub(super) fn told(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Text<String>> {
+        let surplus = environments.iter().zip(sides).filter(|(_, side)| side.len() > self.runs).map(|(one, side)| {
+            let (name, runs, all) = (one.name, self.runs, side.len());
+            let (en, zh) = match runs {
+                1 => ("the first of".to_owned(), "首次".to_owned()),
+                _ => (format!("the first {runs} of"), format!("前 {runs} 次")),
+            };
+            Text {
+                en: format!("{name}: {en} {all} runs counts, as many as every side has: the best of more is higher"),
+                zh: format!("{name}：{all} 次运行中只计{zh}，与各方次数一致：次数越多，最好值越高"),
+            }
+        });
+        let measured = || sides.iter().flat_map(|side| side.iter()).filter_map(|case| case.measured());
+        let most = measured().filter_map(passes).max();
+        let passes = self.passes.zip(most).filter(|(count, most)| count < most).map(|(count, most)| Text {
+            en: format!("the first {count} passes of each run count, of up to {most}: as many as every run has"),
+            zh: format!("每次运行只计前 {count} 遍（最多有 {most} 遍），与各次运行一致"),
+        });
+        surplus.chain(passes).chain(unequal(measured().filter_map(|one| one.notes.get(PASSES)))).collect()
+    }
+}
+
+/// The note in which what STREAM printed says how many passes it made.
+const PASSES: &str = "passes";
+
+/// Outputs of STREAM have the best pass alone: of other numbers of passes nothing can be left out.
+fn unequal<'a>(noted: impl Iterator<Item = &'a String>) -> Option<Text<String>> {
+    let mut all: Vec<&str> = noted.map(String::as_str).filter(|passes| !passes.is_empty()).collect();
+    all.sort_unstable();
+    all.dedup();
+    (all.len() > 1).then(|| Text {
+        en: format!("STREAM made {} passes: the best of more is higher", all.join(" and ")),
+        zh: format!("STREAM 的遍数为 {}：遍数越多，最好值越高", all.join(" 与 ")),
+    })
+}

@@ -1,0 +1,104 @@
+//! Some values held against themselves: how far two halves of them lie apart by chance alone.
+
+/// Up to so many values every way to split them is looked at, of more only some.
+const ALL_WAYS: usize = 10;
+/// So many of these.
+const SOME_WAYS: u64 = 200;
+/// What halves differ by at most is told by all ways but this share, those that lie farthest apart. No unit.
+const LEFT_OUT: f64 = 0.05;
+
+/// How far `of` one half of the values lies from that of the other, as a distance of logarithms, over the ways to split them into
+/// two halves of the same size; of an odd number one stays out. Nineteen ways of twenty lie no farther apart; of fewer than twenty
+/// ways, all. `None` for fewer than two values, or where `of` a half is not above zero.
+pub fn apart(values: &[f64], of: impl Fn(&[f64]) -> Option<f64>) -> Option<f64> {
+    let half = values.len() / 2;
+    if half == 0 {
+        return None;
+    }
+    let pick = |indices: &[usize]| -> Vec<f64> { indices.iter().map(|&index| values[index]).collect() };
+    let distance = |way: [Vec<usize>; 2]| {
+        let [one, other] = way.map(|indices| of(&pick(&indices)));
+        let distance = (one? / other?).ln().abs();
+        distance.is_finite().then_some(distance)
+    };
+    let ways = if values.len() <= ALL_WAYS { all_ways(values.len(), half) } else { some_ways(values.len(), half) };
+    let mut distances: Vec<f64> = ways.into_iter().map(distance).collect::<Option<_>>()?;
+    distances.sort_by(f64::total_cmp);
+    let left_out = (distances.len() as f64 * LEFT_OUT) as usize;
+    distances.get(distances.len() - 1 - left_out).copied()
+}
+
+/// Every way to take two halves of `half` out of so many, each once.
+fn all_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
+    let indices = |mask: u32| -> Vec<usize> { (0..count).filter(|index| mask & (1 << index) != 0).collect() };
+    let halves: Vec<u32> = (0..1_u32 << count).filter(|mask| mask.count_ones() as usize == half).collect();
+    let pairs = halves.iter().flat_map(|one| halves.iter().map(move |other| (*one, *other)));
+    pairs.filter(|(one, other)| one < other && one & other == 0).map(|(one, other)| [one, other].map(indices)).collect()
+}
+
+/// Some ways, the same ones every time: the order of each is that of multiples of a number, cut to 32 bits (Knuth, The Art of Computer
+/// Programming, 6.4: multiplicative hashing).
+fn some_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
+    const GOLDEN: u64 = 2_654_435_761;
+    let way = |number: u64| {
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|index| (*index as u64 + 1).wrapping_mul(2 * number + 1).wrapping_mul(GOLDEN) as u32);
+        [order[..half].to_vec(), order[half..2 * half].to_vec()]
+    };
+    (0..SOME_WAYS).map(way).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
+    use super::*;
+    use crate::descriptive::{max, median};
+    use crate::made_up::normal;
+
+    #[test]
+    fn the_farthest_of_few_ways_counts() {
+        // Both in each of the three ways: 1 and 2, 1 and 4, 2 and 4.
+        assert_eq!(apart(&[1.0, 2.0, 4.0], median), Some(4_f64.ln()));
+        assert_eq!(apart(&[3.0, 3.3], max).map(f64::exp).map(|times| (times * 1e6).round()), Some(1.1e6));
+        assert_eq!(apart(&[1.0, 1.0, 2.0, 2.0], max), Some(2_f64.ln()));
+        for none in [&[][..], &[1.0], &[1.0, 0.0], &[1.0, -1.0]] {
+            assert_eq!(apart(none, median), None);
+        }
+    }
+
+    #[test]
+    fn every_way_is_looked_at_once_and_halves_share_nothing() {
+        let ways: Vec<usize> = (2..=10).map(|count| all_ways(count, count / 2).len()).collect();
+        assert_eq!(ways, [1, 3, 3, 15, 10, 70, 35, 315, 126]);
+        for [one, other] in some_ways(13, 6).iter().chain(&all_ways(9, 4)) {
+            assert!(one.len() == other.len() && one.iter().all(|index| !other.contains(index)));
+        }
+        let mut firsts: Vec<Vec<usize>> = some_ways(12, 6)
+            .into_iter()
+            .map(|[mut one, _]| {
+                one.sort_unstable();
+                one
+            })
+            .collect();
+        firsts.sort();
+        firsts.dedup();
+        assert!(firsts.len() > 150, "{}", firsts.len());
+    }
+
+    #[test]
+    fn two_sides_of_as_many_values_lie_no_farther_apart_than_halves_of_one_in_nineteen_of_twenty() {
+        let mut random = Pcg64Mcg::seed_from_u64(4);
+        for count in [6, 10, 14] {
+            let mut farther = 0;
+            for _ in 0..400 {
+                let mut side = || -> Vec<f64> { (0..count).map(|_| (0.02 * normal(&mut random)).exp()).collect() };
+                let (base, new) = (side(), side());
+                let distance = (median(&new).unwrap() / median(&base).unwrap()).ln().abs();
+                farther += usize::from(distance > apart(&base, median).unwrap());
+            }
+            assert!(farther <= 40, "{count}: {farther} of 400");
+        }
+    }
+}
