@@ -68,7 +68,7 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<Group> {
         // What pairs of runs made in turn have in common is in how they differ.
         let deviation = compared.scatters.map_or(0.0, |scatters| shift(scatters, one, &parts));
         let found = pooled(&members(&parts), deviation * deviation * sides).filter(|_| parts.len() >= LEAST_CASES)?;
-        Some((group(one, &parts, found), found))
+        Some((group(one, &parts, found, compared.same_within), found))
     };
     let (mut groups, found): (Vec<Group>, Vec<Pooled>) = all.iter().filter_map(of).unzip();
     let adjusted = |of: &dyn Fn(&Pooled) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
@@ -123,14 +123,16 @@ fn members(parts: &[Part]) -> Vec<Member> {
     all
 }
 
-fn group(together: &Together, parts: &[Part], found: Pooled) -> Group {
+fn group(together: &Together, parts: &[Part], found: Pooled, same_within: f64) -> Group {
     let (low, high) = found.difference.interval();
     let distance = |part: &Part| {
         let apart = (part.cost - found.difference.logarithm).abs();
         apart / (part.variance + found.heterogeneity.powi(2)).sqrt().max(f64::MIN_POSITIVE)
     };
     let mut odd: Vec<(f64, &Part)> = parts.iter().map(|part| (distance(part), part)).collect();
-    odd.retain(|(distance, _)| *distance > ODD);
+    // One that is as good as its group is not odd, however well it is known.
+    let is_apart = |part: &Part| (part.cost - found.difference.logarithm).abs() > same_within.ln_1p();
+    odd.retain(|(distance, part)| *distance > ODD && is_apart(part));
     odd.sort_by(|one, other| other.0.total_cmp(&one.0));
     Group {
         name: together.name.clone(),

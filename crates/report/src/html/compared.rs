@@ -129,7 +129,7 @@ fn together(against: &Against, (heading, groups): (Text, &[Group])) -> Together 
             verdict: each(|lang| words::group_cells(group, lang)[2].clone()),
             sign,
             kind,
-            remarks: each(|lang| words::group_remarks(group, against, lang).join("; ")),
+            remarks: each(|lang| words::group_remarks(group, against, lang).join(separator(lang))),
         }
     };
     Together { heading: fixed(heading), rows: groups.iter().map(row).collect() }
@@ -144,7 +144,7 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
         let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
         let grounds = words::grounds(case, lang).filter(|_| words::is_change(case.verdict));
         let all: Vec<String> = reason.chain(grounds).chain(remarks).collect();
-        all.join(if lang == Lang::Zh { "；" } else { "; " })
+        all.join(separator(lang))
     });
     Case {
         section,
@@ -159,6 +159,11 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
         kind,
         remarks,
     }
+}
+
+/// What stands between two remarks.
+fn separator(lang: Lang) -> &'static str {
+    if lang == Lang::Zh { "；" } else { "; " }
 }
 
 /// The sign of a verdict, which tells it without colour, and its class.

@@ -123,7 +123,7 @@ impl Value {
             return not("the base is not above zero".to_owned(), "基准不大于零".to_owned());
         }
         let ratio = self.median / base.median;
-        if !ratio.is_finite() {
+        if !(ratio > 0.0 && ratio.is_finite()) {
             return Err(Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() });
         }
         // About the ratio of the medians, as far as a comparison has it about that of the means.
