@@ -305,7 +305,7 @@ fn what_cannot_be_read_is_refused() {
     let directory = home.data.path().display().to_string();
     assert_refused(
         &["report", &directory],
-        &format!("{directory} cannot be read: it is a directory; give another file"),
+        &format!("there is no run (*.json) in {directory}; give another directory"),
     );
     let large = home.data.path().join("large").display().to_string();
     std::fs::File::create(&large).unwrap().set_len((256 << 20) + 1).unwrap();

@@ -4,7 +4,7 @@
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::descriptive;
-use crate::interval::{self, CONFIDENCE};
+use crate::interval::CONFIDENCE;
 
 /// A change counts as one that would have been seen where it is found so often. No unit.
 pub const POWER: f64 = 0.8;
@@ -138,18 +138,6 @@ impl Spread {
         }
         (freedom > 0).then(|| Spread { deviation: (squares / freedom as f64).sqrt(), freedom })
     }
-
-    /// The ratio, less 1, that the geometric means of `base` and of `new` values exceed by chance in 5 % of all cases, in
-    /// either direction, when all values scatter like this (Student's two-sample t). `None` where a side has no value.
-    pub fn reach(self, base: usize, new: usize) -> Option<f64> {
-        if base == 0 || new == 0 {
-            return None;
-        }
-        let law = StudentsT::new(0.0, 1.0, self.freedom as f64).ok()?;
-        let error = self.deviation * (1.0 / base as f64 + 1.0 / new as f64).sqrt();
-        let reach = (law.inverse_cdf(0.5 + interval::CONFIDENCE / 2.0) * error).exp_m1();
-        reach.is_finite().then_some(reach)
-    }
 }
 
 /// The logarithms of positive, finite values; `None` when one is neither.
@@ -201,10 +189,8 @@ mod tests {
         let (one, both) = (Spread::pooled(&[near]).unwrap(), Spread::pooled(&[near, far]).unwrap());
         assert_eq!((one.freedom, both.freedom), (2, 4));
         assert!((one.deviation - both.deviation).abs() < 1e-12);
-        assert!(both.reach(1, 1) < one.reach(1, 1) && both.reach(5, 5) < both.reach(1, 1));
         assert_eq!(Spread::pooled(&[[1.0], [2.0]]), None);
         assert_eq!(Spread::pooled(&[[1.0, 0.0]]), None);
-        assert_eq!(one.reach(0, 1), None);
     }
 
     #[test]
