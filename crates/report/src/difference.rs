@@ -14,6 +14,8 @@ pub const FALSE_DISCOVERIES: f64 = 0.05;
 const LEAST_FREEDOM: usize = 2;
 /// The standard error of a median is so many times that of the mean of normal values: √(π/2).
 const OF_A_MEDIAN: f64 = 1.2533;
+/// An interval of 95 % reaches so many standard errors to both sides.
+const OF_AN_INTERVAL: f64 = 2.0;
 
 /// The difference of two sides' runs, by the logarithms of their values: as far off as runs are known to differ by, or where nothing
 /// tells, as is assumed; what a run does not know itself, the variance `own`, is in the former and comes to the latter. `None` where a
@@ -60,6 +62,11 @@ pub(crate) fn scatter<'a>(
 /// The same of typical values.
 pub(crate) fn typical_scatter<'a>(records: impl Iterator<Item = &'a CaseRecord>) -> Option<(f64, f64)> {
     scatter(records, |record| repetition::assumed_deviation(record, false), between_rounds, typical_error)
+}
+
+/// The standard error of a logarithm whose 95 % interval has these ends; none where one is not above zero.
+pub(crate) fn error_of_interval((low, high): (f64, f64)) -> Option<f64> {
+    (low > 0.0).then(|| (high / low).ln() / 2.0 / OF_AN_INTERVAL)
 }
 
 /// The standard deviation of rounds, on the logarithms; 0 of one alone.

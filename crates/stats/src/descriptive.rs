@@ -73,6 +73,16 @@ pub fn mad(values: &[f64]) -> Option<f64> {
     median_in_place(&mut values)
 }
 
+/// The standard deviation that normal values of this [`mad`] have: an estimate that some far values do not change.
+///
+/// `None` for an empty list.
+pub fn robust_stddev(values: &[f64]) -> Option<f64> {
+    mad(values).map(|apart| apart / MAD_OF_NORMAL)
+}
+
+/// The median absolute deviation of normal values is so much of their standard deviation.
+const MAD_OF_NORMAL: f64 = 0.6745;
+
 /// The arithmetic mean.
 ///
 /// `None` for an empty list.

@@ -1,9 +1,13 @@
 //! Some values held against themselves: how far two halves of them lie apart by chance alone.
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
 /// Up to so many values every way to split them is looked at, of more only some.
 const ALL_WAYS: usize = 10;
 /// So many of these.
-const SOME_WAYS: u64 = 200;
+const SOME_WAYS: usize = 200;
 /// What halves differ by at most is told by all ways but this share, those that lie farthest apart. No unit.
 const LEFT_OUT: f64 = 0.05;
 
@@ -36,30 +40,19 @@ fn all_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
     pairs.filter(|(one, other)| one < other && one & other == 0).map(|(one, other)| [one, other].map(indices)).collect()
 }
 
-/// Some ways, the same ones every time: each in an order of its own.
+/// Some ways, the same ones every time.
 fn some_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
-    let way = |number: u64| {
-        let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by_key(|index| mixed(number << 32 | *index as u64));
+    let mut random = Pcg64Mcg::seed_from_u64(0);
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut way = || {
+        order.shuffle(&mut random);
         [order[..half].to_vec(), order[half..2 * half].to_vec()]
     };
-    (0..SOME_WAYS).map(way).collect()
-}
-
-/// A number that looks like chance and is made of another (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA
-/// 2014: the finalizer of SplitMix64).
-fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
+    (0..SOME_WAYS).map(|_| way()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
-    use rand_pcg::Pcg64Mcg;
-
     use super::*;
     use crate::descriptive::{max, median};
     use crate::made_up::normal;

@@ -97,9 +97,6 @@ pub(super) enum By {
 /// `docs/study`.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 2.0), ("p90", 4.0), ("p99", 6.0), ("p999", 6.0)];
 
-/// An interval of 95 % reaches so many standard errors to both sides.
-const OF_AN_INTERVAL: f64 = 2.0;
-
 impl By {
     /// That by which two sides are compared first: the one that leads on both.
     pub(super) fn leading(base: &[Found], new: &[Found]) -> By {
@@ -151,8 +148,8 @@ impl By {
     /// The standard error of that value's logarithm as the run's own rounds tell it; none of one round alone.
     fn own_error(self, measured: &Measured) -> Option<f64> {
         let quiet = measured.estimate.leading_quiet().filter(|_| self == By::Quiet);
-        if let Some((low, high)) = quiet.and_then(|quiet| quiet.low.zip(quiet.high)) {
-            return (low > 0.0).then(|| (high / low).ln() / 2.0 / OF_AN_INTERVAL);
+        if let Some(interval) = quiet.and_then(|quiet| quiet.low.zip(quiet.high)) {
+            return difference::error_of_interval(interval);
         }
         if let By::Percentile(name) = self {
             return error_of_percentile(name, measured.histogram.as_ref()?);

@@ -7,8 +7,6 @@ use super::known::{Claim, Known};
 
 /// Fewer cases tell nothing of how far most lie apart.
 const LEAST_CASES: usize = 8;
-/// The median absolute deviation of normal values is so much of their standard deviation.
-const OF_NORMAL: f64 = 0.6745;
 
 /// Widens the errors of all cases of which it is only assumed what runs differ by, where they are too small for most of them. That all
 /// changed alike is no reason to: they are taken about their middle.
@@ -33,7 +31,7 @@ fn times(claims: impl Iterator<Item = Claim>) -> f64 {
     if distances.len() < LEAST_CASES {
         return 1.0;
     }
-    descriptive::mad(&distances).map_or(1.0, |apart| (apart / OF_NORMAL).max(1.0))
+    descriptive::robust_stddev(&distances).map_or(1.0, |apart| apart.max(1.0))
 }
 
 impl Claim {

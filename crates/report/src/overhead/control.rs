@@ -9,26 +9,14 @@ use super::{Environment, cell_of};
 use crate::bilingual::{Words, same};
 use crate::joined::Joined;
 
-/// Whether the first environment can be held against itself.
-#[derive(Debug)]
-pub(super) struct Control<'a> {
-    first: &'a Environment<'a>,
+/// Whether the first environment can be held against itself: it has runs for two halves.
+pub(super) fn is_there(first: &Environment) -> bool {
+    first.runs.len() > 1
 }
 
-impl<'a> Control<'a> {
-    pub(super) fn of(first: &'a Environment<'a>) -> Control<'a> {
-        Control { first }
-    }
-
-    /// Whether there are halves.
-    pub(super) fn is_there(&self) -> bool {
-        self.first.runs.len() > 1
-    }
-
-    /// How far the medians of two halves of the runs of a case lie apart, on logarithms; none where fewer than two runs have it.
-    pub(super) fn distance(&self, id: &str) -> Option<f64> {
-        halves::apart(&Value::of(self.first, id).ok()?.runs, descriptive::median)
-    }
+/// How far the medians of two halves of a value's runs lie apart, on logarithms; none where fewer than two runs have it.
+pub(super) fn distance(of_first: &Value) -> Option<f64> {
+    halves::apart(&of_first.runs, descriptive::median)
 }
 
 /// The cell of a percentage: within the control, or of values whose runs may be those of one machine, it is no difference.

@@ -3,7 +3,6 @@
 
 use hostmark_model::{Params, Text};
 
-use super::control::Control;
 use super::family::{BIND, IRQ, Operation, SIDES, Side};
 use super::kind::Kind;
 use super::names::{of_rates, side_of, title};
@@ -13,15 +12,15 @@ use super::{Row, Table, cell_of, control, layers, ratio};
 use crate::bilingual::same;
 
 /// All tables of a family; none where no run has a value of it. `all` adds intervals.
-pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], control: &Control, all: bool) -> Vec<Table> {
+pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
     let each = || (0..sheet.environments.len()).flat_map(|environment| SIDES.map(|side| (environment, side)));
-    let mut tables: Vec<Table> = layers::tables(sheet, kinds, control, all);
+    let mut tables: Vec<Table> = layers::tables(sheet, kinds, all);
     tables.extend(each().filter_map(|(environment, side)| values(sheet, environment, side, all)));
     tables.extend(each().filter_map(|(environment, side)| {
         let title = title(sheet, environment, side, kinds[environment]);
-        percentages(sheet, environment, side, title, control, all)
+        percentages(sheet, environment, side, title, all)
     }));
-    tables.extend((0..sheet.environments.len()).filter_map(|environment| interrupts(sheet, environment, control, all)));
+    tables.extend((0..sheet.environments.len()).filter_map(|environment| interrupts(sheet, environment, all)));
     tables.extend(ratio::ratio(sheet, all));
     tables.extend(ratio::deviation(sheet));
     tables
@@ -92,14 +91,7 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
     Some(table)
 }
 
-fn percentages(
-    sheet: &Sheet,
-    environment: usize,
-    side: Side,
-    title: Text<String>,
-    control: &Control,
-    all: bool,
-) -> Option<Table> {
+fn percentages(sheet: &Sheet, environment: usize, side: Side, title: Text<String>, all: bool) -> Option<Table> {
     let points = sheet.measured_points(side);
     // A base that stands over itself alone tells nothing.
     let is_told = points.iter().any(|point| !sheet.is_base(environment, side, point));
@@ -111,24 +103,19 @@ fn percentages(
                 false => control::beside(
                     &over,
                     sheet.may_equal(environment, operation, side, point),
-                    sheet.control(control, operation, side, point),
+                    sheet.control(operation, side, point),
                     all,
                 ),
             })
         });
-        let of = |operation, point: &Params| control::cell(sheet.control(control, operation, side, point));
-        table.rows.extend(controls(sheet, control, &points, of));
+        let of = |operation, point: &Params| control::cell(sheet.control(operation, side, point));
+        table.rows.extend(controls(sheet, &points, of));
         table
     })
 }
 
 /// A row for each operation with what the first environment's halves differ by at each of `points`.
-fn controls(
-    sheet: &Sheet,
-    control: &Control,
-    points: &[Params],
-    cell: impl Fn(usize, &Params) -> Text<String>,
-) -> Vec<Row> {
+fn controls(sheet: &Sheet, points: &[Params], cell: impl Fn(usize, &Params) -> Text<String>) -> Vec<Row> {
     let row = |(index, operation): (usize, &Operation)| {
         let (Text { en, zh }, head) = (operation.name, control::TITLE);
         Row {
@@ -136,12 +123,12 @@ fn controls(
             cells: points.iter().map(|point| cell(index, point)).collect(),
         }
     };
-    let operations = sheet.operations().filter(|_| control.is_there());
+    let operations = sheet.operations().filter(|_| sheet.is_controlled());
     operations.map(row).collect()
 }
 
 /// What interrupts cost: inside the kernel with them on, over the same with them off.
-fn interrupts(sheet: &Sheet, environment: usize, control: &Control, all: bool) -> Option<Table> {
+fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
     let pairs: Vec<(Params, Params)> = (sheet.measured_points(Side::Kernel).into_iter())
         .filter(|point| point.get(IRQ) == Some("on"))
         .map(|on| (on.with(IRQ, "off"), on))
@@ -167,14 +154,14 @@ fn interrupts(sheet: &Sheet, environment: usize, control: &Control, all: bool) -
             let value = |point| sheet.value(environment, index, Side::Kernel, point);
             let (on_value, off_value) = (value(on)?, value(off)?);
             let over = on_value.time().over(&off_value.time())?;
-            let distance = sheet.control(control, index, Side::Kernel, on);
+            let distance = sheet.control(index, Side::Kernel, on);
             Ok(control::beside(&over, on_value.may_equal(off_value), distance, all))
         };
         let cells = pairs.iter().map(|pair| over(pair).unwrap_or_else(|why| table.without(why))).collect();
         table.rows.push(Row { label: operation.name.to_owned_text(), cells });
     }
     let with: Vec<Params> = pairs.into_iter().map(|(_, on)| on).collect();
-    let of = |operation, point: &Params| control::cell(sheet.control(control, operation, Side::Kernel, point));
-    table.rows.extend(controls(sheet, control, &with, of));
+    let of = |operation, point: &Params| control::cell(sheet.control(operation, Side::Kernel, point));
+    table.rows.extend(controls(sheet, &with, of));
     (!with.is_empty()).then_some(table)
 }

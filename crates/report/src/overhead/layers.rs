@@ -3,7 +3,6 @@
 
 use hostmark_model::{Params, Text};
 
-use super::control::Control;
 use super::family::{BIND, IRQ, Operation, SIDES, Side};
 use super::kind::Kind;
 use super::sheet::{Sheet, at};
@@ -16,7 +15,7 @@ use crate::joined::Joined;
 type Column = (usize, Side);
 
 /// Where there are several environments, the values, and for each operation the percentages between them.
-pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], control: &Control, all: bool) -> Vec<Table> {
+pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
     let columns: Vec<Column> = columns(sheet);
     let bindings = bindings(sheet);
     if columns.iter().filter(|(environment, _)| *environment > 0).count() == 0 || bindings.is_empty() {
@@ -37,13 +36,13 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], control: &Control, all: bool
         values.rows.push(Row { label: place.label(), cells });
     }
     let steps = steps(&columns, kinds);
-    let own: Vec<Column> = columns.iter().copied().filter(|column| column.0 == 0 && control.is_there()).collect();
-    let of_operation = |places: &[Place]| layers(sheet, places, &steps, &own, control, all);
+    let own: Vec<Column> = columns.iter().copied().filter(|column| column.0 == 0 && sheet.is_controlled()).collect();
+    let of_operation = |places: &[Place]| layers(sheet, places, &steps, &own, all);
     std::iter::once(values).chain(places.chunks(bindings.len()).map(of_operation)).collect()
 }
 
 /// The percentages of one operation: a row for each step, and for each side of the first environment its control.
-fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], control: &Control, all: bool) -> Table {
+fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], all: bool) -> Table {
     let name = places.first().map(|place| place.operation.name).unwrap_or(Text { en: "", zh: "" });
     let mut table = Table {
         title: Text {
@@ -53,7 +52,7 @@ fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], contr
         columns: places.iter().map(|place| at(place.binding)).collect(),
         ..Table::default()
     };
-    let distance = |side, place: &Place| sheet.control(control, place.index, side, &point(sheet, side, place.binding));
+    let distance = |side, place: &Place| sheet.control(place.index, side, &point(sheet, side, place.binding));
     for step in steps {
         let mut cells = Vec::new();
         for place in places {

@@ -27,7 +27,6 @@ use crate::bars::Bars;
 use crate::bilingual::same;
 use crate::joined::Joined;
 use crate::plain_table::{Row, Table};
-use control::Control;
 use family::FAMILIES;
 use sheet::Sheet;
 
@@ -112,20 +111,19 @@ pub(crate) fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Ov
     let environments = environments(runs);
     let Some(first) = environments.first() else { return Ok(Overhead::default()) };
     let base = base.map(|id| pairs::base(first, id)).transpose()?;
-    let control = Control::of(first);
     let plain = |tables: Vec<Table>| Part { tables, ..Part::default() };
     let mut view = Overhead { remarks: remarks::of_machines(&environments), ..Overhead::default() };
     match base.filter(|case| !family::is_part(case)) {
-        Some(case) => view.parts.push(plain(pairs::over(&environments, case, &control, all).into_iter().collect())),
+        Some(case) => view.parts.push(plain(pairs::over(&environments, case, all).into_iter().collect())),
         None => {
             let (sheets, kinds) = (sheets(&environments, base), kind::kinds(&environments));
             view.remarks.extend(remarks::of_sheets(&sheets));
             for sheet in &sheets {
-                let tables = decomposition::tables(sheet, &kinds, &control, all);
+                let tables = decomposition::tables(sheet, &kinds, all);
                 view.parts.push(Part { title: Some(sheet.family.title), tables, bars: Vec::new() });
             }
-            view.parts.push(stream::part(&environments, &control, all));
-            view.parts.push(plain(pairs::tables(&environments, &control, all).into_iter().collect()));
+            view.parts.push(stream::part(&environments, all));
+            view.parts.push(plain(pairs::tables(&environments, all).into_iter().collect()));
             // No claim is about an environment that is not held to the size of the others.
             let held = environments.iter().take_while(|one| !one.is_free()).count().max(1);
             let held = &environments[..held];

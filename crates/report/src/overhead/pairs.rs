@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use hostmark_model::{CaseRecord, Text};
 use hostmark_stats::compare::benjamini_hochberg;
 
-use super::control::Control;
 use super::value::{Value, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
 use crate::bilingual::same;
@@ -39,7 +38,7 @@ fn ids<'a>(environment: &Environment<'a>, wanted: impl Fn(&CaseRecord) -> bool) 
 
 /// Every case that the first and another environment measured, by group, the one that pays most first; none where there is one
 /// environment.
-pub(super) fn tables(environments: &[Environment], control: &Control, all: bool) -> Option<Table> {
+pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
     let (first, others) = environments.split_first()?;
     let is_elsewhere = |id: &&str| others.iter().any(|other| Value::of(other, id).is_ok());
     let is_wanted = |case: &CaseRecord| !family::is_part(case) && !stream::is_part(&case.probe);
@@ -54,14 +53,14 @@ pub(super) fn tables(environments: &[Environment], control: &Control, all: bool)
             en: format!("Every case that was measured in several environments, over {}", first.name),
             zh: format!("多个环境都测量过的每个用例，基准为 {}", first.name),
         },
-        columns: std::iter::once(same(first.name)).chain(columns).chain(of_control(control)).collect(),
+        columns: std::iter::once(same(first.name)).chain(columns).chain(of_control(first)).collect(),
         ..Table::default()
     };
     let equal = others.iter().map(|other| equal(first, other, &ids)).collect::<Vec<_>>();
     for (group, head) in groups(first, others, &ids) {
         table.rows.push(Row { label: head, cells: Vec::new() });
         for id in ids.iter().filter(|id| group_of(id) == group) {
-            let row = row(&mut table, environments, control, &equal, id, all);
+            let row = row(&mut table, environments, &equal, id, all);
             table.rows.extend(row);
         }
     }
@@ -80,17 +79,10 @@ fn equal<'a>(first: &Environment, other: &Environment, ids: &[&'a str]) -> HashS
 }
 
 /// A case in every environment, each but the first over the first.
-fn row(
-    table: &mut Table,
-    environments: &[Environment],
-    control: &Control,
-    equal: &[HashSet<&str>],
-    id: &str,
-    all: bool,
-) -> Option<Row> {
+fn row(table: &mut Table, environments: &[Environment], equal: &[HashSet<&str>], id: &str, all: bool) -> Option<Row> {
     let (first, others) = environments.split_first()?;
     let (label, base) = (same(id), Value::of(first, id).ok()?);
-    let distance = control.distance(id);
+    let distance = control::distance(&base);
     let mut cells = vec![base.text()];
     for (other, equal) in others.iter().zip(equal) {
         match Value::of(other, id) {
@@ -102,7 +94,7 @@ fn row(
             }
         }
     }
-    cells.extend(control.is_there().then(|| control::cell(distance)));
+    cells.extend(control::is_there(first).then(|| control::cell(distance)));
     Some(Row { label, cells })
 }
 
@@ -162,12 +154,12 @@ pub(super) fn compared(
 }
 
 /// The head of the column of controls, where there are any.
-fn of_control(control: &Control) -> Option<Text<String>> {
-    control.is_there().then(|| control::TITLE.to_owned_text())
+fn of_control(first: &Environment) -> Option<Text<String>> {
+    control::is_there(first).then(|| control::TITLE.to_owned_text())
 }
 
 /// All cases of the group of `base` with its unit, over `base`, in every environment.
-pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Control, all: bool) -> Option<Table> {
+pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -> Option<Table> {
     let first = environments.first()?;
     let value = Value::of(first, &base.id).ok()?;
     let is_wanted = |case: &CaseRecord| group_of(&case.probe) == group_of(&base.probe);
@@ -177,7 +169,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Co
         if here.unit != value.unit {
             continue;
         }
-        let distance = control.distance(id);
+        let distance = control::distance(&here);
         let over = |of: &Value| match of.over(&value) {
             Ok(fraction) => control::beside(&fraction, of.may_equal(&value), distance, all),
             Err(why) => why,
@@ -188,7 +180,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Co
             cells.push(there.as_ref().map_or_else(Clone::clone, Value::text));
             cells.push(there.as_ref().map_or_else(|_| same("–"), over));
         }
-        cells.extend(control.is_there().then(|| control::cell(distance)));
+        cells.extend(control::is_there(first).then(|| control::cell(distance)));
         rows.push(Row { label: same(id), cells });
     }
     let over = Text { en: "over the base".to_owned(), zh: "相对基准".to_owned() };
@@ -198,7 +190,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, control: &Co
             zh: format!("基准为 {} 的 {}（{}）", first.name, base.id, value.text().zh),
         },
         columns: (environments.iter().flat_map(|environment| [same(environment.name), over.clone()]))
-            .chain(of_control(control))
+            .chain(of_control(first))
             .collect(),
         rows,
         ..Table::default()

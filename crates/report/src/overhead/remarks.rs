@@ -2,12 +2,11 @@
 
 use hostmark_model::{IN_SOFTWARE, Lang, Text, Unit};
 
-use super::Environment;
 use super::alike::{cpus as cpus_of, is_as_large, memory};
-use super::control::Control;
 use super::family::Side;
 use super::merged::merged;
 use super::sheet::Sheet;
+use super::{Environment, control};
 use crate::{format, guest};
 
 /// Of the machines: whether they are real, what disturbed them, whether they are as large as the first, and whether that was
@@ -60,7 +59,7 @@ fn emulated(environment: &Environment) -> Vec<Text<String>> {
 fn uncontrolled(environments: &[Environment]) -> Option<Text<String>> {
     let (first, others) = environments.split_first()?;
     let name = first.name;
-    (!others.is_empty() && !Control::of(first).is_there()).then(|| Text {
+    (!others.is_empty() && !control::is_there(first)).then(|| Text {
         en: format!("{name} has one run: without a second one no percentage has an A/A control beside it"),
         zh: format!("{name} 只有一次运行：没有第二次运行，百分比旁就没有 A/A 对照"),
     })

@@ -2,10 +2,9 @@
 
 use hostmark_model::{CaseRecord, Params, Text};
 
-use super::control::Control;
 use super::family::{BIND, FREE_OF_CPUS, Family, IRQ, Operation, Side};
 use super::value::Value;
-use super::{Environment, alike};
+use super::{Environment, alike, control};
 use crate::joined::Joined;
 
 /// What the cases say how many reference cycles a batch of operations took, where they do.
@@ -173,9 +172,14 @@ impl<'a> Sheet<'a> {
         value.zip(base).is_some_and(|(value, base)| value.may_equal(base))
     }
 
+    /// Whether the first environment is held against itself.
+    pub(super) fn is_controlled(&self) -> bool {
+        self.environments.first().is_some_and(control::is_there)
+    }
+
     /// How far halves of the first environment's runs lie apart there.
-    pub(super) fn control(&self, control: &Control, operation: usize, side: Side, point: &Params) -> Option<f64> {
-        control.distance(&self.figure(0, operation, side, point)?.id)
+    pub(super) fn control(&self, operation: usize, side: Side, point: &Params) -> Option<f64> {
+        control::distance(self.value(0, operation, side, point).ok()?)
     }
 
     pub(super) fn is_base(&self, environment: usize, side: Side, point: &Params) -> bool {

@@ -5,7 +5,7 @@ use hostmark_model::{CaseRecord, Measured, Outcome, Text};
 use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{descriptive, extreme, halves};
 
-use super::control::{self, Control, no_difference};
+use super::control::{self, no_difference};
 use super::equal_numbers::Numbers;
 use super::{Environment, Part, Row, Table, alike, of};
 use crate::bars::{Bars, Group, Scale};
@@ -45,7 +45,7 @@ struct Best {
 }
 
 /// Two tables for each set of axes but the kernel, rates and times, and their bars.
-pub(super) fn part(environments: &[Environment], control: &Control, all: bool) -> Part {
+pub(super) fn part(environments: &[Environment], all: bool) -> Part {
     let Some((first, others)) = environments.split_first() else { return Part::default() };
     let mut groups: Vec<(&str, Vec<(String, String)>)> = Vec::new();
     for case in cases(first) {
@@ -58,7 +58,7 @@ pub(super) fn part(environments: &[Environment], control: &Control, all: bool) -
     groups.retain(|(probe, _)| is_elsewhere(probe));
     let mut part = Part::default();
     for (probe, rest) in groups {
-        let group = of_group(environments, control, (probe, &rest), all);
+        let group = of_group(environments, (probe, &rest), all);
         part.tables.extend(group.tables);
         part.bars.extend(group.bars);
     }
@@ -70,12 +70,7 @@ fn cases<'a>(environment: &Environment<'a>) -> impl Iterator<Item = &'a CaseReco
     runs.into_iter().flat_map(|run| &run.cases).filter(|case| is_part(&case.probe))
 }
 
-fn of_group(
-    environments: &[Environment],
-    control: &Control,
-    (probe, rest): (&str, &[(String, String)]),
-    with_intervals: bool,
-) -> Part {
+fn of_group(environments: &[Environment], (probe, rest): (&str, &[(String, String)]), with_intervals: bool) -> Part {
     let points: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     let (points, first) = (points.join(" "), environments[0].name);
     let counts: Vec<String> = environments.iter().map(|one| format!("{} × {}", one.runs.len(), one.name)).collect();
@@ -84,8 +79,8 @@ fn of_group(
         .iter()
         .enumerate()
         .flat_map(|(index, environment)| std::iter::once(same(environment.name)).chain((index > 0).then(share)));
-    let columns: Vec<Text<String>> =
-        columns.chain(control.is_there().then(|| control::TITLE.to_owned_text())).collect();
+    let is_controlled = control::is_there(&environments[0]);
+    let columns: Vec<Text<String>> = columns.chain(is_controlled.then(|| control::TITLE.to_owned_text())).collect();
     let kernel = |(kernel, label, _): &(&str, &'static str, f64)| {
         let picked: Vec<_> = environments.iter().map(|one| picked(one, probe, kernel, rest)).collect();
         let sides: Vec<&[&CaseRecord]> =
@@ -101,7 +96,7 @@ fn of_group(
         all.iter().any(is_told).then(|| {
             // What the case depends on, as the environments have it.
             let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
-            Kernel { name, remarks, best: all, is_controlled: control.is_there(), with_intervals, unlike }
+            Kernel { name, remarks, best: all, is_controlled, with_intervals, unlike }
         })
     };
     let kernels: Vec<Kernel> = KERNELS.iter().filter_map(kernel).collect();
@@ -185,11 +180,7 @@ impl Best {
     }
 
     fn number(&self, scale: Scale) -> f64 {
-        better_first(&self.runs, scale).map_or(0.0, |best| scale.turned(best))
-    }
-
-    fn of_rounds(&self, scale: Scale) -> f64 {
-        if scale == Scale::Rate { self.of_rounds.0 } else { self.of_rounds.1 }
+        descriptive::max(&turned(&self.runs, scale)).map_or(0.0, |best| scale.turned(best))
     }
 
     fn text(&self, scale: Scale) -> String {
@@ -203,7 +194,7 @@ impl Best {
 /// What the best rates and the mean times of rounds differ by, as standard deviations of their logarithms that one disturbed round does not
 /// change: where a side has one run alone, runs are assumed to differ by no less.
 fn of_rounds(cases: &[&CaseRecord]) -> (f64, f64) {
-    let apart = |logarithms: Vec<f64>| descriptive::mad(&logarithms).unwrap_or(0.0) / MAD_OF_NORMAL;
+    let apart = |logarithms: Vec<f64>| descriptive::robust_stddev(&logarithms).unwrap_or(0.0);
     let of_run = |case: &&CaseRecord| {
         let rounds = best_rate_and_mean_time_of_rounds(case);
         let (rates, times) = rounds.into_iter().map(|(rate, time)| (rate.ln(), time.ln())).unzip();
@@ -213,10 +204,15 @@ fn of_rounds(cases: &[&CaseRecord]) -> (f64, f64) {
     cases.iter().map(of_run).fold((0.0, 0.0), most)
 }
 
-/// The median absolute deviation of normal values is so much of their standard deviation.
-const MAD_OF_NORMAL: f64 = 0.6745;
-
 impl Scale {
+    /// What is shown of a rate and a time.
+    fn of(self, (rate, time): (f64, f64)) -> f64 {
+        match self {
+            Scale::Rate => rate,
+            Scale::Time => time,
+        }
+    }
+
     /// Of numbers of which the greatest is the best: a rate as it is, a time as its inverse; and back.
     fn turned(self, number: f64) -> f64 {
         match self {
@@ -228,12 +224,7 @@ impl Scale {
 
 /// Those of all runs, turned so that the greatest is the best.
 fn turned(runs: &[(f64, f64)], scale: Scale) -> Vec<f64> {
-    let of = |(rate, time): &(f64, f64)| scale.turned(if scale == Scale::Rate { *rate } else { *time });
-    runs.iter().map(of).collect()
-}
-
-fn better_first(runs: &[(f64, f64)], scale: Scale) -> Option<f64> {
-    descriptive::max(&turned(runs, scale))
+    runs.iter().map(|run| scale.turned(scale.of(*run))).collect()
 }
 
 impl Kernel {
@@ -245,7 +236,7 @@ impl Kernel {
         }
         let (before, after) = (turned(&base.runs, scale), turned(&value.runs, scale));
         let assumed = base.assumed.max(value.assumed);
-        let alone = || Deviation::assumed(assumed.max(base.of_rounds(scale)).max(value.of_rounds(scale)));
+        let alone = || Deviation::assumed(assumed.max(scale.of(base.of_rounds)).max(scale.of(value.of_rounds)));
         let deviation = difference::told(&[&before, &after], assumed).unwrap_or_else(alone);
         let (ratio, (low, high)) = extreme::ratio_of_greatest(&before, &after, &deviation).ok_or_else(|| same("–"))?;
         Ok(match scale {

@@ -249,15 +249,12 @@ impl Value {
 fn scatter(cases: &[&CaseRecord], estimates: &[Estimate]) -> (f64, f64) {
     let (assumed, own) = difference::typical_scatter(cases.iter().copied()).unwrap_or_default();
     let of_interval = |estimate: &Estimate| {
-        let (low, high) = estimate.ci_low.zip(estimate.ci_high).filter(|(low, _)| *low > 0.0)?;
-        Some(((high / low).ln() / 2.0 / OF_AN_INTERVAL).powi(2))
+        let error = difference::error_of_interval(estimate.ci_low.zip(estimate.ci_high)?)?;
+        Some(error * error)
     };
     let squares: Vec<f64> = estimates.iter().filter_map(of_interval).collect();
     (assumed, if own > 0.0 { own } else { descriptive::mean(&squares).unwrap_or(0.0) })
 }
-
-/// An interval of 95 % reaches so many standard errors to both sides.
-const OF_AN_INTERVAL: f64 = 2.0;
 
 /// Those of values above zero; none where one has none.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
