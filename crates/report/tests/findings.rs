@@ -53,6 +53,27 @@ fn huge_pages_are_no_finding_when_they_are_on_or_the_difference_is_not_sure() {
 }
 
 #[test]
+fn a_pipe_across_cpus_is_a_finding_where_it_is_proven_to_be_far_slower_than_on_one() {
+    let with = |across: f64, spread: f64| {
+        let mut run = synthetic::plausible();
+        change(&mut run, "ipc.pipe@cpus=same_cpu", |measured| measured.estimate = synthetic::estimate(2600.0, 0.02));
+        for case in
+            run.cases.iter_mut().filter(|case| case.id.starts_with("ipc.pipe@") && !case.id.ends_with("same_cpu"))
+        {
+            if let Outcome::Measured(measured) = &mut case.outcome {
+                measured.estimate = synthetic::estimate(across, spread);
+            }
+        }
+        findings(&run).into_iter().find(|finding| finding.id == "ipc.across_cpus")
+    };
+    let found = with(48_000.0, 0.05).unwrap();
+    assert!(found.text.en.contains("18.5 times") && found.text.zh.contains("18.5 倍"), "{}", found.text.en);
+    assert!((found.cost - (1.0 - 2600.0 / 48_000.0)).abs() < 1e-9 && found.cases.len() == 2);
+    // What a wake-up costs anywhere is none, nor what is not proven.
+    assert!(with(9000.0, 0.05).is_none() && with(14_000.0, 0.5).is_none());
+}
+
+#[test]
 fn a_cache_that_is_proven_to_be_of_another_size_is_a_finding_and_one_between_two_points_is_none() {
     let with = |fits: f64, leaves: Option<f64>, revision: u32| {
         let mut run = synthetic::plausible();

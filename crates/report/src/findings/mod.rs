@@ -1,5 +1,6 @@
 //! Conclusions drawn from a run: each rule is data and one function in a file of its own, named in [`RULES`].
 
+mod across_cpus;
 mod cache_size;
 mod cache_structure;
 mod clock_read;
@@ -74,6 +75,7 @@ pub static RULES: &[&Rule] = &[
     &clock_read::RULE,
     &timers::RULE,
     &noise::RULE,
+    &across_cpus::RULE,
     &shared_cores::RULE,
     &scaling::RULE,
     &memory_modules::RULE,
