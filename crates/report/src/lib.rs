@@ -5,6 +5,7 @@ mod bars;
 mod bilingual;
 pub mod compare;
 pub mod consistency;
+mod constants;
 mod curve;
 mod cut_pages;
 mod data_path;

@@ -25,9 +25,12 @@ pub struct ReportArguments {
     /// overhead show several
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
-    /// How to show it
-    #[arg(long, default_value = "table", value_parser = formats())]
+    /// How to show it; by default as answer, which of few cases is their table
+    #[arg(long, default_value = "answer", value_parser = formats())]
     format: String,
+    /// Show every case, as --format table does
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
     /// With overhead: the case of the first environment that all is held against
     #[arg(long, value_name = "CASE")]
     base: Option<String>,
@@ -66,7 +69,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         runs.extend(named(typed, &load_all)?);
     }
     let text = match &arguments.base {
-        None => render(&runs, &arguments.format, lang, arguments.verbose)?,
+        None => render(&runs, if arguments.full { "table" } else { &arguments.format }, lang, arguments.verbose)?,
         Some(base) if arguments.format == "overhead" => {
             let options = output::options(lang, arguments.verbose);
             export::overhead_over(&runs, Some(base), &options).map_err(anyhow::Error::msg)?

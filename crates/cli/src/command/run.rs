@@ -79,9 +79,12 @@ pub struct RunArguments {
     /// stream, lmbench, overhead or data-path
     #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"])]
     table: Option<String>,
-    /// How to show it; by default as the table that --table names, else as table
+    /// How to show it; by default as the table that --table names, else as answer, which of few cases is their table
     #[arg(long, value_parser = report::formats())]
     format: Option<String>,
+    /// Show every case, as --format table does
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
     /// Seed of all random sequences, decimal or 0x…; by default a new one, which is recorded
     #[arg(long, value_name = "N", value_parser = seed)]
     seed: Option<u64>,
@@ -252,11 +255,12 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
     history::judge(&mut run);
     let saved = kept.save(&run);
     let asked = arguments.format.as_deref();
-    let format = asked.or(run.settings.table.as_deref()).unwrap_or("table");
+    let usual = if arguments.full { "table" } else { "answer" };
+    let format = asked.or(run.settings.table.as_deref()).unwrap_or(usual);
     output::print(&report::render(std::slice::from_ref(&run), format, lang, arguments.verbose)?);
     match saved {
         Some((place, Err(error))) => return Err(unsaved(&place.file.display().to_string(), &error)),
-        Some((place, Ok(()))) if asked.is_none_or(|format| format == "table") => {
+        Some((place, Ok(()))) if asked.is_none_or(|format| ["table", "answer"].contains(&format)) => {
             output::print(&closing(&place, is_last(&place), lang));
         }
         _ => {}
@@ -278,10 +282,10 @@ fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
     let name = if is_kept { "last" } else { &file };
     let text = match lang {
         Lang::En => format!(
-            "saved as {file}\nmore: hostmark report {name} --verbose    explain: hostmark explain memory.latency\n"
+            "saved as {file}\nmore: hostmark report {name} --full    explain: hostmark explain memory.latency\n"
         ),
         Lang::Zh => {
-            format!("已存为 {file}\n更多：hostmark report {name} --verbose    讲解：hostmark explain memory.latency\n")
+            format!("已存为 {file}\n更多：hostmark report {name} --full    讲解：hostmark explain memory.latency\n")
         }
     };
     format!("\n{text}")

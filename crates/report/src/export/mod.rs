@@ -1,5 +1,6 @@
 //! The formats in which runs are written, by name; a new one is a file here and one name in [`FORMATS`].
 
+mod answer;
 mod bars;
 pub mod comparison;
 mod csv;
@@ -67,6 +68,7 @@ impl Format {
 /// Every format; the first is the default.
 pub static FORMATS: &[Format] = &[
     table::FORMAT,
+    answer::FORMAT,
     html::FORMAT,
     json::FORMAT,
     jsonl::FORMAT,

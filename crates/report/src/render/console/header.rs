@@ -40,12 +40,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
     if let Some(warning) = contradiction(view) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
-    if let Some(trust) = &view.run.trust {
-        let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
-        for (index, line) in trust::lines(trust).iter().enumerate() {
-            page.paragraph(if index == 0 { "" } else { "  " }, line.get(view.lang), style);
-        }
-    }
+    grade(view, page);
     let mut ends = Vec::new();
     let mut disturbances = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
@@ -56,6 +51,29 @@ pub(super) fn write(view: &View, page: &mut Page) {
     if !disturbances.is_empty() {
         let advice = page.say(words::WHAT_TO_DO);
         page.paragraph("  ", advice, Style::Dim);
+    }
+}
+
+/// The head of the answer: what machine it is, whether its values can be believed at all, the grade, and how the run ended.
+pub(super) fn write_short(view: &View, page: &mut Page) {
+    page.flow(0, &machine(view));
+    for warning in guest::warning(view.run).into_iter().chain(contradiction(view)) {
+        page.paragraph("! ", warning.get(view.lang), Style::Bad);
+    }
+    grade(view, page);
+    let mut ends = Vec::new();
+    how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
+    for end in &ends {
+        page.paragraph("! ", end, Style::Warning);
+    }
+}
+
+/// How far the values can be trusted, why, and what to do.
+fn grade(view: &View, page: &mut Page) {
+    let Some(trust) = &view.run.trust else { return };
+    let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
+    for (index, line) in trust::lines(trust).iter().enumerate() {
+        page.paragraph(if index == 0 { "" } else { "  " }, line.get(view.lang), style);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table of `hostmark run` and `hostmark report`, made from a run alone.
 
+mod answer;
 mod comparison;
 mod grid;
 pub(crate) mod header;
@@ -18,6 +19,7 @@ pub(crate) mod words;
 
 use hostmark_model::{CaseRecord, Lang, Run, Unit};
 
+pub use self::answer::answer;
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use super::RenderOptions;

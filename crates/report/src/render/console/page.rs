@@ -188,6 +188,11 @@ impl Page {
         self.out.push_str(lines);
     }
 
+    /// How many lines there are.
+    pub(in crate::render) fn lines(&self) -> usize {
+        self.out.lines().count()
+    }
+
     pub(in crate::render) fn into_text(self) -> String {
         self.out
     }

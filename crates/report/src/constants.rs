@@ -1,0 +1,162 @@
+//! The constants of a machine that people ask for first, and where each lies in a run.
+
+use hostmark_model::{Estimate, Run, Text, Unit};
+
+use crate::lmbench::case_at;
+
+/// A constant.
+#[derive(Debug)]
+pub(crate) struct Constant {
+    /// What it is called.
+    pub(crate) name: Text,
+    /// Where it lies: the first of these that was measured.
+    places: &'static [Place],
+}
+
+/// A case, by the axes on which it is not at its probe's default, and a further quantity of it; empty for its value.
+#[derive(Debug)]
+struct Place {
+    probe: &'static str,
+    at: &'static [(&'static str, &'static str)],
+    quantity: &'static str,
+}
+
+/// Constants that stand in one line.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) name: Text,
+    pub(crate) constants: &'static [Constant],
+}
+
+const fn at(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Place {
+    Place { probe, at, quantity: "" }
+}
+
+const fn quantity(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> Place {
+    Place { probe, at, quantity }
+}
+
+const fn level(key: &'static [(&'static str, &'static str)]) -> Place {
+    at("memory.hierarchy", key)
+}
+
+const fn t(en: &'static str, zh: &'static str) -> Text {
+    Text { en, zh }
+}
+
+/// All constants, in the order in which they are told.
+pub(crate) static LINES: &[Line] = &[
+    Line {
+        name: t("memory latency", "内存延迟"),
+        constants: &[
+            Constant { name: t("L1d", "L1d"), places: &[level(&[("level", "l1d")])] },
+            Constant { name: t("L2", "L2"), places: &[level(&[("level", "l2")])] },
+            Constant { name: t("L3", "L3"), places: &[level(&[("level", "l3")])] },
+            Constant { name: t("DRAM", "DRAM"), places: &[level(&[("level", "dram")])] },
+        ],
+    },
+    Line {
+        name: t("memory bandwidth", "内存带宽"),
+        constants: &[
+            Constant {
+                name: t("read by one core", "单核读"),
+                places: &[quantity("memory.hierarchy", &[("level", "dram")], "read"), at("memory.read", &[])],
+            },
+            Constant {
+                name: t("STREAM triad by all", "全部核心 STREAM triad"),
+                places: &[at("memory.stream", &[("kernel", "triad")])],
+            },
+        ],
+    },
+    Line {
+        name: t("core", "核心"),
+        constants: &[
+            Constant { name: t("clock", "频率"), places: &[at("cpu.frequency", &[])] },
+            Constant {
+                name: t("reading the time", "读取时间"),
+                places: &[at("clock.read", &[("source", "monotonic")])],
+            },
+        ],
+    },
+    Line {
+        name: t("kernel", "内核"),
+        constants: &[
+            Constant { name: t("null call", "空调用"), places: &[at("syscall.null", &[])] },
+            Constant { name: t("context switch", "上下文切换"), places: &[at("sched.context_switch", &[])] },
+            Constant { name: t("page fault", "缺页"), places: &[at("paging.fault", &[("kind", "anonymous")])] },
+            Constant {
+                name: t("fork + exec", "创建进程并执行"),
+                places: &[at("process.fork_exec", &[("child", "static")])],
+            },
+        ],
+    },
+    Line {
+        name: t("pipe round trip", "管道往返"),
+        constants: &[
+            Constant { name: t("on one CPU", "同一 CPU"), places: &[at("ipc.pipe", &[("cpus", "same_cpu")])] },
+            Constant {
+                name: t("across CPUs", "跨 CPU"),
+                places: &[
+                    at("ipc.pipe", &[("cpus", "same_cache")]),
+                    at("ipc.pipe", &[("cpus", "other_cache")]),
+                    at("ipc.pipe", &[("cpus", "same_package_other_node")]),
+                    at("ipc.pipe", &[("cpus", "other_node")]),
+                    at("ipc.pipe", &[("cpus", "smt_sibling")]),
+                ],
+            },
+        ],
+    },
+    Line {
+        name: t("TCP over loopback", "本机 TCP"),
+        constants: &[
+            Constant { name: t("round trip", "往返"), places: &[at("net.tcp", &[("cpus", "same_cpu")])] },
+            Constant { name: t("rate", "速率"), places: &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])] },
+        ],
+    },
+    Line {
+        name: t("disk", "磁盘"),
+        constants: &[
+            Constant {
+                name: t("append + fdatasync p99", "追加并 fdatasync p99"),
+                places: &[quantity("disk.fsync", &[], "p99")],
+            },
+            Constant { name: t("median", "中位数"), places: &[at("disk.fsync", &[])] },
+        ],
+    },
+];
+
+/// A constant that a run has.
+#[derive(Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) constant: &'static Constant,
+    pub(crate) estimate: &'a Estimate,
+    pub(crate) unit: Unit,
+}
+
+impl Constant {
+    /// Where a run has it; none where it was not measured.
+    pub(crate) fn told<'a>(&'static self, run: &'a Run) -> Option<Told<'a>> {
+        self.places.iter().find_map(|place| {
+            let case = case_at(run, place.probe, place.at)?;
+            let info = run.probes.iter().find(|info| info.id == case.probe)?;
+            let measured = case.measured()?;
+            let (estimate, unit) = match place.quantity {
+                "" => (&measured.estimate, info.unit),
+                name => {
+                    let unit = info.also.iter().find(|also| also.name == name).map_or(info.unit, |also| also.unit);
+                    (&measured.also.get(name)?.estimate, unit)
+                }
+            };
+            (estimate.value() > 0.0).then_some(Told { constant: self, estimate, unit })
+        })
+    }
+}
+
+/// The lines of which a run has anything.
+pub(crate) fn told(run: &Run) -> Vec<(&'static Line, Vec<Told<'_>>)> {
+    let of_line = |line: &'static Line| {
+        let told: Vec<Told> = line.constants.iter().filter_map(|constant| constant.told(run)).collect();
+        (!told.is_empty()).then_some((line, told))
+    };
+    LINES.iter().filter_map(of_line).collect()
+}
