@@ -1,8 +1,12 @@
 //! The constants of a machine that people ask for first, and where each lies in a run.
 
-use hostmark_model::{Estimate, Run, Text, Unit};
+use hostmark_model::{Estimate, Lang, Run, Text, Unit};
 
+use crate::format::{interval_target, low_high, plus_minus, value};
 use crate::lmbench::case_at;
+
+/// Findings that stand beside the constants at most.
+pub(crate) const MOST_FINDINGS: usize = 3;
 
 /// A constant.
 #[derive(Debug)]
@@ -131,6 +135,24 @@ pub(crate) struct Told<'a> {
     pub(crate) constant: &'static Constant,
     pub(crate) estimate: &'a Estimate,
     pub(crate) unit: Unit,
+}
+
+impl Told<'_> {
+    /// Its value with its unit.
+    pub(crate) fn value(&self, lang: Lang) -> String {
+        value(self.estimate.value(), self.unit, lang)
+    }
+
+    /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
+    /// that do not agree.
+    pub(crate) fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
+        let Told { estimate, unit, .. } = self;
+        if estimate.shown_range().is_some() {
+            return low_high(estimate, *unit, lang).map(|range| format!("({range})"));
+        }
+        let is_wide = estimate.relative_half_width().is_none_or(|half| half > interval_target(run.settings.profile));
+        plus_minus(estimate).filter(|_| is_wide)
+    }
 }
 
 impl Constant {

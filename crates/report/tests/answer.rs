@@ -56,3 +56,23 @@ fn a_run_of_few_cases_and_whoever_asks_for_all_get_the_table() {
     let run = thorough::thorough();
     assert_eq!(shown(&run, verbose), table(&run, verbose));
 }
+
+#[test]
+fn the_page_and_markdown_begin_with_it() {
+    let run = thorough::thorough();
+    let options = RenderOptions::default();
+    let markdown = format_named("markdown").unwrap().render_one(&run, &options);
+    let page = format_named("html").unwrap().render_one(&run, &options);
+    let console = shown(&run, options);
+    for text in [&markdown, &page] {
+        let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word} is not in\n{text}"));
+        // Before the first table of cases, the facts and all findings.
+        let rest = text.find("\n## Memory").or_else(|| text.find("id=\"host\"")).unwrap();
+        for word in ["null call", "across CPUs", "What costs most"] {
+            assert!(at(word) < rest, "{word} does not stand first");
+        }
+    }
+    // The same values, in the same words.
+    let null = console.split("null call ").nth(1).unwrap().split("   ").next().unwrap().trim();
+    assert!(markdown.contains(&format!("null call {null}")), "{null} is not in\n{markdown}");
+}

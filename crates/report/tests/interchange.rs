@@ -300,9 +300,12 @@ fn markdown_has_a_row_for_each_case_and_no_text_becomes_markup() {
         for lang in [Lang::En, Lang::Zh] {
             let options = RenderOptions { lang, verbose: true, ..RenderOptions::default() };
             let text = format_named("markdown").unwrap().render_one(&run, &options);
-            let rows: Vec<Vec<String>> = text.lines().filter(|line| line.starts_with('|')).map(cells).collect();
+            let rows = text.lines().filter(|line| line.starts_with('|')).map(cells);
+            // The constants, with their own two lines of a head, stand in two columns; each case in five.
+            let (constants, rows): (Vec<_>, Vec<_>) = rows.partition(|row| row.len() == 2);
+            assert_eq!(constants.len(), if constants.is_empty() { 0 } else { answered(&run, lang) + 2 });
             assert!(rows.iter().all(|row| row.len() == 5), "{text}");
-            let heads = text.lines().filter(|line| line.starts_with("|---")).count();
+            let heads = text.lines().filter(|line| line.starts_with("|---|--:")).count();
             assert_eq!(rows.len(), run.cases.len() + 2 * heads);
             // Nothing of a text begins a line, opens a tag or steers.
             assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text}");
@@ -310,6 +313,14 @@ fn markdown_has_a_row_for_each_case_and_no_text_becomes_markup() {
             assert!(rows.iter().all(|row| !row[1].trim().is_empty()), "{text}");
         }
     }
+}
+
+/// Kinds of constants that the page has of a run.
+fn answered(run: &Run, lang: Lang) -> usize {
+    let page = format_named("html").unwrap().render_one(run, &RenderOptions { lang, ..RenderOptions::default() });
+    page.split("<div class=\"constants\">")
+        .nth(1)
+        .map_or(0, |rest| rest.split("<h2>").next().unwrap_or_default().matches("<dl>").count())
 }
 
 #[test]

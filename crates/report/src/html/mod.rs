@@ -3,6 +3,7 @@
 //! What a page says is gathered into plain data ([`page`]); the template lays it out. Two things become markup in Rust:
 //! charts, and texts of two languages. The template engine writes every other string through [`bilingual::escaped`].
 
+mod answer;
 mod bilingual;
 mod chart;
 mod compared;
@@ -28,6 +29,8 @@ use bilingual::{Words, escaped, markup};
 use page::Page;
 
 const TEMPLATE: &str = include_str!("templates/page.html");
+const ANSWER: &str = include_str!("templates/answer.html");
+const FINDING: &str = include_str!("templates/finding.html");
 const PROBE: &str = include_str!("templates/probe.html");
 const COMPARED: &str = include_str!("templates/compared.html");
 const LAYERS: &str = include_str!("templates/layers.html");
@@ -59,6 +62,8 @@ fn render(page: Page) -> Result<String, Error> {
     environment.add_filter("say", |text: Value| said(&text));
     environment.add_function("say", |en: String, zh: String| Value::from_safe_string(markup(&Words { en, zh })));
     environment.add_filter("picture", |svg: String| Value::from_safe_string(svg));
+    environment.add_template("answer.html", ANSWER)?;
+    environment.add_template("finding.html", FINDING)?;
     environment.add_template("figure.html", FIGURE)?;
     environment.add_template("probe.html", PROBE)?;
     environment.add_template("compared.html", COMPARED)?;

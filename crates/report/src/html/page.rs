@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use hostmark_model::{Lang, Run};
 use serde::Serialize;
 
+use super::answer::{Kind, kinds};
 use super::bilingual::Words;
 use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
@@ -16,6 +17,7 @@ use super::picture::Picture;
 use super::table::{Table, anchor, table};
 use crate::RenderOptions;
 use crate::compare::{Comparison, History, Pool, SAME};
+use crate::constants::MOST_FINDINGS;
 use crate::findings::findings_and_kept;
 use crate::overhead::is_wanted;
 
@@ -35,6 +37,8 @@ pub(super) struct Page {
     /// The letters of the runs in each column of the facts.
     columns: Vec<String>,
     facts: Vec<Block>,
+    /// The constants that people ask for.
+    answer: Vec<Kind>,
     findings: Vec<Found>,
     layers: Option<Layers>,
     network: Vec<Links>,
@@ -44,6 +48,7 @@ pub(super) struct Page {
     cases: usize,
     most_samples: usize,
     most_strips: usize,
+    most_findings: usize,
 }
 
 /// One side against another.
@@ -121,6 +126,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         columns: sides.iter().map(|(letters, _)| letters.clone()).collect(),
         facts: tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>()),
         has_runs: true,
+        answer: kinds(&runs),
         findings: found(&runs),
         layers: layers(all, &mut picture),
         network: links(&runs),
@@ -130,6 +136,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         sections,
         most_samples: MOST_SAMPLES,
         most_strips: MOST_STRIPS,
+        most_findings: MOST_FINDINGS,
     }
 }
 
@@ -147,6 +154,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         heads: Vec::new(),
         columns: Vec::new(),
         facts: Vec::new(),
+        answer: Vec::new(),
         findings: Vec::new(),
         layers: None,
         network: Vec::new(),
@@ -156,6 +164,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         sections: Vec::new(),
         most_samples: MOST_SAMPLES,
         most_strips: MOST_STRIPS,
+        most_findings: MOST_FINDINGS,
     }
 }
 

@@ -1,14 +1,17 @@
-//! A run as markdown: the machine, the findings, and a table for each section with intervals and remarks.
+//! A run as markdown: the answer first (machine, grade, constants, what costs most), then a table for each section with intervals and
+//! remarks, and all other findings.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_model::{AxisKind, CaseRecord, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
+use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
 
 use super::RenderOptions;
 use super::console::header::{again, place};
 use super::network::{TITLE, section};
+use crate::bilingual::joined;
 use crate::consistency;
+use crate::constants::{self, MOST_FINDINGS};
 use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
 use crate::format::{agreement, low_high, other_value, rounds_and_samples, value};
@@ -20,7 +23,9 @@ const VALUE: Text = Text { en: "value", zh: "数值" };
 const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
 const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
 const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
-const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
+const FINDINGS: Text = Text { en: "What costs most", zh: "代价最大的结论" };
+const FURTHER: Text = Text { en: "Further findings", zh: "其他结论" };
+const SPACE: Text = Text { en: " ", zh: "" };
 const OTHER: Text = Text { en: "Other", zh: "其他" };
 const SKIPPED: Text = Text { en: "skipped: ", zh: "略过：" };
 const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
@@ -32,14 +37,19 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut out = format!("# {}\n\n", safe(&run.name));
     head(run, lang, &mut out);
-    virtual_machine(run, options, &mut out);
-    let trust = run.trust.iter().flat_map(trust::lines);
-    let first = trust.chain(guest::warning(run)).chain(consistency::warning(run)).chain(again(run));
-    for text in first.collect::<Vec<_>>().iter().chain(&run.disturbances) {
+    let all = findings_and_kept(run);
+    let grade = run.trust.iter().map(|trust| joined(&trust::lines(trust), SPACE));
+    let believed = guest::warning(run).into_iter().chain(consistency::warning(run));
+    for text in believed.chain(grade) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
     }
-    findings(run, lang, &mut out);
+    constants(run, lang, &mut out);
+    findings(FINDINGS, 1, all.iter().take(MOST_FINDINGS), lang, &mut out);
+    virtual_machine(run, options, &mut out);
+    for text in again(run).iter().chain(&run.disturbances) {
+        let _ = writeln!(out, "\n> ! {}", safe(text.get(lang)));
+    }
     network(run, lang, &mut out);
     if run.cases.is_empty() {
         let _ = writeln!(out, "{}", NO_CASES.say(lang));
@@ -63,7 +73,25 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
             row(&varied, probe(case), case, options, &mut out);
         }
     }
+    findings(FURTHER, MOST_FINDINGS + 1, all.iter().skip(MOST_FINDINGS), lang, &mut out);
     out
+}
+
+/// The constants that people ask for, a row for each kind.
+fn constants(run: &Run, lang: Lang, out: &mut String) {
+    let lines = constants::told(run);
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "| | |\n|---|---|");
+    for (line, told) in &lines {
+        let fact = |told: &constants::Told| {
+            let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
+            safe(&format!("{} {}{sure}", told.constant.name.get(lang), told.value(lang)))
+        };
+        let facts: Vec<String> = told.iter().map(fact).collect();
+        let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));
+    }
 }
 
 fn head(run: &Run, lang: Lang, out: &mut String) {
@@ -101,14 +129,13 @@ fn virtual_machine(run: &Run, options: &RenderOptions, out: &mut String) {
     out.push('\n');
 }
 
-fn findings(run: &Run, lang: Lang, out: &mut String) {
-    let findings = findings_and_kept(run);
-    if findings.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "## {}\n", FINDINGS.say(lang));
-    for (index, finding) in findings.iter().enumerate() {
-        let _ = writeln!(out, "{}. {}", index + 1, safe(finding.text.get(lang)));
+/// Findings, numbered from `number` on.
+fn findings<'a>(title: Text, number: usize, findings: impl Iterator<Item = &'a Finding>, lang: Lang, out: &mut String) {
+    for (index, finding) in findings.enumerate() {
+        if index == 0 {
+            let _ = writeln!(out, "\n## {}\n", title.say(lang));
+        }
+        let _ = writeln!(out, "{}. {}", number + index, safe(finding.text.get(lang)));
         if let Some(cure) = &finding.cure {
             let _ = writeln!(out, "   *{}*", safe(cure.get(lang)));
         }

@@ -9,14 +9,11 @@ use super::page::{Page, Piece, Style, gap};
 use super::view::View;
 use super::{header, table, words};
 use crate::RenderOptions;
-use crate::constants::{self, Line, Told};
+use crate::constants::{self, Line, MOST_FINDINGS, Told};
 use crate::findings::findings_and_kept;
-use crate::format::{interval_target, low_high, plus_minus, value};
 
 /// Lines of it at most, the one that tells where the rest is not counted.
 const MOST_LINES: usize = 24;
-/// Findings of it at most.
-const MOST_FINDINGS: usize = 3;
 /// A run with fewer constants was not made to answer for a machine: its table is the answer.
 const LEAST_CONSTANTS: usize = 8;
 
@@ -50,13 +47,8 @@ fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], page: &mut Page)
 
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
 fn fact(view: &View, told: &Told) -> String {
-    let Told { constant, estimate, unit } = told;
-    let shown = format!("{} {}", constant.name.get(view.lang), value(estimate.value(), *unit, view.lang));
-    let is_wide = estimate.relative_half_width().is_none_or(|half| half > interval_target(view.run.settings.profile));
-    let how_sure = match estimate.shown_range() {
-        Some(_) => low_high(estimate, *unit, view.lang).map(|range| format!("({range})")),
-        None => plus_minus(estimate).filter(|_| is_wide),
-    };
+    let shown = format!("{} {}", told.constant.name.get(view.lang), told.value(view.lang));
+    let how_sure = told.how_sure(view.run, view.lang);
     how_sure.map_or(shown.clone(), |how_sure| format!("{shown} {how_sure}"))
 }
 
