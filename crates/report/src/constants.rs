@@ -1,6 +1,7 @@
 //! The constants of a machine that people ask for first, and where each lies in a run.
 
 use hostmark_model::{Estimate, Lang, Run, Text, Unit};
+use hostmark_stats::histogram::Percentile;
 
 use crate::format::{interval_target, low_high, plus_minus, value};
 use crate::lmbench::case_at;
@@ -120,11 +121,11 @@ pub(crate) static LINES: &[Line] = &[
     Line {
         name: t("disk", "磁盘"),
         constants: &[
+            Constant { name: t("append + fdatasync", "追加并 fdatasync"), places: &[at("disk.fsync", &[])] },
             Constant {
-                name: t("append + fdatasync p99", "追加并 fdatasync p99"),
-                places: &[quantity("disk.fsync", &[], "p99")],
+                name: t("its tail", "尾部"),
+                places: &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
             },
-            Constant { name: t("median", "中位数"), places: &[at("disk.fsync", &[])] },
         ],
     },
 ];
@@ -132,7 +133,8 @@ pub(crate) static LINES: &[Line] = &[
 /// A constant that a run has.
 #[derive(Debug)]
 pub(crate) struct Told<'a> {
-    pub(crate) constant: &'static Constant,
+    /// What it is called: of a percentile which one it is.
+    pub(crate) name: Text,
     pub(crate) estimate: &'a Estimate,
     pub(crate) unit: Unit,
 }
@@ -169,7 +171,8 @@ impl Constant {
                     (&measured.also.get(name)?.estimate, unit)
                 }
             };
-            (estimate.value() > 0.0).then_some(Told { constant: self, estimate, unit })
+            let name = Percentile::of_name(place.quantity).map_or(self.name, |_| t(place.quantity, place.quantity));
+            (estimate.value() > 0.0).then_some(Told { name, estimate, unit })
         })
     }
 }

@@ -5,7 +5,7 @@ mod synthetic;
 #[expect(dead_code, reason = "other tests use the rest")]
 mod thorough;
 
-use hostmark_model::{Lang, Outcome, Run};
+use hostmark_model::{Also, Better, Lang, Outcome, QuantityInfo, Run, Text, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use unicode_width::UnicodeWidthStr;
@@ -75,4 +75,30 @@ fn the_page_and_markdown_begin_with_it() {
     // The same values, in the same words.
     let null = console.split("null call ").nth(1).unwrap().split("   ").next().unwrap().trim();
     assert!(markdown.contains(&format!("null call {null}")), "{null} is not in\n{markdown}");
+}
+
+/// A run that has the times of writes to a disk, with one percentile beside the median.
+fn with_writes(percentile: &str) -> Run {
+    let mut run = thorough::thorough();
+    let mut info = synthetic::probe("disk.fsync", ("write", "写"), Unit::Nanoseconds, ("Disk", "磁盘"), &[]);
+    let title = Text { en: percentile.to_owned(), zh: percentile.to_owned() };
+    info.also = vec![QuantityInfo { name: percentile.into(), unit: Unit::Nanoseconds, better: Better::Neither, title }];
+    run.probes.push(info);
+    let mut case = synthetic::value("disk.fsync", 141e3);
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+    let tail = Also { estimate: synthetic::estimate(300e3, 0.01) };
+    measured.also.insert(percentile.to_owned(), tail);
+    run.cases.push(case);
+    run
+}
+
+#[test]
+fn a_constant_says_which_percentile_it_is() {
+    let [best, next] = ["p99", "p90"].map(with_writes);
+    assert!(shown(&best, RenderOptions::default()).contains("p99 300"));
+    assert!(shown(&next, RenderOptions::default()).contains("p90 300"));
+    // Beside each other no value stands under the other's name.
+    let page = format_named("html").unwrap().render(&[best, next], &RenderOptions::default()).unwrap();
+    let row = page.split("</tr>").find(|row| row.contains("· p99</th>")).expect("a row");
+    assert!(row.contains("p90 300"), "{row}");
 }

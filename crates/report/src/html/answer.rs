@@ -31,12 +31,17 @@ struct Cell {
 pub(super) fn kinds(runs: &Runs) -> Vec<Kind> {
     let shown = |constant: &'static Constant| {
         let told: Vec<Option<Told>> = runs.all.iter().map(|run| constant.told(run)).collect();
-        let is_known = told.iter().any(Option::is_some);
+        let name = told.iter().flatten().map(|told| told.name).next()?;
+        // Where one run has a constant by another percentile, its value says which.
+        let value = |told: &Told, lang| match told.name == name {
+            true => told.value(lang),
+            false => format!("{} {}", told.name.get(lang), told.value(lang)),
+        };
         let cell = |(run, told): (&_, Option<Told>)| Cell {
-            value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| told.value(lang))),
+            value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| value(told, lang))),
             sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
         };
-        is_known.then(|| Shown { name: fixed(constant.name), cells: runs.all.iter().zip(told).map(cell).collect() })
+        Some(Shown { name: fixed(name), cells: runs.all.iter().zip(told).map(cell).collect() })
     };
     let kind = |line: &'static Line| {
         let constants: Vec<Shown> = line.constants.iter().filter_map(shown).collect();

@@ -87,7 +87,7 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
     for (line, told) in &lines {
         let fact = |told: &constants::Told| {
             let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
-            safe(&format!("{} {}{sure}", told.constant.name.get(lang), told.value(lang)))
+            safe(&format!("{} {}{sure}", told.name.get(lang), told.value(lang)))
         };
         let facts: Vec<String> = told.iter().map(fact).collect();
         let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));

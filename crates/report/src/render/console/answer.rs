@@ -47,27 +47,37 @@ fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], page: &mut Page)
 
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
 fn fact(view: &View, told: &Told) -> String {
-    let shown = format!("{} {}", told.constant.name.get(view.lang), told.value(view.lang));
+    let shown = format!("{} {}", told.name.get(view.lang), told.value(view.lang));
     let how_sure = told.how_sure(view.run, view.lang);
     how_sure.map_or(shown.clone(), |how_sure| format!("{shown} {how_sure}"))
 }
 
-/// What costs most, in so many lines: fewer of them, or without what to do, where they would be more.
+/// How much of each finding stands in the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All of it, and what to do.
+    Whole,
+    /// Its first sentence, and the first of what to do.
+    Short,
+    /// Its first sentence.
+    First,
+}
+
+/// What costs most, in so many lines: three findings however short, rather than fewer at length.
 fn findings(run: &Run, page: &Page, room: usize) -> String {
     let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
-    // What to do about one is worth more than a third one without.
-    for (count, has_cures) in
-        [(MOST_FINDINGS, true), (2, true), (MOST_FINDINGS, false), (1, true), (2, false), (1, false)]
-    {
-        let text = some_findings(&all[..all.len().min(count)], has_cures, page);
-        if text.lines().count() <= room {
-            return text;
+    for count in (1..=MOST_FINDINGS).rev() {
+        for part in [Part::Whole, Part::Short, Part::First] {
+            let text = some_findings(&all[..all.len().min(count)], part, page);
+            if text.lines().count() <= room {
+                return text;
+            }
         }
     }
     String::new()
 }
 
-fn some_findings(findings: &[Finding], has_cures: bool, page: &Page) -> String {
+fn some_findings(findings: &[Finding], part: Part, page: &Page) -> String {
     if findings.is_empty() {
         return String::new();
     }
@@ -78,11 +88,46 @@ fn some_findings(findings: &[Finding], has_cures: bool, page: &Page) -> String {
         gap(3),
         Piece::new(page.say(words::DEAREST_FIRST), Style::Dim),
     ]);
+    let told = |text: &'_ str| match part {
+        Part::Whole => text.to_owned(),
+        Part::Short | Part::First => first_sentence(text).to_owned(),
+    };
     for (index, finding) in findings.iter().enumerate() {
-        sheet.paragraph(&format!("{:>3}  ", index + 1), finding.text.get(lang), Style::Plain);
-        if let Some(cure) = finding.cure.as_ref().filter(|_| has_cures) {
-            sheet.paragraph("     ", cure.get(lang), Style::Dim);
+        sheet.paragraph(&format!("{:>3}  ", index + 1), &told(finding.text.get(lang)), Style::Plain);
+        if let Some(cure) = finding.cure.as_ref().filter(|_| part != Part::First) {
+            sheet.paragraph("     ", &told(cure.get(lang)), Style::Dim);
         }
     }
     format!("\n{}", sheet.into_text())
+}
+
+/// A text up to the end of its first sentence. A point within a name, a number or brackets ends none.
+fn first_sentence(text: &str) -> &str {
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
+        match c {
+            '(' | '（' => depth += 1,
+            ')' | '）' => depth -= 1,
+            '。' if depth <= 0 => return &text[..at + c.len_utf8()],
+            '.' if depth <= 0 && rest.trim_start() != rest => return &text[..at + 1],
+            _ => {}
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn a_sentence_ends_at_a_point_before_a_space() {
+        assert_eq!(
+            first_sentence("It takes 1.5 ns (p99. more) in net.ipv4. The rest."),
+            "It takes 1.5 ns (p99. more) in net.ipv4."
+        );
+        assert_eq!(first_sentence("需要 1.5 ns（见 a。b）。其余。"), "需要 1.5 ns（见 a。b）。");
+        assert_eq!(first_sentence("no end"), "no end");
+    }
 }
