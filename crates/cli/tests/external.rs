@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hostmark_model::{Measured, Outcome, Run, load_run};
+use hostmark_model::{Better, Measured, Outcome, Run, Unit, load_run};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
 use support::{Home, ended, files};
@@ -78,13 +78,139 @@ fn one_that_fails_says_how_with_its_last_line() {
 }
 
 #[test]
-fn without_a_command_it_is_measured_only_by_name_and_then_skipped() {
+fn without_a_command_there_is_nothing_to_measure() {
     let home = Home::new();
     let (code, plan, _) = ended(&mut home.hostmark(&["run", "--dry-run", "--format", "json"]));
-    assert!(code == 0 && !plan.contains("external.command"));
-    let (code, json, _) = ended(&mut home.hostmark(&["run", "external", "--format", "json"]));
-    let run = load_run(&json).unwrap();
-    assert!(code == 0 && matches!(&run.cases[0].outcome, Outcome::Skipped { reason } if reason.contains("--command")));
+    assert!(code == 0 && !plan.contains("external."));
+    for arguments in [
+        &["run", "external"][..],
+        &["run", "external", "--dry-run"],
+        &["run", "external.rate", "--format", "json"],
+        &["run", "syscall.null", "external"],
+        &["compare", "--interleave", "here", "here", "external"],
+    ] {
+        let (code, out, errors) = ended(&mut home.hostmark(arguments));
+        assert!(code == 2 && out.is_empty(), "{arguments:?}: {code} {out}");
+        assert!(errors.contains("none was given") && errors.contains("--command 'make -j4'"), "{errors}");
+    }
+    // What else there is of it does not measure what was not asked.
+    for arguments in [
+        &["run", "external.rate", "--command", "true"][..],
+        &["run", "external.command", "--command", "true", "--bytes", "1G", "--dry-run"],
+        &["run", "external.time", "--command", "true", "--value", "x", "--unit", "GB/s"],
+    ] {
+        let (code, out, errors) = ended(&mut home.hostmark(arguments));
+        assert!(code == 2 && out.is_empty() && errors.contains("leave the filter out"), "{code} {errors}");
+    }
+}
+
+/// The one case of a run of a command with further options.
+fn told(home: &Home, command: &str, options: &[&str]) -> (i32, Run) {
+    let all = ["run", "--command", command, "--format", "json"];
+    let (code, json, errors) = ended(&mut home.hostmark(&[&all[..], options].concat()));
+    let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{json}\n{errors}"));
+    assert_eq!(run.cases.len(), 1, "{:?}", run.cases);
+    (code, run)
+}
+
+#[test]
+fn the_bytes_that_it_moves_make_its_time_a_rate() {
+    let home = Home::new();
+    let (code, run) = told(&home, "sleep 0.25", &["--bytes", "1M"]);
+    let measured = measured(&run);
+    assert!(code == 0 && run.cases[0].id.starts_with("external.rate@"), "{code} {}", run.cases[0].id);
+    // A mebibyte in at least a quarter of a second.
+    let rate = measured.estimate.median;
+    assert!(rate > 0.0 && rate <= 4.0 * 1_048_576.0, "{rate}");
+    assert!(measured.estimate.ci_low.is_some() && measured.also.contains_key("user"));
+    assert_eq!(run.settings.set["bytes"], "1048576");
+    let info = run.probes.iter().find(|info| info.id == "external.rate").unwrap();
+    assert_eq!((info.unit, info.better), (Unit::BytesPerSecond, Better::Higher));
+}
+
+#[test]
+fn the_number_that_it_prints_is_its_value_in_its_unit() {
+    let home = Home::new();
+    // Another number each time, which a file counts; the last of several matches counts, and none of the round before.
+    let count = home.scratch.path().join("count").display().to_string();
+    let script = format!("echo x >> {count}; echo avg=900; echo avg=$(( 10 + $(wc -l < {count}) )).5 us >&2");
+    for (unit, probe, factor) in [
+        ("us", "external.time", 1e3),
+        ("MiB/s", "external.rate", 1_048_576.0),
+        ("kops/s", "external.operations", 1e3),
+        ("count", "external.number", 1.0),
+    ] {
+        let _ = std::fs::remove_file(&count);
+        let (code, run) = told(&home, &format!("sh -c '{script}'"), &["--value", "avg=([0-9.]+)", "--unit", unit]);
+        let measured = measured(&run);
+        assert!(code == 0 && run.cases[0].id.starts_with(&format!("{probe}@")), "{code} {:?}", run.cases);
+        let (rounds, estimate) = (f64::from(measured.estimate.rounds), &measured.estimate);
+        assert_eq!((estimate.min, estimate.max), (11.5 * factor, (10.5 + rounds) * factor), "{estimate:?}");
+        assert!(measured.also["wall"].estimate.median > 0.0);
+        assert_eq!((run.settings.set["value"].as_str(), run.settings.set["unit"].as_str()), ("'avg=([0-9.]+)'", unit));
+    }
+}
+
+#[test]
+fn a_command_that_prints_no_number_says_what_it_printed() {
+    let home = Home::new();
+    for (script, word) in [
+        ("echo nothing of it", "nothing of it"),
+        ("true", "matches nothing"),
+        ("echo avg=slow", "'slow'"),
+        ("echo avg=0", "above 0"),
+        ("echo avg=nan", "'nan'"),
+        (r"printf \033[31mavg=\033[0m\\n", "no number"),
+    ] {
+        let (code, run) = told(&home, &format!("sh -c '{script}'"), &["--value", r"avg=(\S+)", "--unit", "ms"]);
+        let Outcome::Failed { reason } = &run.cases[0].outcome else { panic!("{script}: {:?}", run.cases) };
+        assert!(code == 3 && reason.contains(word) && reason.len() < 400, "{script}: {code} {reason}");
+    }
+    // What it printed does not steer the terminal.
+    let arguments = ["run", "--command", r"sh -c 'printf \033[31mevil'", "--value", "avg=(.*)", "--unit", "ms"];
+    let (_, out, errors) = ended(&mut home.hostmark(&arguments));
+    assert!(!out.contains("\u{1b}[31m") && !errors.contains("\u{1b}[31m"), "{out}{errors}");
+}
+
+#[test]
+fn one_that_prints_for_ever_or_much_ends_all_the_same() {
+    let home = Home::new();
+    let much = "sh -c 'head -c 50000000 /dev/zero | tr \"\\0\" a; echo; echo avg=7'";
+    let (code, run) = told(&home, much, &["--value", "avg=([0-9]+)", "--unit", "s"]);
+    assert_eq!((code, measured(&run).estimate.median), (0, 7e9));
+    assert!(files(home.scratch.path()).is_empty(), "{:?}", files(home.scratch.path()));
+}
+
+#[test]
+fn two_programs_are_told_apart_by_what_they_print() {
+    let home = Home::new();
+    let program = |name: &str, value: u32| {
+        let directory = home.scratch.path().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("bench"), format!("#!/bin/sh\necho {value}$(( $$ % 10 )) requests\n")).unwrap();
+        let runnable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(directory.join("bench"), runnable).unwrap();
+        format!("env -C {} {}", directory.display(), support::PROGRAM)
+    };
+    let (slow, fast) = (program("slow", 100), program("fast", 200));
+    let arguments = [
+        "compare",
+        "--interleave",
+        &slow,
+        &fast,
+        "--command",
+        "./bench",
+        "--value",
+        "([0-9]+) requests",
+        "--unit",
+        "ops/s",
+        "--pairs",
+        "3",
+        "--format",
+        "json",
+    ];
+    let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+    assert!(code == 0 && out.contains("external.operations") && out.contains("\"faster\""), "{code} {out} {errors}");
 }
 
 #[test]
@@ -94,6 +220,18 @@ fn what_cannot_be_meant_is_refused_in_a_sentence() {
         (&["run", "--command", "a 'b"][..], "quote"),
         (&["run", "--command", "  "], "word"),
         (&["run", "syscall", "--command", "true"], "--command"),
+        (&["run", "--command", "true", "--bytes", "0"], "64K"),
+        (&["run", "--command", "true", "--bytes=-1"], "64K"),
+        (&["run", "--command", "true", "--bytes", "10Q"], "64K"),
+        (&["run", "--command", "true", "--bytes", "99999999999T"], "64K"),
+        (&["run", "--command", "true", "--bytes", ""], "--bytes"),
+        (&["run", "--bytes", "1G"], "--command"),
+        (&["run", "--command", "true", "--bytes", "1G", "--value", "x", "--unit", "s"], "cannot be used"),
+        (&["run", "--command", "true", "--value", "x"], "--unit"),
+        (&["run", "--command", "true", "--value", "(", "--unit", "s"], "grep -E"),
+        (&["run", "--command", "true", "--value", "", "--unit", "s"], "--value"),
+        (&["run", "--command", "true", "--value", "(a{1000}){1000}", "--unit", "s"], "--value"),
+        (&["run", "--command", "true", "--value", "x", "--unit", "furlongs"], "MiB/s"),
     ] {
         let (code, out, errors) = ended(&mut home.hostmark(arguments));
         assert!(code == 2 && out.is_empty() && errors.contains(word), "{code} {errors}");

@@ -3,6 +3,7 @@
 mod batches;
 mod choice;
 mod directories;
+mod once;
 mod surroundings;
 
 use std::collections::BTreeMap;
@@ -336,25 +337,6 @@ impl Case {
                 return self.keep(samples, amount);
             }
         }
-    }
-
-    /// One operation that lasts long, as a whole program does: `next` returns its time. It is done once in a round, however
-    /// long it takes, and nothing is thrown away.
-    pub fn once(&mut self, next: impl FnOnce(&Clock) -> Result<Ticks>) -> Result<()> {
-        self.once_many(|clock| Ok((next(clock)?, 1)))
-    }
-
-    /// Like [`Case::once`]: `next` returns the time of several operations, and how many.
-    pub fn once_many(&mut self, next: impl FnOnce(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
-        self.be_alone()?;
-        self.start_barrier()?;
-        let mut samples = Samples::of_times(1);
-        let blocks = CounterBlocks::begin(&self.clock, &self.interference);
-        let (ticks, operations) = next(&self.clock)?;
-        let ns = self.clock.ns(ticks);
-        samples.push(ns, operations, ns);
-        blocks.end(&mut samples);
-        self.keep(samples, 0)
     }
 
     /// Operations whose tails matter: `next` returns the time of one, as for [`Case::observe`]. Every operation goes into a

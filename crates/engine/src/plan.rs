@@ -16,7 +16,7 @@ use hostmark_host as host_facts;
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
 use crate::bind::Bind;
-use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, IP, Measure, Need, Points, TO, TWO_HOSTS, entries};
+use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, IP, Measure, Points, TO, TWO_HOSTS, entries};
 use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
@@ -125,17 +125,30 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let selection = Selection::parse(catalogue, &request.filters)?;
     let sets = Sets::parse(catalogue, &request.set)?;
     let has_command = !request.inputs.command.is_empty();
-    let takes_command = |entry: &Entry| entry.probe.needs.contains(&Need::Command);
+    let takes_command = |entry: &Entry| entry.probe.needs.iter().any(|need| need.is_command());
+    // Of a command one thing is the value, and one probe measures it.
+    let is_given = |entry: &Entry| entry.probe.needs.iter().all(|need| need.not_given(&request.inputs).is_none());
     // A command is a run of its own, and without one there is nothing to measure.
     let is_everything = request.filters.is_empty();
-    let wanted = |entry: &Entry| selection.has(entry) && (!is_everything || takes_command(entry) == has_command);
+    let wanted = |entry: &Entry| {
+        let takes_command = takes_command(entry);
+        let is_meant = !is_everything || takes_command == has_command;
+        selection.has(entry) && is_meant && (!takes_command || is_given(entry))
+    };
+    let of_commands =
+        || entries(catalogue).filter(|entry| !is_everything && selection.has(entry) && takes_command(entry));
+    if let Some(entry) = of_commands().next().filter(|_| !of_commands().any(|entry| is_given(&entry))) {
+        let probe = entry.id();
+        return Err(if has_command { PlanError::OtherValue { probe } } else { PlanError::NoCommand { probe } });
+    }
     if let Some(other) = entries(catalogue).find(|entry| has_command && wanted(entry) && !takes_command(entry)) {
         return Err(PlanError::CommandBeside { probe: other.id() });
     }
+    let wanted: Vec<Entry> = entries(catalogue).filter(wanted).collect();
     let (cases, derived, selected) = (Vec::new(), Vec::new(), Vec::new());
     let (bases, brought_by) = (HashMap::new(), HashMap::new());
     let mut plan = Plan { request, cases, derived, selected, cpu, bases, brought_by };
-    for entry in entries(catalogue).filter(wanted) {
+    for entry in wanted {
         if let Measure::Derive { .. } = entry.probe.measure {
             plan.selected.push(entry);
             plan.derived.push(entry);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::PathBytes;
+use crate::{PathBytes, Sampled};
 
 /// The inputs of a run. It goes whole from the command line into the plan, to every worker, and into the run file.
 ///
@@ -20,6 +20,9 @@ pub struct Inputs {
     pub scratch: Option<PathBytes>,
     /// The words of a command to measure. Empty: none.
     pub command: Vec<String>,
+    /// What of the command is its value. Null: how long it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
     /// The layers of a container within which the run measured, as `namespaces` and `seccomp`. Empty: none, it measured
     /// natively.
     pub within: Vec<String>,
@@ -34,10 +37,15 @@ pub struct Inputs {
 impl Inputs {
     /// What was given, by the name of its option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        let Inputs { cpus, scratch, command, within, peers, limit_s } = self;
+        let Inputs { cpus, scratch, command, sampled, within, peers, limit_s } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
         let command =
             (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+        let (bytes, value, unit) = match sampled {
+            None => (None, None, None),
+            Some(Sampled::Bytes(bytes)) => (Some(bytes.to_string()), None, None),
+            Some(Sampled::Printed { pattern, unit }) => (None, Some(quoted(pattern)), Some(unit.clone())),
+        };
         let within = (!within.is_empty()).then(|| within.join(","));
         let peers = (!peers.is_empty()).then(|| peers.join(","));
         let limit = limit_s.map(|limit| format!("{limit} s"));
@@ -45,6 +53,9 @@ impl Inputs {
             (CPUS, cpus.clone()),
             (SCRATCH, scratch),
             (COMMAND, command),
+            (BYTES, bytes),
+            (VALUE, value),
+            (UNIT, unit),
             (WITHIN, within),
             (PEER, peers),
             (LIMIT, limit),
@@ -59,7 +70,8 @@ impl Inputs {
 
     /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
     pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
-        let is_axis = |key: &&String| ![CPUS, SCRATCH, COMMAND, WITHIN, PEER, LIMIT].contains(&key.as_str());
+        let is_axis =
+            |key: &&String| ![CPUS, SCRATCH, COMMAND, BYTES, VALUE, UNIT, WITHIN, PEER, LIMIT].contains(&key.as_str());
         set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 }
@@ -68,13 +80,16 @@ impl Inputs {
 const CPUS: &str = "cpu";
 const SCRATCH: &str = "scratch";
 const COMMAND: &str = "command";
+const BYTES: &str = "bytes";
+const VALUE: &str = "value";
+const UNIT: &str = "unit";
 const WITHIN: &str = "within";
 const PEER: &str = "peer";
 /// No option of a run: who orders several runs gives each its share.
 const LIMIT: &str = "limit";
 
 /// A word as a shell would read it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./=:,+@%-".contains(&byte);
     match !word.is_empty() && word.bytes().all(is_plain) {
         true => word.to_owned(),
@@ -93,13 +108,23 @@ mod tests {
             cpus: Some("0-3".into()),
             scratch: Some(PathBytes(b"/mnt/d".to_vec())),
             command: ["sh", "-c", "echo 'a b'", ""].map(str::to_owned).to_vec(),
+            sampled: Some(Sampled::Printed { pattern: "took ([0-9.]+)".into(), unit: "us".into() }),
             within: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
             peers: ["db-17", "db-18"].map(str::to_owned).to_vec(),
             limit_s: Some(12),
         };
         let command = ("command", r"sh -c 'echo '\''a b'\''' ''");
         let (within, peer, limit) = (("within", "namespaces,seccomp"), ("peer", "db-17,db-18"), ("limit", "12 s"));
-        let given = [("cpu", "0-3"), ("scratch", "/mnt/d"), command, within, peer, limit];
+        let given = [
+            ("cpu", "0-3"),
+            ("scratch", "/mnt/d"),
+            command,
+            ("value", "'took ([0-9.]+)'"),
+            ("unit", "us"),
+            within,
+            peer,
+            limit,
+        ];
         assert_eq!(inputs.given(), given.map(|(name, text)| (name, text.to_owned())));
         let axis = ("memory.read:size".to_owned(), "4K".to_owned());
         let set = inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text)).chain([axis]).collect();

@@ -17,6 +17,7 @@ mod peer;
 mod probe;
 mod record;
 mod run;
+mod sampled;
 #[cfg(test)]
 mod schema_tests;
 mod scratch;
@@ -40,7 +41,7 @@ pub use host::{
     InterruptModeration, KernelFacts, LimitFacts, MemoryFacts, MemoryModule, NetworkInterface, NetworkPath, NodeFact,
     Offloads, Pressure, Purpose, QueueingDiscipline, Rings, StorageFacts, VirtualizationFacts,
 };
-pub use inputs::Inputs;
+pub use inputs::{Inputs, quoted};
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
@@ -53,6 +54,7 @@ pub use record::{Again, Gap, LostRound, Raw};
 pub use run::{
     ClockFacts, Finding, Imported, LoadError, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool, load_run,
 };
+pub use sampled::{PrintedUnit, Sampled};
 pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};
 pub use time::{RoundTime, RunTime};

@@ -40,6 +40,8 @@ pub struct CompareArguments {
     /// differ: --interleave 'env -C old hostmark' 'env -C new hostmark' --command ./program
     #[arg(long, value_name = "COMMAND", value_parser = command, requires = "interleave", conflicts_with = "names")]
     command: Option<String>,
+    #[command(flatten)]
+    sampled: inputs::SampledArguments,
     /// How often each of the two runs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000),
           requires = "interleave")]
@@ -116,6 +118,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
                 sides: [a, b],
                 filters: &arguments.names,
                 command: arguments.command.as_deref(),
+                sampled: &arguments.sampled,
                 pairs: match arguments.resolve {
                     Some(within) => interleave::Pairs::Until { within, at_most: arguments.at_most },
                     None => interleave::Pairs::These(arguments.pairs),
@@ -151,6 +154,11 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
             unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")
         })?,
         None => output::print(&text),
+    }
+    if comparison.has_nothing() {
+        bail!(
+            "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)"
+        );
     }
     Ok(match comparison.has_regression(arguments.threshold.unwrap_or(0.0)) {
         true => Exit::Found,

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 use hostmark_engine::plan::Request;
-use hostmark_model::{Inputs, PathBytes};
+use hostmark_model::{Inputs, PathBytes, PrintedUnit, Sampled};
+use regex_lite::Regex;
 
 use crate::within::Layer;
 use crate::words;
@@ -26,10 +27,77 @@ pub struct InputArguments {
     /// takes; split into words as by a shell, but run by none
     #[arg(long, value_name = "COMMAND", value_parser = command)]
     pub command: Option<CommandWords>,
+    #[command(flatten)]
+    pub sampled: SampledArguments,
     /// Measure within these layers of a container, to see what each costs; hold the run against one without them by
     /// hostmark report native=RUN LAYER=RUN --format overhead
     #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',')]
     pub within: Vec<Layer>,
+}
+
+/// What of a command is its value.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SampledArguments {
+    /// The command moves so many bytes: its value is the rate, these bytes over the time that it takes, as 10G
+    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "command", conflicts_with_all = ["value", "unit"])]
+    pub bytes: Option<u64>,
+    /// The command prints its value: the last match of this regular expression in its output, of the match the first group, as
+    /// 'avg=([0-9.]+)'
+    #[arg(long, value_name = "REGEX", value_parser = pattern, requires_all = ["command", "unit"])]
+    pub value: Option<String>,
+    /// The unit of the printed value: ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s,
+    /// kops/s, Mops/s or count
+    #[arg(long, value_name = "UNIT", value_parser = unit, requires = "value")]
+    pub unit: Option<String>,
+}
+
+impl SampledArguments {
+    /// What was asked, if anything but the command's time.
+    pub fn given(&self) -> Option<Sampled> {
+        let printed = || Some(Sampled::Printed { pattern: self.value.clone()?, unit: self.unit.clone()? });
+        self.bytes.map(Sampled::Bytes).or_else(printed)
+    }
+
+    /// The options as they would be typed again.
+    pub fn typed(&self) -> Vec<String> {
+        let bytes = self.bytes.map(|bytes| bytes.to_string());
+        let all = [("--bytes", bytes), ("--value", self.value.clone()), ("--unit", self.unit.clone())];
+        // A pattern may begin with a hyphen.
+        all.into_iter().filter_map(|(option, value)| Some(format!("{option}={}", value?))).collect()
+    }
+}
+
+/// A number of bytes above 0, as a person types it: `10G`, `64M`, `4096`.
+fn bytes(typed: &str) -> Result<u64, String> {
+    const WANTED: &str = "it is no size above 0; give bytes, or 64K, 100M, 10G, 1T";
+    let (digits, shift) = match typed.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&typed[..at], 10),
+        Some((at, 'M' | 'm')) => (&typed[..at], 20),
+        Some((at, 'G' | 'g')) => (&typed[..at], 30),
+        Some((at, 'T' | 't')) => (&typed[..at], 40),
+        _ => (typed, 0),
+    };
+    let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
+    number.and_then(|number| number.checked_mul(1 << shift)).filter(|bytes| *bytes > 0).ok_or_else(|| WANTED.to_owned())
+}
+
+/// A regular expression that can be searched for.
+fn pattern(typed: &str) -> Result<String, String> {
+    match Regex::new(typed) {
+        Ok(_) if typed.is_empty() => {
+            Err("it matches nothing in particular; write what stands around the number, as 'avg=([0-9.]+)'".into())
+        }
+        Ok(_) => Ok(typed.to_owned()),
+        Err(error) => Err(format!("{error}; write it as for grep -E, the number in (…)")),
+    }
+}
+
+/// A unit in which programs print numbers.
+fn unit(typed: &str) -> Result<String, String> {
+    match PrintedUnit::of_name(typed) {
+        Some(unit) => Ok(unit.name.to_owned()),
+        None => Err(format!("choose from {}", PrintedUnit::names())),
+    }
 }
 
 /// The words of a command, at least one.
@@ -62,6 +130,7 @@ impl InputArguments {
             cpus: self.cpu.clone(),
             scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
             command: self.command.clone().map_or_else(Vec::new, |command| command.0),
+            sampled: self.sampled.given(),
             within: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
             peers: Vec::new(),
             limit_s: None,

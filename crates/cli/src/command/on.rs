@@ -10,7 +10,8 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PastRound, PlanLine, line_of};
 use hostmark_launch::agent::AgentError;
 use hostmark_model::{
-    AgentAnswer, AgentRequest, CaseId, Elsewhere, HostReport, Profile, RoundLine, Run, RunRequest, SCHEMA, Settings,
+    AgentAnswer, AgentRequest, CaseId, Elsewhere, HostReport, Profile, RoundLine, Run, RunRequest, SCHEMA, Sampled,
+    Settings,
 };
 use hostmark_report::escape::visible;
 
@@ -123,13 +124,14 @@ struct Wanted {
     seed: Option<u64>,
     table: Option<String>,
     command: Vec<String>,
+    sampled: Option<Sampled>,
     peers: Vec<String>,
 }
 
 impl Wanted {
     fn of(request: &RunRequest) -> Wanted {
         let RunRequest { filters, profile, seed, table, inputs, .. } = request.clone();
-        Wanted { filters, profile, seed, table, command: inputs.command, peers: inputs.peers }
+        Wanted { filters, profile, seed, table, command: inputs.command, sampled: inputs.sampled, peers: inputs.peers }
     }
 
     /// Whether the run is of what was asked for: how it is shown, and how it goes on, follows from that.
@@ -137,7 +139,7 @@ impl Wanted {
         let Settings { filters, profile, seed, table, inputs, .. } = &run.settings;
         let is_seed = self.seed.is_none_or(|wanted| wanted == *seed);
         let is_work = (&self.filters, &self.table, &self.command) == (filters, table, &inputs.command)
-            && self.peers == inputs.peers;
+            && (&self.sampled, &self.peers) == (&inputs.sampled, &inputs.peers);
         is_work && is_seed && self.profile == *profile
     }
 }

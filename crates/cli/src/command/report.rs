@@ -68,8 +68,16 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     for typed in &arguments.runs {
         runs.extend(named(typed, &load_all)?);
     }
+    let format = if arguments.full { "table" } else { &arguments.format };
+    let lacks =
+        export::format_named(format).and_then(|format| format.lacks(&runs)).filter(|_| arguments.base.is_none());
+    if let Some(table) = lacks {
+        bail!(
+            "there is nothing for --format {format} in what was measured; measure it by hostmark run --table {table}"
+        );
+    }
     let text = match &arguments.base {
-        None => render(&runs, if arguments.full { "table" } else { &arguments.format }, lang, arguments.verbose)?,
+        None => render(&runs, format, lang, arguments.verbose)?,
         Some(base) if arguments.format == "overhead" => {
             let options = output::options(lang, arguments.verbose);
             export::overhead_over(&runs, Some(base), &options).map_err(anyhow::Error::msg)?

@@ -27,17 +27,24 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Opens the journal that a person named.
-    pub fn open(named: &str) -> Result<Begun> {
+    /// Opens the journal that a person named; the run goes to `out`, else to the file that it was begun for.
+    pub fn open(named: &str, out: Option<Place>) -> Result<Begun> {
         let path = store::find_journal(named)?;
         let shown = path.display().to_string();
-        let (journal, header, past) =
+        let (journal, mut header, past) =
             Journal::resume::<Run>(&path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
         if !lies_beside(&header, &path) {
             bail!("{shown} names no run file; measure anew");
         }
         let file = PathBuf::from(OsStr::from_bytes(&header.origin.file.0));
-        let place = Place::of_journal(&path, &file, &header.run.name);
+        let place = match out {
+            Some(mut out) => {
+                header.run.name.clone_from(&out.name);
+                out.journal = path;
+                out
+            }
+            None => Place::of_journal(&path, &file, &header.run.name),
+        };
         Ok(Begun { kept: Kept { place: Some(place), journal: Some(journal) }, header, past, shown })
     }
 

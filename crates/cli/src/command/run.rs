@@ -11,7 +11,7 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::place::TCP;
-use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
+use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest, quoted};
 use hostmark_report::escape::visible;
 
 use super::inputs::{self, InputArguments};
@@ -98,7 +98,7 @@ pub struct RunArguments {
     pub(super) dry_run: bool,
     /// Go on with a run that was cut short: its name or its journal, by default the newest one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "profile", "out", "seed", "set", "cpu", "scratch", "command", "table", "dry_run"])]
+          conflicts_with_all = ["filters", "profile", "seed", "set", "cpu", "scratch", "command", "table", "dry_run"])]
     pub(super) resume: Option<String>,
     /// Show every interval, sample count and note
     #[arg(long, short)]
@@ -156,7 +156,7 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
     // Read once: what it says is done is what its owner has been checked for.
-    let begun = arguments.resume.as_deref().map(Begun::open).transpose()?;
+    let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
         (Some(place), _) => Some(place::Place::named(place, "--on", arguments.token_of(place))?),
         (None, Some((elsewhere, typed))) => Some(place::Place::of_journal(elsewhere, typed)?),
@@ -253,13 +253,14 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, la
 fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Option<u8>, lang: Lang) -> Result<Exit> {
     let Measured { mut run, sink_lost } = measured;
     history::judge(&mut run);
+    let journal = kept.journal.as_ref().map(|journal| journal.path().to_owned());
     let saved = kept.save(&run);
     let asked = arguments.format.as_deref();
     let usual = if arguments.full { "table" } else { "answer" };
     let format = asked.or(run.settings.table.as_deref()).unwrap_or(usual);
     output::print(&report::render(std::slice::from_ref(&run), format, lang, arguments.verbose)?);
     match saved {
-        Some((place, Err(error))) => return Err(unsaved(&place.file.display().to_string(), &error)),
+        Some((place, Err(error))) => return Err(unsaved_with_journal(&place, journal.as_deref(), &error)),
         Some((place, Ok(()))) if asked.is_none_or(|format| ["table", "answer"].contains(&format)) => {
             output::print(&closing(&place, is_last(&place), lang));
         }
@@ -270,6 +271,20 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
         return Err(lost(format!("the journal could not be written to its end ({error}); {remedy}")));
     }
     Ok(exit_of(&run, signal))
+}
+
+/// A run that could not be saved: its journal has what was measured.
+fn unsaved_with_journal(place: &Place, journal: Option<&Path>, error: &std::io::Error) -> anyhow::Error {
+    let file = place.file.display();
+    let Some(journal) = journal.filter(|journal| journal.exists()) else {
+        return unsaved(&file.to_string(), error);
+    };
+    let make = remedy(error).map_or("", |_| "make room and ");
+    let journal = quoted(&journal.to_string_lossy());
+    lost(format!(
+        "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by hostmark run \
+         --resume {journal}, with --out for another file"
+    ))
 }
 
 /// Whether `last` finds the run.

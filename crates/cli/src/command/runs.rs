@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Outcome, Run, Text};
@@ -54,8 +54,16 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
         Format::Table => table(&kept, lang),
     };
     output::print(&text);
+    if kept.is_empty() {
+        bail!("{}", NONE.get(lang));
+    }
     Ok(Exit::Fine)
 }
+
+const NONE: Text = Text {
+    en: "no run is kept on this machine; hostmark run makes one",
+    zh: "本机没有保存任何运行；hostmark run 会产生一个",
+};
 
 fn name(path: &Path, ending: &str) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -115,13 +123,6 @@ fn value(kept: &Kept) -> Value {
 }
 
 fn table(kept: &[Kept], lang: Lang) -> String {
-    const NONE: Text = Text {
-        en: "no run is kept on this machine; hostmark run makes one",
-        zh: "本机没有保存任何运行；hostmark run 会产生一个",
-    };
-    if kept.is_empty() {
-        return format!("{}\n", NONE.get(lang));
-    }
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let mut text = String::new();
     let names: Vec<String> = kept.iter().map(|kept| visible(name_of(kept))).collect();

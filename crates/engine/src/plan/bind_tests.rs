@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::{PLAIN, host};
+use crate::probe::Need;
 use crate::probe::{Group, Probe};
 
 static FREE: Probe = Probe { axes: &[Axis::bind()], ..PLAIN };

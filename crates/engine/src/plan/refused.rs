@@ -56,6 +56,20 @@ pub enum PlanError {
         /// A probe that a filter picks beside.
         probe: String,
     },
+    /// There is no command to measure.
+    #[error("{probe} measures a command, and none was given; name one, as --command 'make -j4'")]
+    NoCommand {
+        /// The probe that was asked for.
+        probe: String,
+    },
+    /// The command's value was asked for in another way.
+    #[error(
+        "{probe} does not measure what was asked of the command; leave the filter out: --bytes, --value and --unit pick the probe"
+    )]
+    OtherValue {
+        /// The probe that was asked for.
+        probe: String,
+    },
     /// The process may use no CPU.
     #[error("this process may run on no online CPU; widen its affinity")]
     NoCpu,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hostmark_model::{HostFacts, Inputs};
+use hostmark_model::{HostFacts, Inputs, Sampled, Unit};
 
 /// What a probe needs of its host and of the run's inputs; an unmet need is Skipped with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +21,10 @@ pub enum Need {
     Kvm,
     /// A hypervisor beneath.
     Guest,
-    /// A command that a person names. Without one the probe is selected by its name alone.
+    /// A command that a person names, of which the time is the value.
     Command,
+    /// A command of which something else is the value, in this unit: a rate over its time, or a number that it prints.
+    CommandValue(Unit),
 }
 
 /// The version of the module whose requests this program makes.
@@ -46,6 +48,7 @@ impl fmt::Display for Need {
             Need::Kvm => f.write_str("kvm"),
             Need::Guest => f.write_str("guest"),
             Need::Command => f.write_str("command"),
+            Need::CommandValue(_) => f.write_str("command_value"),
         }
     }
 }
@@ -54,6 +57,11 @@ impl Need {
     /// Whether it says what to set up first, which is said once a probe and not of each of its cases.
     pub(crate) fn is_told_once(self) -> bool {
         matches!(self, Need::Module | Need::Kvm)
+    }
+
+    /// Whether it is a command that a person names: a run of its own.
+    pub(crate) fn is_command(self) -> bool {
+        matches!(self, Need::Command | Need::CommandValue(_))
     }
 
     /// Why it is not met here; none where it is.
@@ -91,14 +99,23 @@ impl Need {
                 let lacks = host.virtualization.hypervisor.is_none();
                 lacks.then(|| "needs a hypervisor beneath; run it inside a virtual machine".into())
             }
-            Need::Command => self.not_given(inputs),
+            Need::Command | Need::CommandValue(_) => self.not_given(inputs),
         }
     }
 
     /// Why it is not met by what the person gave, whatever the host is; none where it is, or is a need of the host's.
     pub(crate) fn not_given(self, inputs: &Inputs) -> Option<String> {
         match self {
-            Need::Command => inputs.command.is_empty().then(|| "no command was given: name one by --command".into()),
+            Need::Command | Need::CommandValue(_) if inputs.command.is_empty() => {
+                Some("no command was given: name one by --command".into())
+            }
+            Need::Command => inputs.sampled.is_some().then(|| "another value of the command was asked for".into()),
+            Need::CommandValue(unit) => {
+                let is_it = inputs.sampled.as_ref().and_then(Sampled::unit) == Some(unit);
+                (!is_it).then(|| {
+                    "no value of the command in this unit was asked for: add --bytes, or --value and --unit".into()
+                })
+            }
             Need::Cpus(_)
             | Need::Root
             | Need::Kernel(..)
@@ -160,6 +177,11 @@ mod tests {
         assert_eq!(Need::Command.unmet(&host(), &Inputs::default()).as_deref(), Some(reason));
         assert_eq!(Need::Command.not_given(&Inputs::default()).as_deref(), Some(reason));
         assert_eq!(Need::Command.unmet(&host(), &given), None);
+        // What is asked of it picks the one probe that tells it.
+        let rate = Inputs { sampled: Some(Sampled::Bytes(1)), ..given.clone() };
+        assert!(Need::Command.not_given(&rate).is_some() && Need::CommandValue(Unit::Count).not_given(&rate).is_some());
+        assert_eq!(Need::CommandValue(Unit::BytesPerSecond).not_given(&rate), None);
+        assert!(Need::CommandValue(Unit::BytesPerSecond).not_given(&given).is_some());
         assert_eq!(Need::Cpus(1 << 20).not_given(&Inputs::default()), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::command::{Command, own_peak_bytes};
+use crate::executed::{self, PEAK_MEMORY, SYSTEM, USER};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -10,37 +10,18 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[
-        Quantity {
-            name: "user",
-            unit: Unit::Nanoseconds,
-            better: Better::Lower,
-            title: Text { en: "user", zh: "用户态" },
-        },
-        Quantity {
-            name: "system",
-            unit: Unit::Nanoseconds,
-            better: Better::Lower,
-            title: Text { en: "system", zh: "内核态" },
-        },
-        Quantity {
-            name: "peak_memory",
-            unit: Unit::Bytes,
-            better: Better::Lower,
-            title: Text { en: "peak memory", zh: "内存峰值" },
-        },
-    ],
+    also: &[USER, SYSTEM, PEAK_MEMORY],
     explain: Explain {
         what: Text {
             en: "The command that --command names, split into words as a shell splits them, and no shell around it: for pipes and \
                  variables say sh -c '…' yourself. Each round executes it once, from its start until it was waited for; the first \
                  counts like the others. It reads nothing; what it writes goes to a file in the scratch directory. Whatever it \
                  leaves running when it ends, daemons included, is killed. user and system are of it and of all descendants that were \
-                 waited for; peak memory is of the largest single process. It may use `cpus` CPUs. A status other than 0 fails the case \
+                 waited for; peak memory is of the largest single process. It may use `cpus` CPUs. With --bytes, or with --value and --unit, external.rate and its kin measure it instead. A status other than 0 fails the case \
                  with the last line that it wrote.",
             zh: "--command 指定的命令，按 shell 的规则拆分为单词，但不经过 shell：需要管道或变量时请自行写 sh -c '…'。每轮执行一次，从启动到回收为止；\
                  第一次与其他各次同样计入。标准输入为空；其输出写入临时目录中的文件。命令结束后仍在运行的后代进程（包括守护进程）\
-                 一律终止。用户态与内核态时间包括它和全部已回收的后代进程；内存峰值取其中最大的单个进程。可使用 `cpus` 个 CPU。退出状态非 0 则用例失败，并给出其最后一行输出。",
+                 一律终止。用户态与内核态时间包括它和全部已回收的后代进程；内存峰值取其中最大的单个进程。可使用 `cpus` 个 CPU。给出 --bytes，或 --value 与 --unit 时，改由 external.rate 等探针测量。退出状态非 0 则用例失败，并给出其最后一行输出。",
         },
         why: Text {
             en: "The load that one really has (a kernel build, a data base's own benchmark, SPECjbb) decides; the other probes tell why \
@@ -72,47 +53,9 @@ pub static PROBE: Probe = Probe {
     limit: Limit::None,
     blocking: true,
     needs: &[Need::Command],
-    related: &["process.spawn", "process.fork_exec", "disk.fsync", "paging.fault"],
+    related: &["external.rate", "external.time", "process.spawn", "disk.fsync", "paging.fault"],
     replaces: &[],
     differs: None,
     section: crate::section::EXTERNAL,
-    measure: Measure::Run(measure),
+    measure: Measure::Run(executed::timed),
 };
-
-fn measure(case: &mut Case) -> Result<()> {
-    let words = case.inputs().command.clone();
-    let output = case.scratch_dir()?.join("output");
-    let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let mut command = Command::new(&words, &cpus, &output, case.home_dir())?;
-    // The worker is the first to be killed when memory runs out, but the command is the user's own.
-    if sys::first_victim::be_as_the_user_wants().is_err() {
-        case.note("oom_score_adj", "1000, as the kernel refuses to lower it: killed first when memory runs out");
-    }
-    let mut how = None;
-    case.once(|clock| {
-        let (ticks, floor_bytes, ended) = command.run(|execute| {
-            let floor_bytes = own_peak_bytes();
-            let start = clock.start();
-            let ended = execute()?;
-            Ok((clock.end().since(start).0, floor_bytes, ended))
-        })?;
-        how = Some(ended.map(|used| (used, floor_bytes)));
-        Ok(Ticks(ticks))
-    })?;
-    let (used, floor_bytes) = match how {
-        Some(Ok(used)) => used,
-        Some(Err(how)) => {
-            let line = command.last_line().map(|line| format!(": {line}")).unwrap_or_default();
-            return Err(Stop::failed(format!("{} {how}{line}", words[0])));
-        }
-        None => return Err(Stop::failed("it was not run")),
-    };
-    case.also("user", [used.user_ns])?;
-    case.also("system", [used.system_ns])?;
-    match used.peak_bytes > floor_bytes {
-        true => case.also("peak_memory", [used.peak_bytes as f64])?,
-        // The kernel hands down the peak of the process that starts a program.
-        false => case.note("peak_memory", format!("at most {floor_bytes} bytes")),
-    }
-    Ok(())
-}

@@ -1,5 +1,9 @@
 //! Group external: programs of others as loads.
 
 mod command;
+mod number;
+mod operations;
+mod rate;
+mod time;
 
-crate::group!("external": command);
+crate::group!("external": command rate time operations number);

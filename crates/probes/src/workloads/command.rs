@@ -18,6 +18,8 @@ use super::process::die_with_parent;
 
 /// How much of the end of a program's output is looked at for its last line, bytes.
 const LAST_BYTES: u64 = 4096;
+/// How much of the end of a program's output is searched for its value, bytes.
+const MOST_READ: u64 = 1 << 20;
 /// Longest last line that is told, characters.
 const LONGEST_LINE: usize = 200;
 
@@ -28,6 +30,8 @@ pub struct Command {
     cpus: Vec<usize>,
     home: Option<OwnedFd>,
     output: File,
+    /// Where in `output` what the last execution wrote begins.
+    begun: u64,
 }
 
 /// What a program used that has ended well.
@@ -53,7 +57,7 @@ impl Command {
         let copy = || written.try_clone().call("fcntl");
         program.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
         let home = home.map(files::copy).transpose()?;
-        Ok(Command { program, cpus: cpus.to_vec(), home, output: written })
+        Ok(Command { program, cpus: cpus.to_vec(), home, output: written, begun: 0 })
     }
 
     /// Has a process of its own, a [`keeper`], do `timed`, which is given what executes the program from its start to its end
@@ -63,6 +67,7 @@ impl Command {
         &mut self,
         timed: impl FnOnce(&mut dyn FnMut() -> io::Result<Result<Used, String>>) -> io::Result<T>,
     ) -> io::Result<T> {
+        self.begun = self.output.metadata().call("fstat")?.len();
         keeper::under(|keeper| {
             self.prepare(keeper)?;
             timed(&mut || self.execute(keeper))
@@ -99,13 +104,23 @@ impl Command {
 
     /// The last line that it wrote with anything on it.
     pub fn last_line(&mut self) -> Option<String> {
-        let length = self.output.metadata().ok()?.len();
-        self.output.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES))).ok()?;
-        let mut end = Vec::new();
-        Read::by_ref(&mut self.output).take(LAST_BYTES).read_to_end(&mut end).ok()?;
-        let end = String::from_utf8_lossy(&end).into_owned();
+        let end = self.end(LAST_BYTES).ok()?;
         let line = end.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
         Some(line.chars().take(LONGEST_LINE).collect())
+    }
+
+    /// What its last execution wrote, to either output: of more than a MiB the end.
+    pub fn written(&mut self) -> io::Result<String> {
+        self.end(MOST_READ)
+    }
+
+    /// The last `most` bytes that its last execution wrote.
+    fn end(&mut self, most: u64) -> io::Result<String> {
+        let length = self.output.metadata().call("fstat")?.len();
+        self.output.seek(SeekFrom::Start(length.saturating_sub(most).max(self.begun))).call("lseek")?;
+        let mut end = Vec::new();
+        Read::by_ref(&mut self.output).take(most).read_to_end(&mut end).call("read")?;
+        Ok(String::from_utf8_lossy(&end).into_owned())
     }
 }
 
@@ -187,6 +202,24 @@ mod tests {
                 Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"), None)?;
             let refused = none.run(|execute| execute())?.unwrap_err();
             assert!(refused.starts_with("cannot be started: execve: No such file"), "{refused}");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn what_one_execution_wrote_is_not_taken_for_the_next_ones() {
+        in_a_child(|| {
+            let directory = tempfile::tempdir()?;
+            let output = directory.path().join("output");
+            let run = |script: &str| {
+                let words = ["sh", "-c", script].map(str::to_owned);
+                let mut command = Command::new(&words, &affinity::allowed()?, &output, None)?;
+                command.run(|execute| execute())?.unwrap();
+                command.written()
+            };
+            assert_eq!(run("echo first; echo to stderr >&2")?, "first\nto stderr\n");
+            assert_eq!(run(":")?, "");
+            assert_eq!(run("head -c 3000000 /dev/zero; echo end")?.len(), 1 << 20);
             Ok(())
         });
     }

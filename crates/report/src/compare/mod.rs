@@ -366,6 +366,13 @@ impl Comparison {
         self.new.iter().flat_map(|against| &against.cases).any(is_one)
     }
 
+    /// Whether no side has any case of the base.
+    pub fn has_nothing(&self) -> bool {
+        let is_of_one =
+            |case: &CaseComparison| case.reason.as_ref().is_some_and(|reason| reason.kind == ReasonKind::OneSide);
+        self.new.iter().flat_map(|against| &against.cases).all(is_of_one)
+    }
+
     /// The ids of the cases that could be told neither to differ nor to be the same, on any side.
     pub fn undecided(&self) -> Vec<&str> {
         let cases = self.new.iter().flat_map(|against| &against.cases);

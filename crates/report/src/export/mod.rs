@@ -24,6 +24,7 @@ use hostmark_model::{Run, Text};
 pub use overhead::over as overhead_over;
 
 use crate::RenderOptions;
+use crate::tables;
 
 /// A format in which runs are written.
 #[derive(Debug)]
@@ -54,6 +55,15 @@ impl Format {
             (Render::One(render), [run]) => Some(render(run, options)),
             (Render::One(_), _) => None,
         }
+    }
+
+    /// The name of the table to measure where this format would show nothing of the runs; none where it shows something.
+    pub fn lacks(&self, runs: &[Run]) -> Option<&'static str> {
+        if self.name == overhead::FORMAT.name {
+            return overhead::is_empty(runs).then_some(self.name);
+        }
+        let name = if self.name == lmbench_result::FORMAT.name { lmbench::FORMAT.name } else { self.name };
+        tables::table_named(name).filter(|table| !table.is_in(runs)).map(|table| table.name)
     }
 
     /// One run in this format.

@@ -43,6 +43,11 @@ pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result
     Ok(text(&view, options))
 }
 
+/// Whether the runs have nothing to hold against each other.
+pub(super) fn is_empty(runs: &[Run]) -> bool {
+    overhead(runs, None, false).is_ok_and(|view| view.parts.is_empty())
+}
+
 /// Several runs as a document.
 pub(super) fn markdown_of(runs: &[Run], options: &RenderOptions) -> String {
     match overhead(runs, None, options.verbose) {

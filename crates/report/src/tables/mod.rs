@@ -6,7 +6,7 @@ mod row;
 mod section;
 mod size_stride;
 
-use hostmark_model::{CaseId, EACH_POINT, Params};
+use hostmark_model::{CaseId, CaseRecord, EACH_POINT, Params, Run};
 
 pub(crate) use bandwidth::{MEMORY_BANDWIDTH, PIPE};
 use layout::Layout;
@@ -31,6 +31,19 @@ impl Table {
     /// point of an axis.
     pub fn cells(&self) -> Vec<CaseId> {
         (self.cells)()
+    }
+}
+
+impl Table {
+    /// Whether any of its cells was measured in any of the runs.
+    pub fn is_in(&self, runs: &[Run]) -> bool {
+        let cells = self.cells();
+        let is_at = |case: &CaseRecord, cell: &CaseId| {
+            let same = |(axis, value): (&String, &String)| value == EACH_POINT || case.params.get(axis) == Some(value);
+            case.probe == cell.probe && cell.params.0.iter().all(|(axis, value)| same((axis, value)))
+        };
+        let measured = runs.iter().flat_map(|run| &run.cases).filter(|case| case.measured().is_some());
+        measured.into_iter().any(|case| cells.iter().any(|cell| is_at(case, cell)))
     }
 }
 

@@ -16,7 +16,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::sides::Side;
 use super::turn::{Party, Turn};
-use crate::command::inputs::scratch;
+use crate::command::inputs::{SampledArguments, scratch};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
 use crate::command::measure::{catch, own_program};
@@ -39,6 +39,8 @@ pub struct Trial<'a> {
     pub filters: &'a [String],
     /// The command that is measured in their place.
     pub command: Option<&'a str>,
+    /// What of it is the value.
+    pub sampled: &'a SampledArguments,
     /// How often each.
     pub pairs: Pairs,
     /// In how much time.
@@ -130,8 +132,8 @@ pub fn run(trial: &Trial) -> Result<Ended> {
             let mut progress = Progress { bar: &mut bar, turn, done, all, later: mean * (all - done - 1) as u32 };
             let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + SLACK);
             let (filters, profile) = (&filters[..], trial.profile);
-            let (name, command) = (trial.sides[side], trial.command);
-            let turn = Turn { name, run, filters, command, profile, seed, limit, stop: &stop };
+            let (name, command, sampled) = (trial.sides[side], trial.command, trial.sampled);
+            let turn = Turn { name, run, filters, command, sampled, profile, seed, limit, stop: &stop };
             let Some((run, text)) = turn.take(&parties[side], &mut janitor, &data, &mut progress)? else {
                 bar.finish();
                 return Ok(Ended::Stopped(stop.signal().unwrap_or(2)));

@@ -13,7 +13,7 @@ use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
-use crate::command::inputs;
+use crate::command::inputs::{self, SampledArguments};
 use crate::command::janitor::Janitor;
 use crate::command::place::Place;
 use crate::command::run::ProfileName;
@@ -68,6 +68,8 @@ pub struct Turn<'a> {
     pub filters: &'a [String],
     /// The command that is measured in their place, as it was typed.
     pub command: Option<&'a str>,
+    /// What of it is the value.
+    pub sampled: &'a SampledArguments,
     /// In how much time.
     pub profile: ProfileName,
     /// The run's.
@@ -106,7 +108,11 @@ impl Turn<'_> {
             seed: Some(self.seed.into()),
             set: Vec::new(),
             table: None,
-            inputs: Inputs { command: self.command.map_or_else(Vec::new, command_words), ..Inputs::default() },
+            inputs: Inputs {
+                command: self.command.map_or_else(Vec::new, command_words),
+                sampled: self.sampled.given(),
+                ..Inputs::default()
+            },
             via: Vec::new(),
             begun: None,
         };
@@ -123,6 +129,7 @@ impl Turn<'_> {
         let mut arguments = vec!["run".to_owned()];
         arguments.extend(self.filters.iter().cloned());
         arguments.extend(self.command.into_iter().flat_map(|command| ["--command".to_owned(), command.to_owned()]));
+        arguments.extend(self.sampled.typed());
         arguments.extend(["--profile".into(), profile.unwrap_or_default()]);
         arguments.extend(["--format".into(), "json".into(), "--seed".into(), self.seed.to_string()]);
         arguments
