@@ -6,6 +6,7 @@ mod emulator;
 mod language;
 mod output;
 mod progress;
+mod shown;
 mod signals;
 mod store;
 mod wall;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         }
     };
     let lang = arguments.lang.unwrap_or_else(language::of_locale).into();
+    output::settle(arguments.color, arguments.quiet, lang);
     let done = match arguments.command {
         Command::Run(run) => command::run::run(&run, lang, &wall),
         Command::List(list) => command::list::list(&list, lang),

@@ -1,14 +1,61 @@
 //! What people read. Standard output and standard error may be closed or full at any time: a run goes on all the same.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
 use hostmark_model::{Exit, Lang};
 use hostmark_report::RenderOptions;
 use hostmark_report::escape::{self, visible};
+use rustix::fd::AsFd;
 
-/// Widest and narrowest tables.
-const WIDTHS: (usize, usize) = (100, 80);
+/// Narrowest and widest pages: under the first a table is no table any more, over the second no eye finds back to the row.
+const WIDTHS: (usize, usize) = (60, 200);
+
+/// Columns of what is no terminal.
+const NO_TERMINAL: usize = 100;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Color {
+    /// On a terminal; NO_COLOR and CLICOLOR_FORCE have a say
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What was asked for on the command line, for the whole process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Wishes {
+    color: Color,
+    is_quiet: bool,
+    lang: Lang,
+}
+
+static WISHES: OnceLock<Wishes> = OnceLock::new();
+
+fn wishes() -> Wishes {
+    WISHES.get().copied().unwrap_or_default()
+}
+
+/// Settles, once, how this process speaks.
+pub fn settle(color: Color, is_quiet: bool, lang: Lang) {
+    let _ = WISHES.set(Wishes { color, is_quiet, lang });
+}
+
+/// Whether only results and errors are wanted.
+pub fn is_quiet() -> bool {
+    wishes().is_quiet
+}
+
+/// The language of what is said on standard error.
+pub fn lang() -> Lang {
+    wishes().lang
+}
 
 /// Whether something could not be printed that somebody wanted to have.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -55,15 +102,73 @@ pub fn complain_in_lines(text: &str) {
     }
 }
 
-/// How tables look on this output.
-pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
-    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).or_else(terminal_columns);
-    let width = if columns.is_some_and(|columns: usize| columns < WIDTHS.0) { WIDTHS.1 } else { WIDTHS.0 };
-    RenderOptions { width, color, lang, verbose }
+/// Says one sentence on standard error that is no error: nothing where only errors are wanted.
+pub fn remark(sentence: &str) {
+    if !is_quiet() {
+        complain(sentence);
+    }
 }
 
-fn terminal_columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+/// How pages look on this output.
+pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
+    let stdout = io::stdout();
+    let width = page_width(columns_of(&stdout));
+    RenderOptions { width, color: may_color(stdout.is_terminal()), lang, verbose }
+}
+
+/// How pages look in a file: as on this output, with colours only where somebody insists on them.
+pub fn options_of_file(lang: Lang, verbose: bool) -> RenderOptions {
+    RenderOptions { color: wishes().color == Color::Always, width: page_width(None), lang, verbose }
+}
+
+/// Columns of a page where the terminal has so many.
+fn page_width(of_terminal: Option<usize>) -> usize {
+    let typed = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    typed.or(of_terminal).unwrap_or(NO_TERMINAL).clamp(WIDTHS.0, WIDTHS.1)
+}
+
+/// Columns of a terminal; none of what is no terminal.
+pub fn columns_of(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Whether a stream may be coloured.
+pub fn may_color(is_terminal: bool) -> bool {
+    may_color_as(wishes().color, is_terminal, &|name| std::env::var(name).ok())
+}
+
+/// The usual order: what is typed, then NO_COLOR, then CLICOLOR_FORCE, then what the stream is.
+fn may_color_as(color: Color, is_terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if is_set("NO_COLOR") => false,
+        Color::Auto if is_set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0") => true,
+        Color::Auto => is_terminal && variable("CLICOLOR").as_deref() != Some("0"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_wins_over_the_environment_and_that_over_the_terminal() {
+        let colors = |color, is_terminal, variables: &[(&str, &str)]| {
+            let value =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            may_color_as(color, is_terminal, &value)
+        };
+        assert!(colors(Color::Auto, true, &[]) && !colors(Color::Auto, false, &[]));
+        assert!(!colors(Color::Auto, true, &[("NO_COLOR", "1")]));
+        assert!(colors(Color::Auto, true, &[("NO_COLOR", "")]));
+        assert!(colors(Color::Auto, false, &[("CLICOLOR_FORCE", "1")]));
+        assert!(!colors(Color::Auto, false, &[("CLICOLOR_FORCE", "0")]));
+        assert!(!colors(Color::Auto, true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
+        assert!(!colors(Color::Auto, true, &[("CLICOLOR", "0")]));
+        assert!(colors(Color::Always, false, &[("NO_COLOR", "1")]));
+        assert!(!colors(Color::Never, true, &[("CLICOLOR_FORCE", "1")]));
+    }
 }

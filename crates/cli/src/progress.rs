@@ -1,36 +1,168 @@
 //! The progress of a run on a terminal: drawn between rounds only, so that drawing disturbs nothing.
 
+use std::io;
 use std::time::Duration;
 
 use hostmark_engine::Observer;
+use hostmark_model::Lang;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A bar with the case, the rounds and the time left; nothing when stderr is no terminal.
+use crate::output;
+use crate::shown;
+
+/// Columns of the bar, at most; with less than the second it says nothing and goes.
+const BAR: (usize, usize) = (32, 8);
+/// The longest name of a case that is worth its columns.
+const NAME: usize = 46;
+/// Columns of a terminal that does not tell them.
+const USUAL_COLUMNS: usize = 80;
+
+/// One line with the case, a bar, the rounds and the time left; nothing when stderr is no terminal or only errors are wanted.
 pub struct Bar {
-    bar: ProgressBar,
+    line: ProgressBar,
+    is_colored: bool,
 }
 
 impl Bar {
     /// A bar on stderr.
     pub fn new() -> Bar {
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
-        let template = " {msg:<46!} {bar:32.cyan/dim} {pos:>5}/{len} {prefix}";
+        let target = match output::is_quiet() {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr_with_hz(4),
+        };
+        let line = ProgressBar::with_draw_target(Some(0), target);
         // The template is constant: it parses here or in no test.
-        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar { bar }
+        line.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Bar { line, is_colored: output::may_color(true) }
     }
 
     /// Removes the bar.
     pub fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.line.finish_and_clear();
     }
 }
 
 impl Observer for Bar {
     fn round(&mut self, case: &str, done: usize, all: usize, left: Duration) {
-        self.bar.set_length(all as u64);
-        self.bar.set_message(case.to_owned());
-        self.bar.set_prefix(format!("{} s left", left.as_secs_f64().ceil()));
-        self.bar.set_position(done as u64);
+        if self.line.is_hidden() {
+            return;
+        }
+        // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
+        let columns = output::columns_of(io::stderr()).unwrap_or(USUAL_COLUMNS).saturating_sub(1);
+        let state = State { case: &shown::case_id(case), done, all, left };
+        self.line.set_length(all as u64);
+        self.line.set_message(state.line(columns, output::lang(), self.is_colored));
+        self.line.set_position(done as u64);
+    }
+}
+
+/// How far a run is.
+struct State<'a> {
+    case: &'a str,
+    done: usize,
+    all: usize,
+    left: Duration,
+}
+
+impl State<'_> {
+    /// A line of at most so many columns. The time stays whatever the width, then the rounds; the name is cut, and the bar is what
+    /// is left.
+    fn line(&self, columns: usize, lang: Lang, is_colored: bool) -> String {
+        let seconds = self.left.as_secs_f64().ceil();
+        let time = match lang {
+            Lang::En => format!("{seconds} s left"),
+            Lang::Zh => format!("剩余 {seconds} 秒"),
+        };
+        let digits = self.all.to_string().len();
+        let mut tail = format!("{:>digits$}/{}   {time}", self.done, self.all);
+        if tail.width() + 1 > columns {
+            tail = time;
+        }
+        let room = columns.saturating_sub(tail.width() + 1);
+        let bar = (room / 3).min(BAR.0);
+        let bar = if bar < BAR.1 { 0 } else { bar };
+        let name = room.saturating_sub(if bar > 0 { bar + 2 } else { 1 }).min(NAME);
+        let mut line = String::from(" ");
+        if name > 3 {
+            let text = cut(self.case, name);
+            line += &format!("{text}{} ", " ".repeat(name - text.width()));
+        }
+        if bar > 0 {
+            let done = (bar * self.done.min(self.all)).checked_div(self.all).unwrap_or(0);
+            let (full, rest) = ("━".repeat(done), "━".repeat(bar - done));
+            line += &match is_colored {
+                true => format!("\u{1b}[36m{full}\u{1b}[0m\u{1b}[2m{rest}\u{1b}[0m "),
+                false => format!("{full}{} ", " ".repeat(bar - done)),
+            };
+        }
+        line + &tail
+    }
+}
+
+/// `text`, or its beginning with `…` behind it.
+fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < room
+    };
+    text.chars().take_while(fits).collect::<String>() + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATE: State = State {
+        case: "memory.latency@size=64M,order=random,page=pmd,threads=1,place=other_cache",
+        done: 212,
+        all: 1312,
+        left: Duration::from_millis(18_400),
+    };
+
+    #[test]
+    fn the_line_fits_every_width_and_keeps_the_time() {
+        for (lang, time) in [(Lang::En, "19 s left"), (Lang::Zh, "剩余 19 秒")] {
+            for columns in 12..=200 {
+                let line = STATE.line(columns, lang, false);
+                assert!(line.width() <= columns, "{columns}: {line}");
+                assert!(line.ends_with(time), "{columns}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_narrow_line_cuts_the_name_and_a_wide_one_has_all() {
+        let narrow = STATE.line(59, Lang::En, false);
+        assert!(narrow.starts_with(" memory.latency@") && narrow.contains('…') && narrow.contains("━"), "{narrow}");
+        assert!(narrow.ends_with(" 212/1312   19 s left"), "{narrow}");
+        let short = State { case: "syscall.null", ..STATE };
+        assert!(!short.line(59, Lang::En, false).contains('…'));
+        // The bar stands where it stood, whatever the case is called.
+        let at = |line: String| line.find('━').map(|at| line[..at].width());
+        assert_eq!(at(narrow), at(short.line(59, Lang::En, false)));
+    }
+
+    #[test]
+    fn the_bar_is_full_at_the_end_and_never_over() {
+        for (done, all) in [(0, 0), (5, 5), (9, 5)] {
+            let line = State { done, all, ..STATE }.line(100, Lang::En, false);
+            let full = line.matches('━').count();
+            assert_eq!(full > 0, all > 0, "{line}");
+            assert!(line.width() <= 100, "{line}");
+        }
+    }
+
+    #[test]
+    fn colours_take_no_columns() {
+        let plain = STATE.line(100, Lang::En, false).replace('━', " ");
+        let colored = STATE.line(100, Lang::En, true);
+        let without =
+            ["\u{1b}[36m", "\u{1b}[2m", "\u{1b}[0m"].iter().fold(colored, |text, code| text.replace(code, ""));
+        assert_eq!(without.replace('━', " "), plain);
     }
 }

@@ -3,6 +3,8 @@
 //! Libraries for this only say that a command is wrong, and shlex takes what follows a `#` for a comment: what a person typed
 //! would be run in part.
 
+use hostmark_report::escape::steers;
+
 /// The words of a command: separated by blanks, which quotes and backslashes make part of a word.
 pub fn split(command: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
@@ -11,7 +13,7 @@ pub fn split(command: &str) -> Result<Vec<String>, &'static str> {
     while let Some(c) = chars.next() {
         match c {
             c if c.is_whitespace() => words.extend(word.take()),
-            '\'' => quoted(&mut chars, word.get_or_insert_default())?,
+            '\'' => single_quoted(&mut chars, word.get_or_insert_default())?,
             '"' => double_quoted(&mut chars, word.get_or_insert_default())?,
             '\\' => word.get_or_insert_default().push(chars.next().ok_or("it ends with a backslash")?),
             c => word.get_or_insert_default().push(c),
@@ -21,8 +23,19 @@ pub fn split(command: &str) -> Result<Vec<String>, &'static str> {
     Ok(words)
 }
 
+/// One word as a shell takes it; none where it would steer a terminal that shows it.
+pub fn quoted(word: &str) -> Option<String> {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c) || (!c.is_ascii() && c.is_alphanumeric());
+    match word {
+        _ if word.contains(steers) => None,
+        word if !word.is_empty() && word.chars().all(is_plain) => Some(word.to_owned()),
+        word => Some(format!("'{}'", word.replace('\'', r"'\''"))),
+    }
+}
+
 /// Up to the next single quote, everything is as it stands.
-fn quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &'static str> {
+fn single_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &'static str> {
     for c in chars.by_ref() {
         match c {
             '\'' => return Ok(()),
@@ -51,6 +64,17 @@ fn double_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_word_is_split_into_itself() {
+        for word in ["a", "", "my run.json", "it's", "'", "$HOME", "a`b`", "*", "a\\b", "\"", "~x", "运行", "a;b", "#a"]
+        {
+            assert_eq!(split(&quoted(word).unwrap()), Ok(vec![word.to_owned()]), "{word}");
+        }
+        assert_eq!(quoted("run-1.json").as_deref(), Some("run-1.json"));
+        assert_eq!(quoted("my run.json").as_deref(), Some("'my run.json'"));
+        assert_eq!(quoted("a\u{1b}[31m"), None);
+    }
 
     #[track_caller]
     fn words(command: &str, expected: &[&str]) {

@@ -24,6 +24,7 @@ mod scratch;
 mod text;
 mod time;
 mod trust;
+mod typed;
 mod unit;
 
 pub use agent::{
@@ -59,4 +60,5 @@ pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text};
 pub use time::{RoundTime, RunTime};
 pub use trust::{Doubt, Grade, Trust};
+pub use typed::{typed_id, typed_size, typed_value};
 pub use unit::{Better, Unit};

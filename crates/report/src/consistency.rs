@@ -38,7 +38,7 @@ pub fn sentence(run: &Run) -> Option<Text<String>> {
     let (first, more) = found.split_first()?;
     let say = |lang: Lang| {
         let what = first.what.get(lang);
-        let case = first.case.as_deref();
+        let case = first.case.as_deref().map(|case| run.typed_id(case));
         match (lang, case, more.len()) {
             (Lang::En, Some(case), 0) => format!("{case}: {what}"),
             (Lang::En, Some(case), more) => format!("{case}: {what}; {more} more"),

@@ -148,7 +148,11 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     };
     let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark compare --help names them")?;
-    let text = (format.render)(&comparison, &output::options(lang, arguments.verbose));
+    let options = match &arguments.out {
+        Some(_) => output::options_of_file(lang, arguments.verbose),
+        None => output::options(lang, arguments.verbose),
+    };
+    let text = (format.render)(&comparison, &options);
     match &arguments.out {
         Some(path) => store::write(path, &text).map_err(|error| {
             unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")

@@ -6,10 +6,14 @@ use anyhow::{Result, bail};
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text};
+use hostmark_report::RenderOptions;
+use hostmark_report::escape::visible;
+use hostmark_report::render::wrap::hanging;
 use serde_json::json;
+use unicode_width::UnicodeWidthStr;
 
 use super::inputs::settings_set;
-use crate::output;
+use crate::{output, shown};
 
 /// How many cases of a probe or group are measured, and how many skipped.
 #[derive(Default, Clone, Copy)]
@@ -19,10 +23,13 @@ struct Count {
     expected: Duration,
 }
 
+/// Columns of a count and of a time, with what parts them from what stands before.
+const COUNTED: usize = 9;
+
 /// Prints the plan.
 pub fn show(plan: &Plan, of_table: Option<&str>, format: &str, lang: Lang) -> Result<Exit> {
     let text = match format {
-        "table" => table(plan, of_table, lang),
+        "table" => table(plan, of_table, &output::options(lang, false)),
         "json" => output::json(&serde_json::to_string_pretty(&value(plan, of_table))?),
         _ => bail!("a plan cannot be shown as {format}; give --format table or json"),
     };
@@ -98,58 +105,74 @@ fn value(plan: &Plan, of_table: Option<&str>) -> serde_json::Value {
     })
 }
 
-fn table(plan: &Plan, of_table: Option<&str>, lang: Lang) -> String {
+fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String {
     const TITLE: Text =
         Text { en: "Nothing is measured; this would be:", zh: "不做任何测量；若运行，则为：" };
     const TIGHT: Text = Text {
         en: "The limit has no room for all rounds: some cases would be skipped.",
         zh: "时限容不下全部轮次：部分用例将被略过。",
     };
+    let (lang, width) = (options.lang, options.width);
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let eta = Eta::of(plan);
     let counts = counts(plan, &eta);
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
-    let row = |name: &str, count: &Count| {
-        let time = seconds(count.expected);
-        let (cases, skips) = (word("cases", "个用例"), word("skipped", "个略过"));
-        format!("{name:<28} {:>5} {cases} {:>5} {skips} {time:>9}\n", count.measured, count.skipped)
-    };
     let mut text = format!("{}\n", TITLE.get(lang));
     if let Some(name) = of_table {
         text += &format!("{} {name}\n", word("table", "表"));
     }
-    text += &format!(
-        "{} {} × {} {}{} / {} s   {} {:#x}\n",
-        eta.cases,
-        word("cases", "个用例"),
-        eta.rounds,
-        word("rounds, ≈ ", "轮，≈ "),
-        seconds(eta.in_all()),
-        plan.profile_limits().limit.as_secs(),
-        word("seed", "种子"),
-        plan.request.seed
-    );
+    let cases = match (lang, eta.cases) {
+        (Lang::En, 1) => "1 case".to_owned(),
+        (Lang::En, cases) => format!("{cases} cases"),
+        (Lang::Zh, cases) => format!("{cases} 个用例"),
+    };
+    let rounds = match (lang, eta.rounds) {
+        (Lang::En, 1) => "1 round".to_owned(),
+        (Lang::En, rounds) => format!("{rounds} rounds"),
+        (Lang::Zh, rounds) => format!("{rounds} 轮"),
+    };
+    let (time, limit, seed) = (seconds(eta.in_all()), plan.profile_limits().limit.as_secs(), plan.request.seed);
+    let sentence = match lang {
+        Lang::En => format!("{cases} × {rounds}, ≈ {time} of {limit} s   seed {seed:#x}"),
+        Lang::Zh => format!("{cases} × {rounds}，≈ {time}，时限 {limit} s   种子 {seed:#x}"),
+    };
+    text += &hanging("", &sentence, width);
     if !eta.fits() {
-        text += &format!("{}\n", TIGHT.get(lang));
+        text += &hanging("", TIGHT.get(lang), width);
     }
+    text += "\n";
+    let names = counts.iter().map(|(_, id, _)| id.len() + 2).max().unwrap_or_default();
+    // Where they do not stand beside each other, a name has a line of its own.
+    let row = |name: &str, cells: [String; 3]| {
+        let [cases, skips, time] = cells.map(|cell| " ".repeat(COUNTED.saturating_sub(cell.width())) + &cell);
+        let lead = if names + 3 * COUNTED > width { format!("{name}\n") } else { format!("{name:<names$}") };
+        format!("{}\n", format!("{lead}{cases}{skips}{time}").trim_end())
+    };
+    let counted = |name: &str, count: &Count| {
+        let skips = if count.skipped > 0 { count.skipped.to_string() } else { String::new() };
+        row(name, [count.measured.to_string(), skips, seconds(count.expected)])
+    };
+    text += &row("", [word("cases", "用例"), word("skipped", "略过"), word("time", "时间")].map(str::to_owned));
     for (group, sum) in groups(&counts) {
-        text += &format!("\n{}", row(group, &sum));
+        text += &format!("\n{}", counted(group, &sum));
         for (_, id, count) in counts.iter().filter(|(own, ..)| *own == group) {
             if plan.derived.iter().any(|entry| entry.id() == *id) {
-                text += &format!("  {id:<26} {}\n", word("computed from others", "由其他用例算出"));
+                text += &hanging("  ", &format!("{id}   {}", word("computed from others", "由其他用例算出")), width);
                 continue;
             }
-            text += &row(&format!("  {id}"), count);
+            text += &counted(&format!("  {id}"), count);
             let brought_by = plan.brought_by(id).join(", ");
             if !brought_by.is_empty() {
-                text += &format!("    {}{brought_by}\n", word("only what is needed for ", "仅测所需部分，用于 "));
+                let for_whom = word("only what is needed for ", "仅测所需部分，用于 ");
+                text += &hanging("    ", &format!("{for_whom}{brought_by}"), width);
             }
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
                     Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),
                     None => seconds(eta.of_cases(plan, [case])),
                 };
-                text += &format!("    {}   {what}\n", case.id);
+                let case = shown::case_id(&case.id.to_string());
+                text += &hanging("    ", &format!("{case}   {}", visible(&what)), width);
             }
         }
     }

@@ -12,8 +12,8 @@ use hostmark_report::escape::visible;
 use hostmark_report::import;
 
 use super::unsaved;
-use crate::output;
 use crate::store::{self, Place};
+use crate::{output, words};
 
 /// Larger than any result file of another tool, and small enough to be read on any host.
 const LARGEST: u64 = 64 << 20;
@@ -85,6 +85,7 @@ fn read(format: &str, path: &Path) -> Result<Run> {
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
     let (count, from, file) = (run.cases.len(), visible(&run.tool.version), visible(&file.display().to_string()));
     let name = if is_named { file.clone() } else { visible(&run.name) };
+    let name = words::quoted(&name).unwrap_or(name);
     // Beside a run of this machine there is a view for lmbench alone.
     let is_lmbench = run.imported.as_ref().is_some_and(|imported| imported.format == "lmbench");
     let show = if is_lmbench { format!("last {name} --format lmbench") } else { name };

@@ -9,8 +9,8 @@ use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run};
 
 use super::{EndsWith, exit_of, sentence, unwritten};
-use crate::output;
 use crate::store::{self, Place};
+use crate::{output, words};
 
 /// Where a run goes: nowhere where it cannot be kept.
 #[derive(Default)]
@@ -60,6 +60,7 @@ impl Kept {
         let path = journal.path().display().to_string();
         let (exit, sentence) = (exit_of(&error), sentence(&error));
         let what = if is_served { "report --again" } else { "run --resume" };
+        let path = words::quoted(&path).unwrap_or(path);
         EndsWith(exit, format!("{sentence}; {rounds} rounds are kept: hostmark {what} {path}")).into()
     }
 

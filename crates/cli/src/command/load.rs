@@ -18,7 +18,7 @@ pub fn checked(path: &Path, lang: Lang) -> Result<Run> {
     let run = store::load(path)?;
     if let Some(what) = consistency::sentence(&run) {
         let (file, what) = (path.display(), what.get(lang));
-        output::complain(&match lang {
+        output::remark(&match lang {
             Lang::En => format!("{file} contradicts itself: {what}; measure again, or restore the file"),
             Lang::Zh => format!("{file} 自相矛盾：{what}；请重新测量，或恢复该文件"),
         });

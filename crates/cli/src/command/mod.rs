@@ -2,6 +2,7 @@
 
 mod again;
 pub mod agent;
+mod closing;
 pub mod compare;
 pub mod completions;
 pub mod dial;
@@ -61,6 +62,12 @@ pub struct Arguments {
     /// Language of titles, texts and findings; the locale's by default
     #[arg(long, global = true, value_enum)]
     pub lang: Option<Language>,
+    /// When to colour what is printed
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub color: output::Color,
+    /// Print results and errors only: no progress, no closing lines, no remarks
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, Lang, Run};
-use hostmark_report::export;
+use hostmark_report::{RenderOptions, export};
 
 use super::place::Place;
 use super::{again, load, on, several, unwritten};
@@ -25,9 +25,9 @@ pub struct ReportArguments {
     /// overhead show several
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
-    /// How to show it; by default as answer, which of few cases is their table
-    #[arg(long, default_value = "answer", value_parser = formats())]
-    format: String,
+    /// How to show it; by default as answer, which of few cases is their table, and several runs as hosts
+    #[arg(long, value_parser = formats())]
+    format: Option<String>,
     /// Show every case, as --format table does
     #[arg(long, conflicts_with = "format")]
     full: bool,
@@ -68,7 +68,16 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     for typed in &arguments.runs {
         runs.extend(named(typed, &load_all)?);
     }
-    let format = if arguments.full { "table" } else { &arguments.format };
+    let usual = match runs.len() {
+        _ if arguments.full => "table",
+        0 | 1 => "answer",
+        _ => "hosts",
+    };
+    let format = arguments.format.as_deref().unwrap_or(usual);
+    let options = match &arguments.out {
+        Some(_) => output::options_of_file(lang, arguments.verbose),
+        None => output::options(lang, arguments.verbose),
+    };
     let lacks =
         export::format_named(format).and_then(|format| format.lacks(&runs)).filter(|_| arguments.base.is_none());
     if let Some(table) = lacks {
@@ -77,9 +86,8 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         );
     }
     let text = match &arguments.base {
-        None => render(&runs, format, lang, arguments.verbose)?,
-        Some(base) if arguments.format == "overhead" => {
-            let options = output::options(lang, arguments.verbose);
+        None => render_with(&runs, format, &options)?,
+        Some(base) if format == "overhead" => {
             export::overhead_over(&runs, Some(base), &options).map_err(anyhow::Error::msg)?
         }
         Some(_) => bail!("--base belongs to --format overhead; add it, or leave --base out"),
@@ -112,11 +120,14 @@ fn named(argument: &str, load: &dyn Fn(&str) -> Result<Vec<Run>>) -> Result<Vec<
 
 /// Runs in the format of this name, which the command line has checked.
 pub fn render(runs: &[Run], format: &str, lang: Lang, verbose: bool) -> Result<String> {
-    let options = output::options(lang, verbose);
-    let text = export::format_named(format).and_then(|format| format.render(runs, &options));
+    render_with(runs, format, &output::options(lang, verbose))
+}
+
+fn render_with(runs: &[Run], format: &str, options: &RenderOptions) -> Result<String> {
+    let text = export::format_named(format).and_then(|format| format.render(runs, options));
     text.with_context(|| {
         format!(
-            "--format {format} shows one run; give one, or --format html, markdown, lmbench or overhead for several"
+            "--format {format} shows one run; give one, or --format hosts, html, markdown, lmbench or overhead for several"
         )
     })
 }

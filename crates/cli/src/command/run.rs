@@ -12,8 +12,9 @@ use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest, quoted};
-use hostmark_report::escape::visible;
+use hostmark_report::render::console;
 
+use super::closing::{self, Shown};
 use super::inputs::{self, InputArguments};
 use super::kept::{Author, Kept};
 use super::measure::{self, Means, Measured, catch};
@@ -261,8 +262,16 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
     output::print(&report::render(std::slice::from_ref(&run), format, lang, arguments.verbose)?);
     match saved {
         Some((place, Err(error))) => return Err(unsaved_with_journal(&place, journal.as_deref(), &error)),
-        Some((place, Ok(()))) if asked.is_none_or(|format| ["table", "answer"].contains(&format)) => {
-            output::print(&closing(&place, is_last(&place), lang));
+        Some((place, Ok(())))
+            if asked.is_none_or(|format| ["table", "answer"].contains(&format)) && !output::is_quiet() =>
+        {
+            let shown = match format {
+                _ if arguments.verbose => Shown::All,
+                "table" => Shown::Cases,
+                "answer" if !console::is_answered(&run) => Shown::Cases,
+                _ => Shown::Part,
+            };
+            output::print(&closing::lines(&run, &place.file, shown, lang));
         }
         _ => {}
     }
@@ -285,25 +294,6 @@ fn unsaved_with_journal(place: &Place, journal: Option<&Path>, error: &std::io::
         "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by hostmark run \
          --resume {journal}, with --out for another file"
     ))
-}
-
-/// Whether `last` finds the run.
-fn is_last(place: &Place) -> bool {
-    crate::store::find("last").is_ok_and(|last| last == place.file)
-}
-
-fn closing(place: &Place, is_kept: bool, lang: Lang) -> String {
-    let file = visible(&place.file.display().to_string());
-    let name = if is_kept { "last" } else { &file };
-    let text = match lang {
-        Lang::En => format!(
-            "saved as {file}\nmore: hostmark report {name} --full    explain: hostmark explain memory.latency\n"
-        ),
-        Lang::Zh => {
-            format!("已存为 {file}\n更多：hostmark report {name} --full    讲解：hostmark explain memory.latency\n")
-        }
-    };
-    format!("\n{text}")
 }
 
 pub(super) fn exit_of(run: &Run, signal: Option<u8>) -> Exit {

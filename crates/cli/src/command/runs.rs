@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Outcome, Run, Text};
 use hostmark_report::escape::visible;
+use hostmark_report::render::columns::{Column, columns};
 use serde_json::{Value, json};
 
 use crate::{output, store};
@@ -124,40 +125,40 @@ fn value(kept: &Kept) -> Value {
 
 fn table(kept: &[Kept], lang: Lang) -> String {
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
-    let mut text = String::new();
-    let names: Vec<String> = kept.iter().map(|kept| visible(name_of(kept))).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    for (kept, name) in kept.iter().zip(&names) {
-        let rest = match kept {
-            Kept::Unreadable { reason, .. } => format!("! {}", visible(reason)),
-            Kept::Run { run, state, measured, skipped, failed } => {
-                let profile = match &run.imported {
-                    Some(_) => word("imported", "导入").to_owned(),
-                    None => format!("{:?}", run.settings.profile).to_lowercase(),
-                };
-                let (measured_word, skipped_word, failed_word) =
-                    (word("measured", "已测"), word("skipped", "略过"), word("failed", "失败"));
-                let state = match state {
-                    State::Finished => String::new(),
-                    State::Interrupted(reason) => format!("   {}{reason}", word("interrupted: ", "中断：")),
-                    State::Partial => word("   cut short; --resume goes on", "   未完成；--resume 可继续").into(),
-                    State::UnderWay => word("   under way", "   进行中").into(),
-                };
-                visible(&format!(
-                    "{}  {:<16}  {profile:<8}  {measured:>4} {measured_word}  {skipped:>4} {skipped_word}  \
-                     {failed:>4} {failed_word}{state}",
-                    run.started, run.host.hostname
-                ))
-            }
-        };
-        text += &format!("{name:<width$}  {rest}\n");
-    }
-    text
-}
-
-fn name_of(kept: &Kept) -> &str {
-    match kept {
-        Kept::Run { run, .. } => &run.name,
-        Kept::Unreadable { name, .. } => name,
-    }
+    let column = |head: &str, is_number: bool, may_go: bool| Column { head: head.to_owned(), is_number, may_go };
+    // What the name tells already, the moment and the host, goes first where there is little room.
+    let heads = [
+        column(word("run", "运行"), false, false),
+        column(word("host", "主机"), false, true),
+        column(word("started", "开始"), false, true),
+        column(word("profile", "档位"), false, true),
+        column(word("measured", "已测"), true, false),
+        column(word("skipped", "略过"), true, false),
+        column(word("failed", "失败"), true, false),
+        column("", false, false),
+    ];
+    let row = |kept: &Kept| match kept {
+        Kept::Unreadable { name, reason } => {
+            let mut cells = vec![String::new(); heads.len()];
+            (cells[0], cells[heads.len() - 1]) = (visible(name), format!("! {}", visible(reason)));
+            cells
+        }
+        Kept::Run { run, state, measured, skipped, failed } => {
+            let profile = match &run.imported {
+                Some(_) => word("imported", "导入").to_owned(),
+                None => format!("{:?}", run.settings.profile).to_lowercase(),
+            };
+            let state = match state {
+                State::Finished => String::new(),
+                State::Interrupted(reason) => format!("{}{reason}", word("interrupted: ", "中断：")),
+                State::Partial => word("cut short; --resume goes on", "未完成；--resume 可继续").into(),
+                State::UnderWay => word("under way", "进行中").into(),
+            };
+            let counts = [measured, skipped, failed].map(ToString::to_string);
+            let texts = [run.name.clone(), run.host.hostname.clone(), run.started.clone(), profile];
+            texts.into_iter().chain(counts).chain([state]).map(|text| visible(&text)).collect()
+        }
+    };
+    let rows: Vec<Vec<String>> = kept.iter().map(row).collect();
+    columns(&heads, &rows, output::options(lang, false).width)
 }

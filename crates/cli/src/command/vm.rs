@@ -34,7 +34,7 @@ use super::{dry_run, lost, report};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::within::Outside;
-use crate::{output, store};
+use crate::{output, store, words};
 
 #[derive(Debug, Args)]
 pub struct VmArguments {
@@ -86,7 +86,7 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     let held = Held::to(&size, &host, &mut janitor);
     held.lacks.iter().for_each(|lack| output::complain(lack));
     let sides = sides::all(arguments, place, &held, &host, &stop)?;
-    output::complain(&announced(arguments, sides.len(), lang));
+    output::remark(&announced(arguments, sides.len(), lang));
     let is_new = !directory.exists();
     prepare(&directory, sides.iter().map(|side| side.name.as_str()))?;
     let described = made.as_ref().map(Made::described);
@@ -143,7 +143,7 @@ fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang
     let runs = trial.finish()?;
     if is_shown {
         output::print(&report::render(&runs, &arguments.format, lang, arguments.verbose)?);
-        if arguments.format == options::FORMATS[0] {
+        if arguments.format == options::FORMATS[0] && !output::is_quiet() {
             output::print(&closing(&directory, &sides, lang));
         }
     } else if !runs.is_empty() {
@@ -210,7 +210,8 @@ fn show_plan(
 fn closing(directory: &Path, sides: &[String], lang: Lang) -> String {
     let shown = visible(&directory.display().to_string());
     // Of no side whose name begins so.
-    let of_side = |side: &String| format!("{shown}/{side}-[0-9]*.json");
+    let quoted = words::quoted(&shown).unwrap_or_else(|| shown.clone());
+    let of_side = |side: &String| format!("{quoted}/{side}-[0-9]*.json");
     let files = sides.iter().map(of_side).collect::<Vec<_>>().join(" ");
     let text = match lang {
         Lang::En => format!("kept in {shown}\nmore: hostmark report {files} --format overhead --verbose\n"),

@@ -67,6 +67,54 @@ pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
     found
 }
 
+/// A fact that is not the same in all of several runs.
+pub(crate) struct FactOfRuns {
+    /// What it is called.
+    pub(crate) label: Text<String>,
+    /// What it is in each run; none where it is not known.
+    pub(crate) values: Vec<Option<String>>,
+}
+
+/// The facts in which several runs differ, and how many facts they share.
+pub(crate) fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
+    let sides: Vec<Vec<OfSide>> = runs.iter().map(|run| of_side(std::slice::from_ref(run))).collect();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let (mut differ, mut same) = (Vec::new(), 0);
+    for of_side in sides.iter().flatten() {
+        let Fact { key, label, is_words, .. } = &of_side.fact;
+        if !seen.insert(key) {
+            continue;
+        }
+        let of_run = |side: &Vec<OfSide>| side.iter().find(|other| other.fact.key == *key)?.text();
+        let values: Vec<Option<String>> = sides.iter().map(of_run).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        if values.windows(2).all(|pair| pair[0] == pair[1]) {
+            same += 1;
+            continue;
+        }
+        let values = if *is_words { without_common(values) } else { values };
+        differ.push(FactOfRuns { label: label.clone(), values });
+    }
+    (differ, same)
+}
+
+/// Of lists of words what not all of them have; whole where only their order differs.
+fn without_common(values: Vec<Option<String>>) -> Vec<Option<String>> {
+    let words = |value: &Option<String>| -> BTreeSet<String> {
+        value.iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
+    };
+    let common =
+        values.iter().filter(|value| value.is_some()).map(words).reduce(|one, other| &one & &other).unwrap_or_default();
+    let rest = |value: &Option<String>| -> Option<String> {
+        let rest: Vec<&str> = value.as_ref()?.split_whitespace().filter(|word| !common.contains(*word)).collect();
+        Some(if rest.is_empty() { "-".to_owned() } else { rest.join(" ") })
+    };
+    let rests: Vec<Option<String>> = values.iter().map(rest).collect();
+    if rests.iter().flatten().all(|rest| rest == "-") { values } else { rests }
+}
+
 /// SHA-256 of the program that measured every run of both sides; none where there were several, or where one is not known.
 pub(super) fn program(base: &[Run], new: &[Run]) -> Option<String> {
     let mut digests = base.iter().chain(new).map(|run| run.tool.digest.as_ref());

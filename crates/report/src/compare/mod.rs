@@ -18,6 +18,8 @@ mod widened;
 use hostmark_model::{Better, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use differs::{FactOfRuns, differing};
+
 pub use crate::difference::FALSE_DISCOVERIES;
 pub use in_turn::LOOKS;
 pub use scatter::History;
@@ -244,6 +246,9 @@ pub struct Reason {
 pub struct CaseComparison {
     /// The case id.
     pub id: String,
+    /// The same with sizes as people type them, for the eye.
+    #[serde(skip)]
+    pub typed: String,
     /// Its probe.
     pub probe: String,
     /// Its point.

@@ -134,6 +134,7 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
     let probe = old.iter().chain(new).find_map(|found| found.probe);
     let case = CaseComparison {
         id: first.record.id.clone(),
+        typed: first.run.typed_id(&first.record.id),
         probe: first.record.probe.clone(),
         params: first.record.params.clone(),
         label: Text::default(),

@@ -5,6 +5,7 @@ mod bars;
 pub mod comparison;
 mod csv;
 mod data_path;
+mod hosts;
 mod html;
 mod json;
 mod jsonl;
@@ -79,6 +80,7 @@ impl Format {
 pub static FORMATS: &[Format] = &[
     table::FORMAT,
     answer::FORMAT,
+    hosts::FORMAT,
     html::FORMAT,
     json::FORMAT,
     jsonl::FORMAT,

@@ -148,7 +148,7 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
     });
     Case {
         section,
-        id: case.id.clone(),
+        id: case.typed.clone(),
         label: case.label.clone(),
         base,
         new,

@@ -47,6 +47,12 @@ impl<'a> Runs<'a> {
         Runs { all, views, probes: probes(all) }
     }
 
+    /// The id of a case as people type it.
+    pub(super) fn typed_id(&self, id: &str) -> String {
+        let info = self.probe(id.split('@').next().unwrap_or(id)).and_then(|probe| probe.info);
+        info.map_or_else(|| id.to_owned(), |info| info.typed_id(id))
+    }
+
     pub(super) fn probe(&self, id: &str) -> Option<&Probe<'a>> {
         self.probes.iter().find(|probe| probe.id == id)
     }

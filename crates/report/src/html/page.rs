@@ -212,7 +212,7 @@ fn found(runs: &Runs) -> Vec<Found> {
     let probes: HashMap<&str, String> = runs.probes.iter().map(|probe| (probe.id, anchor(probe.id))).collect();
     let link = |id: String| {
         let anchor = anchors.get(id.as_str()).or_else(|| probes.get(id.as_str())).cloned().unwrap_or_default();
-        Link { anchor, id }
+        Link { anchor, id: runs.typed_id(&id) }
     };
     let mut all = Vec::new();
     for (index, run) in runs.all.iter().enumerate() {

@@ -39,6 +39,13 @@ pub(crate) struct Environment<'a> {
     pub(crate) runs: Vec<&'a Run>,
 }
 
+impl Environment<'_> {
+    /// The id of one of its cases as people type it.
+    pub(crate) fn typed_id(&self, id: &str) -> String {
+        self.runs.first().map_or_else(|| id.to_owned(), |run| run.typed_id(id))
+    }
+}
+
 /// Tables that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Part {

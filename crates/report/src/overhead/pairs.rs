@@ -15,7 +15,9 @@ use crate::joined::Joined;
 pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseRecord, String> {
     let cases = || first.runs.iter().flat_map(|run| &run.cases);
     // A probe's name alone means its first case.
-    let found = cases().find(|case| case.id == id).or_else(|| cases().find(|case| case.probe == id));
+    let found = cases()
+        .find(|case| case.id == id || first.typed_id(&case.id) == id)
+        .or_else(|| cases().find(|case| case.probe == id));
     let Some(case) = found else {
         return Err(format!("--base {id}: {} has no such case; give a case id that it measured", first.name));
     };
@@ -81,7 +83,7 @@ fn equal<'a>(first: &Environment, other: &Environment, ids: &[&'a str]) -> HashS
 /// A case in every environment, each but the first over the first.
 fn row(table: &mut Table, environments: &[Environment], equal: &[HashSet<&str>], id: &str, all: bool) -> Option<Row> {
     let (first, others) = environments.split_first()?;
-    let (label, base) = (same(id), Value::of(first, id).ok()?);
+    let (label, base) = (same(first.typed_id(id)), Value::of(first, id).ok()?);
     let distance = control::distance(&base);
     let mut cells = vec![base.text()];
     for (other, equal) in others.iter().zip(equal) {
@@ -181,13 +183,14 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
             cells.push(there.as_ref().map_or_else(|_| same("–"), over));
         }
         cells.extend(control::is_there(first).then(|| control::cell(distance)));
-        rows.push(Row { label: same(id), cells });
+        rows.push(Row { label: same(first.typed_id(id)), cells });
     }
+    let id = first.typed_id(&base.id);
     let over = Text { en: "over the base".to_owned(), zh: "相对基准".to_owned() };
     Some(Table {
         title: Text {
-            en: format!("Over {} of {} ({})", base.id, first.name, value.text().en),
-            zh: format!("基准为 {} 的 {}（{}）", first.name, base.id, value.text().zh),
+            en: format!("Over {id} of {} ({})", first.name, value.text().en),
+            zh: format!("基准为 {} 的 {id}（{}）", first.name, value.text().zh),
         },
         columns: (environments.iter().flat_map(|environment| [same(environment.name), over.clone()]))
             .chain(of_control(first))

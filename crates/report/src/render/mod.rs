@@ -1,19 +1,20 @@
 //! A run for the eye: the console's tables, and markdown.
 
+pub mod columns;
 pub(crate) mod comparison;
 pub mod console;
 pub mod handbook;
 pub mod host;
 pub mod markdown;
 pub(crate) mod network;
-pub(crate) mod wrap;
+pub mod wrap;
 
 use hostmark_model::Lang;
 
 /// How a person wants to see a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenderOptions {
-    /// Columns of the terminal that may be used: 100, or 80 where there are no more. Under 40 it is taken as 40.
+    /// Columns of the terminal that may be used, from 60 to 200; what is under 40 is taken as 40.
     pub width: usize,
     /// Whether colour may be used; nothing depends on it. Whoever asks decides on NO_COLOR.
     pub color: bool,

@@ -7,7 +7,17 @@ const CLOSING: &str = "，。、；：？！）》」』】”’…,.;:?!)]%";
 /// Characters that may not end a line.
 const OPENING: &str = "（《「『【“‘([";
 
-/// `text` in lines of at most `width` columns; a word that is wider is cut.
+/// Marks behind which a word may be parted that is wider than a line: the axes of a case id, the parts of a path.
+const JOINTS: &str = ",/@";
+
+/// Units, and words that belong to the number before them.
+const UNITS: &[&str] = &[
+    "ns", "µs", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB", "TiB", "B/s", "kB/s", "KB/s", "MB/s", "GB/s",
+    "TB/s", "Gbit/s", "Mbit/s", "kbit/s", "bit/s", "Hz", "kHz", "MHz", "GHz", "/s", "k/s", "M/s", "G/s", "T/s",
+    "cycles", "秒", "分钟", "个", "轮", "倍", "次",
+];
+
+/// `text` in lines of at most `width` columns; a word that is wider is parted.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     let mut lines = Vec::new();
@@ -19,8 +29,11 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         }
         for c in word.chars() {
             if line.width() + c.width().unwrap_or(0) > width && c != ' ' {
+                let joint =
+                    line.rfind(|c| JOINTS.contains(c)).map(|at| at + 1).filter(|at| line[..*at].width() > width / 3);
+                let rest = line.split_off(joint.unwrap_or(line.len()));
                 lines.push(line.trim_end().to_owned());
-                line.clear();
+                line = rest;
             }
             line.push(c);
         }
@@ -29,6 +42,17 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
     }
     lines
+}
+
+/// `text` behind `lead`, in as many lines as it needs, those after the first indented by as much; each ends with a line break.
+pub fn hanging(lead: &str, text: &str, width: usize) -> String {
+    let indent = lead.width();
+    let mut out = String::new();
+    for (index, part) in wrap(text, width.saturating_sub(indent)).into_iter().enumerate() {
+        let lead = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
+        out += &format!("{}\n", (lead + &part).trim_end());
+    }
+    out
 }
 
 /// The pieces between which a line may break, each with the spaces behind it.
@@ -44,8 +68,39 @@ fn words(text: &str) -> Vec<String> {
         before = Some(c);
     }
     words.push(word);
-    words
+    together(words)
 }
+
+/// Numbers with their units, and both ends of a range.
+fn together(words: Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for word in words {
+        match all.last_mut() {
+            Some(before) if belong_together(before.trim_end(), word.trim_end()) => before.push_str(&word),
+            _ => all.push(word),
+        }
+    }
+    all
+}
+
+fn belong_together(before: &str, after: &str) -> bool {
+    let last = before.rsplit(' ').next().unwrap_or(before);
+    let is_number = last.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with(|c: char| c.is_ascii_digit())
+        && last.ends_with(|c: char| c.is_ascii_digit());
+    let unit = after.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '%');
+    let is_short = before.width() < LONGEST_TOGETHER;
+    // A range of numbers alone: a sentence may go on behind an ellipsis.
+    let is_range = before.len() > '…'.len_utf8()
+        && before.ends_with(" …")
+        && after.trim_start_matches(['−', '+', '-']).starts_with(|c: char| c.is_ascii_digit());
+    is_short
+        && (is_number
+            && (UNITS.contains(&unit) || UNITS.iter().any(|u| !u.is_ascii() && unit.starts_with(u) && *u != "µs"))
+            || is_range)
+}
+
+/// What is kept in one line is never so wide that the line could not be kept.
+const LONGEST_TOGETHER: usize = 24;
 
 fn may_break(before: char, after: char) -> bool {
     let is_wide = |c: char| c.width() == Some(2);
@@ -65,6 +120,21 @@ mod tests {
         assert_eq!(wrap("a 12 % b", 4), ["a", "12 %", "b"]);
         assert_eq!(wrap("", 9), [""]);
         assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit_and_a_range_its_ends() {
+        assert_eq!(wrap("it takes 12 ns here", 11), ["it takes", "12 ns here"]);
+        assert_eq!(wrap("it takes 12 ns, here", 11), ["it takes", "12 ns, here"]);
+        assert_eq!(wrap("between 1.24 … 3.76", 14), ["between", "1.24 … 3.76"]);
+        assert_eq!(wrap("剩余 19 秒", 7), ["剩余", "19 秒"]);
+        assert_eq!(wrap("of 12 CPUs", 6), ["of 12", "CPUs"]);
+    }
+
+    #[test]
+    fn a_word_wider_than_a_line_is_parted_behind_a_comma() {
+        assert_eq!(wrap("a.b@size=64M,threads=12", 16), ["a.b@size=64M,", "threads=12"]);
+        assert_eq!(hanging("    ", "a.b@size=64M,threads=12   1 s", 20), "    a.b@size=64M,\n    threads=12   1 s\n");
     }
 
     #[test]

@@ -18,6 +18,8 @@ type Time = (f64, Option<(f64, f64)>);
 /// A case that two environments have: its time in the other one, and in the first.
 pub(super) struct Pair {
     pub(super) id: String,
+    /// The same with sizes as people type them.
+    pub(super) typed: String,
     pub(super) times: [Time; 2],
 }
 
@@ -33,7 +35,7 @@ pub(super) fn pairs(first: &Environment, other: &Environment) -> Vec<Pair> {
         let is_sound = |value: &Value| value.is_cost() && !value.is_doubted && value.median > 0.0;
         if is_sound(&base) && is_sound(&value) && compared(first, other, &case.id, &value, &base).is_ok() {
             let times = [value.time(), base.time()].map(|time| (time.median, time.interval));
-            all.push(Pair { id: case.id.clone(), times });
+            all.push(Pair { id: case.id.clone(), typed: other.typed_id(&case.id), times });
         }
     }
     all
@@ -121,14 +123,14 @@ pub(super) fn dearest(other: &Environment, kind: Kind, pairs: &[Pair]) -> Option
                     next.en,
                     list(|text| &text.en, ", "),
                     at_most.en,
-                    case.id
+                    case.typed
                 ),
                 zh: format!(
                     "为其次的 {}倍：{}{}；最高为 {} 的 {}",
                     shown.zh,
                     next.zh,
                     list(|text| &text.zh, "、"),
-                    case.id,
+                    case.typed,
                     at_most.zh
                 ),
             },

@@ -20,7 +20,7 @@ const LEAST_CONSTANTS: usize = 8;
 /// The answer of a run; of one that was made of few cases its table.
 pub fn answer(run: &Run, options: &RenderOptions) -> String {
     let lines = constants::told(run);
-    if options.verbose || lines.iter().map(|(_, told)| told.len()).sum::<usize>() < LEAST_CONSTANTS {
+    if options.verbose || !is_answered(run) {
         return table(run, options);
     }
     let view = View::new(run, options);
@@ -31,6 +31,11 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
     let room = MOST_LINES.saturating_sub(page.lines());
     page.append(&findings(run, &page, room));
     page.into_text()
+}
+
+/// Whether a run has an answer: one of few cases has its table alone.
+pub fn is_answered(run: &Run) -> bool {
+    constants::told(run).iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
 /// A line for each kind.

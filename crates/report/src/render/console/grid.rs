@@ -16,6 +16,8 @@ const USUAL_FRACTION: usize = 3;
 
 /// The share of the width that the first column may take before its texts wrap.
 const LABEL_SHARE: f64 = 0.45;
+/// Labels wrap down to this width before a column has to go, and all before the columns are parted.
+const LEAST_LABEL: usize = 18;
 
 /// How the cells of a column stand under each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub(super) enum Row {
 pub(super) struct Grid {
     columns: Vec<(Piece, Align)>,
     rows: Vec<Row>,
+    /// Columns from this one on may go where the width is too small for all.
+    needed: Option<usize>,
 }
 
 /// What the width leaves to a grid's columns.
@@ -57,7 +61,7 @@ struct Layout {
 impl Grid {
     /// A grid without a row.
     pub(super) fn new() -> Grid {
-        Grid { columns: Vec::new(), rows: Vec::new() }
+        Grid { columns: Vec::new(), rows: Vec::new(), needed: None }
     }
 
     /// Adds a column behind the labels.
@@ -65,6 +69,50 @@ impl Grid {
         let mut header = Piece::new(header, Style::Dim);
         header.text = cut(&header.text, WIDEST_HEADER);
         self.columns.push((header, align));
+    }
+
+    /// Columns that follow may go where the width is too small for all.
+    pub(super) fn rest_may_go(&mut self) {
+        self.needed = Some(self.columns.len());
+    }
+
+    /// Takes what is said again and again out of the rows, which refer to it by number; the texts, for below the grid.
+    pub(super) fn take_repeated(&mut self) -> Vec<String> {
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        let mut count = |text: &str| match counts.iter_mut().find(|(known, _)| known == text) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((text.to_owned(), 1)),
+        };
+        for row in &self.rows {
+            match row {
+                Row::Cells(_, notes) => notes.iter().for_each(|note| count(&note.text)),
+                Row::Instead(_, text) => count(&text.text),
+                Row::Heading(_) | Row::Lines(_) => {}
+            }
+        }
+        let is_repeated = |(text, count): &(String, usize)| *count >= REPEATED && text.as_str().width() > LONG_NOTE;
+        let repeated: Vec<String> = counts.into_iter().filter(is_repeated).map(|(text, _)| text).collect();
+        let number = |text: &str| repeated.iter().position(|known| known == text).map(|at| at + 1);
+        for row in &mut self.rows {
+            match row {
+                Row::Cells(_, notes) => {
+                    for note in notes {
+                        if let Some(number) = number(&note.text) {
+                            let mark = if note.text.starts_with("! ") { "! " } else { "" };
+                            note.text = format!("{mark}[{number}]");
+                        }
+                    }
+                }
+                Row::Instead(_, text) => {
+                    if let Some(number) = number(&text.text) {
+                        text.text = format!("{} [{number}]", what_became(&text.text).0);
+                    }
+                }
+                Row::Heading(_) | Row::Lines(_) => {}
+            }
+        }
+        let told = |text: String| what_became(text.trim_start_matches("! ")).1.to_owned();
+        repeated.into_iter().map(told).collect()
     }
 
     /// Adds a row; its first cell is the label.
@@ -81,9 +129,19 @@ impl Grid {
             Row::Heading(_) | Row::Lines(_) => 0,
         };
         let natural = self.rows.iter().map(label_of).max().unwrap_or(0);
-        let label = natural.min((page.width as f64 * LABEL_SHARE) as usize);
-        let needed = |gap: usize| 2 + label + widths.iter().map(|width| width + gap).sum::<usize>();
-        let gap = *GAPS.iter().find(|gap| needed(**gap) <= page.width).unwrap_or(&GAPS[GAPS.len() - 1]);
+        let wanted = natural.min((page.width as f64 * LABEL_SHARE) as usize);
+        let room = |gap: usize, columns: usize| {
+            page.width.checked_sub(2 + widths[..columns].iter().map(|width| width + gap).sum::<usize>())
+        };
+        let (all, narrow) = (widths.len(), GAPS[GAPS.len() - 1]);
+        let fits = |gap: usize, columns: usize, label: usize| room(gap, columns).is_some_and(|room| room >= label);
+        let fewest = self.needed.unwrap_or(all);
+        let least = (fewest..=all).rev().find(|columns| fits(narrow, *columns, wanted.min(LEAST_LABEL)));
+        let columns = least.unwrap_or(all);
+        let gap = *GAPS.iter().find(|gap| fits(**gap, columns, wanted)).unwrap_or(&narrow);
+        // The labels wrap before the columns are parted.
+        let label = least.and_then(|columns| room(gap, columns)).map_or(wanted, |room| wanted.min(room));
+        let (widths, headers) = (widths[..columns].to_vec(), headers[..columns].to_vec());
         let layout = Layout { label, gap, widths, headers };
         let mut from = 0;
         loop {
@@ -107,8 +165,11 @@ impl Grid {
     /// Pads the cells of a column to one width; tells it, and the padded header.
     fn align(&mut self, column: usize) -> (usize, Piece) {
         let (header, align) = (self.columns[column].0.clone(), self.columns[column].1);
-        let parts: Vec<[String; 4]> =
-            self.rows.iter().filter_map(|row| cell(row, column)).map(|c| split(&c.text, align)).collect();
+        // What has no two ends says something in their place, over the whole column.
+        let is_whole = |text: &str| align == Align::Ellipsis && !text.contains(" …");
+        let cells = || self.rows.iter().filter_map(|row| cell(row, column)).map(|cell| cell.text.as_str());
+        let whole = cells().filter(|text| is_whole(text)).map(UnicodeWidthStr::width).max().unwrap_or(0);
+        let parts: Vec<[String; 4]> = cells().filter(|text| !is_whole(text)).map(|text| split(text, align)).collect();
         let widest = |part: usize| parts.iter().map(|parts| parts[part].width()).max().unwrap_or(0);
         let (first, fourth) = (widest(0), widest(3));
         // A rare long fraction may push its own unit on, rather than part all others from theirs.
@@ -117,15 +178,19 @@ impl Grid {
             _ => widest(1),
         };
         let behind = parts.iter().map(|[_, b, c, _]| b.width().max(second) + c.width()).max().unwrap_or(0);
-        let core = first + behind;
+        let core = (first + behind).max(whole);
         let width = core.max(header.width()) + fourth;
         let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(text.width()));
         let mut parts = parts.into_iter();
         for row in &mut self.rows {
             let Row::Cells(cells, _) = row else { continue };
             let Some(cell) = cells.get_mut(column + 1) else { continue };
+            if is_whole(&cell.text) {
+                cell.text = pad(&cell.text, width) + &cell.text;
+                continue;
+            }
             let Some([a, b, c, d]) = parts.next() else { continue };
-            let lead = " ".repeat(width - fourth - core) + &pad(&a, first);
+            let lead = " ".repeat(width - fourth - first - behind) + &pad(&a, first);
             let number = format!("{b}{}{c}", pad(&b, second));
             cell.text = format!("{lead}{a}{number}{}{d}{}", pad(&number, behind), pad(&d, fourth));
         }
@@ -133,6 +198,17 @@ impl Grid {
         let text = format!("{}{}{}", pad(&header.text, width - fourth), header.text, " ".repeat(fourth));
         (width, Piece { text, style: header.style })
     }
+}
+
+/// So many rows that say the same refer to it …
+const REPEATED: usize = 3;
+/// … where it is wider than this.
+const LONG_NOTE: usize = 36;
+
+/// What became of a case, and why: `skipped`, `needs root`. A remark has the second alone.
+fn what_became(text: &str) -> (&str, &str) {
+    let is_word = |word: &str| !word.is_empty() && word.split(' ').count() == 1;
+    text.split_once(": ").or_else(|| text.split_once('：')).filter(|(word, _)| is_word(word)).unwrap_or(("", text))
 }
 
 /// The cell of a row in a column behind the labels.
@@ -153,7 +229,7 @@ fn split(text: &str, align: Align) -> [String; 4] {
             [before.to_owned(), after.to_owned(), nothing(), nothing()]
         }
         Align::Point => {
-            let (value, interval) = text.split_at(text.find(" ±").unwrap_or(text.len()));
+            let (value, interval) = text.split_at(text.find(" ±").or_else(|| text.find(" (")).unwrap_or(text.len()));
             let (number, unit) = value.split_at(value.find(' ').unwrap_or(value.len()));
             let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
             [whole, fraction, unit, interval].map(str::to_owned)

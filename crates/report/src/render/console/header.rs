@@ -96,7 +96,7 @@ fn contradiction(view: &View) -> Option<Text<String>> {
 }
 
 /// What was measured.
-fn machine(view: &View) -> Vec<Piece> {
+pub(super) fn machine(view: &View) -> Vec<Piece> {
     let (run, host) = (view.run, &view.run.host);
     let mut facts = vec![Piece::new(tool(run), Style::Heading), Piece::new(&host.hostname, Style::Heading)];
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();

@@ -5,6 +5,7 @@ mod comparison;
 mod grid;
 pub(crate) mod header;
 mod hierarchy;
+mod hosts;
 mod matrix;
 mod memory;
 mod network;
@@ -19,7 +20,8 @@ pub(crate) mod words;
 
 use hostmark_model::{CaseRecord, Lang, Run, Unit};
 
-pub use self::answer::answer;
+pub use self::answer::{answer, is_answered};
+pub use self::hosts::hosts;
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use super::RenderOptions;

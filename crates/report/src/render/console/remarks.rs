@@ -108,7 +108,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
         texts.into_iter().map(|text| Piece::new(format!("! {text}"), Style::Warning)).collect();
     if view.verbose {
         pieces.extend(measured.notes.iter().map(|(key, note)| Piece::new(format!("{key}: {note}"), Style::Dim)));
-        pieces.push(Piece::new(&case.id, Style::Dim));
+        pieces.push(Piece::new(view.run.typed_id(&case.id), Style::Dim));
     }
     pieces
 }
@@ -163,7 +163,7 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<Row> {
             if is_failed { (words::FAILED, Style::Bad) } else { (words::SKIPPED, Style::Dim) };
         let mut text = format!("{}{}{why}", view.say(word), view.say(words::COLON));
         if view.verbose {
-            let ids: Vec<&str> = members.iter().map(|case| case.id.as_str()).collect();
+            let ids: Vec<String> = members.iter().map(|case| view.run.typed_id(&case.id)).collect();
             text = format!("{text} [{}]", ids.join(" "));
         }
         Row::Instead(Piece::plain(which(view, probe, &members)), Piece::new(text, style))

@@ -1,22 +1,22 @@
 //! All other probes, by section: a row a case, and the sweeps across under it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use hostmark_model::{CaseRecord, Lang, Measured, Unit};
+use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Unit};
 
 use super::grid::{Align, Grid, Row};
 use super::page::{Page, Piece, Style};
 use super::remarks::{quantities, reason_rows, remarks};
-use super::sweep::{Series, Sweep, cells, lines_along, points};
+use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
 use super::view::{Shown, View};
 use super::words;
-use crate::format::{agreement, low_high, rounds_and_samples, value};
+use crate::format::{UNSTABLE, agreement, low_high, rounds_and_samples, value};
 use crate::labels::ProbeLabels;
 
-/// Points of a numeric axis from which a line across is easier to read than rows.
+/// Points of a numeric axis from which one line across is easier to read than rows.
 const NUMERIC_POINTS: usize = 4;
-/// Points of other axes: they must also come in two lines or more.
-const NAMED_POINTS: usize = 3;
+/// Points of any axis where there are two lines or more: a grid.
+const GRID_POINTS: usize = 3;
 
 /// Writes every section with a case that was not shown yet.
 pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
@@ -38,6 +38,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     let mut grid = Grid::new();
     grid.column(view.say(words::VALUE), Align::Point);
     grid.column(view.say(words::INTERVAL), Align::Ellipsis);
+    grid.rest_may_go();
     grid.column(view.say(words::SAMPLES), Align::Right);
     for (_, name, cases) in sections {
         let heading = if view.lang == Lang::En { name.to_uppercase() } else { name.to_owned() };
@@ -51,7 +52,14 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
         }
         shown.extend(cases.iter().map(|case| case.id.as_str()));
     }
+    let repeated = if view.verbose { Vec::new() } else { grid.take_repeated() };
     grid.write(page);
+    if !repeated.is_empty() {
+        page.blank();
+    }
+    for (index, text) in repeated.iter().enumerate() {
+        page.paragraph(&format!("  [{}] ", index + 1), text, Style::Dim);
+    }
 }
 
 /// The rows of one probe: its cases, why some have no value, then what reads better across.
@@ -95,8 +103,15 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
         format!("  {}", labels.points(&off).get(view.lang))
     };
     let interval = low_high(estimate, unit, view.lang).or_else(|| agreement(estimate, view.lang));
-    let interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
+    let mut interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
     let mut notes = quantities(view, case, measured);
+    if estimate.is_unstable() && estimate.shown_range().is_some() {
+        // Beside the two ends it would take the room of every other row's label.
+        if let Some((ends, _)) = interval.split_once([',', '，']) {
+            interval = ends.to_owned();
+        }
+        notes.insert(0, Piece::new(format!("! {}", UNSTABLE.get(view.lang)), Style::Warning));
+    }
     notes.extend(remarks(view, case, measured));
     let cells = vec![
         Piece::plain(label),
@@ -117,18 +132,25 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         return taken;
     }
     let labels = view.labels(probe);
+    for pairs in of_pairs(view, cases) {
+        taken.extend(pairs.series.iter().flat_map(|series| &series.cells).flatten().map(|case| case.id.as_str()));
+        sweeps.push(pairs);
+    }
     let mut axes: Vec<&str> = first.params.0.iter().map(|(axis, _)| axis.as_str()).collect();
     axes.sort_by_key(|axis| std::cmp::Reverse(points(&labels, axis, cases, view.lang).len()));
     for axis in axes {
-        let is_numeric = labels.is_numeric(axis);
-        let enough = if is_numeric { NUMERIC_POINTS } else { NAMED_POINTS };
+        let measured = |line: &[&CaseRecord]| line.iter().filter(|case| case.measured().is_some()).count();
         let is_long = |line: &Vec<&CaseRecord>| {
-            line.iter().filter(|case| case.measured().is_some()).count() >= enough
-                && line.iter().any(|case| !taken.contains(case.id.as_str()))
+            measured(line) >= GRID_POINTS && line.iter().any(|case| !taken.contains(case.id.as_str()))
         };
         let mut lines = lines_along(cases, axis);
         lines.retain(|(_, line)| is_long(line));
-        if lines.len() < if is_numeric { 1 } else { 2 } {
+        let is_worth_it = match lines.as_slice() {
+            [] => false,
+            [(_, line)] => labels.is_numeric(axis) && measured(line) >= NUMERIC_POINTS,
+            _ => true,
+        };
+        if !is_worth_it {
             continue;
         }
         let members: Vec<&CaseRecord> = lines.iter().flat_map(|(_, line)| line.iter().copied()).collect();
@@ -161,6 +183,50 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         taken.extend(members.iter().map(|case| case.id.as_str()));
     }
     taken
+}
+
+/// Pairs of CPUs as a grid: the first down, the second across.
+fn of_pairs<'a>(view: &View, cases: &[&'a CaseRecord]) -> Vec<Sweep<'a>> {
+    let Some(first) = cases.first() else { return Vec::new() };
+    let labels = view.labels(&first.probe);
+    let mut sweeps = Vec::new();
+    for (axis, _) in first.params.0.iter().filter(|(axis, _)| labels.kind(axis) == AxisKind::Placement) {
+        for (rest, line) in lines_along(cases, axis) {
+            let pair = |case: &&'a CaseRecord| {
+                let (one, other) = case.params.get(axis)?.split_once('-')?;
+                Some((one.parse::<usize>().ok()?, other.parse::<usize>().ok()?, *case))
+            };
+            let pairs: Vec<(usize, usize, &CaseRecord)> = line.iter().filter_map(pair).collect();
+            if pairs.iter().filter(|(.., case)| case.measured().is_some()).count() < GRID_POINTS {
+                continue;
+            }
+            let down: BTreeSet<usize> = pairs.iter().map(|(one, ..)| *one).collect();
+            let across: BTreeSet<usize> = pairs.iter().map(|(_, other, _)| *other).collect();
+            let at = |one: usize, other: usize| {
+                pairs.iter().find(|(a, b, _)| (*a, *b) == (one, other)).map(|(.., case)| *case)
+            };
+            let series = down.iter().map(|&one| Series {
+                label: format!("  CPU {one}"),
+                cells: across.iter().map(|&other| at(one, other)).collect(),
+                lines: None,
+            });
+            let point = |cpu: &usize| Point { value: cpu.to_string(), label: cpu.to_string(), group: None };
+            let mut sweep = Sweep {
+                title: String::new(),
+                points: across.iter().map(point).collect(),
+                series: series.collect(),
+                unit: view.unit_or(&first.probe, Unit::Ratio),
+            };
+            let (title, unit) = (view.told(&labels.title(&labels.off_default(&rest))), sweep.unit_name(view));
+            sweep.title = [title.as_str(), unit]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(view.say(words::COMMA));
+            sweeps.push(sweep);
+        }
+    }
+    sweeps
 }
 
 /// The row of a sweep whose other axes are all at their default. Where it is the only one, the row of the default case has
