@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use hostmark_model::{
     Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, Quiet, RoundRecord,
-    Taint, Unit,
+    Taint, Unit, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -92,7 +92,7 @@ pub(crate) fn outcome(entry: &Entry, place: Place, rounds: &[Round], planned: u3
         return Outcome::Failed { reason: "the rounds came to no finite value".into() };
     }
     if measured.len() < planned as usize {
-        let detail = format!("{} of {planned} rounds", measured.len());
+        let detail = format!("{} of {}", measured.len(), counted(planned, "round"));
         result.flags.push(Flag { kind: FlagKind::RoundsLost, detail });
     }
     Outcome::Measured(Box::new(result))
@@ -267,31 +267,34 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     let mut flag = |kind, detail: String| flags.push(Flag { kind, detail });
     if estimate.rounds < interval::LEAST_ROUNDS as u32 {
         let (have, least) = (estimate.rounds, interval::LEAST_ROUNDS);
-        flag(FlagKind::FewRounds, format!("an interval takes {least} rounds, and there are {have}"));
+        flag(
+            FlagKind::FewRounds,
+            format!("an interval takes {least} rounds, and there {} {have}", if have == 1 { "is" } else { "are" }),
+        );
     }
     if relative_resolution >= 1.0 {
         flag(FlagKind::UnderResolution, "a sample is shorter than the clock's smallest step".into());
     } else if estimate.median <= 0.0 && rounds.iter().any(RoundValues::is_told_by_the_clock) {
         flag(FlagKind::UnderResolution, "the value does not stand out from the noise".into());
     }
+    let all = counted(rounds.len(), "round");
     let mostly = rounds.iter().filter(|round| round.is_mostly_tainted()).count();
     if leave_out && mostly > 0 {
-        let detail =
-            format!("in {mostly} of {} rounds over half of the samples were disturbed, and stay", rounds.len());
+        let detail = format!("in {mostly} of {all} over half of the samples were disturbed, and stay");
         flag(FlagKind::MostlyTainted, detail);
     }
     let unsettled = rounds.iter().filter(|round| !round.noise.settled).count();
     if unsettled > 0 {
-        flag(FlagKind::Unsettled, format!("in {unsettled} of {} rounds the core's clock did not settle", rounds.len()));
+        flag(FlagKind::Unsettled, format!("in {unsettled} of {all} the core's clock did not settle"));
     }
     let throttled = rounds.iter().filter(|round| is_throttled(round)).count();
     if throttled > 0 {
-        let detail = format!("in {throttled} of {} rounds a CPU quota stopped the process", rounds.len());
+        let detail = format!("in {throttled} of {all} a CPU quota stopped the process");
         flag(FlagKind::Throttled, detail);
     }
     if let Some(share) = others_share(rounds) {
         let (count, percent) = (contended(rounds).count(), share * 100.0);
-        let detail = format!("in {count} of {} rounds others used {percent:.0} % of the time of a CPU", rounds.len());
+        let detail = format!("in {count} of {all} others used {percent:.0} % of the time of a CPU");
         flag(FlagKind::Contended, detail);
     }
     flags

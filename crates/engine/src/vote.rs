@@ -1,6 +1,6 @@
 //! A discrete quantity: rounds vote, and the number that most of them name is the value.
 
-use hostmark_model::{FlagKind, IntervalMethod, Measured};
+use hostmark_model::{FlagKind, IntervalMethod, Measured, counted};
 use hostmark_stats::descriptive;
 
 /// Makes the estimate of a measurement a vote of its rounds, of which there were `rounds`: those without a sample abstain, and
@@ -34,8 +34,8 @@ fn without(votes: &[f64], rounds: usize) -> String {
         .map(|value| format!("{value} by {}", votes.iter().filter(|vote| *vote == value).count()))
         .collect();
     match each.is_empty() {
-        true => format!("none of {rounds} rounds agreed with itself on a value"),
-        false => format!("no value was found by most of {rounds} rounds: {}", each.join(", ")),
+        true => format!("none of {} agreed with itself on a value", counted(rounds, "round")),
+        false => format!("no value was found by most of {}: {}", counted(rounds, "round"), each.join(", ")),
     }
 }
 

@@ -57,7 +57,7 @@ pub use run::{
 };
 pub use sampled::{PrintedUnit, Sampled};
 pub use scratch::{PathBytes, Scratch};
-pub use text::{Lang, Text};
+pub use text::{Lang, Text, counted};
 pub use time::{RoundTime, RunTime};
 pub use trust::{Doubt, Grade, Trust};
 pub use typed::{typed_id, typed_size, typed_value};

@@ -1,5 +1,7 @@
 //! A text in every language that hostmark speaks.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The languages of titles, explanations and findings.
@@ -21,6 +23,17 @@ pub struct Text<S = &'static str> {
     pub en: S,
     /// Simplified Chinese.
     pub zh: S,
+}
+
+/// A count with its English noun: `1 case`, `2 cases`, `1 process`, `2 processes`.
+pub fn counted<N: fmt::Display>(count: N, noun: &str) -> String {
+    let count = count.to_string();
+    let ending = match count.as_str() {
+        "1" => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
 }
 
 impl Text {
@@ -45,5 +58,22 @@ impl<S: AsRef<str>> Text<S> {
     /// The same text as owned strings, as a run file carries it.
     pub fn to_owned_text(&self) -> Text<String> {
         Text { en: self.en.as_ref().to_owned(), zh: self.zh.as_ref().to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_has_no_plural() {
+        let told = [
+            counted(1, "case"),
+            counted(0, "case"),
+            counted(2, "CPU"),
+            counted(1, "process"),
+            counted("1.5", "process"),
+        ];
+        assert_eq!(told, ["1 case", "0 cases", "2 CPUs", "1 process", "1.5 processes"]);
     }
 }

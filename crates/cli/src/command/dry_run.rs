@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
-use hostmark_model::{Exit, Lang, Text};
+use hostmark_model::{Exit, Lang, Text, counted};
 use hostmark_report::RenderOptions;
 use hostmark_report::escape::visible;
 use hostmark_report::render::wrap::hanging;
@@ -122,13 +122,11 @@ fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String
         text += &format!("{} {name}\n", word("table", "表"));
     }
     let cases = match (lang, eta.cases) {
-        (Lang::En, 1) => "1 case".to_owned(),
-        (Lang::En, cases) => format!("{cases} cases"),
+        (Lang::En, cases) => counted(cases, "case"),
         (Lang::Zh, cases) => format!("{cases} 个用例"),
     };
     let rounds = match (lang, eta.rounds) {
-        (Lang::En, 1) => "1 round".to_owned(),
-        (Lang::En, rounds) => format!("{rounds} rounds"),
+        (Lang::En, rounds) => counted(rounds, "round"),
         (Lang::Zh, rounds) => format!("{rounds} 轮"),
     };
     let (time, limit, seed) = (seconds(eta.in_all()), plan.profile_limits().limit.as_secs(), plan.request.seed);

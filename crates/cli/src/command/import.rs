@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_engine::sys::regular;
-use hostmark_model::{Exit, Lang, Run};
+use hostmark_model::{Exit, Lang, Run, counted};
 use hostmark_report::escape::visible;
 use hostmark_report::import;
 
@@ -83,6 +83,7 @@ fn read(format: &str, path: &Path) -> Result<Run> {
 }
 
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
+    let values = counted(run.cases.len(), "value");
     let (count, from, file) = (run.cases.len(), visible(&run.tool.version), visible(&file.display().to_string()));
     let name = if is_named { file.clone() } else { visible(&run.name) };
     let name = words::quoted(&name).unwrap_or(name);
@@ -91,11 +92,11 @@ fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
     let show = if is_lmbench { format!("last {name} --format lmbench") } else { name };
     match (lang, is_lmbench) {
         (Lang::En, true) => format!(
-            "imported {count} values of {from}, saved as {file}\n\
+            "imported {values} of {from}, saved as {file}\n\
              beside a run of this machine: hostmark report {show}\n"
         ),
         (Lang::En, false) => {
-            format!("imported {count} values of {from}, saved as {file}\nto see them: hostmark report {show}\n")
+            format!("imported {values} of {from}, saved as {file}\nto see them: hostmark report {show}\n")
         }
         (Lang::Zh, true) => format!(
             "已导入 {from} 的 {count} 个值，存为 {file}\n\

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Result;
 use hostmark_engine::{Journal, Origin, PlanLine};
-use hostmark_model::{Elsewhere, PathBytes, Run};
+use hostmark_model::{Elsewhere, PathBytes, Run, counted};
 
 use super::{EndsWith, exit_of, sentence, unwritten};
 use crate::store::{self, Place};
@@ -61,7 +61,8 @@ impl Kept {
         let (exit, sentence) = (exit_of(&error), sentence(&error));
         let what = if is_served { "report --again" } else { "run --resume" };
         let path = words::quoted(&path).unwrap_or(path);
-        EndsWith(exit, format!("{sentence}; {rounds} rounds are kept: hostmark {what} {path}")).into()
+        let kept = format!("{} {}", counted(rounds, "round"), if rounds == 1 { "is" } else { "are" });
+        EndsWith(exit, format!("{sentence}; {kept} kept: hostmark {what} {path}")).into()
     }
 
     /// Of a run of which nothing was measured nothing is kept.

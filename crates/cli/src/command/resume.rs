@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::{Header, Journal, PastRound, Wall, clock};
-use hostmark_model::{BegunRun, Elsewhere, HostFacts, Run, RunRequest, Text};
+use hostmark_model::{BegunRun, Elsewhere, HostFacts, Run, RunRequest, Text, counted};
 
 use super::inputs::scratch;
 use super::kept::Kept;
@@ -111,7 +111,7 @@ pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFac
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };
     let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     run.disturbances.push(Text {
-        en: format!("the run was cut short after {} rounds and went on at {at}", past.len()),
+        en: format!("the run was cut short after {} and went on at {at}", counted(past.len(), "round")),
         zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),
     });
     let scratch = scratch(&run.settings.inputs);

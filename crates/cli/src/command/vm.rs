@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use hostmark_engine::Observer;
 use hostmark_host::Root;
 use hostmark_launch::place::TCP;
-use hostmark_model::{Exit, HostFacts, Lang};
+use hostmark_model::{Exit, HostFacts, Lang, counted};
 use hostmark_report::escape::visible;
 
 use self::held::{Held, Size};
@@ -161,15 +161,16 @@ fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang
 fn announced(arguments: &VmRunArguments, sides: usize, lang: Lang) -> String {
     let (runs, limit) = (arguments.runs(), turn_limit(arguments));
     let all = limit * runs * u32::try_from(sides).unwrap_or(u32::MAX);
+    let turns = counted(runs, "turn");
     if arguments.command.is_some() {
         return match lang {
-            Lang::En => format!("{sides} sides take {runs} turns each, for as long as the command takes"),
+            Lang::En => format!("{sides} sides take {turns} each, for as long as the command takes"),
             Lang::Zh => format!("{sides} 个环境各测 {runs} 次，时长取决于所测命令"),
         };
     }
     match lang {
         Lang::En => format!(
-            "{sides} sides take {runs} turns each, {} s at most: {} in all, and what it takes to start them",
+            "{sides} sides take {turns} each, {} s at most: {} in all, and what it takes to start them",
             limit.as_secs(),
             minutes(all, "min", "s")
         ),

@@ -7,6 +7,7 @@ use super::plain_table::{GAP, lines};
 use crate::RenderOptions;
 use crate::bars::{Bars, Group};
 use crate::escape::visible;
+use crate::render::wrap::fit;
 
 /// The longest bar; more tells no more.
 const MOST: usize = 48;
@@ -48,7 +49,7 @@ pub(super) fn write(bars: &Bars, options: &RenderOptions) -> Option<String> {
             text += &line(group, index, if index == 0 { &label } else { "" });
         }
     }
-    Some(text)
+    Some(fit(&text, options.width.max(40)))
 }
 
 /// A bar of this share of the room.

@@ -7,6 +7,7 @@ use super::{Format, Render};
 use crate::RenderOptions;
 use crate::data_path::{Item, data_path};
 use crate::escape::visible;
+use crate::render::wrap::fit;
 
 /// For the question why a pipeline is slower than the network beneath it.
 pub(super) const FORMAT: Format = Format {
@@ -30,11 +31,11 @@ fn render(run: &Run, options: &RenderOptions) -> String {
     let mut text = String::new();
     for item in &items {
         match item {
-            Item::Heading(title) => text += &format!("\n{}", heading(title.get(options.lang))),
+            Item::Heading(title) => text += &format!("\n{}", heading(title.get(options.lang), options)),
             Item::Line(line) => text += &lines(line.get(options.lang), options),
             Item::Drawing(drawn) => {
                 for line in drawn {
-                    text += &format!("{GAP}{}\n", visible(line.get(options.lang)));
+                    text += &fit(&format!("{GAP}{}", visible(line.get(options.lang))), options.width.max(40));
                 }
             }
             Item::Table(table) => text += &format!("\n{}", write(table, options)),

@@ -77,29 +77,31 @@ fn write(table: &Table, runs: &[Row], options: &RenderOptions) -> String {
         let holds_a_letter = |row: &Vec<String>| row[index].contains(|c: char| c.is_alphabetic());
         index < TEXTS || rows.iter().any(holds_a_letter)
     };
-    let mut text = format!("{}\n", table.title.get(lang));
-    let mut line = |cells: &dyn Fn(usize) -> String| {
-        let padded: Vec<String> = widths
-            .iter()
-            .enumerate()
-            .map(|(index, width)| {
-                let cell = cells(index);
-                let pad = " ".repeat(width.saturating_sub(cell.width()));
-                if is_text(index) { cell + &pad } else { pad + &cell }
-            })
-            .collect();
-        text += padded.join(GAP).trim_end();
-        text.push('\n');
-    };
-    for row in 0..height {
-        // Short heads stand on the rule.
-        line(&|index| {
-            let above = height - heads[index].len();
-            row.checked_sub(above).map(|row| heads[index][row].to_owned()).unwrap_or_default()
-        });
+    let mut text = wrap::fit(table.title.get(lang), options.width.max(40));
+    let page = options.width.max(40);
+    let lead = widths[..TEXTS].iter().map(|width| width + GAP.len()).sum::<usize>() - GAP.len();
+    for bank in wrap::banks(&widths[TEXTS..], lead, GAP.len(), page) {
+        let mut line = |cells: &dyn Fn(usize) -> String| {
+            let shown = (0..TEXTS).chain(bank.clone().map(|index| index + TEXTS));
+            let padded: Vec<String> = shown
+                .map(|index| {
+                    let cell = cells(index);
+                    let pad = " ".repeat(widths[index].saturating_sub(cell.width()));
+                    if is_text(index) { cell + &pad } else { pad + &cell }
+                })
+                .collect();
+            text += &wrap::fit(padded.join(GAP).trim_end(), page);
+        };
+        for row in 0..height {
+            // Short heads stand on the rule.
+            line(&|index| {
+                let above = height - heads[index].len();
+                row.checked_sub(above).map(|row| heads[index][row].to_owned()).unwrap_or_default()
+            });
+        }
+        line(&|index| "-".repeat(widths[index]));
+        rows.iter().for_each(|row| line(&|index| row[index].clone()));
     }
-    line(&|index| "-".repeat(widths[index]));
-    rows.iter().for_each(|row| line(&|index| row[index].clone()));
     text + &notes.lines(options)
 }
 

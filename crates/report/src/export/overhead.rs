@@ -97,7 +97,7 @@ fn document(view: &Overhead, options: &RenderOptions) -> String {
 fn text(view: &Overhead, options: &RenderOptions) -> String {
     let remarks = view.remarks.iter().map(|remark| lines(&format!("! {}", remark.get(options.lang)), options));
     let parts = view.parts.iter().flat_map(|part| {
-        let title = part.title.map(|title| heading(title.get(options.lang)));
+        let title = part.title.map(|title| heading(title.get(options.lang), options));
         let bars = part.bars.iter().filter_map(|bars| bars::write(bars, options));
         title.into_iter().chain(part.tables.iter().map(|table| write(table, options))).chain(bars)
     });
@@ -110,7 +110,7 @@ fn conclusions(all: &[Told], options: &RenderOptions) -> String {
     let label = |told: &Told| told.verdict.label().get(options.lang).to_owned();
     let widest = all.iter().map(|told| label(told).width()).max().unwrap_or(0);
     let lead = 2 * GAP.len() + widest;
-    let mut text = heading(CONCLUSIONS.get(options.lang));
+    let mut text = heading(CONCLUSIONS.get(options.lang), options);
     for told in all {
         let said = visible(told.text.get(options.lang));
         let mut label = label(told);

@@ -12,9 +12,10 @@ use crate::render::wrap;
 pub(super) const GAP: &str = "  ";
 
 /// A title and its rule.
-pub(super) fn heading(title: &str) -> String {
+pub(super) fn heading(title: &str, options: &RenderOptions) -> String {
     let title = visible(title);
-    format!("{title}\n{}\n", "-".repeat(title.width()))
+    let width = options.width.max(40);
+    format!("{}{}\n", wrap::fit(&title, width), "-".repeat(title.width().min(width)))
 }
 
 /// A text in lines of the width that is asked for.
@@ -35,19 +36,33 @@ pub(super) fn write(table: &Table, options: &RenderOptions) -> String {
         rows.filter_map(|row| row.get(index)).map(|cell| cell.width()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
+    let page = options.width.max(40);
     let mut text = lines(table.title.get(lang), options);
-    for row in &rows {
-        if count > 1 && row.len() == 1 {
-            text += &lines(&row[0], options);
-            continue;
+    // Labels wrap before the cells are parted into several tables below each other.
+    let widest = widths[1..].iter().max().map_or(0, |cell| cell + GAP.len());
+    let label = widths[0]
+        .min((page / 3).max(page.saturating_sub(GAP.len() + widths[1..].iter().map(|w| w + GAP.len()).sum::<usize>())));
+    let label = label.min(page.saturating_sub(GAP.len() + widest).max(page / 3));
+    let mut banks = wrap::banks(&widths[1..], GAP.len() + label, GAP.len(), page);
+    if banks.is_empty() {
+        banks.push(0..0);
+    }
+    for bank in banks {
+        for row in &rows {
+            if count > 1 && row.len() == 1 {
+                text += &lines(&row[0], options);
+                continue;
+            }
+            let mut parts = wrap::wrap(&row[0], label.max(2));
+            let last = parts.pop().unwrap_or_default();
+            text.extend(parts.into_iter().map(|part| format!("{GAP}{part}\n")));
+            let mut line = format!("{GAP}{last}{}", " ".repeat(label.saturating_sub(last.width())));
+            for index in bank.clone() {
+                let cell = row.get(index + 1).map_or("", String::as_str);
+                line += &format!("{GAP}{}{cell}", " ".repeat(widths[index + 1].saturating_sub(cell.width())));
+            }
+            text += &wrap::fit(line.trim_end(), page);
         }
-        let mut line = String::from(GAP);
-        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let pad = " ".repeat(width.saturating_sub(cell.width()));
-            line += &if index == 0 { format!("{cell}{pad}") } else { format!("{GAP}{pad}{cell}") };
-        }
-        text += line.trim_end();
-        text.push('\n');
     }
     for (number, note) in (1..).zip(&table.notes) {
         text += &lines(&format!("({number}) {}", note.get(lang)), options);

@@ -1,6 +1,6 @@
 //! What was measured, where and how: the runs' settings and their hosts, side by side.
 
-use hostmark_model::{Disturbed, HostReport, HostWeight, Lang, Run, Unit};
+use hostmark_model::{Disturbed, HostReport, HostWeight, Lang, Run, Unit, counted};
 use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
@@ -81,7 +81,7 @@ fn machine(run: &Run) -> Words {
             host.cpu.model.iter().map(|name| name.replace("(R)", "").replace("(TM)", "")).collect();
         let online = host.cpus.iter().filter(|cpu| cpu.online).count();
         if online > 0 {
-            parts.push(if lang == Lang::Zh { format!("{online} 个 CPU") } else { format!("{online} CPUs") });
+            parts.push(if lang == Lang::Zh { format!("{online} 个 CPU") } else { counted(online, "CPU") });
         }
         if host.memory.total_bytes > 0 {
             parts.push(value(host.memory.total_bytes as f64, Unit::Bytes, lang));

@@ -2,7 +2,7 @@
 
 pub(crate) mod markdown;
 
-use hostmark_model::{Lang, Text, Unit};
+use hostmark_model::{Lang, Text, Unit, counted};
 
 use crate::compare::{Against, CaseComparison, Group, Side, Test, Value, Verdict};
 use crate::format::{in_scale, percent, scale_for};
@@ -216,7 +216,9 @@ pub(crate) fn grounds(case: &CaseComparison, lang: Lang) -> Option<String> {
     let (within, deviation) = (percent(test.within), percent(test.deviation));
     Some(match (lang, test.runs) {
         (Lang::En, 0) => format!("{p}, changed by {within} at most, runs differ by {deviation} (assumed)"),
-        (Lang::En, runs) => format!("{p}, changed by {within} at most, runs differ by {deviation} ({runs} runs)"),
+        (Lang::En, runs) => {
+            format!("{p}, changed by {within} at most, runs differ by {deviation} ({})", counted(runs, "run"))
+        }
         (Lang::Zh, 0) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（假定）"),
         (Lang::Zh, runs) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（{runs} 次运行）"),
     })
@@ -281,7 +283,9 @@ pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
         let cases = told.len();
         add(
             format!(
-                "how much runs differ is told for {cases} cases by {runs} runs: of both sides, and earlier ones of their environments"
+                "how much runs differ is told for {} by {}: of both sides, and earlier ones of their environments",
+                counted(cases, "case"),
+                counted(&runs, "run")
             ),
             format!("{cases} 个用例的运行间差异由 {runs} 次运行得出：双方的运行，以及同一环境早先的运行"),
         );
@@ -289,7 +293,8 @@ pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
     if assumed > 0 {
         add(
             format!(
-                "how much runs differ is assumed for {assumed} cases, from runs of other hosts; three runs or more of these environments, or --interleave, tell more"
+                "how much runs differ is assumed for {}, from runs of other hosts; three runs or more of these environments, or --interleave, tell more",
+                counted(assumed, "case")
             ),
             format!(
                 "{assumed} 个用例的运行间差异为假定值，取自其他主机的运行；同一环境三次以上的运行或 --interleave 更可靠"

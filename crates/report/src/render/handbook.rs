@@ -4,12 +4,18 @@ use hostmark_model::{Lang, ProbeInfo, Text};
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
-use super::wrap::wrap;
+use super::wrap::hanging;
 use crate::format::unit_name;
 use crate::lmbench::TABLES;
 
 /// Columns of a probe's id, title and unit in the contents, where nothing in them is longer.
 const COLUMNS: [usize; 3] = [22, 24, 8];
+
+/// Columns behind the unit from which on axes and needs stand there.
+const LEAST_BEHIND: usize = 18;
+
+/// The widest line of a page.
+const WIDEST_PROSE: usize = 100;
 
 /// The table of contents: the probes by section, a line each with id, title, unit, axes and needs.
 pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
@@ -21,15 +27,22 @@ pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
     let columns: [usize; 3] = std::array::from_fn(|index| {
         rows.iter().map(|row| row[index].width()).chain([COLUMNS[index]]).max().unwrap_or_default()
     });
+    let lead = 2 + columns.iter().map(|columns| columns + 1).sum::<usize>();
     let line = |row: &[String; 3], probe: &ProbeInfo| {
         let axes: Vec<&str> = probe.axes.iter().map(|axis| axis.name.as_str()).collect();
-        let mut line: String = row.iter().zip(columns).map(|(cell, columns)| padded(cell, columns) + " ").collect();
-        line += &axes.join(" ");
+        let mut behind = axes.join(" ");
         if !probe.needs.is_empty() {
             let gap = if axes.is_empty() { "" } else { "   " };
-            line += &format!("{gap}{} {}", NEEDED.get(lang), probe.needs.join(" "));
+            behind += &format!("{gap}{} {}", NEEDED.get(lang), probe.needs.join(" "));
         }
-        format!("  {}\n", line.trim_end())
+        if lead + LEAST_BEHIND <= options.width {
+            let before: String = row.iter().zip(columns).map(|(cell, columns)| padded(cell, columns) + " ").collect();
+            return hanging(&format!("  {before}"), &behind, options.width);
+        }
+        // Where there is no room for columns: the id, its title behind it where that fits, and the rest below.
+        let [id, title, unit] = row;
+        let below = [title.as_str(), unit, &behind].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+        hanging("  ", id, options.width) + &hanging("      ", &below.join("   "), options.width)
     };
     let mut sections: Vec<&str> = Vec::new();
     for probe in probes {
@@ -40,12 +53,12 @@ pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
     }
     let mut text = String::new();
     for section in sections {
-        text += &format!("{}\n", section.to_uppercase());
+        text += &hanging("", &section.to_uppercase(), options.width);
         let of_section = rows.iter().zip(probes).filter(|(_, probe)| probe.section.get(lang) == section);
         text.extend(of_section.map(|(row, probe)| line(row, probe)));
         text += "\n";
     }
-    text + PAGES.get(lang)
+    text + &hanging("", PAGES.get(lang), options.width)
 }
 
 fn padded(text: &str, columns: usize) -> String {
@@ -95,12 +108,13 @@ pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
         (DIFFERS, probe.differs.as_ref().map_or("", |text| text.get(lang))),
         (RELATED, &probe.related.join(comma)),
     ];
-    let mut page = format!("{}   {}   [{}]\n", probe.id, probe.title.get(lang), unit_name(probe.unit, lang));
+    // Lines of prose are read best when they are not long.
+    let width = options.width.min(WIDEST_PROSE);
+    let head = format!("{}   {}   [{}]", probe.id, probe.title.get(lang), unit_name(probe.unit, lang));
+    let mut page = hanging("", &head, width);
     for (title, text) in sections.into_iter().filter(|(_, text)| !text.is_empty()) {
-        page += &format!("\n{}\n", title.get(lang));
-        for line in wrap(text, options.width.saturating_sub(2)) {
-            page += &format!("  {line}\n");
-        }
+        page += &format!("\n{}", hanging("", title.get(lang), width));
+        page += &hanging("  ", text, width);
     }
     page
 }
@@ -121,7 +135,7 @@ fn columns(id: &str, lang: Lang) -> Vec<String> {
 
 /// The pages of several probes, with a rule between them.
 pub fn pages(probes: &[ProbeInfo], options: &RenderOptions) -> String {
-    let rule = format!("\n{}\n", "─".repeat(options.width));
+    let rule = format!("\n{}\n", "─".repeat(options.width.min(WIDEST_PROSE)));
     probes.iter().map(|probe| page(probe, options)).collect::<Vec<String>>().join(&rule)
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Run, Text, Unit, size_text};
+use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Run, Text, Unit, counted, size_text};
 
 use super::RenderOptions;
 use super::console::header::{again, place};
@@ -102,7 +102,7 @@ fn head(run: &Run, lang: Lang, out: &mut String) {
     if !host.cpus.is_empty() {
         let count = host.cpus.len();
         facts.push(match lang {
-            Lang::En => format!("{count} CPUs"),
+            Lang::En => counted(count, "CPU"),
             Lang::Zh => format!("{count} 个 CPU"),
         });
     }

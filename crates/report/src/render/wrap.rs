@@ -55,6 +55,40 @@ pub fn hanging(lead: &str, text: &str, width: usize) -> String {
     out
 }
 
+/// Lines that were laid out elsewhere: one that is wider than `width` goes on below, further in.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    let fitted = text.lines().map(|line| {
+        if line.width() <= width {
+            return format!("{line}\n");
+        }
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let further = " ".repeat((indent + FURTHER).min(width / 2));
+        let mut parts = wrap(line.trim_start_matches(' '), width - further.len()).into_iter();
+        let first = parts.next().unwrap_or_default();
+        let rest: String = parts.map(|part| format!("{further}{}\n", part.trim_start())).collect();
+        format!("{}{first}\n{rest}", " ".repeat(indent.min(width / 2)))
+    });
+    fitted.collect()
+}
+
+/// Columns by which a line is further in that goes on.
+const FURTHER: usize = 4;
+
+/// As many parts of columns as the width asks for, each behind `lead` columns that all have.
+pub(crate) fn banks(widths: &[usize], lead: usize, gap: usize, width: usize) -> Vec<std::ops::Range<usize>> {
+    let (mut banks, mut from) = (Vec::new(), 0);
+    while from < widths.len() {
+        let (mut to, mut used) = (from, lead);
+        while to < widths.len() && (to == from || used + gap + widths[to] <= width) {
+            used += gap + widths[to];
+            to += 1;
+        }
+        banks.push(from..to);
+        from = to;
+    }
+    banks
+}
+
 /// The pieces between which a line may break, each with the spaces behind it.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();

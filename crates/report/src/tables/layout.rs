@@ -38,10 +38,11 @@ impl Layout {
             .collect();
         if parts.iter().all(|(.., rows)| rows.iter().all(Row::is_absent)) {
             let command = format!("`hostmark run --table {}`", self.name);
-            return match lang {
-                Lang::En => format!("This run has no cell of this table; measure it by {command}.\n"),
-                Lang::Zh => format!("此次运行没有该表的任何单元；用 {command} 测量。\n"),
+            let nothing = match lang {
+                Lang::En => format!("This run has no cell of this table; measure it by {command}."),
+                Lang::Zh => format!("此次运行没有该表的任何单元；用 {command} 测量。"),
             };
+            return wrap::fit(&nothing, options.width.max(40));
         }
         let mut text = format!("{}\n{}\n", self.title.get(lang), "-".repeat(37));
         let mut notes = Notes { name: self.name, texts: Vec::new() };
@@ -59,6 +60,7 @@ impl Layout {
             }
         }
         text.push('\n');
+        text = wrap::fit(&text, options.width.max(40));
         let all: Vec<&Row> = parts.iter().flat_map(|(.., rows)| rows).collect();
         let below = notes.lines().into_iter().chain(set(run, lang)).chain(disturbed(run, &all, lang));
         let below = below.chain(self.reading.iter().map(|text| text.get(lang).to_owned()));

@@ -9,7 +9,7 @@ use hostmark_engine::plan::cpu_list;
 use hostmark_engine::sys::control_group::ControlGroup;
 use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_host::{Root, memory_nurseries};
-use hostmark_model::{HostFacts, PathBytes, size_text};
+use hostmark_model::{HostFacts, PathBytes, counted, size_text};
 
 use crate::command::janitor::Janitor;
 
@@ -70,9 +70,9 @@ impl Held {
         let usable = host.usable_cpus();
         if size.cpus > usable.len() {
             self.lacks.push(format!(
-                "the guest has {} CPUs and this machine {}, so that cases of more than one CPU are not comparable; give the \
+                "the guest has {} and this machine {}, so that cases of more than one CPU are not comparable; give the \
                  guest fewer by --smp",
-                size.cpus,
+                counted(size.cpus, "CPU"),
                 usable.len()
             ));
         }

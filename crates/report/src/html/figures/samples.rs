@@ -1,6 +1,6 @@
 //! The samples of a case, the disturbed ones shown: of the default case, and of the one whose interval is widest.
 
-use hostmark_model::{Estimate, Lang, Measured, Taint};
+use hostmark_model::{Estimate, Lang, Measured, Taint, counted};
 
 use super::generic::axis_title;
 use super::{Figure, title};
@@ -51,7 +51,7 @@ fn figure(runs: &Runs, probe: &Probe, case: &Case, run: usize) -> Option<Figure>
             ),
             &format!("均匀选取显示 {count} 个样本中的 {shown} 个，受扰样本尽量全部保留；{wide}"),
         ),
-        false => title(&format!("all {count} samples; {wide}"), &format!("全部 {count} 个样本；{wide}")),
+        false => title(&format!("all {}; {wide}", counted(count, "sample")), &format!("全部 {count} 个样本；{wide}")),
     };
     Some(Figure { title: runs.of_run(run, name), note: Some(note), chart, probes: Vec::new() })
 }
@@ -89,7 +89,7 @@ fn told(probe: &Probe, index: usize, median: f64, count: usize, tainted: usize) 
         let shown = value(median, probe.unit(), lang);
         let round = index + 1;
         match lang {
-            Lang::En => format!("round {round}: median {shown}, {count} samples, {tainted} disturbed"),
+            Lang::En => format!("round {round}: median {shown}, {}, {tainted} disturbed", counted(count, "sample")),
             Lang::Zh => format!("第 {round} 轮：中位数 {shown}，{count} 个样本，{tainted} 个受扰"),
         }
     })

@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Gap, Grade, Guest, Imported, Lang, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Gap, Grade, Guest, Imported, Lang, Outcome, Run, Text, Unit, counted};
 
 use super::page::{Page, Piece, Style};
 use super::spent;
@@ -172,7 +172,7 @@ fn tool(run: &Run) -> String {
 fn origin(view: &View, imported: &Imported) -> Vec<Piece> {
     let (file, values) = (&imported.file, view.run.cases.len());
     let mut facts = vec![match view.lang {
-        Lang::En => format!("{values} values imported from {file}, without intervals"),
+        Lang::En => format!("{} imported from {file}, without intervals", counted(values, "value")),
         Lang::Zh => format!("从 {file} 导入 {values} 个值，没有区间"),
     }];
     facts.extend(imported.date.clone());
@@ -199,7 +199,10 @@ fn settings(view: &View) -> Vec<Piece> {
             (Lang::Zh, false) => format!("{profile}，最长 {limit}"),
         },
         match view.lang {
-            Lang::En => format!("{cases} cases × {rounds} rounds{}", if has_more { " or more" } else { "" }),
+            Lang::En => {
+                let (cases, rounds) = (counted(cases, "case"), counted(rounds, "round"));
+                format!("{cases} × {rounds}{}", if has_more { " or more" } else { "" })
+            }
             Lang::Zh => format!("{cases} 个用例 × {}{rounds} 轮", if has_more { "至少 " } else { "" }),
         },
     ];
@@ -287,7 +290,7 @@ pub(crate) fn again(run: &Run) -> Vec<Text<String>> {
     };
     let gap = |gap: &Gap| {
         let (en, zh, cases) = (visible(&gap.what.en), visible(&gap.what.zh), gap.cases.len());
-        let count = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+        let count = counted(cases, "case");
         Text { en: format!("{en} ({count})"), zh: format!("{zh}（{cases} 个用例）") }
     };
     std::iter::once(head).chain(again.gaps.iter().map(gap)).collect()
@@ -307,7 +310,10 @@ fn how_it_ended(view: &View, say: &mut impl FnMut(String, String)) {
     let skipped = count(|outcome| matches!(outcome, Outcome::Skipped { .. }));
     if failed > 0 {
         say(
-            format!("{failed} of {} cases failed and {skipped} were skipped; each says why below", run.cases.len()),
+            {
+                let (all, were) = (counted(run.cases.len(), "case"), if skipped == 1 { "was" } else { "were" });
+                format!("{failed} of {all} failed and {skipped} {were} skipped; each says why below")
+            },
             format!("{} 个用例中 {failed} 个失败、{skipped} 个略过，原因见下文", run.cases.len()),
         );
     }
@@ -333,7 +339,7 @@ fn disturbed(view: &View, say: &mut impl FnMut(String, String)) {
     if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64) {
         let quota = crate::format::number(quota);
         say(
-            format!("a CPU quota of {quota} for {usable} CPUs stops this run now and then"),
+            format!("a CPU quota of {quota} for {} stops this run now and then", counted(usable, "CPU")),
             format!("CPU 配额为 {quota}（共 {usable} 个 CPU），运行会不时被暂停"),
         );
     }
@@ -368,7 +374,10 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
     if tainted > 0 && share >= WORTH_SAYING {
         let share = percent(share);
         say(
-            format!("{tainted} of {samples} samples ({share}) moved or waited for a CPU; {left_out} were left out"),
+            {
+                let (all, were) = (counted(samples, "sample"), if left_out == 1 { "was" } else { "were" });
+                format!("{tainted} of {all} ({share}) moved or waited for a CPU; {left_out} {were} left out")
+            },
             format!("{samples} 个样本中 {tainted} 个（{share}）被迁移或等待 CPU；已剔除 {left_out} 个"),
         );
     }
@@ -376,7 +385,7 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
     let unsettled = sum(|m| u64::from(m.noise.unsettled_rounds));
     if unsettled > 0 && unsettled as f64 >= WORTH_SAYING * rounds as f64 {
         say(
-            format!("in {unsettled} of {rounds} rounds the CPU's clock did not settle"),
+            format!("in {unsettled} of {} the CPU's clock did not settle", counted(rounds, "round")),
             format!("{rounds} 轮中有 {unsettled} 轮 CPU 频率未稳定"),
         );
     }
@@ -385,7 +394,7 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
         if view.common.contains(kind) && *kind != FlagKind::Unsettled {
             let (en, zh) = (words::flag(*kind).en, words::flag(*kind).zh);
             say(
-                format!("{count} of {} values: {en}", view.measured),
+                format!("{count} of {}: {en}", counted(view.measured, "value")),
                 format!("{} 个数值中 {count} 个：{zh}", view.measured),
             );
         }

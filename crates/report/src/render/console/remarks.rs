@@ -1,6 +1,8 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
-use hostmark_model::{CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit};
+use hostmark_model::{
+    CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit, counted,
+};
 use hostmark_stats::histogram::Percentile;
 
 use super::grid::Row;
@@ -50,7 +52,7 @@ fn intervals(estimate: &Estimate, unit: Unit, lang: Lang) -> Vec<String> {
         let ends = of((next.low, next.high));
         match (lang, next.runs) {
             (Lang::En, 0) => format!("another run {ends} (scatter assumed)"),
-            (Lang::En, runs) => format!("another run {ends} (scatter of {runs} runs)"),
+            (Lang::En, runs) => format!("another run {ends} (scatter of {})", counted(runs, "run")),
             (Lang::Zh, 0) => format!("再次运行 {ends}（离散程度为假定值）"),
             (Lang::Zh, runs) => format!("再次运行 {ends}（离散程度来自 {runs} 次运行）"),
         }
@@ -100,7 +102,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
     let share = noise.tainted as f64 / samples as f64;
     if noise.tainted > 0 && (view.verbose || (share >= DISTURBED_SHARE && !is_told)) {
         texts.push(match view.lang {
-            Lang::En => format!("{} of {samples} samples disturbed", noise.tainted),
+            Lang::En => format!("{} of {} disturbed", noise.tainted, counted(samples, "sample")),
             Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.tainted),
         });
     }
@@ -126,7 +128,7 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
             }
         }
         FlagKind::RoundsLost => match view.lang {
-            Lang::En => format!("{} of {} rounds", estimate.rounds, view.run.settings.rounds),
+            Lang::En => format!("{} of {}", estimate.rounds, counted(view.run.settings.rounds, "round")),
             Lang::Zh => format!("{} 轮中只有 {} 轮", view.run.settings.rounds, estimate.rounds),
         },
         FlagKind::Contended => match measured.noise.others_share.map(percent) {
