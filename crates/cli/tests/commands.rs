@@ -438,7 +438,7 @@ fn names_and_hosts_of_runs_that_are_kept_steer_no_terminal() {
     }
     let (code, _, errors) = ended(&mut home.hostmark(&["run", &format!("--{EVIL}")]));
     assert!(code == 2 && !errors.contains(steers), "{errors:?}");
-    assert_eq!(ended(&mut home.hostmark(&["runs"])).1.lines().count(), 3);
+    assert_eq!(ended(&mut home.hostmark(&["runs"])).1.lines().count(), 4);
 }
 
 #[test]

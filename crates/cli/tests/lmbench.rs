@@ -153,7 +153,7 @@ fn an_imported_file_is_a_run_like_any_other_and_a_bad_one_is_refused_with_its_li
     assert_eq!((code, shown.matches("0.250").count()), (0, 2), "{shown}");
     let (code, _, errors) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "json"]));
     assert_eq!(code, 2);
-    assert!(errors.contains("--format html, markdown, lmbench or overhead"), "{errors}");
+    assert!(errors.contains("--format hosts, html, markdown, lmbench or overhead"), "{errors}");
     std::fs::write(&file, FILE.replace("0.2500", "much")).unwrap();
     let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&file));
     assert_eq!((code, said.as_str()), (2, ""));

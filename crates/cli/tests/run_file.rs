@@ -88,7 +88,7 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     let (code, table, errors) = ended(&mut home.hostmark(&["run", "clock.loop"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     assert_is_table(&table);
-    assert!(table.contains("saved as ") && table.contains("hostmark report last"), "{table}");
+    assert!(table.contains("saved as ") && table.contains("more: hostmark report 20"), "{table}");
     let report = |of: &str| {
         let (code, json, errors) = ended(&mut home.hostmark(&["report", of, "--format", "json"]));
         assert_eq!((code, errors.as_str()), (0, ""), "{of}");

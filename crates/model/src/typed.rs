@@ -42,6 +42,20 @@ impl Run {
     }
 }
 
+impl Run {
+    /// A sentence with the ids in it as people type them.
+    pub fn typed_text(&self, text: &str) -> String {
+        let typed = |word: &str| {
+            let id = word.trim_end_matches([',', ';', ':', '.', ')']);
+            match id.contains('@') {
+                true => self.typed_id(id) + &word[id.len()..],
+                false => word.to_owned(),
+            }
+        };
+        text.split(' ').map(typed).collect::<Vec<_>>().join(" ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

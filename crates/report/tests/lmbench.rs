@@ -104,7 +104,7 @@ fn value(run: &Run, id: &str) -> f64 {
 }
 
 fn tables(runs: &[Run], lang: Lang) -> String {
-    let options = RenderOptions { lang, ..RenderOptions::default() };
+    let options = RenderOptions { width: 200, lang, ..RenderOptions::default() };
     format_named("lmbench").unwrap().render(runs, &options).unwrap()
 }
 

@@ -281,16 +281,18 @@ fn every_case_in_common_stands_over_itself_in_the_first_environment() {
     let view = view(&runs);
     let line = |id: &str| view.lines().find(|line| line.trim_start().starts_with(id)).unwrap_or_default().to_owned();
     assert_eq!(percentages(&line("syscall.null@copies=1")), [25.0]);
-    assert_eq!(percentages(&line("memory.read@size=4096")), [0.0]);
+    assert_eq!(percentages(&line("memory.read@size=4K")), [0.0]);
     assert!(line("ipc.pipe@cpus=same_cpu").ends_with("not comparable"));
     assert!(line("guest, not comparable: revisions 1 and 2 (ipc.pipe@").contains("ipc.pipe@cpus=same_cpu"), "{view}");
     assert_eq!(line("syscall.null@copies=2"), "");
-    let verbose = RenderOptions { verbose: true, ..RenderOptions::default() };
+    let verbose = RenderOptions { width: 200, verbose: true, ..RenderOptions::default() };
     let with_intervals = format_named("overhead").unwrap().render(&runs, &verbose).unwrap();
     // Of one run a side what system calls are assumed to differ by: 1.96 times 2 % of both.
     assert!(with_intervals.contains("+25.00 % (+18.2"), "{with_intervals}");
     // A named base: the other calls over the null call.
-    let over = overhead_over(&runs[..1], Some("syscall.null"), &RenderOptions::default()).unwrap();
+    let over =
+        overhead_over(&runs[..1], Some("syscall.null"), &RenderOptions { width: 200, ..RenderOptions::default() })
+            .unwrap();
     let select = over.lines().find(|line| line.contains("syscall.select@descriptors=10,kind=file")).unwrap();
     let expected = 100.0 * (310.0 / 88.1 - 1.0);
     assert!((percentages(select)[0] - expected).abs() < 0.01, "{select}");

@@ -7,7 +7,6 @@ use hostmark_model::{CaseRecord, Lang, Run};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::escape::visible;
 use hostmark_report::findings::findings_and_kept;
-use hostmark_report::render::wrap::hanging;
 
 use super::several;
 use crate::{output, store, words};
@@ -27,8 +26,8 @@ pub enum Shown {
 pub fn lines(run: &Run, file: &Path, shown: Shown, lang: Lang) -> String {
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let width = output::options(lang, false).width;
-    let mut text =
-        hanging("", &format!("{}{}", word("saved as ", "已存为 "), visible(&file.display().to_string())), width);
+    // A path is not parted: it is to be copied whole.
+    let mut text = format!("{}{}\n", word("saved as ", "已存为 "), visible(&file.display().to_string()));
     let more = match shown {
         Shown::Part => Some("--full"),
         Shown::Cases => Some("--verbose"),

@@ -248,7 +248,7 @@ pub struct CaseComparison {
     pub id: String,
     /// The same with sizes as people type them, for the eye.
     #[serde(skip)]
-    pub typed: String,
+    pub(crate) typed: String,
     /// Its probe.
     pub probe: String,
     /// Its point.
@@ -386,6 +386,11 @@ impl Comparison {
 }
 
 impl CaseComparison {
+    /// The case id with sizes as people type them; the exact one where the comparison was read from a file.
+    pub fn typed(&self) -> &str {
+        if self.typed.is_empty() { &self.id } else { &self.typed }
+    }
+
     /// By how much the value changed, as a fraction: 0.05 is 5 % more than the base.
     pub fn change(&self) -> Option<f64> {
         self.effect.as_ref().map(|effect| effect.ratio - 1.0)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text};
+use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text, counted};
 
 use super::{Conclusion, Rule};
 use crate::format::percent;
@@ -50,9 +50,10 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         en: format!(", CPU {cpu} most"),
         zh: format!("，其中 CPU {cpu} 最多"),
     });
+    let of_all = counted(all, "case");
     let text = Text {
         en: format!(
-            "Other programs used {share} of the CPU time of {count} of {all} cases while these were measured{}: their values \
+            "Other programs used {share} of the CPU time of {count} of {of_all} while these were measured{}: their values \
              hold waiting that a quiet host does not have.",
             cpus.en
         ),

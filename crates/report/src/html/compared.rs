@@ -148,7 +148,7 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
     });
     Case {
         section,
-        id: case.typed.clone(),
+        id: case.typed().to_owned(),
         label: case.label.clone(),
         base,
         new,

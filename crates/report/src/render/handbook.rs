@@ -1,6 +1,6 @@
 //! The handbook: its table of contents, and the page that teaches a probe.
 
-use hostmark_model::{Lang, ProbeInfo, Text};
+use hostmark_model::{Lang, ProbeInfo, Text, typed_value};
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
@@ -88,7 +88,8 @@ pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let lang = options.lang;
     let comma = if lang == Lang::Zh { "、" } else { ", " };
     let explain = &probe.explain;
-    let axes: Vec<String> = probe.axes.iter().map(|axis| format!("{} = {}", axis.name, axis.default)).collect();
+    let axes: Vec<String> =
+        probe.axes.iter().map(|axis| format!("{} = {}", axis.name, typed_value(axis.kind, &axis.default))).collect();
     let also: Vec<&str> = probe.also.iter().map(|quantity| quantity.title.get(lang)).collect();
     let mut replaces = probe.replaces.join(comma);
     let columns = columns(&probe.id, lang);
@@ -171,7 +172,7 @@ mod tests {
             for width in [80, 100] {
                 let text = page(&probe(), &RenderOptions { lang, width, ..RenderOptions::default() });
                 assert!(text.lines().all(|line| line.width() <= width), "{text}");
-                assert!(["lat_mem_rd", "size = 4096", "cpus>=2", "memory.tlb"].iter().all(|part| text.contains(part)));
+                assert!(["lat_mem_rd", "size = 4K", "cpus>=2", "memory.tlb"].iter().all(|part| text.contains(part)));
             }
         }
     }

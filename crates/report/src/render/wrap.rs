@@ -8,7 +8,7 @@ const CLOSING: &str = "，。、；：？！）》」』】”’…,.;:?!)]%";
 const OPENING: &str = "（《「『【“‘([";
 
 /// Marks behind which a word may be parted that is wider than a line: the axes of a case id, the parts of a path.
-const JOINTS: &str = ",/@";
+const JOINTS: &str = ",/@_";
 
 /// Units, and words that belong to the number before them.
 const UNITS: &[&str] = &[

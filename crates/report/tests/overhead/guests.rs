@@ -219,7 +219,11 @@ fn huge_pages_of_a_guest_on_ordinary_ones_are_not_comparable() {
         let guest = Guest { backing: backing.into(), ..guest("kvm") };
         let text =
             view(&[native.clone(), Run { name: "guest".into(), guest: Some(Box::new(guest)), ..native.clone() }]);
-        let row = text.lines().find(|line| line.trim_start().starts_with(id)).unwrap().to_owned();
+        let row = text
+            .lines()
+            .find(|line| line.trim_start().starts_with("memory.latency@size=256M,page=pmd"))
+            .unwrap()
+            .to_owned();
         // The first cases are named.
         let said = text.lines().find(|line| line.starts_with("guest, not comparable: base pages behind it ("));
         (row, said.is_some_and(|said| said.ends_with(" more)")))

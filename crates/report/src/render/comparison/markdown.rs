@@ -129,7 +129,7 @@ fn row(case: &CaseComparison, options: &RenderOptions) -> String {
     for remark in remarks.chain(grounds) {
         verdict = format!("{verdict}; {remark}");
     }
-    let label = if options.verbose { &case.typed } else { case.label.get(lang) };
+    let label = if options.verbose { case.typed() } else { case.label.get(lang) };
     let cells = [label, &base, &new, &change, &interval, &verdict].map(plain);
     format!("| {} |", cells.join(" | "))
 }
@@ -148,7 +148,7 @@ fn not_comparable(against: &Against, options: &RenderOptions, out: &mut String) 
         line(out, &format!("- {}{colon}{}", cases.len(), plain(reason)));
         for case in cases.iter().filter(|case| options.verbose || case.effect.is_some()) {
             let ([base, new], [change, _]) = (words::values(case, lang), words::change(case));
-            line(out, &format!("  - {} {} → {} {}", plain(&case.typed), plain(&base), plain(&new), plain(&change)));
+            line(out, &format!("  - {} {} → {} {}", plain(case.typed()), plain(&base), plain(&new), plain(&change)));
         }
     }
 }

@@ -150,7 +150,7 @@ fn cases(page: &mut Page, against: &Against) {
             case.remarks.iter().map(|remark| Piece::new(format!("! {}", remark.get(lang)), Style::Warning)).collect();
         if page.options.verbose {
             notes.extend(words::grounds(case, lang).map(|text| Piece::new(text, Style::Dim)));
-            notes.push(Piece::new(&case.typed, Style::Dim));
+            notes.push(Piece::new(case.typed(), Style::Dim));
         }
         grid.row(Row::Cells(cells, notes));
     }
@@ -181,7 +181,7 @@ fn not_comparable(page: &mut Page, against: &Against) {
         page.paragraph(&format!("{:>5}  ", cases.len()), reason, Style::Plain);
         let most = if page.options.verbose { cases.len() } else { FEW_NAMES };
         let one = |case: &&CaseComparison| {
-            let name = if page.options.verbose { case.typed.as_str() } else { case.label.get(lang) };
+            let name = if page.options.verbose { case.typed() } else { case.label.get(lang) };
             match case.change() {
                 None => name.to_owned(),
                 Some(_) => {

@@ -142,7 +142,9 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     };
     let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;
     match flag.detail.as_str() {
-        detail if needs_detail && !detail.is_empty() => format!("{text}{}{detail}", view.say(words::COLON)),
+        detail if needs_detail && !detail.is_empty() => {
+            format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(detail))
+        }
         _ => text,
     }
 }

@@ -335,7 +335,7 @@ impl<'a> Sweep<'a> {
                     let name = format!("{} {}", series.label.trim(), point.label);
                     match kinds.iter_mut().find(|(kind, ..)| *kind == flag.kind) {
                         Some((_, names, _)) => names.push(name),
-                        None => kinds.push((flag.kind, vec![name], flag.detail.clone())),
+                        None => kinds.push((flag.kind, vec![name], view.run.typed_text(&flag.detail))),
                     }
                 }
             }

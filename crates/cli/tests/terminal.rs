@@ -1,0 +1,205 @@
+//! What a terminal shows: ids and commands that can be pasted back, widths, colours, and nothing but results where that is asked for.
+
+mod support;
+
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use hostmark_model::load_run;
+use serde_json::Value;
+use support::{Home, PROGRAM, ended};
+
+fn printed(home: &Home, arguments: &[&str]) -> String {
+    let (code, out, errors) = ended(&mut home.hostmark(arguments));
+    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    out
+}
+
+/// The ids of a plan as JSON has them, exact.
+fn exact(home: &Home, arguments: &[&str]) -> Vec<String> {
+    let json = printed(home, &[arguments, &["--format", "json"]].concat());
+    let plan: Value = serde_json::from_str(&json).unwrap();
+    plan["cases"].as_array().unwrap().iter().map(|case| case["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_id_that_a_plan_shows_is_a_filter_for_the_same_case() {
+    let home = Home::new();
+    let arguments = ["run", "--dry-run", "--seed", "1"];
+    let mut command = home.hostmark(&arguments);
+    let (_, shown, _) = ended(command.env("COLUMNS", "200"));
+    let ids: Vec<&str> = shown.split_whitespace().filter(|word| word.contains('@')).collect();
+    let exact_ids: Vec<String> = exact(&home, &arguments).into_iter().filter(|id| id.contains('@')).collect();
+    assert_eq!(ids.len(), exact_ids.len(), "{shown}");
+    assert!(ids.iter().any(|id| id.contains("=64M")), "{shown}");
+    assert!(!shown.contains("67108864"), "{shown}");
+    // All of them typed at once select what was planned, in the plan's order.
+    let again = exact(&home, &[&arguments[..], &ids[..]].concat());
+    let again: Vec<String> = again.into_iter().filter(|id| id.contains('@')).collect();
+    let missing: Vec<&String> = exact_ids.iter().filter(|id| !again.contains(id)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    // And each alone the one in whose place it stands.
+    for (shown, exact_id) in ids.iter().zip(&exact_ids).filter(|(shown, exact_id)| *shown != exact_id).step_by(9) {
+        assert!(exact(&home, &[&arguments[..], &[*shown]].concat()).contains(exact_id), "{shown}");
+    }
+}
+
+/// The commands that a text suggests behind `more:` and the like.
+fn suggested(text: &str) -> Vec<String> {
+    let parts = text.lines().flat_map(|line| line.split("    "));
+    let command = |part: &str| Some(part[part.find("hostmark ")?..].trim().to_owned());
+    parts.filter(|part| part.contains(": hostmark ") || part.contains("：hostmark ")).filter_map(command).collect()
+}
+
+/// Runs a line as a person's shell does.
+fn pasted(home: &Home, line: &str) -> (i32, String, String) {
+    let directory = home.scratch.path().join("bin");
+    std::fs::create_dir_all(&directory).unwrap();
+    let link = directory.join("hostmark");
+    if !link.exists() {
+        std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+    }
+    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap_or_default());
+    ended(home.start("sh").args(["-c", line]).env("PATH", path))
+}
+
+#[test]
+fn what_is_suggested_after_a_run_works_when_it_is_pasted() {
+    let home = Home::new();
+    let strange = home.data.path().join("it's my $run.json").display().to_string();
+    for lang in ["en", "zh"] {
+        for out in [None, Some(strange.as_str())] {
+            let mut arguments = vec!["run", "clock.loop", "--lang", lang];
+            arguments.extend(out.iter().flat_map(|out| ["--out", out]));
+            let shown = printed(&home, &arguments);
+            let commands = suggested(&shown);
+            // What was not measured is not explained.
+            assert!(commands.len() == 2 && shown.contains("hostmark explain clock.loop"), "{shown}");
+            for command in commands {
+                let (code, out, errors) = pasted(&home, &command);
+                assert_eq!((code, errors.as_str()), (0, ""), "{command}");
+                assert!(out.contains("clock.loop") || out.contains("Empty loop"), "{command}: {out}");
+            }
+        }
+    }
+    // The run that was measured is named, and no later one.
+    let shown = printed(&home, &["run", "clock.loop"]);
+    printed(&home, &["run", "clock.read"]);
+    let report = suggested(&shown).into_iter().find(|command| command.contains("report")).unwrap();
+    assert!(pasted(&home, &report).1.contains("Empty loop"), "{report}");
+    // All was shown: there is no more of it.
+    assert!(!printed(&home, &["run", "clock.loop", "--verbose"]).contains("hostmark report"));
+}
+
+#[test]
+fn quiet_leaves_the_result_alone() {
+    let home = Home::new();
+    for arguments in [["--quiet", "run", "clock.loop"], ["run", "clock.loop", "-q"]] {
+        let text = printed(&home, &arguments);
+        assert!(text.contains("Empty loop") && !text.contains("saved as"), "{text}");
+    }
+    assert_eq!(support::files(home.data.path()).len(), 2);
+    let (code, _, errors) = ended(&mut home.hostmark(&["-q", "run", "no.such"]));
+    assert!(code != 0 && errors.contains("no.such"), "{errors}");
+}
+
+#[test]
+fn colour_is_as_asked_for() {
+    let home = Home::new();
+    let colored = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = home.hostmark(arguments);
+        command.envs(variables.iter().copied());
+        ended(&mut command).1.contains('\u{1b}')
+    };
+    assert!(!colored(&["host"], &[]));
+    assert!(colored(&["host", "--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(colored(&["host"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&["host"], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(!colored(&["host", "--color=never"], &[("CLICOLOR_FORCE", "1")]));
+    // A file is read by programs and editors.
+    printed(&home, &["run", "clock.loop", "-q"]);
+    let file = home.scratch.path().join("out.txt").display().to_string();
+    let mut command = home.hostmark(&["report", "--out", &file]);
+    ended(command.env("CLICOLOR_FORCE", "1"));
+    assert!(!std::fs::read_to_string(&file).unwrap().contains('\u{1b}'));
+}
+
+#[test]
+fn a_page_is_as_wide_as_the_columns_between_60_and_200() {
+    let home = Home::new();
+    let widest = |columns: &str| {
+        let mut command = home.hostmark(&["explain", "memory.latency", "ipc"]);
+        let (_, text, _) = ended(command.env("COLUMNS", columns));
+        let rule = text.lines().find(|line| line.starts_with('─')).unwrap().chars().count();
+        (rule, text.lines().map(|line| line.chars().count()).max().unwrap())
+    };
+    for (columns, width) in [("10", 60), ("60", 60), ("72", 72), ("100", 100), ("nothing", 100), ("0", 100)] {
+        let (rule, line) = widest(columns);
+        assert!(rule == width && line <= width, "{columns}: {rule}, {line}");
+    }
+    // Prose stays where an eye follows it.
+    assert_eq!(widest("5000"), widest("200"));
+}
+
+#[test]
+fn several_runs_are_a_table_of_hosts() {
+    let home = Home::new();
+    let (one, other) = (home.data.path().join("one.json"), home.data.path().join("other.json"));
+    let shown = |path: &std::path::Path| path.display().to_string();
+    printed(&home, &["run", "clock", "syscall.null", "-q", "--out", &shown(&one)]);
+    let mut run = load_run(&std::fs::read_to_string(&one).unwrap()).unwrap();
+    run.name = "other".into();
+    run.host.kernel.release = "9.9.9".into();
+    std::fs::File::create(&other).unwrap().write_all(serde_json::to_string(&run).unwrap().as_bytes()).unwrap();
+    for (lang, parts) in [
+        ("en", ["null call", "reading the time", "DIFFERENT", "9.9.9"]),
+        ("zh", ["空调用", "读取时间", "不同之处", "9.9.9"]),
+    ] {
+        let text = printed(&home, &["report", &shown(&one), &shown(&other), "--lang", lang]);
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        assert!(text.contains("one") && text.contains("other"), "{text}");
+    }
+}
+
+#[test]
+fn no_text_counts_one_of_a_thing_as_several() {
+    const NOUNS: [&str; 14] = [
+        "cases", "CPUs", "runs", "pairs", "workers", "rounds", "samples", "facts", "nodes", "packages", "values",
+        "hosts", "turns", "threads",
+    ];
+    let home = Home::new();
+    printed(&home, &["run", "clock.loop", "-q"]);
+    let run = printed(&home, &["run", "clock.loop", "--verbose"]);
+    let texts = [
+        run,
+        printed(&home, &["run", "clock.loop", "--dry-run"]),
+        printed(&home, &["runs"]),
+        printed(&home, &["report", "--full", "--verbose"]),
+        printed(&home, &["compare", "last-1", "last"]),
+        printed(&home, &["compare", "last-1", "last", "--verbose"]),
+        printed(&home, &["report", "last-1", "last"]),
+        printed(&home, &["report", "--format", "markdown"]),
+        printed(&home, &["host"]),
+    ];
+    for text in &texts {
+        for noun in NOUNS {
+            let wrong = format!(" 1 {noun}");
+            let is_wrong = format!(" {}", text.replace('\n', " "))
+                .split(&wrong)
+                .skip(1)
+                .any(|rest| !rest.starts_with(char::is_alphanumeric));
+            assert!(!is_wrong, "{wrong} in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn without_a_terminal_there_is_no_progress() {
+    let home = Home::new();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let mut command: Command = home.hostmark(&["run", "clock.loop"]);
+    command.stdin(Stdio::from(null.as_fd().try_clone_to_owned().unwrap()));
+    let (code, out, errors) = ended(&mut command);
+    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+}
