@@ -22,7 +22,7 @@ fn table(run: &Run, options: RenderOptions) -> String {
 fn it_is_one_screen_at_every_width_in_both_languages() {
     let run = thorough::thorough();
     for lang in [Lang::En, Lang::Zh] {
-        for width in [80, 100, 160] {
+        for width in [60, 72, 80, 100, 132, 160, 200] {
             let options = RenderOptions { width, lang, ..RenderOptions::default() };
             let text = shown(&run, options);
             assert!(text.lines().count() <= 25, "{width} columns:\n{text}");

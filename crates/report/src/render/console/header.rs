@@ -17,6 +17,10 @@ use crate::trust;
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const WORTH_SAYING: f64 = 0.01;
 
+/// Columns under which the answer has few reasons of its grade, and how many.
+const NARROW: usize = 80;
+const FEW_REASONS: usize = 2;
+
 /// How far the clock's rate may move: the calibration itself is no better than this.
 const CLOCK_DRIFT: f64 = 1e-4;
 
@@ -40,7 +44,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
     if let Some(warning) = contradiction(view) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
-    grade(view, page);
+    grade(view, page, usize::MAX);
     let mut ends = Vec::new();
     let mut disturbances = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
@@ -60,7 +64,8 @@ pub(super) fn write_short(view: &View, page: &mut Page) {
     for warning in guest::warning(view.run).into_iter().chain(contradiction(view)) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
-    grade(view, page);
+    // The screen is for the constants: where it is narrow, the reasons would fill it.
+    grade(view, page, if page.width < NARROW { FEW_REASONS } else { usize::MAX });
     let mut ends = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
     for end in &ends {
@@ -68,12 +73,27 @@ pub(super) fn write_short(view: &View, page: &mut Page) {
     }
 }
 
-/// How far the values can be trusted, why, and what to do.
-fn grade(view: &View, page: &mut Page) {
+/// How far the values can be trusted, why, and what to do: all reasons, or the first of them and how many more there are.
+fn grade(view: &View, page: &mut Page, most: usize) {
     let Some(trust) = &view.run.trust else { return };
     let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
-    for (index, line) in trust::lines(trust).iter().enumerate() {
-        page.paragraph(if index == 0 { "" } else { "  " }, line.get(view.lang), style);
+    let lines = trust::lines(trust);
+    for (index, line) in lines.iter().take(most.saturating_add(1)).enumerate() {
+        let line = line.get(view.lang);
+        // The grade stands before what it stands on.
+        let (lead, text) = match line.split_once("  ").filter(|_| index == 0) {
+            Some((grade, text)) => (format!("{grade}  "), text),
+            None => ("  ".to_owned(), line),
+        };
+        page.paragraph(&lead, text, style);
+    }
+    let more = lines.len().saturating_sub(most.saturating_add(1));
+    if more > 0 {
+        let told = match view.lang {
+            Lang::En => format!("and {} with --full", counted(more, "reason")),
+            Lang::Zh => format!("另有 {more} 条原因：--full"),
+        };
+        page.paragraph("  ", &told, style);
     }
 }
 
