@@ -138,11 +138,7 @@ fn table(kept: &[Kept], lang: Lang) -> String {
         column("", false, false),
     ];
     let row = |kept: &Kept| match kept {
-        Kept::Unreadable { name, reason } => {
-            let mut cells = vec![String::new(); heads.len()];
-            (cells[0], cells[heads.len() - 1]) = (visible(name), format!("! {}", visible(reason)));
-            cells
-        }
+        Kept::Unreadable { name, reason } => vec![visible(name), format!("! {}", visible(reason))],
         Kept::Run { run, state, measured, skipped, failed } => {
             let profile = match &run.imported {
                 Some(_) => word("imported", "导入").to_owned(),

@@ -20,10 +20,19 @@ pub struct Column {
     pub may_go: bool,
 }
 
-/// Rows in columns, with their heads over them where there are any; no line is wider than `width`. Rows have a cell for each column.
+/// Rows in columns, with their heads over them where there are any; no line is wider than `width`. A row has a cell for each column, or two
+/// cells of which the second says something in the place of all others.
 pub fn columns(columns: &[Column], rows: &[Vec<String>], width: usize) -> String {
+    let is_whole = |row: &&Vec<String>| row.len() == columns.len();
     let natural: Vec<usize> = (0..columns.len())
-        .map(|at| rows.iter().map(|row| row[at].width()).chain([columns[at].head.width()]).max().unwrap_or(0))
+        .map(|at| {
+            rows.iter()
+                .filter(|row| at == 0 || is_whole(row))
+                .map(|row| row[at].width())
+                .chain([columns[at].head.width()])
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let mut shown: Vec<usize> = (0..columns.len()).filter(|at| natural[*at] > 0).collect();
     let needed = |shown: &[usize]| {
@@ -65,7 +74,13 @@ pub fn columns(columns: &[Column], rows: &[Vec<String>], width: usize) -> String
             false => line(&|at| columns[at].head.clone()),
         };
     }
-    out.extend(rows.iter().map(|row| line(&|at| row[at].clone())));
+    out.extend(rows.iter().map(|row| match row.as_slice() {
+        [name, text] if !is_whole(&row) && natural[0] + GAP + LEAST_LAST <= width => {
+            hanging(&(pad(name, 0) + &" ".repeat(GAP)), text, width)
+        }
+        cells if !is_whole(&row) => hanging("", &cells.join("  "), width),
+        _ => line(&|at| row[at].clone()),
+    }));
     out
 }
 
