@@ -89,7 +89,7 @@ const PEER: &str = "peer";
 const LIMIT: &str = "limit";
 
 /// A word as a shell would read it.
-pub fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./=:,+@%-".contains(&byte);
     match !word.is_empty() && word.bytes().all(is_plain) {
         true => word.to_owned(),

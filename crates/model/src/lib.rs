@@ -42,7 +42,7 @@ pub use host::{
     InterruptModeration, KernelFacts, LimitFacts, MemoryFacts, MemoryModule, NetworkInterface, NetworkPath, NodeFact,
     Offloads, Pressure, Purpose, QueueingDiscipline, Rings, StorageFacts, VirtualizationFacts,
 };
-pub use inputs::{Inputs, quoted};
+pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{

@@ -157,7 +157,33 @@ impl Told<'_> {
     }
 }
 
+/// A constant of several runs.
+#[derive(Debug)]
+pub(crate) struct Beside<'a> {
+    /// What it is called in the first run that has it.
+    pub(crate) name: Text,
+    /// What each run has.
+    pub(crate) told: Vec<Option<Told<'a>>>,
+}
+
+impl Beside<'_> {
+    /// The value of one of the runs; where it is another percentile than the name says, it says which.
+    pub(crate) fn value(&self, told: &Told, lang: Lang) -> String {
+        match told.name == self.name {
+            true => told.value(lang),
+            false => format!("{} {}", told.name.get(lang), told.value(lang)),
+        }
+    }
+}
+
 impl Constant {
+    /// What each of several runs has of it; none where none has any.
+    pub(crate) fn beside<'a>(&'static self, runs: &'a [Run]) -> Option<Beside<'a>> {
+        let told: Vec<Option<Told>> = runs.iter().map(|run| self.told(run)).collect();
+        let name = told.iter().flatten().map(|told| told.name).next()?;
+        Some(Beside { name, told })
+    }
+
     /// Where a run has it; none where it was not measured.
     pub(crate) fn told<'a>(&'static self, run: &'a Run) -> Option<Told<'a>> {
         self.places.iter().find_map(|place| {

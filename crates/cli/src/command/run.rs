@@ -11,7 +11,7 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::place::TCP;
-use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest, quoted};
+use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_report::render::console;
 
 use super::closing::{self, Shown};
@@ -289,7 +289,8 @@ fn unsaved_with_journal(place: &Place, journal: Option<&Path>, error: &std::io::
         return unsaved(&file.to_string(), error);
     };
     let make = remedy(error).map_or("", |_| "make room and ");
-    let journal = quoted(&journal.to_string_lossy());
+    let shown = journal.display().to_string();
+    let journal = crate::words::quoted(&shown).unwrap_or(shown);
     lost(format!(
         "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by hostmark run \
          --resume {journal}, with --out for another file"

@@ -52,6 +52,7 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let kept: Vec<Kept> = files.iter().map(|(name, path)| read(name, path)).collect();
     let text = match arguments.format {
         Format::Json => output::json(&serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())?),
+        Format::Table if kept.is_empty() => String::new(),
         Format::Table => table(&kept, lang),
     };
     output::print(&text);

@@ -1,5 +1,6 @@
 //! The answer at the top of the page: the constants that people ask for, a column for each run, and what costs most.
 
+use hostmark_model::Run;
 use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
@@ -30,18 +31,12 @@ struct Cell {
 /// The kinds of which any run has something.
 pub(super) fn kinds(runs: &Runs) -> Vec<Kind> {
     let shown = |constant: &'static Constant| {
-        let told: Vec<Option<Told>> = runs.all.iter().map(|run| constant.told(run)).collect();
-        let name = told.iter().flatten().map(|told| told.name).next()?;
-        // Where one run has a constant by another percentile, its value says which.
-        let value = |told: &Told, lang| match told.name == name {
-            true => told.value(lang),
-            false => format!("{} {}", told.name.get(lang), told.value(lang)),
-        };
-        let cell = |(run, told): (&_, Option<Told>)| Cell {
-            value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| value(told, lang))),
+        let beside = constant.beside(runs.all)?;
+        let cell = |(run, told): (&Run, &Option<Told>)| Cell {
+            value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
             sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
         };
-        Some(Shown { name: fixed(name), cells: runs.all.iter().zip(told).map(cell).collect() })
+        Some(Shown { name: fixed(beside.name), cells: runs.all.iter().zip(&beside.told).map(cell).collect() })
     };
     let kind = |line: &'static Line| {
         let constants: Vec<Shown> = line.constants.iter().filter_map(shown).collect();

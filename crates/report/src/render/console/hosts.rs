@@ -11,8 +11,8 @@ use super::view::View;
 use super::words;
 use crate::RenderOptions;
 use crate::compare::{FactOfRuns, differing};
-use crate::constants::{self, Told};
-use crate::format::{between, interval_target, plus_minus, value};
+use crate::constants::{self, Beside, Told};
+use crate::format::between;
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
 const WIDEST_NAME: usize = 14;
@@ -115,7 +115,6 @@ fn facts(runs: &[Run], names: &[String], page: &mut Page) {
 /// A row for each constant that any run has, and a column for each run.
 fn constants(runs: &[Run], names: &[String], page: &mut Page) {
     let lang = page.options.lang;
-    let told: Vec<_> = runs.iter().map(constants::told).collect();
     let mut grid = Grid::new();
     names.iter().for_each(|name| grid.column(name, Align::Point));
     grid.row(Row::Heading(Piece::new(page.say(CONSTANTS), Style::Heading)));
@@ -129,18 +128,13 @@ fn constants(runs: &[Run], names: &[String], page: &mut Page) {
     }
     let mut has_constants = false;
     for line in constants::LINES {
-        for constant in line.constants {
-            let of_run = |lines: &Vec<(&'static constants::Line, Vec<Told>)>, run: &Run| {
-                let all = lines.iter().flat_map(|(_, told)| told);
-                all.filter(|told| std::ptr::eq(told.constant, constant)).map(|told| cell(told, run, lang)).next()
-            };
-            let cells: Vec<Option<String>> = told.iter().zip(runs).map(|(lines, run)| of_run(lines, run)).collect();
-            if cells.iter().all(Option::is_none) {
-                continue;
-            }
+        for beside in line.constants.iter().filter_map(|constant| constant.beside(runs)) {
             has_constants = true;
-            let label = format!("{}{}{}", line.name.get(lang), page.say(words::COMMA), constant.name.get(lang));
-            let cells = cells.into_iter().map(|cell| Piece::plain(cell.unwrap_or_else(|| "–".to_owned())));
+            let label = format!("{}{}{}", line.name.get(lang), page.say(words::COMMA), beside.name.get(lang));
+            let cell = |(run, told): (&Run, &Option<Told>)| {
+                Piece::plain(told.as_ref().map_or_else(|| "–".to_owned(), |told| cell(&beside, told, run, lang)))
+            };
+            let cells = runs.iter().zip(&beside.told).map(cell);
             grid.row(Row::Cells(std::iter::once(Piece::plain(label)).chain(cells).collect(), Vec::new()));
         }
     }
@@ -154,12 +148,12 @@ fn constants(runs: &[Run], names: &[String], page: &mut Page) {
 }
 
 /// `1.67 ns`, with how sure it is where that is worth a word; a range of rounds that disagree in the place of a half-width.
-fn cell(told: &Told, run: &Run, lang: Lang) -> String {
+fn cell(beside: &Beside, told: &Told, run: &Run, lang: Lang) -> String {
     let Told { estimate, unit, .. } = told;
-    let shown = value(estimate.value(), *unit, lang);
-    let is_wide = estimate.relative_half_width().is_none_or(|half| half > interval_target(run.settings.profile));
-    match estimate.shown_range() {
-        Some([low, high]) => format!("{shown} ({})", between((low, high), estimate.value(), *unit)),
-        None => plus_minus(estimate).filter(|_| is_wide).map_or(shown.clone(), |half| format!("{shown} {half}")),
-    }
+    let shown = beside.value(told, lang);
+    let sure = match estimate.shown_range() {
+        Some([low, high]) => Some(format!("({})", between((low, high), estimate.value(), *unit))),
+        None => told.how_sure(run, lang),
+    };
+    sure.map_or(shown.clone(), |sure| format!("{shown} {sure}"))
 }
