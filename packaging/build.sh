@@ -40,8 +40,13 @@ stage() { # EMULATOR… BINARY
     rm -rf "$SHARE"
     mkdir -p "$SHARE/doc/hostmark"
     cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$SHARE/doc/hostmark/"
-    generate "$SHARE/man/man1/hostmark.1" man
-    [ ! -f "$SHARE/man/man1/hostmark.1" ] || gzip -9n "$SHARE/man/man1/hostmark.1"
+    local lang folder
+    for lang in en:man/man1 zh:man/zh_CN/man1; do
+        folder=$SHARE/${lang#*:}
+        mkdir -p "$folder"
+        "${program[@]}" --lang "${lang%%:*}" man --dir "$folder" || skip "manual pages in ${lang%%:*}"
+        find "$folder" -name '*.1' -exec gzip -9n {} +
+    done
     generate "$SHARE/bash-completion/completions/hostmark" completions bash
     generate "$SHARE/zsh/vendor-completions/_hostmark" completions zsh
     generate "$SHARE/fish/vendor_completions.d/hostmark.fish" completions fish

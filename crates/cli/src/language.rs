@@ -1,7 +1,50 @@
 //! The language of what people read: as asked, else as the locale says.
 
+use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
+
 use clap::ValueEnum;
 use hostmark_model::Lang;
+
+/// What this process speaks; settled before anything is parsed.
+static CURRENT: OnceLock<Lang> = OnceLock::new();
+
+/// The language of errors; English until it is settled.
+pub fn current() -> Lang {
+    CURRENT.get().copied().unwrap_or(Lang::En)
+}
+
+/// Settles the language of this process by its command line, which is not parsed yet, and else by its locale.
+pub fn settle(words: &[OsString]) -> Lang {
+    *CURRENT.get_or_init(|| asked(words).unwrap_or_else(of_locale).into())
+}
+
+/// The language behind `--lang`, wherever it stands before `--`.
+fn asked(words: &[OsString]) -> Option<Language> {
+    let mut words = words.iter().take_while(|word| *word != "--");
+    let mut last = None;
+    while let Some(word) = words.next() {
+        let word = word.to_str().unwrap_or_default();
+        let value = match word.strip_prefix("--lang=") {
+            Some(value) => Some(OsStr::new(value)),
+            None if word == "--lang" => words.next().map(OsString::as_os_str),
+            None => continue,
+        };
+        last = value.and_then(|value| Language::from_str(value.to_str()?, false).ok()).or(last);
+    }
+    last
+}
+
+/// A sentence in the language of this process: `both!("{file} is empty", "{file} 是空文件")`.
+macro_rules! both {
+    ($en:literal, $zh:literal $(, $($rest:tt)*)?) => {
+        match $crate::language::current() {
+            hostmark_model::Lang::En => format!($en $(, $($rest)*)?),
+            hostmark_model::Lang::Zh => format!($zh $(, $($rest)*)?),
+        }
+    };
+}
+pub(crate) use both;
 
 /// A language as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,6 +80,16 @@ fn of_name(locale: Option<&str>) -> Language {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_language_is_found_before_the_command_line_is_parsed() {
+        let of = |words: &[&str]| asked(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of(&["run", "--lang", "zh", "--nonsense"]), Some(Language::Zh));
+        assert_eq!(of(&["--lang=en", "run", "--lang=zh"]), Some(Language::Zh));
+        assert_eq!(of(&["run", "--", "--lang", "zh"]), None);
+        assert_eq!(of(&["run", "--lang"]), None);
+        assert_eq!(of(&["run", "--lang", "tlh"]), None);
+    }
 
     #[test]
     fn chinese_locales_get_chinese_and_all_others_english() {

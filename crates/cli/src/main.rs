@@ -3,6 +3,7 @@
 
 mod command;
 mod emulator;
+mod help;
 mod language;
 mod output;
 mod progress;
@@ -15,9 +16,9 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
+use clap_complete::CompleteEnv;
 use hostmark_model::Exit;
-use hostmark_report::escape;
 
 use crate::command::{Arguments, Command};
 use crate::wall::SinceStart;
@@ -42,27 +43,35 @@ fn main() -> ExitCode {
         Some(command::guest::MACHINE) => return command::guest::machine(words),
         Some(command::guest::WITHIN) => return command::guest::within(words),
         Some(command::guest::SESSION) => return command::guest::session(words),
-        None => {
-            output::print(&Arguments::command().render_help().to_string());
-            return ExitCode::from(Exit::Fine.code());
-        }
-        Some(_) => {}
+        _ => {}
     }
-    let arguments = match Arguments::try_parse() {
+    let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    let lang = language::settle(&words);
+    // What a shell asks behind Tab. Nothing else looks at COMPLETE, and nothing is started or written.
+    match CompleteEnv::with_factory(|| help::tree_that_completes(Arguments::command(), lang))
+        .completer("hostmark")
+        .try_complete(std::env::args_os(), std::env::current_dir().ok().as_deref())
+    {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::from(Exit::Fine.code()),
+        Err(error) => {
+            output::complain(&help::errors::of_completion(&error));
+            return ExitCode::from(Exit::BadInput.code());
+        }
+    }
+    if words.is_empty() {
+        output::print(&help::help(Arguments::command(), &words, lang));
+        return ExitCode::from(Exit::Fine.code());
+    }
+    let parsed = help::tree(Arguments::command(), lang).try_get_matches_from(std::env::args_os());
+    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let code = if error.use_stderr() { Exit::BadInput } else { Exit::Fine };
-            // Help that nobody reads is no error. What was typed is quoted in the message, and must not steer a terminal:
-            // then it goes without clap's colours.
-            let typed = std::env::args_os().any(|word| word.to_string_lossy().contains(escape::steers));
-            match typed {
-                true => output::complain_in_lines(&error.render().to_string()),
-                false => drop(error.print()),
-            }
-            return ExitCode::from(code.code());
+            return ExitCode::from(
+                help::errors::answer(&error, Arguments::command(), &words, lang).or(output::exit()).code(),
+            );
         }
     };
-    let lang = arguments.lang.unwrap_or_else(language::of_locale).into();
     output::settle(arguments.color, arguments.quiet, lang);
     let done = match arguments.command {
         Command::Run(run) => command::run::run(&run, lang, &wall),
@@ -76,7 +85,7 @@ fn main() -> ExitCode {
         Command::Vm(vm) => command::vm::vm(&vm, lang),
         Command::Serve(serve) => command::serve::serve(&serve, lang),
         Command::Completions(completions) => command::completions::completions(&completions),
-        Command::Man => command::completions::man(),
+        Command::Man(man) => command::completions::man(&man, lang),
     };
     let exit = done.unwrap_or_else(|error| {
         // Every error is a whole sentence by itself: what caused it is in it, and what to do is its end.

@@ -95,13 +95,6 @@ pub fn complain(sentence: &str) {
     let _ = writeln!(io::stderr(), "hostmark: {}", visible(sentence));
 }
 
-/// Says several lines on standard error, each with what would steer a terminal written out.
-pub fn complain_in_lines(text: &str) {
-    for line in text.lines() {
-        let _ = writeln!(io::stderr(), "{}", visible(line));
-    }
-}
-
 /// Says one sentence on standard error that is no error: nothing where only errors are wanted.
 pub fn remark(sentence: &str) {
     if !is_quiet() {

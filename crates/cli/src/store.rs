@@ -11,6 +11,8 @@ use hostmark_engine::sys::regular;
 use hostmark_model::{Run, load_run};
 use hostmark_report::{RenderOptions, export};
 
+use crate::language::both;
+
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
 pub fn directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -186,25 +188,43 @@ pub fn find(run: &str) -> Result<PathBuf> {
         let kept = kept()?;
         let index = kept.len().checked_sub(back + 1);
         return index.map(|index| kept[index].clone()).with_context(|| match kept.len() {
-            0 => "no run is kept on this machine; hostmark run makes one".to_owned(),
-            count => format!("there is no {run}, since {count} runs are kept on this machine; go back less far"),
+            0 => both!(
+                "no run is kept on this machine; hostmark run makes one",
+                "本机没有保存的运行；可用 hostmark run 测量一次"
+            ),
+            count => both!(
+                "there is no {run}, since {count} runs are kept on this machine; go back less far",
+                "没有 {run}，本机只保存了 {count} 次运行；请取较近的一次"
+            ),
         });
     }
     let path = PathBuf::from(run);
     if path.exists() {
         return Ok(path);
     }
-    in_store(&format!("{run}.json"))?
-        .with_context(|| format!("there is no run '{run}'; give a file, a run's name, or last"))
+    in_store(&format!("{run}.json"))?.with_context(|| {
+        both!(
+            "there is no run '{run}'; give a file, a run's name, or last",
+            "没有运行“{run}”；请给出文件、运行名称或 last"
+        )
+    })
 }
 
 /// Reads a run.
 pub fn load(path: &Path) -> Result<Run> {
     let shown = path.display();
     let bytes = match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
-        Err(error) => bail!("{shown} cannot be read: {error}; give another file"),
-        Ok(None) => bail!("{shown} is too large for a run; give a file that `hostmark run` wrote"),
-        Ok(Some(bytes)) if bytes.is_empty() => bail!("{shown} is empty; restore it, or measure again"),
+        Err(error) => bail!(both!(
+            "{shown} cannot be read: {error}; give another file",
+            "无法读取 {shown}：{error}；请换一个文件"
+        )),
+        Ok(None) => bail!(both!(
+            "{shown} is too large for a run; give a file that `hostmark run` wrote",
+            "{shown} 太大，不是运行文件；请给出 hostmark run 写的文件"
+        )),
+        Ok(Some(bytes)) if bytes.is_empty() => {
+            bail!(both!("{shown} is empty; restore it, or measure again", "{shown} 是空文件；请恢复它或重新测量"))
+        }
         Ok(Some(bytes)) => bytes,
     };
     let text = match std::str::from_utf8(&bytes) {
@@ -213,7 +233,10 @@ pub fn load(path: &Path) -> Result<Run> {
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
         }
-        Err(_) => bail!("{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote"),
+        Err(_) => bail!(both!(
+            "{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote",
+            "{shown} 不是文本，因而不是 hostmark 运行文件；请给出 hostmark run 写的文件"
+        )),
     };
     // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
     load_run(text.trim_end_matches(['-', '+', '.', 'e', 'E'])).map_err(|error| anyhow::anyhow!("{shown} {error}"))

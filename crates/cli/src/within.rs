@@ -43,9 +43,9 @@ const CLEANER: &str = "hm-";
 /// A layer of a container, in the order in which they are entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Layer {
-    /// Namespaces of the run's own: mounts, processes, IPC, host name, network; users too unless root
+    /// Own namespaces: mounts, processes, IPC, host name, network; users too unless root
     Namespaces,
-    /// A filter of system calls such as container runtimes set: what is not on its list is refused
+    /// A system call filter like that of container runtimes: refuses what is not listed
     Seccomp,
 }
 

@@ -16,6 +16,7 @@ use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
 use super::{inputs, unwritten};
+use crate::language::both;
 use crate::{output, store};
 
 fn formats() -> PossibleValuesParser {
@@ -24,58 +25,74 @@ fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct CompareArguments {
-    /// BASE and what is compared with it. Each is a run (a file, a name, last, last-1 …), or several runs of one environment,
-    /// which are pooled: a,b,c, a quoted pattern as 'before-*.json', or a directory. With --interleave: what to measure
+    /// Base run, then the runs to compare with it
+    ///
+    /// Each is a run (file, name, last, last-1 …) or several pooled runs of one environment: a,b,c, a quoted pattern
+    /// such as 'before-*.json', or a directory. With --interleave: filters, see "Filters" below.
     #[arg(value_name = "BASE NEW… | FILTER…")]
     names: Vec<String>,
-    /// Measure in turn, in random order, at two places, as 'ssh db-17', 'ip netns exec blue' or here: to each hostmark copies
-    /// itself, as run --on does. Or by two commands that each end in a hostmark of their own, as 'taskset -c 0 ./old/hostmark'
-    /// and 'ssh db-17 hostmark'. They are split into words as a shell does it, and no shell is started
+    /// Measure at two places in turn, in random order
+    ///
+    /// A and B are places, as 'ssh db-17', 'ip netns exec blue' or here, to which hostmark copies itself; or commands
+    /// that end in a hostmark executable, as 'taskset -c 0 ./old/hostmark'. They are split into words like a shell
+    /// does; no shell is started.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     interleave: Vec<String>,
-    /// The file with the token of a hostmark serve, where a place is tcp:HOST
+    /// Read the token for tcp:HOST from this file
     #[arg(long, value_name = "FILE", requires = "interleave")]
     token_file: Option<PathBuf>,
-    /// Measure this command and nothing else, as run --command does. Each side means its own by it where its words or its directory
-    /// differ: --interleave 'env -C old hostmark' 'env -C new hostmark' --command ./program
+    /// Measure this command on both sides, and nothing else
+    ///
+    /// The sides can differ in words or directory: --interleave 'env -C old hostmark' 'env -C new hostmark' --command
+    /// ./program.
     #[arg(long, value_name = "COMMAND", value_parser = command, requires = "interleave", conflicts_with = "names")]
     command: Option<String>,
     #[command(flatten)]
     sampled: inputs::SampledArguments,
-    /// How often each of the two runs
+    /// Number of pairs of runs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000),
           requires = "interleave")]
     pairs: u32,
-    /// Measure pairs until every case is told to differ, or to be the same within so many percent: after 5, 10, 20, 40 and 80 pairs
-    /// only what is undecided goes on. What stays so is a reason to exit with 6
+    /// Measure until every case differs or is the same
+    ///
+    /// The same means within PERCENT. After 5, 10, 20, 40 and 80 pairs only undecided cases go on. Exit 6 if some
+    /// stay undecided.
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interleave", conflicts_with_all = ["pairs", "threshold"])]
     resolve: Option<f64>,
-    /// No pair begins that would end later than this, as 90s, 10m or 2h
+    /// Time limit for --resolve, as 90s, 10m or 2h
+    ///
+    /// No pair starts that would end later.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve")]
     at_most: Duration,
-    /// How much time each of these runs may take
+    /// Time limit of each run
     #[arg(long, value_enum, default_value = "quick", requires = "interleave")]
     profile: ProfileName,
-    /// Seed of their order and of theirs, decimal or 0x…; by default a new one
+    /// Seed of the order and of all runs, decimal or 0x…
+    ///
+    /// [default: a new one, which the run files record]
     #[arg(long, value_name = "N", value_parser = seed, requires = "interleave")]
     seed: Option<u64>,
-    /// Keep these runs in this directory, as a-01.json, b-01.json …
+    /// Store the runs in this directory
+    ///
+    /// They are named a-01.json, b-01.json …
     #[arg(long, value_name = "DIR", requires = "interleave")]
     keep: Option<PathBuf>,
-    /// Changes up to this many percent are no reason to exit with 1, and cases that changed by no more are the same. By default
-    /// every case that is slower is a reason, and within 5 % is the same
+    /// Exit 1 only if a case is slower by more than PERCENT
+    ///
+    /// Cases that changed by no more count as the same. By default every slower case is a reason to exit 1, and the
+    /// same means within 5 %.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
-    /// Exit with 6 where a case could be told neither to differ nor to be the same, and none is slower
+    /// Exit 6 if a case stays undecided and none is slower
     #[arg(long)]
     strict: bool,
-    /// How to show it
+    /// Output format
     #[arg(long, default_value = "table", value_parser = formats())]
     format: String,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Show every case, what each verdict stands on, and every case without one
+    /// Print every case and the basis of every verdict
     #[arg(long, short)]
     verbose: bool,
 }
@@ -87,13 +104,18 @@ fn command(typed: &str) -> Result<String, String> {
 
 /// A share as a person types it: `5` or `5%`; the answer is a fraction.
 fn percent(typed: &str) -> Result<f64, String> {
-    let number: f64 = typed.strip_suffix('%').unwrap_or(typed).trim().parse().map_err(|_| WANTED.to_owned())?;
-    if number.is_finite() && number >= 0.0 { Ok(number / 100.0) } else { Err(WANTED.to_owned()) }
+    let number: f64 = typed.strip_suffix('%').unwrap_or(typed).trim().parse().map_err(|_| no_percentage())?;
+    if number.is_finite() && number >= 0.0 { Ok(number / 100.0) } else { Err(no_percentage()) }
 }
 
 /// A time as a person types it: `90s`, `10m`, `2h`.
 fn time(typed: &str) -> Result<Duration, String> {
-    let wanted = || "it is no time; give a number with its unit, as 90s, 10m or 2h".to_owned();
+    let wanted = || {
+        both!(
+            "it is no time; give a number with its unit, as 90s, 10m or 2h",
+            "不是时长；请给出带单位的数，如 90s、10m、2h"
+        )
+    };
     let unit = typed.chars().last().ok_or_else(wanted)?;
     let seconds = match unit {
         's' => 1,
@@ -109,7 +131,9 @@ fn time(typed: &str) -> Result<Duration, String> {
 /// A week.
 const MOST_SECONDS: u64 = 7 * 24 * 3600;
 
-const WANTED: &str = "it is no percentage; give a number from 0 up, as 5";
+fn no_percentage() -> String {
+    both!("it is no percentage; give a number from 0 up, as 5", "不是百分比；请给出不小于 0 的数，如 5")
+}
 
 pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     let sides = match arguments.interleave.as_slice() {

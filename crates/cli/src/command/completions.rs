@@ -1,40 +1,107 @@
 //! `hostmark completions SHELL` and `hostmark man`: made from the command tree, for whoever packages hostmark.
 
-use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use hostmark_model::Exit;
+use clap_complete::env::Shells;
+use hostmark_model::{Exit, Lang};
 
-use super::Arguments;
-use crate::output;
+use super::{Arguments, unwritten};
+use crate::help::{self, man, page};
+use crate::language::both;
+use crate::{output, store};
+
+/// Bash splits words at `@`, `=` and `:`, which filters are full of: this puts the line together again.
+const BASH: &str = r#"_hostmark() {
+    local line=${COMP_LINE:0:COMP_POINT} cur shown IFS=$' \t\n'
+    local -a words=()
+    read -ra words <<<"$line"
+    case $line in *[[:space:]]) words+=("") ;; esac
+    cur=${words[${#words[@]} - 1]}
+    IFS=$'\013'
+    COMPREPLY=($(COMPLETE=bash _CLAP_IFS="$IFS" _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) \
+        _CLAP_COMPLETE_COMP_TYPE="$COMP_TYPE" _CLAP_COMPLETE_SPACE=false hostmark -- "${words[@]}" 2>/dev/null))
+    # Readline puts a candidate in the place of what stands behind the last of its own breaks.
+    shown=${cur%"${cur##*["${COMP_WORDBREAKS//[^@=:]/}"]}"}
+    [ -n "${COMP_WORDBREAKS//[^@=:]/}" ] || shown=
+    # An at sign alone it takes for the begin of a word.
+    shown=${shown%@}
+    local index
+    for index in "${!COMPREPLY[@]}"; do COMPREPLY[index]=${COMPREPLY[index]#"$shown"}; done
+    if [ ${#COMPREPLY[@]} = 1 ]; then
+        case ${COMPREPLY[0]} in *[=/:@]) ;; *) COMPREPLY[0]+=" " ;; esac
+    fi
+}
+complete -o nospace -o nosort -F _hostmark hostmark
+"#;
 
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
-    /// The shell that completes
+    /// Shell to complete in
     shell: Shell,
 }
 
-/// Prints the completion script of a shell.
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// Print the page of this command [default: one page of all]
+    #[arg(value_name = "NAME")]
+    page: Vec<String>,
+    /// Write the page of every command into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "page")]
+    dir: Option<PathBuf>,
+}
+
+/// Prints what a shell reads at its start to complete hostmark.
 pub fn completions(arguments: &CompletionsArguments) -> Result<Exit> {
+    if arguments.shell == Shell::Bash {
+        output::print(BASH);
+        return Ok(Exit::Fine);
+    }
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "hostmark", &mut script);
+    if let Some(shell) = Shells::builtins().completer(&arguments.shell.to_string()) {
+        shell.write_registration("COMPLETE", "hostmark", "hostmark", "hostmark", &mut script)?;
+    }
     output::print(&String::from_utf8_lossy(&script));
     Ok(Exit::Fine)
 }
 
-/// Prints the man page: the program's own, with every command's synopsis, behind it the pages of the commands.
-pub fn man() -> Result<Exit> {
-    let mut page = Vec::new();
-    let mut command = Arguments::command();
-    command.build();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    for part in command.get_subcommands().filter(|part| !part.is_hide_set() && part.get_name() != "help") {
-        let part = clap_mangen::Man::new(part.clone());
-        part.render_name_section(&mut page)?;
-        part.render_synopsis_section(&mut page)?;
-        part.render_description_section(&mut page)?;
-        part.render_options_section(&mut page)?;
+/// Prints or writes manual pages.
+pub fn man(arguments: &ManArguments, lang: Lang) -> Result<Exit> {
+    let built = help::built(Arguments::command(), lang);
+    let pages: Vec<page::Page> =
+        help::paths(&built).iter().map(|path| page::of(help::at(&built, path), path, lang)).collect();
+    if let Some(directory) = &arguments.dir {
+        return write(directory, &pages, lang);
     }
-    output::print(&String::from_utf8_lossy(&page));
+    let text = match arguments.page.as_slice() {
+        [] => man::whole(&pages, lang),
+        words => {
+            let name = format!("hostmark {}", words.join(" "));
+            let Some(page) = pages.iter().find(|page| page.name == name) else {
+                bail!(
+                    "{}",
+                    both!(
+                        "there is no command '{name}'; hostmark --help lists them",
+                        "没有命令“{name}”；hostmark --help 列出所有命令"
+                    )
+                );
+            };
+            man::page(page, lang)
+        }
+    };
+    output::print(&text);
+    Ok(Exit::Fine)
+}
+
+fn write(directory: &Path, pages: &[page::Page], lang: Lang) -> Result<Exit> {
+    for page in pages {
+        let file = directory.join(format!("{}.1", page.name.replace(' ', "-")));
+        store::write(&file, &man::page(page, lang)).map_err(|error| {
+            let what = both!("{} cannot be written", "无法写入 {}", file.display());
+            unwritten(&error, &what, both!("name an existing directory by --dir", "请用 --dir 给出已有的目录").as_str())
+        })?;
+    }
     Ok(Exit::Fine)
 }

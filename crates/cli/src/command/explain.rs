@@ -12,7 +12,9 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// Probes, groups, lmbench programs or columns of its summary ("null call"); none: the handbook's contents
+    /// Probes, groups or lmbench names [default: the contents]
+    ///
+    /// Columns of lmbench's summary work too, as "null call".
     ids: Vec<String>,
 }
 

@@ -26,17 +26,19 @@ enum Format {
 
 #[derive(Debug, Args)]
 pub struct HostArguments {
-    /// How to show it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Look where this command leads, as 'ssh db-17'; hostmark is copied there by itself, and gone afterwards. Or at a hostmark
-    /// serve: tcp:HOST
+    /// Inspect another machine, as 'ssh db-17' or tcp:HOST
+    ///
+    /// hostmark copies itself there and removes itself afterwards; with tcp:HOST, a `hostmark serve` on that host
+    /// answers.
     #[arg(long, value_name = "COMMAND")]
     on: Option<String>,
-    /// The file with the token of a hostmark serve, for --on tcp:HOST
+    /// Read the token for tcp:HOST from this file
     #[arg(long, value_name = "FILE", requires = "on")]
     token_file: Option<PathBuf>,
-    /// End with exit code 1 when something would disturb a measurement
+    /// Exit 1 if something would disturb a measurement
     #[arg(long)]
     check: bool,
 }

@@ -24,12 +24,12 @@ fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ImportArguments {
-    /// What the file is
+    /// Tool that wrote the file
     #[arg(value_parser = formats())]
     format: String,
-    /// The file
+    /// Results of that tool
     file: PathBuf,
-    /// Write the run to this file instead of where runs are kept
+    /// Write the run file here [default: the run store]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

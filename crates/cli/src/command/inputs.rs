@@ -16,38 +16,47 @@ use crate::words;
 
 #[derive(Debug, Args)]
 pub struct InputArguments {
-    /// Keep to these CPUs, as 0-3,8
+    /// Use only these CPUs, as 0-3,8
     #[arg(long, value_name = "LIST")]
     pub cpu: Option<String>,
-    /// Put files that are measured below this directory, on whose file system the probes of files and disks are to run; by
-    /// default $TMPDIR or /tmp
+    /// Directory for file and disk probes [default: $TMPDIR or /tmp]
+    ///
+    /// The file system of this directory is the one that they measure.
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Measure this command and nothing else: wall, user and system time and peak memory, once a round, however long it
-    /// takes; split into words as by a shell, but run by none
+    /// Measure this command, and nothing else
+    ///
+    /// Records wall, user and system time and peak memory, once a round. The command is split into words like a shell
+    /// does; no shell is started.
     #[arg(long, value_name = "COMMAND", value_parser = command)]
     pub command: Option<CommandWords>,
     #[command(flatten)]
     pub sampled: SampledArguments,
-    /// Measure within these layers of a container, to see what each costs; hold the run against one without them by
-    /// hostmark report native=RUN LAYER=RUN --format overhead
-    #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',')]
+    /// Measure inside these container layers
+    ///
+    /// To see what each layer costs, compare with a run without them: `hostmark report native=RUN LAYER=RUN --format
+    /// overhead`.
+    #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',', hide_short_help = true)]
     pub within: Vec<Layer>,
 }
 
 /// What of a command is its value.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SampledArguments {
-    /// The command moves so many bytes: its value is the rate, these bytes over the time that it takes, as 10G
-    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "command", conflicts_with_all = ["value", "unit"])]
+    /// Bytes that the command moves: its value is the rate, as 10G
+    ///
+    /// The value is these bytes over the time that the command takes.
+    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "command", conflicts_with_all = ["value", "unit"], hide_short_help = true)]
     pub bytes: Option<u64>,
-    /// The command prints its value: the last match of this regular expression in its output, of the match the first group, as
-    /// 'avg=([0-9.]+)'
-    #[arg(long, value_name = "REGEX", value_parser = pattern, requires_all = ["command", "unit"])]
+    /// Regular expression that finds the value in what it prints
+    ///
+    /// The last match in the output counts; of the match the first group where there is one, as 'avg=([0-9.]+)'.
+    #[arg(long, value_name = "REGEX", value_parser = pattern, requires_all = ["command", "unit"], hide_short_help = true)]
     pub value: Option<String>,
-    /// The unit of the printed value: ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s,
-    /// kops/s, Mops/s or count
-    #[arg(long, value_name = "UNIT", value_parser = unit, requires = "value")]
+    /// Unit of that value, as us, MB/s or ops/s
+    ///
+    /// One of ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s, kops/s, Mops/s, count.
+    #[arg(long, value_name = "UNIT", value_parser = unit, requires = "value", hide_short_help = true)]
     pub unit: Option<String>,
 }
 

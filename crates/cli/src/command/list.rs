@@ -17,9 +17,9 @@ enum Format {
 
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// Groups, probes, or lmbench names
+    /// Groups, probes or lmbench names [default: all]
     filters: Vec<String>,
-    /// How to show it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

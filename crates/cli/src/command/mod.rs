@@ -49,23 +49,25 @@ use std::io;
 
 use clap::{Parser, Subcommand};
 use hostmark_engine::plan::PlanError;
-use hostmark_model::Exit;
+use hostmark_model::{Exit, Lang};
 use hostmark_report::lmbench::PROGRAMS;
 
-use crate::language::Language;
+use crate::language::{self, Language};
 use crate::output;
 
-/// Tells what a Linux server really delivers: bandwidth and latency, with an error bar on every number.
+/// Measures what a Linux server really delivers: bandwidth and latency, with an error bar on every number.
 #[derive(Debug, Parser)]
 #[command(name = "hostmark", version, max_term_width = 100)]
 pub struct Arguments {
-    /// Language of titles, texts and findings; the locale's by default
+    /// Language of everything printed [default: the locale's]
     #[arg(long, global = true, value_enum)]
     pub lang: Option<Language>,
-    /// When to colour what is printed
+    /// When to use colours
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub color: output::Color,
-    /// Print results and errors only: no progress, no closing lines, no remarks
+    /// Print results and errors only
+    ///
+    /// No progress, no closing lines, no remarks.
     #[arg(long, short, global = true)]
     pub quiet: bool,
     #[command(subcommand)]
@@ -76,30 +78,30 @@ pub struct Arguments {
 pub enum Command {
     /// Measure this machine
     Run(run::RunArguments),
-    /// List every probe: id, title, unit, axes, needs
+    /// List every probe with its unit and axes
     List(list::ListArguments),
-    /// Teach a probe: what is executed, why it matters, how to read it
+    /// Explain a probe: what it executes, why it matters, how to read it
     Explain(explain::ExplainArguments),
-    /// Show this machine, and what would disturb a measurement on it
+    /// Show this machine and what would disturb a measurement
     Host(host::HostArguments),
-    /// Show runs that were measured before
+    /// Show earlier runs
     Report(report::ReportArguments),
-    /// Tell whether something became slower: a verdict for every case of two runs or more
+    /// Compare runs: a verdict for every case
     Compare(compare::CompareArguments),
-    /// Make a run of what another tool measured
+    /// Import another tool's results
     Import(import::ImportArguments),
-    /// List the runs that are kept on this machine
+    /// List the stored runs
     Runs(runs::RunsArguments),
-    /// Tell what a guest costs: measure natively and in a virtual machine, in turns
+    /// Measure what a virtual machine costs
     Vm(vm::VmArguments),
-    /// Let those measure on this machine who have a token
+    /// Let other hosts measure on this machine, with a token
     Serve(serve::ServeArguments),
-    /// Print the completion script of a shell
+    /// Print a shell's completion script
     #[command(hide = true)]
     Completions(completions::CompletionsArguments),
-    /// Print the man page
+    /// Print the man pages
     #[command(hide = true)]
-    Man,
+    Man(completions::ManArguments),
 }
 
 /// An error that ends with another code than bad input.
@@ -151,7 +153,29 @@ pub fn sentence(error: &anyhow::Error) -> String {
             "no probe takes the place of lmbench's {name}; docs/coming-from-lmbench.md tells what to use (hostmark list \
              shows all)"
         ),
+        Some(refused) if language::current() == Lang::Zh => refused_in_chinese(refused),
         _ => error.to_string(),
+    }
+}
+
+/// The refusals that a slip of the fingers meets first; of others the English stands.
+fn refused_in_chinese(refused: &PlanError) -> String {
+    match refused {
+        PlanError::UnknownProbe { name, suggestion: Some(nearest) } => {
+            format!("没有名为“{name}”的探针；是否要写 {nearest}？（hostmark list 列出全部）")
+        }
+        PlanError::UnknownProbe { name, suggestion: None } => format!("没有名为“{name}”的探针；hostmark list 列出全部"),
+        PlanError::UnknownAxis { probe, axis, known } if known.is_empty() => {
+            format!("{probe} 没有轴“{axis}”；它没有轴，请去掉 @ 之后的部分")
+        }
+        PlanError::UnknownAxis { probe, axis, known } => format!("{probe} 没有轴“{axis}”；可用 {}", known.join("、")),
+        PlanError::TwoValues { probe, axis, one, other } => {
+            format!("{probe} 的轴 {axis} 有两个取值 {one} 和 {other}；请只给一个，或写成两个过滤表达式")
+        }
+        PlanError::NoCpuList(typed) => format!("“{typed}”不是 CPU 列表；请写成 0-3,8"),
+        PlanError::UnusableCpu { cpu, usable } => format!("无法绑定到 CPU {cpu}：它不在线；可用 {usable}"),
+        PlanError::SetUnselected { set } => format!("--set {set} 不作用于任何已选探针；请选择含该轴的探针，或去掉它"),
+        other => other.to_string(),
     }
 }
 

@@ -20,32 +20,40 @@ pub fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Files, names of runs that are kept, last, last-1 …, or several: a,b,c, a quoted pattern as 'before-*.json', or a directory.
-    /// NAME=RUN shows them under this name, and overhead takes runs of one name for one environment; html, markdown, lmbench and
-    /// overhead show several
+    /// Runs to show: files, names, last, last-1 …
+    ///
+    /// Several at once: a,b,c, a quoted pattern such as 'before-*.json', or a directory. NAME=RUN shows a run under
+    /// NAME; --format overhead pools runs of one NAME. html, markdown, lmbench and overhead show several runs.
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
-    /// How to show it; by default as answer, which of few cases is their table, and several runs as hosts
+    /// Output format [default: answer; of several runs hosts]
+    ///
+    /// A run of few cases is printed as their table.
     #[arg(long, value_parser = formats())]
     format: Option<String>,
-    /// Show every case, as --format table does
+    /// Print every case, as --format table does
     #[arg(long, conflicts_with = "format")]
     full: bool,
-    /// With overhead: the case of the first environment that all is held against
+    /// With overhead: the reference case
+    ///
+    /// A case of the first environment; all others are shown relative to it.
     #[arg(long, value_name = "CASE")]
     base: Option<String>,
-    /// Show runs that are kept where this command leads, as 'ssh db-17'; hostmark is copied there by itself, and gone
-    /// afterwards
+    /// Show runs stored on another machine, as 'ssh db-17'
+    ///
+    /// hostmark copies itself there and removes itself afterwards.
     #[arg(long, value_name = "COMMAND", conflicts_with = "again")]
     on: Option<String>,
-    /// Estimate again from the recorded rounds, by this version's rules; RUN may be a journal too. Values for which an older
-    /// file lacks the data stay, and are named
+    /// Recompute estimates from the recorded rounds
+    ///
+    /// Uses the rules of this version; RUN may be a journal too. Values that an older file lacks the data for stay as
+    /// they are, and are named.
     #[arg(long)]
     again: bool,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Show every interval, sample count and note
+    /// Print every interval, sample count and note
     #[arg(long, short)]
     verbose: bool,
 }

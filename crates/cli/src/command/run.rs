@@ -23,6 +23,7 @@ use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::resume::Begun;
 use super::{dry_run, history, lost, place, remedy, report, unsaved};
+use crate::language::both;
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -52,44 +53,61 @@ impl From<ProfileName> for Profile {
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// What to measure: group, group.probe, group.probe@axis=value, or an lmbench name; everything by default
+    /// What to measure: groups, probes or cases [default: all]
+    ///
+    /// See "Filters" below, and `hostmark list` for every group and probe.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// How much time it may take; a hard limit
+    /// Time limit of the run
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
-    /// Measure where this command leads, as 'ssh db-17', and keep the run here: hostmark is copied there by itself, and gone
-    /// afterwards. Any command that gives a shell there a pipe will do: 'kubectl exec -i pod --', 'docker exec -i name',
-    /// 'sudo -n', 'ip netns exec name'. Or at a hostmark serve, whose program measures: tcp:HOST
+    /// Measure on another machine, as 'ssh db-17'
+    ///
+    /// hostmark copies itself there, measures, removes itself, and stores the run here. Any command that gives a
+    /// shell on the other side works: 'kubectl exec -i pod --', 'docker exec -i name', 'sudo -n', 'ip netns exec
+    /// name'. With tcp:HOST, a `hostmark serve` on that host measures.
     #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
     on: Option<String>,
-    /// Measure the network to this machine too: what leads there, as 'ssh db-17'; hostmark is copied there by itself, and gone
-    /// afterwards. Named again for each further one
+    /// Measure the network to this machine too, as 'ssh db-17'
+    ///
+    /// hostmark copies itself to the peer and removes itself afterwards. Repeat the option for more peers.
     #[arg(long, value_name = "PLACE")]
     peer: Vec<String>,
-    /// The address by which the peer is reached, where it is none that it knows of itself; named again for each further one
-    #[arg(long, value_name = "ADDRESS", requires = "peer")]
+    /// Reach the peer by this address
+    ///
+    /// Needed where the peer does not know the address itself, as behind NAT. Repeat the option, one per --peer.
+    #[arg(long, value_name = "ADDRESS", requires = "peer", hide_short_help = true)]
     via: Vec<std::net::IpAddr>,
-    /// The file with the token of a hostmark serve, for --on or --peer tcp:HOST
-    #[arg(long, value_name = "FILE")]
+    /// Read the token for tcp:HOST from this file
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     token_file: Option<PathBuf>,
-    /// Where the run goes; by default it is kept with the others and called last
+    /// Write the run file here [default: the run store]
+    ///
+    /// A run in the store is called `last`, the one before it `last-1`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Measure the cells of this table and nothing else, and show them in its form: memory-bandwidth, size-stride, pipe,
-    /// stream, lmbench, overhead or data-path
+    /// Measure and print only the cells of this table
+    ///
+    /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, overhead, data-path.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"])]
     table: Option<String>,
-    /// How to show it; by default as the table that --table names, else as answer, which of few cases is their table
+    /// Output format [default: answer, or that of --table]
+    ///
+    /// A run of few cases is printed as their table.
     #[arg(long, value_parser = report::formats())]
     format: Option<String>,
-    /// Show every case, as --format table does
+    /// Print every case, as --format table does
     #[arg(long, conflicts_with = "format")]
     full: bool,
-    /// Seed of all random sequences, decimal or 0x…; by default a new one, which is recorded
-    #[arg(long, value_name = "N", value_parser = seed)]
+    /// Seed of all random sequences, decimal or 0x…
+    ///
+    /// [default: a new one, which the run file records]
+    #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     seed: Option<u64>,
-    /// Measure these points of an axis in the place of its own, in all selected probes or in those named: size=4K,1M
+    /// Override an axis's values, as size=4K,1M
+    ///
+    /// Without PROBE it applies to every selected probe with that axis; PROBE may be a group. `matrix` means all
+    /// pairs of CPUs on an axis that takes pairs. Repeat the option for more axes.
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
     set: Vec<String>,
     #[command(flatten)]
@@ -97,11 +115,13 @@ pub struct RunArguments {
     /// Show what would be measured, and measure nothing
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Go on with a run that was cut short: its name or its journal, by default the newest one
+    /// Continue an interrupted run [default: the newest]
+    ///
+    /// RUN is its name or its journal; `hostmark runs` lists them.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["filters", "profile", "seed", "set", "cpu", "scratch", "command", "table", "dry_run"])]
     pub(super) resume: Option<String>,
-    /// Show every interval, sample count and note
+    /// Print every interval, sample count and note
     #[arg(long, short)]
     verbose: bool,
 }
@@ -152,7 +172,12 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => typed.parse(),
     };
-    number.map_err(|error| format!("{error}; give a number below 2^64, in decimal or in hexadecimal as 0x7f3a"))
+    number.map_err(|_| {
+        both!(
+            "it is no seed; give a number below 2^64, decimal or hexadecimal as 0x7f3a",
+            "不是种子；请给出小于 2^64 的数，十进制或如 0x7f3a 的十六进制"
+        )
+    })
 }
 
 pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {

@@ -20,7 +20,7 @@ enum Format {
 
 #[derive(Debug, Args)]
 pub struct RunsArguments {
-    /// How to show it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

@@ -13,6 +13,7 @@ use hostmark_model::{Exit, Lang};
 
 use super::measure::catch;
 use super::{EndsWith, lost};
+use crate::language::both;
 use crate::output;
 use crate::within::Outside;
 
@@ -21,14 +22,17 @@ const MOST_SESSIONS: i64 = 64;
 
 #[derive(Debug, Args)]
 pub struct ServeArguments {
-    /// Listen at this address; a missing port is 7417. Any but loopback lets the network knock: have a firewall admit known hosts
-    /// alone
+    /// Listen at this address [default port: 7417]
+    ///
+    /// Any address but loopback is open to the network: let a firewall admit only known hosts.
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "127.0.0.1:7417", value_parser = address)]
     bind: SocketAddr,
-    /// Read the token from this file of yours, which others must not read; by default a new token is made and printed
+    /// Read the token from this file [default: print a new one]
+    ///
+    /// The file must be yours, and unreadable to others.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Sessions at once, from 1 to 64
+    /// Maximum number of concurrent sessions, 1 to 64
     #[arg(long, value_name = "N", default_value_t = SESSIONS as u64, value_parser = clap::value_parser!(u64).range(1..=MOST_SESSIONS as u64))]
     sessions: u64,
 }
@@ -37,7 +41,12 @@ pub struct ServeArguments {
 fn address(typed: &str) -> Result<SocketAddr, String> {
     let bare = typed.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(typed);
     let parsed = typed.parse().or_else(|_| bare.parse().map(|address: IpAddr| SocketAddr::new(address, PORT)));
-    parsed.map_err(|_| "it is no address; give one as 10.0.0.17, 10.0.0.17:7417 or [fd00::17]:7417".to_owned())
+    parsed.map_err(|_| {
+        both!(
+            "it is no address; give one as 10.0.0.17, 10.0.0.17:7417 or [fd00::17]:7417",
+            "不是地址；请写成 10.0.0.17、10.0.0.17:7417 或 [fd00::17]:7417"
+        )
+    })
 }
 
 pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {

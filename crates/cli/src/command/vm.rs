@@ -44,7 +44,7 @@ pub struct VmArguments {
 
 #[derive(Debug, Subcommand)]
 enum VmCommand {
-    /// Measure this machine and a guest on it in turns, and show what the guest costs
+    /// Measure this machine and a guest in turns, and show what the guest costs
     Run(Box<VmRunArguments>),
 }
 

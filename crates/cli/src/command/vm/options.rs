@@ -15,13 +15,14 @@ use hostmark_host::parse_cpu_list;
 use crate::command::inputs::{CommandWords, command};
 use crate::command::place::Place;
 use crate::command::run::{ProfileName, seed};
+use crate::language::both;
 
 /// What carries a guest's instructions out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccelName {
-    /// The processor, by /dev/kvm
+    /// By the processor, through /dev/kvm
     Kvm,
-    /// QEMU's software emulation: its figures tell nothing about KVM
+    /// By QEMU's software emulation; its figures say nothing about KVM
     Tcg,
 }
 
@@ -30,52 +31,65 @@ pub const FORMATS: [&str; 3] = ["overhead", "html", "lmbench"];
 
 #[derive(Debug, Args)]
 pub struct VmRunArguments {
-    /// What to measure: group, group.probe or group.probe@axis=value; by default syscall, process, memory.stream and file, and
-    /// with the kernel module what runs inside the kernel
+    /// What to measure: groups, probes or cases
+    ///
+    /// See "Filters" below. By default syscall, process, memory.stream and file; with --module also what runs inside
+    /// the kernel.
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
     #[command(flatten)]
     pub guest: GuestArguments,
-    /// Measure in a guest that is there already, where this command leads, as 'ssh vm1', in the place of one that is made
+    /// Measure in this existing guest, as 'ssh vm1'
     #[arg(long, value_name = "PLACE", conflicts_with_all = OF_A_MADE_GUEST)]
     pub on: Option<String>,
-    /// A further environment beside the guest: its name, and what leads there, as container='docker exec -i c' or
-    /// nested='ssh vm1 ssh vm2'; named again for each further one
+    /// Measure one more environment: its name and place
+    ///
+    /// As container='docker exec -i c' or nested='ssh vm1 ssh vm2'. Repeat the option for more.
     #[arg(long, value_name = "NAME=PLACE", value_parser = also)]
     pub also: Vec<(String, String)>,
-    /// Measure the network to this machine too, from every side: what leads there, as 'ssh db-17', or here for this one;
-    /// named again for each further one
+    /// Measure the network to this machine too, from all sides
+    ///
+    /// A place as 'ssh db-17', or here for this machine. Repeat the option for more peers.
     #[arg(long, value_name = "PLACE")]
     pub peer: Vec<String>,
-    /// The address by which the peer is reached, as this machine's on a tap device; named again for each further one
+    /// Reach the peer by this address
+    ///
+    /// As this machine's address on a tap device. Repeat the option, one per --peer.
     #[arg(long, value_name = "ADDRESS", requires = "peer")]
     pub via: Vec<IpAddr>,
-    /// How often each side measures; by default 5 times, and twice with --accel tcg, where all is slow
+    /// Runs per side [default: 5; 2 with --accel tcg]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
-    /// How much time a side has for all its runs; each has its share, but at least 10 s
+    /// Time limit of all runs of a side
+    ///
+    /// Each run has its share, but at least 10 s.
     #[arg(long, value_enum, default_value = "quick")]
     pub profile: ProfileName,
-    /// Seed of the order and of all runs, decimal or 0x…; by default a new one
+    /// Seed of the order and of all runs, decimal or 0x…
+    ///
+    /// [default: a new one, which the run files record]
     #[arg(long, value_name = "N", value_parser = seed)]
     pub seed: Option<u64>,
-    /// Measure these points of an axis in the place of its own, on all sides: size=4K,1M
+    /// Override an axis's values on all sides, as size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
     pub set: Vec<String>,
-    /// Measure this command and nothing else, on all sides: it has to be there on each
+    /// Measure this command on all sides, and nothing else
+    ///
+    /// It must exist on each side.
     #[arg(long, value_name = "COMMAND", value_parser = command, conflicts_with = "filters")]
     pub command: Option<CommandWords>,
-    /// Put the runs into this directory, as native-01.json, guest-01.json …; by default into a new one beside the runs that
-    /// are kept
+    /// Store the runs in this directory
+    ///
+    /// They are named native-01.json, guest-01.json … [default: a new directory in the run store]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How to show them
+    /// Output format
     #[arg(long, default_value = "overhead", value_parser = PossibleValuesParser::new(FORMATS))]
     pub format: String,
-    /// Show what would be measured and for how long, and measure nothing
+    /// Show what would be measured and for how long
     #[arg(long)]
     pub dry_run: bool,
-    /// Show every interval
+    /// Print every interval
     #[arg(long, short)]
     pub verbose: bool,
 }
@@ -127,59 +141,83 @@ const OF_A_MADE_GUEST: [&str; 18] = [
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The guest")]
 pub struct GuestArguments {
-    /// What carries its instructions out
+    /// How the guest runs
     #[arg(long, value_enum, default_value = "kvm")]
     pub accel: AccelName,
-    /// Its kernel; by default that of this machine, else the newest of /boot that may be read
+    /// Kernel of the guest
+    ///
+    /// [default: the kernel of this machine, else the newest readable one in /boot]
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
-    /// The kernel's modules, as /lib/modules/VERSION; by default those of that kernel, where they are there
+    /// Modules of that kernel, as /lib/modules/VERSION
+    ///
+    /// [default: those of that kernel, if installed]
     #[arg(long, value_name = "DIR")]
     pub modules: Option<PathBuf>,
-    /// hostmark's kernel module, built for that kernel: what runs inside the guest's kernel is measured too
+    /// hostmark's kernel module, built for that kernel
+    ///
+    /// Adds the probes that run inside the guest's kernel.
     #[arg(long, value_name = "FILE")]
     pub module: Option<PathBuf>,
-    /// The disk image of a distribution, whose programs are there for --command; nothing is written to it
+    /// Disk image of a distribution, for --command
+    ///
+    /// Nothing is written to it.
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Virtual CPUs
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub smp: u32,
-    /// The CPU model, as QEMU calls it; by default host with kvm and max with tcg
+    /// CPU model, as QEMU names it
+    ///
+    /// [default: host with kvm, max with tcg]
     #[arg(long, visible_alias = "cpu", value_name = "MODEL", value_parser = cpu_model)]
     pub cpu_model: Option<String>,
-    /// The machine type, as QEMU calls it
+    /// Machine type, as QEMU names it
     #[arg(long, value_name = "TYPE")]
     pub machine: Option<String>,
-    /// NUMA nodes, among which its CPUs and memory are divided
+    /// NUMA nodes, which share CPUs and memory equally
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub nodes: u32,
-    /// Its memory, as 1G
+    /// Memory size, as 1G
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub memory: u64,
-    /// Put its memory on the host's huge pages of this size, as 2M; they must have been reserved
+    /// Back the memory with host huge pages of this size
+    ///
+    /// As 2M. They must be reserved beforehand.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub hugepages: Option<u64>,
-    /// A virtio disk for the files that are measured, of this size, which is gone with the guest; then raw or qcow2, QEMU's
-    /// cache mode, and whether a thread of its own carries requests out: 4G,qcow2,cache=none,iothread
+    /// Virtio disk for the file probes, as 4G,qcow2
+    ///
+    /// After the size: raw or qcow2, QEMU's cache mode, and iothread for a separate I/O thread, as
+    /// 4G,qcow2,cache=none,iothread. It is deleted with the guest.
     #[arg(long, value_name = "SIZE[,…]", value_parser = disk)]
     pub disk: Option<Disk>,
-    /// A network card: user, or a tap device that is there, and the guest's address in its network: tap=tap0,10.0.5.2/24
+    /// Network card: user, or tap=DEVICE,ADDRESS
+    ///
+    /// The tap device must exist; ADDRESS is the guest's, as tap=tap0,10.0.5.2/24.
     #[arg(long, value_name = "user|tap=…", value_parser = net)]
     pub net: Option<Net>,
-    /// The host's CPU of each virtual one, as 2-5; native runs keep to the same
+    /// Host CPU of each virtual CPU, as 2-5
+    ///
+    /// Native runs use the same CPUs.
     #[arg(long, value_name = "LIST", value_parser = pins)]
     pub pin: Option<Pins>,
-    /// A further word of the kernel's command line; named again for each further one
+    /// Add a word to the kernel command line
+    ///
+    /// Repeat the option for more.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     pub append: Vec<String>,
-    /// A further word of QEMU's command line; named again for each further one
+    /// Add a word to QEMU's command line
+    ///
+    /// Repeat the option for more.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     pub qemu_arg: Vec<String>,
-    /// The program; by default qemu-system-x86_64 or qemu-system-aarch64, as this machine is
+    /// QEMU executable
+    ///
+    /// [default: qemu-system-x86_64 or qemu-system-aarch64, as this machine is]
     #[arg(long, value_name = "PROGRAM")]
     pub qemu: Option<OsString>,
-    /// How many seconds it may take to boot
+    /// Time limit for booting, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub boot_timeout: Duration,
 }
@@ -201,7 +239,7 @@ fn pins(typed: &str) -> Result<Pins, String> {
     let parts: Option<Vec<Vec<usize>>> = typed.split(',').map(parse_cpu_list).collect();
     let list: Vec<usize> = parts.unwrap_or_default().concat();
     if list.is_empty() {
-        return Err("it is no list of CPUs; give one as 2-5 or 0,2".into());
+        return Err(both!("it is no list of CPUs; give one as 2-5 or 0,2", "不是 CPU 列表；请写成 2-5 或 0,2"));
     }
     let allowed = affinity::allowed().unwrap_or_default();
     match list.iter().find(|cpu| !allowed.is_empty() && !allowed.contains(cpu)) {
@@ -222,7 +260,9 @@ pub fn size(typed: &str) -> Result<u64, String> {
         _ => None,
     };
     let bytes = digits.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
-    bytes.filter(|bytes| (1..=1 << 50).contains(bytes)).ok_or_else(|| "it is no size; give one as 512M or 1G".into())
+    bytes
+        .filter(|bytes| (1..=1 << 50).contains(bytes))
+        .ok_or_else(|| both!("it is no size; give one as 512M or 1G", "不是大小；请写成 512M 或 1G"))
 }
 
 /// A disk as it was typed.

@@ -1,0 +1,205 @@
+//! What the shell offers behind Tab: filters with their axes and values, stored runs, tables. Nothing is measured, and of
+//! stored runs only the names are read.
+
+use std::ffi::OsStr;
+
+use clap::{Arg, Command};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use hostmark_engine::probe::{Axis, Entry, Points, entries};
+use hostmark_model::AxisKind;
+use hostmark_probes::CATALOGUE;
+
+use super::join;
+use crate::store;
+
+/// At most so many stored runs are offered, the newest first.
+const MOST_RUNS: usize = 50;
+/// Sizes as people type them.
+const SIZES: [&str; 7] = ["4K", "32K", "256K", "1M", "16M", "64M", "256M"];
+/// Tables that `--table` knows.
+const TABLES: [&str; 7] = ["memory-bandwidth", "size-stride", "pipe", "stream", "lmbench", "overhead", "data-path"];
+
+/// A command and those below it, each argument with what it completes to.
+pub fn attached(command: Command, path: &str) -> Command {
+    let command = command.mut_args(|argument| with_completer(argument, path));
+    let names: Vec<String> = command.get_subcommands().map(|part| part.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        let path = join(path, &name);
+        command.mut_subcommand(name, |part| attached(part, &path))
+    })
+}
+
+fn with_completer(argument: Arg, path: &str) -> Arg {
+    let id = argument.get_id().as_str().to_owned();
+    match (path, id.as_str()) {
+        (_, "filters" | "ids") => argument.add(ArgValueCompleter::new(|typed: &OsStr| of(typed, filters))),
+        (_, "set") => argument.add(ArgValueCompleter::new(|typed: &OsStr| of(typed, sets))),
+        (_, "table") => argument.add(ArgValueCompleter::new(|typed: &OsStr| of(typed, tables))),
+        ("run", "resume") => argument.add(ArgValueCompleter::new(|typed: &OsStr| of(typed, journals))),
+        ("report", "runs") => argument.add(ArgValueCompleter::new(runs_or_files)),
+        ("compare", "names") => argument.add(ArgValueCompleter::new(|typed: &OsStr| {
+            let mut all = runs_or_files(typed);
+            all.extend(of(typed, filters));
+            all
+        })),
+        _ => argument,
+    }
+}
+
+fn of(typed: &OsStr, offered: fn(&str) -> Vec<String>) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else { return Vec::new() };
+    let mut all = offered(typed);
+    all.retain(|one| one.starts_with(typed));
+    all.into_iter().map(CompletionCandidate::new).collect()
+}
+
+fn tables(_: &str) -> Vec<String> {
+    TABLES.map(str::to_owned).to_vec()
+}
+
+/// Groups, probes and lmbench's programs; behind `@` the axes of what stands before it, behind `=` values.
+fn filters(typed: &str) -> Vec<String> {
+    let Some((name, axes)) = typed.split_once('@') else { return names() };
+    let matching = named(name);
+    let (before, part) = axes.rsplit_once(',').map_or(("", axes), |(before, part)| (before, part));
+    let used: Vec<&str> = before.split(',').filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
+    let prefix = if before.is_empty() { format!("{name}@") } else { format!("{name}@{before},") };
+    of_axes(&matching, part, &used).into_iter().map(|end| format!("{prefix}{end}")).collect()
+}
+
+/// `[PROBE:]AXIS=V1,V2`.
+fn sets(typed: &str) -> Vec<String> {
+    let (name, rest) = typed.split_once(':').map_or((None, typed), |(name, rest)| (Some(name), rest));
+    let matching: Vec<Entry> = name.map_or_else(|| entries(CATALOGUE).collect(), named);
+    let (before, last) = match rest.split_once('=') {
+        Some((axis, values)) => match values.rsplit_once(',') {
+            Some((before, last)) => (format!("{axis}={before},"), format!("{axis}={last}")),
+            None => (format!("{axis}="), rest.to_owned()),
+        },
+        None => (String::new(), rest.to_owned()),
+    };
+    let prefix = name.map_or_else(String::new, |name| format!("{name}:"));
+    let of_value = |pair: String| match pair.split_once('=') {
+        Some((_, value)) if !before.is_empty() => format!("{prefix}{before}{value}"),
+        _ => format!("{prefix}{pair}"),
+    };
+    of_axes(&matching, &last, &[]).into_iter().map(of_value).collect()
+}
+
+fn names() -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for entry in entries(CATALOGUE) {
+        all.extend([entry.group.to_owned(), entry.id()]);
+        all.extend(entry.probe.replaces.iter().map(|&name| name.to_owned()));
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn named(name: &str) -> Vec<Entry> {
+    let is_meant = |entry: &Entry| entry.group == name || entry.id() == name || entry.probe.replaces.contains(&name);
+    entries(CATALOGUE).filter(is_meant).collect()
+}
+
+/// `axis=` of every axis, or `axis=value` once the axis is typed.
+fn of_axes(probes: &[Entry], typed: &str, used: &[&str]) -> Vec<String> {
+    let axes = probes.iter().flat_map(Entry::axes).filter(|axis| !used.contains(&axis.name));
+    let mut all: Vec<String> = match typed.split_once('=') {
+        None => axes.map(|axis| format!("{}=", axis.name)).collect(),
+        Some((name, _)) => axes.filter(|axis| axis.name == name).flat_map(|axis| values(&axis)).collect(),
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|one| seen.insert(one.clone()));
+    all
+}
+
+/// The values that an axis has on every host.
+fn values(axis: &Axis) -> Vec<String> {
+    let mut all: Vec<&str> = vec![axis.default];
+    if axis.kind == AxisKind::Size {
+        all.extend(SIZES);
+    }
+    if let Points::Listed { quick, standard, thorough } = axis.points {
+        all.extend(quick.iter().chain(standard).chain(thorough));
+    }
+    all.into_iter().map(|value| format!("{}={value}", axis.name)).collect()
+}
+
+/// Stored runs, then files.
+fn runs_or_files(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let mut all = of(typed, |_| runs());
+    all.extend(PathCompleter::file().complete(typed));
+    all
+}
+
+/// `last`, `last-1` …, and the names of the newest runs.
+fn runs() -> Vec<String> {
+    let kept = store::kept().unwrap_or_default();
+    let back = |index: usize| if index == 0 { "last".to_owned() } else { format!("last-{index}") };
+    let mut all: Vec<String> = (0..kept.len().min(10)).map(back).collect();
+    let name = |path: &std::path::PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
+    all.extend(kept.iter().rev().take(MOST_RUNS).filter_map(name).filter(|name| is_plain(name)));
+    all
+}
+
+fn journals(_: &str) -> Vec<String> {
+    let all = store::journals().unwrap_or_default();
+    let name = |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(store::JOURNAL)?.to_owned());
+    all.iter().rev().take(MOST_RUNS).filter_map(name).filter(|name| is_plain(name)).collect()
+}
+
+/// Names go to a shell: one that it would not take as a plain word is not offered.
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(typed: &str, by: fn(&str) -> Vec<String>) -> Vec<String> {
+        of(OsStr::new(typed), by).iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_filter_completes_to_groups_probes_axes_and_values() {
+        let names = offered("memory", filters);
+        assert!(names.contains(&"memory".into()) && names.contains(&"memory.read".into()), "{names:?}");
+        assert!(offered("lat_mem", filters).contains(&"lat_mem_rd".into()));
+        let axes = offered("memory.read@", filters);
+        assert!(axes.contains(&"memory.read@size=".into()), "{axes:?}");
+        let rest = offered("memory.read@size=4096,", filters);
+        assert!(!rest.is_empty() && rest.iter().all(|one| !one.contains(",size=")), "{rest:?}");
+        assert!(offered("nosuch@", filters).is_empty() && offered("memory.read@nosuch=", filters).is_empty());
+    }
+
+    #[test]
+    fn every_value_that_is_offered_is_one_that_the_plan_takes() {
+        let mut count = 0;
+        for entry in entries(CATALOGUE) {
+            for axis in entry.axes() {
+                for filter in offered(&format!("{}@{}=", entry.id(), axis.name), filters) {
+                    let picked = hostmark_engine::plan::pick(CATALOGUE, std::slice::from_ref(&filter));
+                    assert!(picked.is_ok(), "{filter}: {:?}", picked.err());
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 50, "{count}");
+    }
+
+    #[test]
+    fn a_set_completes_to_axes_and_each_of_several_values() {
+        assert!(offered("si", sets).contains(&"size=".into()));
+        let later = offered("memory.read:size=4096,", sets);
+        assert!(later.iter().all(|one| one.starts_with("memory.read:size=4096,")), "{later:?}");
+    }
+
+    #[test]
+    fn the_tables_that_are_offered_are_formats() {
+        for table in TABLES {
+            assert!(hostmark_report::export::format_named(table).is_some(), "{table}");
+        }
+    }
+}

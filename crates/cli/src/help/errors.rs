@@ -1,0 +1,194 @@
+//! What is wrong with a command line, in one sentence that ends with what to do.
+
+use std::error::Error as _;
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+use hostmark_model::{Exit, Lang};
+use hostmark_report::escape;
+
+use super::{at, built, examples, help, path_of};
+use crate::language::both;
+use crate::output;
+
+/// Longest part of what was typed that is quoted.
+const LONGEST: usize = 200;
+
+/// Prints the help or the version that was asked for, or says what is wrong.
+pub fn answer(error: &Error, command: Command, words: &[OsString], lang: Lang) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp => output::print(&help(command, words, lang)),
+        ErrorKind::DisplayVersion => output::print(&error.render().to_string()),
+        _ => {
+            output::complain(&sentence(error, command, words, lang));
+            return Exit::BadInput;
+        }
+    }
+    Exit::Fine
+}
+
+/// What is wrong with the variable that shells set.
+pub fn of_completion(error: &Error) -> String {
+    let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    both!(
+        "COMPLETE is set, and the shell cannot be completed in ({why}); unset COMPLETE",
+        "设置了 COMPLETE，但无法为该 shell 补全（{why}）；请取消设置 COMPLETE"
+    )
+}
+
+fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> String {
+    let tree = built(command, lang);
+    let path = path_of(&tree, words);
+    let name = if path.is_empty() { "hostmark".to_owned() } else { format!("hostmark {path}") };
+    let see = both!("see {name} --help", "参见 {name} --help");
+    let argument = strings(error, ContextKind::InvalidArg);
+    let first = argument.first().cloned().unwrap_or_default();
+    let value = short(&text(error, ContextKind::InvalidValue));
+    // The best one comes last; one that begins otherwise is no slip of the fingers.
+    let nearest = |kind, typed: &str| {
+        let first = |word: &str| word.trim_start_matches('-').chars().next();
+        strings(error, kind).last().filter(|nearest| first(nearest) == first(typed)).cloned()
+    };
+    let example = || {
+        // One that has what is missing, where there is one.
+        let wanted = first.split_whitespace().next().filter(|word| word.starts_with("--")).unwrap_or_default();
+        let line = examples::of(&path).find(|example| example.line.contains(wanted)).map(|example| example.line);
+        let line = line.map_or_else(|| format!("{name} --help"), str::to_owned);
+        both!("as in `{line}`", "例如 `{line}`")
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let what = short(&first);
+            let remedy = match nearest(ContextKind::SuggestedArg, &what) {
+                Some(nearest) => both!("did you mean {nearest}? ({see})", "是否要写 {nearest}？（{see}）"),
+                None => see,
+            };
+            match what.starts_with('-') {
+                true => both!("unknown option '{what}'; {remedy}", "未知选项“{what}”；{remedy}"),
+                false => both!("unexpected argument '{what}'; {remedy}", "多余的参数“{what}”；{remedy}"),
+            }
+        }
+        ErrorKind::InvalidSubcommand => {
+            let what = short(&text(error, ContextKind::InvalidSubcommand));
+            let remedy = match nearest(ContextKind::SuggestedSubcommand, &what) {
+                Some(nearest) => both!("did you mean {nearest}? ({see})", "是否要写 {nearest}？（{see}）"),
+                None => see,
+            };
+            both!("unknown command '{what}'; {remedy}", "未知命令“{what}”；{remedy}")
+        }
+        ErrorKind::InvalidValue if value.is_empty() => {
+            let remedy = possible(error).unwrap_or_else(example);
+            both!("{first} needs a value; give one, {remedy}", "{first} 需要取值；请给出，{remedy}")
+        }
+        ErrorKind::InvalidValue => {
+            let nearest = nearest(ContextKind::SuggestedValue, &value);
+            let valid = possible(error).unwrap_or(see);
+            match nearest {
+                Some(nearest) => both!(
+                    "invalid value '{value}' for {first}; did you mean {nearest}? ({valid})",
+                    "{first} 的取值“{value}”无效；是否要写 {nearest}？（{valid}）"
+                ),
+                None => both!("invalid value '{value}' for {first}; {valid}", "{first} 的取值“{value}”无效；{valid}"),
+            }
+        }
+        ErrorKind::ValueValidation => {
+            let why = error.source().map_or_else(String::new, ToString::to_string);
+            // Ours end with what to do; those of numbers do not.
+            let why = match why.contains(['；', ';']) {
+                true => why,
+                false => {
+                    let why = number(&why);
+                    both!("{why}; {see}", "{why}；{see}")
+                }
+            };
+            both!("invalid value '{value}' for {first}: {why}", "{first} 的取值“{value}”无效：{why}")
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = argument.join(" ");
+            let example = example();
+            both!("missing {missing}; add it, {example}", "缺少 {missing}；请补上，{example}")
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let commands: Vec<&str> = at(&tree, &path)
+                .get_subcommands()
+                .filter(|part| !part.is_hide_set() && part.get_name() != "help")
+                .map(Command::get_name)
+                .collect();
+            let commands = commands.join(", ");
+            let example = example();
+            both!("missing command; use one of {commands}, {example}", "缺少命令；可用 {commands}，{example}")
+        }
+        ErrorKind::ArgumentConflict => {
+            let others = strings(error, ContextKind::PriorArg);
+            if others.is_empty() || others == [first.clone()] {
+                return both!("{first} is given twice; give it once", "{first} 给出了两次；请只给一次");
+            }
+            let others = others.join(", ");
+            both!("{first} cannot be used with {others}; leave one out", "{first} 不能与 {others} 同时使用；请去掉其一")
+        }
+        ErrorKind::TooManyValues => {
+            both!("{first} takes no value '{value}'; leave it out", "{first} 不接受取值“{value}”；请去掉")
+        }
+        ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
+            both!("{first} has too few or too many values; {see}", "{first} 的取值个数不对；{see}")
+        }
+        ErrorKind::NoEquals => both!("{first} needs its value behind =; {see}", "{first} 的取值要写在 = 之后；{see}"),
+        ErrorKind::InvalidUtf8 => {
+            both!("an argument is not valid UTF-8; type it again, {see}", "有参数不是合法的 UTF-8；请重新输入，{see}")
+        }
+        _ => {
+            let what = error.to_string();
+            let what = what.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            format!("{what}; {see}")
+        }
+    }
+}
+
+/// Why a text is no such number, in our languages.
+fn number(why: &str) -> String {
+    if let Some((value, range)) = why.split_once(" is not in ") {
+        let (low, high) = range.split_once("..=").unwrap_or((range, ""));
+        return both!("{value} is not between {low} and {high}", "{value} 不在 {low} 到 {high} 之间");
+    }
+    match why {
+        "invalid digit found in string" => both!("it is no whole number", "不是整数"),
+        "cannot parse integer from empty string" => both!("it is empty", "取值为空"),
+        "number too large to fit in target type" => both!("it is too large", "数值过大"),
+        "number too small to fit in target type" => both!("it is too small", "数值过小"),
+        "invalid IP address syntax" => both!("it is no IP address", "不是 IP 地址"),
+        other => other.to_owned(),
+    }
+}
+
+/// What may be given instead.
+fn possible(error: &Error) -> Option<String> {
+    let values = strings(error, ContextKind::ValidValue);
+    if values.is_empty() {
+        return None;
+    }
+    let values = values.join(", ");
+    Some(both!("possible values: {values}", "可取值：{values}"))
+}
+
+fn text(error: &Error, kind: ContextKind) -> String {
+    strings(error, kind).join(" ")
+}
+
+fn strings(error: &Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// What was typed, cut off where nobody reads on, with nothing in it that would steer a terminal.
+fn short(typed: &str) -> String {
+    let shown = escape::visible(typed);
+    match shown.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
+    }
+}

@@ -1,0 +1,123 @@
+//! The help of every command, in English and Chinese: the command line's own texts, examples, and what a manual page adds.
+
+pub mod complete;
+mod entry;
+pub mod errors;
+pub mod examples;
+pub mod man;
+pub mod page;
+mod topics;
+mod wrap;
+mod zh;
+mod zh_arguments;
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command};
+use hostmark_model::Lang;
+
+/// The command line with its texts in this language.
+pub fn tree(command: Command, lang: Lang) -> Command {
+    match lang {
+        Lang::En => command,
+        Lang::Zh => translated(command.about(zh::ABOUT), ""),
+    }
+}
+
+/// The command line with what each argument completes to.
+pub fn tree_that_completes(command: Command, lang: Lang) -> Command {
+    complete::attached(tree(command, lang), "")
+}
+
+fn translated(command: Command, path: &str) -> Command {
+    let about = zh::COMMANDS.iter().find(|(command, _)| *command == path).map(|(_, about)| *about);
+    let command = match about {
+        Some(about) => command.about(about),
+        None => command,
+    };
+    let command = command.mut_args(|argument| translated_argument(argument, path));
+    let names: Vec<String> = command.get_subcommands().map(|part| part.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        let path = join(path, &name);
+        command.mut_subcommand(name, |part| translated(part, &path))
+    })
+}
+
+fn translated_argument(argument: Arg, path: &str) -> Arg {
+    let texts = zh_arguments::ARGUMENTS;
+    let text =
+        texts.iter().find(|(command, id, _)| *command == path && argument.get_id() == *id).map(|(.., text)| *text);
+    let argument = match text {
+        Some(text) => argument.help(text.split("\n\n").next().unwrap_or(text)).long_help(text),
+        None => argument,
+    };
+    let heading = argument.get_help_heading().and_then(topics::chinese);
+    let argument = match heading {
+        Some(heading) => argument.help_heading(heading),
+        None => argument,
+    };
+    let chinese =
+        |name: &clap::builder::Str| zh::VALUE_NAMES.iter().find(|(en, _)| name.as_str() == *en).map(|(_, zh)| *zh);
+    let names: Vec<&'static str> = argument.get_value_names().unwrap_or_default().iter().filter_map(chinese).collect();
+    if names.is_empty() { argument } else { argument.value_names(names) }
+}
+
+/// The path of a command below another.
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path} {name}") }
+}
+
+/// The path of the command that these words call, as far as they name one.
+pub fn path_of(tree: &Command, words: &[OsString]) -> String {
+    let mut at = tree;
+    let mut path = String::new();
+    for word in words.iter().filter_map(|word| word.to_str()) {
+        if word == "help" && path.is_empty() {
+            continue;
+        }
+        let Some(part) = at.find_subcommand(word) else { continue };
+        path = join(&path, part.get_name());
+        at = part;
+    }
+    path
+}
+
+/// The command of this path in a tree that was built.
+pub fn at<'a>(built: &'a Command, path: &str) -> &'a Command {
+    path.split_whitespace().fold(built, |at, name| at.find_subcommand(name).unwrap_or(at))
+}
+
+/// A tree in which every command knows its options and its whole name.
+pub fn built(command: Command, lang: Lang) -> Command {
+    let mut tree = tree(command, lang);
+    tree.build();
+    tree
+}
+
+/// Every command for people, by path, the program's own first.
+pub fn paths(built: &Command) -> Vec<String> {
+    fn below(command: &Command, path: &str, all: &mut Vec<String>) {
+        all.push(path.to_owned());
+        for part in command.get_subcommands().filter(|part| !part.is_hide_set() && part.get_name() != "help") {
+            below(part, &join(path, part.get_name()), all);
+        }
+    }
+    let mut all = Vec::new();
+    below(built, "", &mut all);
+    all
+}
+
+/// The help that these words ask for: all of it where they say `--help` or `help`, else one screen.
+pub fn help(command: Command, words: &[OsString], lang: Lang) -> String {
+    let built = built(command, lang);
+    let path = path_of(&built, words);
+    let page = page::of(at(&built, &path), &path, lang);
+    let is_long = words.iter().any(|word| word == "--help") || words.first().is_some_and(|word| word == "help");
+    let options = crate::output::options(lang, false);
+    let look = page::Look { width: page::width(Some(options.width)), color: options.color };
+    if is_long { page.long(look) } else { page.short(look) }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,261 @@
+//! One command's page: what its help on a screen and its manual page are made of.
+
+use clap::{Arg, Command};
+use hostmark_model::Lang;
+use unicode_width::UnicodeWidthStr;
+
+use super::entry::Entry;
+use super::{examples, topics, wrap, zh};
+
+/// Widest and narrowest help.
+const WIDTHS: (usize, usize) = (40, 100);
+/// How wide a column of terms may become.
+const TERMS: usize = 30;
+
+/// How a page looks on a screen.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Columns.
+    pub width: usize,
+    /// Whether headings are bold.
+    pub color: bool,
+}
+
+/// How wide help is on an output of so many columns.
+pub fn width(columns: Option<usize>) -> usize {
+    columns.unwrap_or(WIDTHS.1).clamp(WIDTHS.0, WIDTHS.1)
+}
+
+/// What a section holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Commands: a table in every help.
+    Commands,
+    /// Arguments and options: a table in the short help, blocks in the long one.
+    Options,
+    /// Options that only the long help shows.
+    More,
+    /// What only the long help tells, as a table.
+    Topic,
+    /// Examples: each with what it does.
+    Examples,
+}
+
+/// A part of a page.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// What it holds.
+    pub kind: Kind,
+    /// Its heading.
+    pub heading: String,
+    /// Its entries.
+    pub entries: Vec<Entry>,
+}
+
+/// One command's page.
+#[derive(Debug, Clone)]
+pub struct Page {
+    lang: Lang,
+    /// The whole command, as `hostmark vm run`.
+    pub name: String,
+    /// What it does.
+    pub about: String,
+    /// How it is called.
+    pub usage: String,
+    /// Its parts.
+    pub sections: Vec<Section>,
+}
+
+/// The page of a command of a built tree.
+pub fn of(command: &Command, path: &str, lang: Lang) -> Page {
+    let said = |en: &str| topics::heading(en, lang).to_owned();
+    let mut sections = Vec::new();
+    let commands: Vec<Entry> = command
+        .get_subcommands()
+        .filter(|part| !part.is_hide_set())
+        .map(|part| {
+            let about = match part.get_name() {
+                "help" => topics::HELP_COMMAND.get(lang).to_owned(),
+                _ => part.get_about().map(ToString::to_string).unwrap_or_default(),
+            };
+            Entry { term: part.get_name().to_owned(), text: vec![about.clone()], short: about }
+        })
+        .collect();
+    let mut add = |kind, heading: String, entries: Vec<Entry>| {
+        if !entries.is_empty() {
+            sections.push(Section { kind, heading, entries });
+        }
+    };
+    add(Kind::Commands, said("Commands"), commands);
+    let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let entries = |wanted: &dyn Fn(&Arg) -> bool| -> Vec<Entry> {
+        shown().filter(|argument| wanted(argument)).map(|argument| entry(argument, path, lang)).collect()
+    };
+    add(Kind::Options, said("Arguments"), entries(&|argument| argument.is_positional()));
+    let mut headings: Vec<&str> = Vec::new();
+    for heading in shown().filter_map(Arg::get_help_heading) {
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
+    let is_option = |argument: &Arg| !argument.is_positional() && argument.get_help_heading().is_none();
+    add(Kind::Options, said("Options"), entries(&is_option));
+    for heading in headings {
+        add(Kind::More, heading.to_owned(), entries(&|argument| argument.get_help_heading() == Some(heading)));
+    }
+    add(Kind::Examples, said("Examples"), examples::entries(path, lang));
+    for topic in topics::of(path) {
+        add(Kind::Topic, topic.heading.get(lang).to_owned(), topic.entries(lang));
+    }
+    let usage = command.clone().render_usage().to_string();
+    Page {
+        lang,
+        name: if path.is_empty() { "hostmark".to_owned() } else { format!("hostmark {path}") },
+        about: command.get_about().map(ToString::to_string).unwrap_or_default(),
+        usage: topics::usage(usage.strip_prefix("Usage:").unwrap_or(&usage).trim(), lang),
+        sections,
+    }
+}
+
+fn entry(argument: &Arg, path: &str, lang: Lang) -> Entry {
+    let long = argument.get_long().map(|_| argument.to_string());
+    let term = match (argument.get_short(), long) {
+        (Some(short), Some(long)) => format!("-{short}, {long}"),
+        (_, Some(long)) => format!("    {long}"),
+        _ => argument.to_string(),
+    };
+    let id = argument.get_id().as_str();
+    let (short, mut text) = match topics::of_every_command(id) {
+        Some(help) => (help.get(lang).to_owned(), vec![help.get(lang).to_owned()]),
+        None => {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let long = argument.get_long_help().map(ToString::to_string).unwrap_or_else(|| help.clone());
+            (help, long.split("\n\n").map(str::to_owned).collect())
+        }
+    };
+    let colon = topics::COLON.get(lang);
+    let takes_values = argument.get_action().takes_values();
+    let values: Vec<_> = argument.get_possible_values().into_iter().filter(|value| !value.is_hide_set()).collect();
+    let mut brackets = Vec::new();
+    let defaults: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    if takes_values && !defaults.is_empty() {
+        brackets.push(format!("[{}{colon}{}]", topics::heading("default", lang), defaults.join(" ")));
+    }
+    let aliases: Vec<String> =
+        argument.get_visible_aliases().unwrap_or_default().iter().map(|alias| format!("--{alias}")).collect();
+    if !aliases.is_empty() {
+        brackets.push(format!("[{}{colon}{}]", topics::heading("also", lang), aliases.join(", ")));
+    }
+    let explained = values.iter().any(|value| value.get_help().is_some());
+    if takes_values && explained {
+        for value in &values {
+            let help = value_help(path, id, value.get_name(), value.get_help().map(ToString::to_string), lang);
+            text.push(format!("{}{colon}{help}", value.get_name()));
+        }
+    } else if takes_values && !values.is_empty() {
+        let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+        brackets.push(format!("[{}{colon}{}]", topics::heading("values", lang), names.join(", ")));
+    }
+    text.extend(brackets.iter().cloned());
+    let short = match (takes_values, explained) {
+        (true, true) => {
+            let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+            format!("{short} [{}]", names.join(", "))
+        }
+        _ => short,
+    };
+    let short = if argument.is_hide_short_help_set() { String::new() } else { short };
+    Entry { term, short, text }
+}
+
+/// What is said of a value; the command line's own English where the table has none.
+pub fn value_help(path: &str, id: &str, value: &str, en: Option<String>, lang: Lang) -> String {
+    let found = || zh::VALUES.iter().find(|(p, i, v, _)| (*i, *v) == (id, value) && (*p == path || p.is_empty()));
+    match lang {
+        Lang::Zh => found().map(|(.., text)| (*text).to_owned()).or(en).unwrap_or_default(),
+        Lang::En => en.unwrap_or_default(),
+    }
+}
+
+impl Page {
+    /// One screen: what it does, how it is called, and every option in a line.
+    pub fn short(&self, look: Look) -> String {
+        let mut out = self.head(look);
+        for section in self.sections.iter().filter(|section| matches!(section.kind, Kind::Commands | Kind::Options)) {
+            heading(&mut out, &section.heading, look);
+            // What few people need stands in the long help alone.
+            let entries: Vec<Entry> = section.entries.iter().filter(|entry| !entry.short.is_empty()).cloned().collect();
+            table(&mut out, &entries, look, |entry| vec![entry.short.clone()]);
+        }
+        out.push('\n');
+        let more = topics::MORE.get(self.lang).replace("{}", &self.name);
+        push_lines(&mut out, "", &more, look.width);
+        out
+    }
+
+    /// Everything.
+    pub fn long(&self, look: Look) -> String {
+        let mut out = self.head(look);
+        for section in &self.sections {
+            heading(&mut out, &section.heading, look);
+            match section.kind {
+                Kind::Commands | Kind::Topic => table(&mut out, &section.entries, look, |entry| entry.text.clone()),
+                Kind::Examples | Kind::Options | Kind::More => blocks(&mut out, &section.entries, look),
+            }
+        }
+        out
+    }
+
+    fn head(&self, look: Look) -> String {
+        let mut out = String::new();
+        push_lines(&mut out, "", &self.about, look.width);
+        let usage = topics::heading("Usage", self.lang);
+        let colon = topics::COLON.get(self.lang);
+        let usage = if look.color { format!("\x1b[1m{usage}{colon}\x1b[0m") } else { format!("{usage}{colon}") };
+        out.push_str(&format!("\n{usage}{}\n", self.usage));
+        out
+    }
+}
+
+fn heading(out: &mut String, text: &str, look: Look) {
+    out.push_str(&if look.color { format!("\n\x1b[1m{text}\x1b[0m\n") } else { format!("\n{text}\n") });
+}
+
+fn push_lines(out: &mut String, indent: &str, text: &str, width: usize) {
+    for line in wrap::lines(text, width.saturating_sub(indent.width())) {
+        out.push_str(indent);
+        out.push_str(&line);
+        out.push('\n');
+    }
+}
+
+/// Terms in one column, texts in another.
+fn table(out: &mut String, entries: &[Entry], look: Look, text: impl Fn(&Entry) -> Vec<String>) {
+    let most = TERMS.min(look.width / 2);
+    let terms = entries.iter().map(|entry| entry.term.width()).filter(|&width| width <= most).max().unwrap_or(0);
+    let indent = " ".repeat(terms + 4);
+    for entry in entries {
+        let mut body = String::new();
+        for paragraph in text(entry) {
+            push_lines(&mut body, &indent, &paragraph, look.width);
+        }
+        let width = entry.term.width();
+        if width > terms {
+            out.push_str(&format!("  {}\n{body}", entry.term));
+        } else {
+            // The first line's own indentation is where the term stands.
+            let rest = body.get(indent.len()..).unwrap_or("\n");
+            out.push_str(&format!("  {}{}{rest}", entry.term, " ".repeat(terms + 2 - width)));
+        }
+    }
+}
+
+/// Each term on a line, its text below it.
+fn blocks(out: &mut String, entries: &[Entry], look: Look) {
+    for entry in entries {
+        out.push_str(&format!("  {}\n", entry.term));
+        for paragraph in &entry.text {
+            push_lines(out, "          ", paragraph, look.width);
+        }
+    }
+}

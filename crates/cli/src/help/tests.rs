@@ -1,0 +1,144 @@
+//! The help says everything in both languages, and the short one fits a screen.
+
+use std::ffi::OsString;
+
+use clap::{Command, CommandFactory};
+use hostmark_model::Lang;
+use unicode_width::UnicodeWidthStr;
+
+use super::page::{Kind, Look, Page, of, value_help};
+use super::*;
+use crate::command::Arguments;
+
+const SCREEN: Look = Look { width: 80, color: false };
+
+fn pages(lang: Lang) -> Vec<(String, Page)> {
+    let built = built(Arguments::command(), lang);
+    paths(&built).into_iter().map(|path| (path.clone(), of(at(&built, &path), &path, lang))).collect()
+}
+
+fn has_chinese(text: &str) -> bool {
+    text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
+}
+
+/// What has no Chinese, each as what to add to which table.
+fn untranslated(command: &Command, path: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    if !has_chinese(&command.get_about().map(ToString::to_string).unwrap_or_default()) {
+        all.push(format!("command '{path}': add (\"{path}\", \"…\") to COMMANDS in help/zh.rs"));
+    }
+    for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+        let id = argument.get_id().as_str();
+        if topics::of_every_command(id).is_some() || argument.is_global_set() && !path.is_empty() {
+            continue;
+        }
+        if !has_chinese(&argument.get_help().map(ToString::to_string).unwrap_or_default()) {
+            all.push(format!("argument {id}: add (\"{path}\", \"{id}\", \"…\") to ARGUMENTS in help/zh_arguments.rs"));
+        }
+        if argument.get_action().takes_values() {
+            for name in argument.get_value_names().unwrap_or_default() {
+                if !zh::VALUE_NAMES.iter().any(|(_, zh)| *zh == name.as_str()) {
+                    all.push(format!(
+                        "value name of {path} {id}: add (\"{name}\", \"…\") to VALUE_NAMES in help/zh.rs"
+                    ));
+                }
+            }
+            for value in argument.get_possible_values().iter().filter(|value| value.get_help().is_some()) {
+                if !has_chinese(&value_help(path, id, value.get_name(), None, Lang::Zh)) {
+                    let name = value.get_name();
+                    all.push(format!("value: add (\"{path}\", \"{id}\", \"{name}\", \"…\") to VALUES in help/zh.rs"));
+                }
+            }
+        }
+        if argument.get_help_heading().is_some_and(|heading| !topics::is_known(heading)) {
+            all.push(format!("heading of {path} {id}: add its English and Chinese to HEADINGS in help/topics.rs"));
+        }
+    }
+    for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+        all.extend(untranslated(part, &join(path, part.get_name())));
+    }
+    all
+}
+
+#[test]
+fn every_command_argument_and_value_is_in_chinese() {
+    let missing = untranslated(&built(Arguments::command(), Lang::Zh), "");
+    assert!(missing.is_empty(), "in crates/cli/src/:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn the_tables_of_chinese_name_nothing_that_is_not_there() {
+    let built = built(Arguments::command(), Lang::En);
+    let has = |path: &str, id: &str| {
+        at_exactly(&built, path).is_some_and(|command| command.get_arguments().any(|a| a.get_id() == id))
+    };
+    for (path, id, _) in zh_arguments::ARGUMENTS {
+        assert!(has(path, id), "remove (\"{path}\", \"{id}\") from ARGUMENTS in help/zh_arguments.rs");
+    }
+    for (path, id, value, _) in zh::VALUES {
+        let command = at_exactly(&built, path).expect("a command");
+        let values = command.get_arguments().filter(|a| a.get_id() == id).flat_map(|a| a.get_possible_values());
+        assert!(
+            values.into_iter().any(|v| v.get_name() == *value),
+            "remove {path} {id} {value} from VALUES in help/zh.rs"
+        );
+    }
+    for (path, _) in zh::COMMANDS {
+        assert!(at_exactly(&built, path).is_some(), "remove {path} from COMMANDS in help/zh.rs");
+    }
+}
+
+fn at_exactly<'a>(built: &'a Command, path: &str) -> Option<&'a Command> {
+    path.split_whitespace().try_fold(built, |at, name| at.find_subcommand(name))
+}
+
+#[test]
+fn every_page_has_examples_exit_codes_and_environment_in_both_languages() {
+    for (path, page) in pages(Lang::En).into_iter().chain(pages(Lang::Zh)) {
+        assert!(
+            page.sections.iter().any(|s| s.kind == Kind::Examples),
+            "add examples of '{path}' to ALL in help/examples.rs"
+        );
+        let topics = page.sections.iter().filter(|s| s.kind == Kind::Topic).count();
+        assert!(topics >= 2, "{path}");
+    }
+    for (path, page) in pages(Lang::Zh) {
+        for entry in page.sections.iter().flat_map(|section| &section.entries) {
+            let is_list = |line: &String| line.starts_with('[');
+            for line in entry.text.iter().filter(|line| !is_list(line)) {
+                assert!(has_chinese(line), "{path} {}: {line}", entry.term);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_english_of_the_library_is_in_the_chinese_help() {
+    for (path, page) in pages(Lang::Zh) {
+        let text = page.long(SCREEN) + &page.short(SCREEN);
+        for word in ["Usage", "Options", "OPTIONS", "Commands", "default", "possible values", "Print help", "aliases"] {
+            assert!(!text.contains(word), "{path}: {word}");
+        }
+    }
+}
+
+#[test]
+fn the_short_help_fits_one_screen() {
+    for (path, page) in pages(Lang::En).into_iter().chain(pages(Lang::Zh)) {
+        let text = page.short(SCREEN);
+        assert!(text.lines().count() <= 40, "{path}: {} lines\n{text}", text.lines().count());
+        for line in text.lines() {
+            assert!(line.width() <= SCREEN.width || line.contains("hostmark "), "{path}: {line}");
+        }
+    }
+}
+
+#[test]
+fn the_command_of_a_line_is_found_before_it_is_parsed() {
+    let tree = tree(Arguments::command(), Lang::En);
+    let path = |words: &[&str]| path_of(&tree, &words.iter().map(OsString::from).collect::<Vec<_>>());
+    assert_eq!(path(&["vm", "run", "--help"]), "vm run");
+    assert_eq!(path(&["help", "report"]), "report");
+    assert_eq!(path(&["--lang", "zh", "runs"]), "runs");
+    assert_eq!(path(&["--help"]), "");
+}

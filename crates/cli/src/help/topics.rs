@@ -1,0 +1,268 @@
+//! What a manual page tells beside options: filters, exit codes, files and environment, in English and Chinese.
+
+use hostmark_model::{Exit, Lang, Text};
+
+use super::entry::Entry;
+
+/// What stands before an enumeration.
+pub const COLON: Text = Text { en: ": ", zh: "：" };
+/// Where more help is.
+pub const MORE: Text = Text {
+    en: "`{} --help` shows everything: details, examples, filters, exit codes, files.",
+    zh: "`{} --help` 显示全部内容：细节、示例、过滤表达式、退出码、文件。",
+};
+/// The command that clap adds.
+pub const HELP_COMMAND: Text = Text { en: "Print the help of a command", zh: "打印某个命令的帮助" };
+
+/// Headings and fixed words.
+const HEADINGS: &[Text] = &[
+    Text { en: "Usage", zh: "用法" },
+    Text { en: "Commands", zh: "命令" },
+    Text { en: "Arguments", zh: "参数" },
+    Text { en: "Options", zh: "选项" },
+    Text { en: "Examples", zh: "示例" },
+    Text { en: "The guest", zh: "虚拟机" },
+    Text { en: "default", zh: "默认" },
+    Text { en: "values", zh: "可取值" },
+    Text { en: "also", zh: "也可写作" },
+    Text { en: "Name", zh: "名称" },
+    Text { en: "Synopsis", zh: "概要" },
+    Text { en: "See also", zh: "参见" },
+];
+
+/// A heading of ours, or of the command line, in this language; as it is where there is none.
+pub fn heading(en: &str, lang: Lang) -> &str {
+    let found = HEADINGS.iter().find(|heading| heading.en == en);
+    found.map_or(en, |heading| heading.say(lang))
+}
+
+/// The Chinese of a heading.
+pub fn chinese(en: &str) -> Option<&'static str> {
+    HEADINGS.iter().find(|heading| heading.en == en).map(|heading| heading.zh)
+}
+
+/// Whether a heading has its Chinese.
+#[cfg(test)]
+pub fn is_known(zh: &str) -> bool {
+    HEADINGS.iter().any(|heading| heading.zh == zh)
+}
+
+/// A usage line with its placeholders in this language.
+pub fn usage(en: &str, lang: Lang) -> String {
+    match lang {
+        Lang::En => en.to_owned(),
+        Lang::Zh => en.replace("[OPTIONS]", "[选项]").replace("<COMMAND>", "<命令>").replace("[COMMAND]", "[命令]"),
+    }
+}
+
+/// The help of options that clap adds to every command.
+pub fn of_every_command(id: &str) -> Option<Text> {
+    Some(match id {
+        "help" => {
+            Text { en: "Print help: -h one screen, --help everything", zh: "打印帮助：-h 一屏，--help 全部" }
+        }
+        "version" => Text { en: "Print the version", zh: "打印版本" },
+        _ => return None,
+    })
+}
+
+/// A table of terms.
+pub struct Topic {
+    /// Its heading.
+    pub heading: Text,
+    rows: Vec<(String, Text)>,
+}
+
+impl Topic {
+    fn new(heading: Text, rows: &[(&str, Text)]) -> Topic {
+        Topic { heading, rows: rows.iter().map(|(term, text)| ((*term).to_owned(), *text)).collect() }
+    }
+
+    /// Its rows in this language.
+    pub fn entries(&self, lang: Lang) -> Vec<Entry> {
+        let entry = |(term, text): &(String, Text)| {
+            let text = text.get(lang).to_owned();
+            Entry { term: term.clone(), short: text.clone(), text: vec![text] }
+        };
+        self.rows.iter().map(entry).collect()
+    }
+}
+
+/// What the page of a command tells.
+pub fn of(path: &str) -> Vec<Topic> {
+    let mut topics = Vec::new();
+    if ["", "run", "list", "compare", "vm run"].contains(&path) {
+        topics.push(filters());
+    }
+    topics.push(exits(path));
+    if ["", "run", "report", "compare", "runs", "import", "vm run"].contains(&path) {
+        topics.push(files());
+    }
+    topics.push(environment(path));
+    topics
+}
+
+fn filters() -> Topic {
+    Topic::new(
+        Text { en: "Filters", zh: "过滤表达式" },
+        &[
+            ("memory", Text { en: "a group: all its probes", zh: "组：其中的全部探针" }),
+            ("memory.read", Text { en: "a probe: all its cases", zh: "探针：它的全部用例" }),
+            (
+                "memory.read@size=64M",
+                Text {
+                    en: "cases with this value of an axis; sizes take K, M and G (powers of 1024)",
+                    zh: "该轴取此值的用例；大小可写 K、M、G（1024 的幂）",
+                },
+            ),
+            (
+                "memory.read@size=64M,threads=1",
+                Text { en: "several axes, separated by commas", zh: "多个轴，用逗号分隔" },
+            ),
+            (
+                "lat_mem_rd",
+                Text {
+                    en: "an lmbench program: the probes that replace it", zh: "lmbench 程序：取代它的探针"
+                },
+            ),
+            (
+                "syscall ipc.pipe",
+                Text {
+                    en: "several filters: the cases of any of them", zh: "多个过滤表达式：符合任一者即选中"
+                },
+            ),
+        ],
+    )
+}
+
+/// What each code means; every [`Exit`] but signals.
+const EXITS: &[(Exit, Text)] = &[
+    (Exit::Fine, Text { en: "done; skipped cases are fine", zh: "完成；有用例被跳过也算完成" }),
+    (
+        Exit::Found,
+        Text {
+            en: "compare found a regression, or host --check found something that would disturb a measurement",
+            zh: "compare 发现性能退化，或 host --check 发现会干扰测量的因素",
+        },
+    ),
+    (Exit::BadInput, Text { en: "bad command line, or unreadable input", zh: "命令行有误，或输入无法读取" }),
+    (Exit::CaseFailed, Text { en: "a case failed", zh: "有用例失败" }),
+    (Exit::NothingSelected, Text { en: "a filter selects nothing", zh: "过滤表达式没有选中任何用例" }),
+    (
+        Exit::ResourceLost,
+        Text { en: "a resource was lost midway, as when the disk filled", zh: "中途失去资源，如磁盘写满" },
+    ),
+    (
+        Exit::Undecided,
+        Text {
+            en: "compare --strict or --resolve left a case undecided, and found no regression",
+            zh: "compare --strict 或 --resolve 有用例未能判定，且没有发现退化",
+        },
+    ),
+];
+
+fn exits(path: &str) -> Topic {
+    let measures = ["run", "compare", "vm run", ""].contains(&path);
+    let applies = |exit: Exit| match exit {
+        Exit::Found => ["", "compare", "host"].contains(&path),
+        Exit::Undecided => ["", "compare"].contains(&path),
+        Exit::CaseFailed => measures,
+        Exit::NothingSelected => measures || ["list", "explain"].contains(&path),
+        _ => true,
+    };
+    let mut rows: Vec<(String, Text)> =
+        EXITS.iter().filter(|(exit, _)| applies(*exit)).map(|(exit, text)| (exit.code().to_string(), *text)).collect();
+    rows.push((
+        "128+N".to_owned(),
+        Text {
+            en: "ended by signal N; what was measured is kept", zh: "被信号 N 终止；已测得的结果保留"
+        },
+    ));
+    Topic { heading: Text { en: "Exit codes", zh: "退出码" }, rows }
+}
+
+fn files() -> Topic {
+    Topic::new(
+        Text { en: "Files", zh: "文件" },
+        &[
+            (
+                "~/.local/share/hostmark/runs/",
+                Text {
+                    en: "the run store; $XDG_DATA_HOME/hostmark/runs/ if XDG_DATA_HOME is set",
+                    zh: "运行目录；设置了 XDG_DATA_HOME 时为 $XDG_DATA_HOME/hostmark/runs/",
+                },
+            ),
+            (
+                "NAME.json",
+                Text {
+                    en: "a run: `last` is the newest, then last-1 …", zh: "一次运行：last 为最新，其前为 last-1 …"
+                },
+            ),
+            (
+                "NAME.partial.jsonl",
+                Text {
+                    en: "the journal of a run in progress, or of one that was interrupted; `run --resume` continues it",
+                    zh: "正在进行或被中断的运行的日志；可用 run --resume 继续",
+                },
+            ),
+        ],
+    )
+}
+
+fn environment(path: &str) -> Topic {
+    let mut rows = vec![
+        (
+            "LC_ALL, LC_MESSAGES, LANG",
+            Text {
+                en: "Chinese if the first one set begins with zh; --lang wins",
+                zh: "首个已设置者以 zh 开头则用中文；--lang 优先",
+            },
+        ),
+        ("NO_COLOR", Text { en: "no colours if set and not empty", zh: "已设置且非空时不用颜色" }),
+        ("COLUMNS", Text { en: "width of the output, instead of the terminal's", zh: "输出宽度，代替终端的宽度" }),
+        (
+            "XDG_DATA_HOME, HOME",
+            Text {
+                en: "where the run store is, see Files of `hostmark --help`",
+                zh: "运行目录所在，见 hostmark --help 的“文件”",
+            },
+        ),
+    ];
+    if ["", "run", "host", "vm run"].contains(&path) {
+        rows.push((
+            "TMPDIR",
+            Text {
+                en: "directory for file and disk probes without --scratch",
+                zh: "未给出 --scratch 时文件和磁盘探针所用的目录",
+            },
+        ));
+    }
+    if path.is_empty() {
+        rows.push((
+            "COMPLETE",
+            Text {
+                en: "set by the shell's completion: hostmark prints candidates and does nothing else",
+                zh: "由 shell 补全设置：hostmark 只打印候选项",
+            },
+        ));
+    }
+    Topic::new(Text { en: "Environment", zh: "环境变量" }, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exit_code_is_told_once() {
+        // A new code has to be added to EXITS: this match does not compile without it.
+        let known = |exit: Exit| match exit {
+            Exit::Fine | Exit::Found | Exit::Undecided | Exit::BadInput => true,
+            Exit::CaseFailed | Exit::NothingSelected | Exit::ResourceLost => true,
+            Exit::Signal(_) => false,
+        };
+        let mut codes: Vec<u8> = EXITS.iter().filter(|(exit, _)| known(*exit)).map(|(exit, _)| exit.code()).collect();
+        codes.dedup();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6]);
+    }
+}

@@ -1,0 +1,85 @@
+//! The Chinese of the help: every command, argument and value by its name. A test names what lacks an entry here.
+
+/// What the program does.
+pub const ABOUT: &str = "测量 Linux 服务器的实际性能：带宽与延迟，每个数值都附误差范围";
+
+/// Commands, by their path.
+pub const COMMANDS: &[(&str, &str)] = &[
+    ("run", "测量本机"),
+    ("list", "列出所有探针及其单位和轴"),
+    ("explain", "讲解探针：执行什么、为何重要、如何解读"),
+    ("host", "显示本机信息以及会干扰测量的因素"),
+    ("report", "显示以前的运行"),
+    ("compare", "比较运行：逐个用例给出结论"),
+    ("import", "导入其他工具的结果"),
+    ("runs", "列出已保存的运行"),
+    ("vm", "测量虚拟机的开销"),
+    ("vm run", "交替测量本机和虚拟机，并显示虚拟机的开销"),
+    ("serve", "凭令牌允许其他主机在本机测量"),
+    ("completions", "打印 shell 补全脚本"),
+    ("man", "打印手册页"),
+];
+
+/// Values of arguments: path of the command, id of the argument, value.
+pub const VALUES: &[(&str, &str, &str, &str)] = &[
+    ("", "lang", "en", "英文"),
+    ("", "lang", "zh", "简体中文"),
+    ("", "color", "auto", "在终端上使用"),
+    ("", "color", "always", "总是使用"),
+    ("", "color", "never", "从不使用"),
+    ("run", "profile", "quick", "不超过 60 秒"),
+    ("run", "profile", "standard", "不超过 5 分钟"),
+    ("run", "profile", "thorough", "不超过 30 分钟"),
+    ("compare", "profile", "quick", "不超过 60 秒"),
+    ("compare", "profile", "standard", "不超过 5 分钟"),
+    ("compare", "profile", "thorough", "不超过 30 分钟"),
+    ("vm run", "profile", "quick", "不超过 60 秒"),
+    ("vm run", "profile", "standard", "不超过 5 分钟"),
+    ("vm run", "profile", "thorough", "不超过 30 分钟"),
+    ("run", "within", "namespaces", "独立的命名空间：挂载、进程、IPC、主机名、网络；非 root 时还有用户"),
+    ("run", "within", "seccomp", "与容器运行时类似的系统调用过滤器：名单之外一律拒绝"),
+    ("vm run", "accel", "kvm", "由处理器执行，经 /dev/kvm"),
+    ("vm run", "accel", "tcg", "由 QEMU 软件模拟；所得数值不反映 KVM"),
+];
+
+/// What stands for a value in usage lines.
+pub const VALUE_NAMES: &[(&str, &str)] = &[
+    ("LANG", "语言"),
+    ("WHEN", "何时"),
+    ("REGEX", "正则"),
+    ("UNIT", "单位"),
+    ("FILTER", "过滤表达式"),
+    ("FILTERS", "过滤表达式"),
+    ("IDS", "名称"),
+    ("PROFILE", "档位"),
+    ("COMMAND", "命令"),
+    ("PLACE", "位置"),
+    ("ADDRESS", "地址"),
+    ("FILE", "文件"),
+    ("NAME", "名称"),
+    ("FORMAT", "格式"),
+    ("N", "数值"),
+    ("[PROBE:]AXIS=V1,V2", "[PROBE:]AXIS=V1,V2"),
+    ("LIST", "列表"),
+    ("DIR", "目录"),
+    ("LAYER,…", "LAYER,…"),
+    ("RUN", "运行"),
+    ("CASE", "用例"),
+    ("BASE NEW… | FILTER…", "基准 新运行… | 过滤表达式…"),
+    ("A", "A"),
+    ("B", "B"),
+    ("PERCENT", "百分比"),
+    ("TIME", "时长"),
+    ("ADDRESS[:PORT]", "ADDRESS[:PORT]"),
+    ("SHELL", "SHELL"),
+    ("NAME=PLACE", "名称=位置"),
+    ("ACCEL", "方式"),
+    ("MODEL", "型号"),
+    ("TYPE", "类型"),
+    ("SIZE", "大小"),
+    ("SIZE[,…]", "SIZE[,…]"),
+    ("user|tap=…", "user|tap=…"),
+    ("WORD", "词"),
+    ("PROGRAM", "程序"),
+    ("SECONDS", "秒"),
+];
