@@ -212,6 +212,14 @@ pub fn find(run: &str) -> Result<PathBuf> {
 
 /// Reads a run.
 pub fn load(path: &Path) -> Result<Run> {
+    let text = text(path)?;
+    // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
+    let run = load_run(text.trim_end_matches(['-', '+', '.', 'e', 'E']));
+    run.map_err(|error| anyhow::anyhow!("{} {error}", path.display()))
+}
+
+/// The text of a file that is to hold a run.
+pub fn text(path: &Path) -> Result<String> {
     let shown = path.display();
     let bytes = match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
         Err(error) => bail!(both!(
@@ -227,19 +235,17 @@ pub fn load(path: &Path) -> Result<Run> {
         }
         Ok(Some(bytes)) => bytes,
     };
-    let text = match std::str::from_utf8(&bytes) {
-        Ok(text) => text,
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
         // It ends inside a character: it is cut off there, which is told below.
         Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
+            Ok(std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default().to_owned())
         }
         Err(_) => bail!(both!(
             "{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote",
             "{shown} 不是文本，因而不是 hostmark 运行文件；请给出 hostmark run 写的文件"
         )),
-    };
-    // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
-    load_run(text.trim_end_matches(['-', '+', '.', 'e', 'E'])).map_err(|error| anyhow::anyhow!("{shown} {error}"))
+    }
 }
 
 /// Writes `text` to a file that a person named: a regular file whole or not at all, anything else as it can be.

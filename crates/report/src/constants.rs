@@ -1,6 +1,6 @@
 //! The constants of a machine that people ask for first, and where each lies in a run.
 
-use hostmark_model::{Estimate, Lang, Run, Text, Unit};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use crate::format::{interval_target, low_high, plus_minus, value};
@@ -137,9 +137,31 @@ pub(crate) struct Told<'a> {
     pub(crate) name: Text,
     pub(crate) estimate: &'a Estimate,
     pub(crate) unit: Unit,
+    pub(crate) better: Better,
+    /// The case that has it.
+    pub(crate) case: &'a CaseRecord,
+    place: &'static Place,
 }
 
 impl Told<'_> {
+    /// The further quantity of its case that it is; empty for its value.
+    pub(crate) fn quantity(&self) -> &'static str {
+        self.place.quantity
+    }
+
+    /// Its case on any machine: the probe and the axes on which it is not at its default.
+    pub(crate) fn key(&self) -> String {
+        let axes: Vec<String> = self.place.at.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        if axes.is_empty() { self.place.probe.to_owned() } else { format!("{}@{}", self.place.probe, axes.join(",")) }
+    }
+
+    /// Whether an id means it on any machine.
+    pub(crate) fn is_at(&self, id: &str) -> bool {
+        let Some(id) = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok()) else { return false };
+        let is_there = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
+        id.probe == self.place.probe && id.params.0.len() == self.place.at.len() && self.place.at.iter().all(is_there)
+    }
+
     /// Its value with its unit.
     pub(crate) fn value(&self, lang: Lang) -> String {
         value(self.estimate.value(), self.unit, lang)
@@ -190,15 +212,16 @@ impl Constant {
             let case = case_at(run, place.probe, place.at)?;
             let info = run.probes.iter().find(|info| info.id == case.probe)?;
             let measured = case.measured()?;
-            let (estimate, unit) = match place.quantity {
-                "" => (&measured.estimate, info.unit),
+            let (estimate, unit, better) = match place.quantity {
+                "" => (&measured.estimate, info.unit, info.better),
                 name => {
-                    let unit = info.also.iter().find(|also| also.name == name).map_or(info.unit, |also| also.unit);
-                    (&measured.also.get(name)?.estimate, unit)
+                    let also = info.also.iter().find(|also| also.name == name);
+                    let (unit, better) = also.map_or((info.unit, info.better), |also| (also.unit, also.better));
+                    (&measured.also.get(name)?.estimate, unit, better)
                 }
             };
             let name = Percentile::of_name(place.quantity).map_or(self.name, |_| t(place.quantity, place.quantity));
-            (estimate.value() > 0.0).then_some(Told { name, estimate, unit })
+            (estimate.value() > 0.0).then_some(Told { name, estimate, unit, better, case, place })
         })
     }
 }

@@ -26,6 +26,7 @@ mod neighbours;
 pub mod network;
 mod overhead;
 mod plain_table;
+pub mod references;
 pub mod render;
 pub mod repetition;
 mod short_arrays;

@@ -4,6 +4,7 @@ mod interleave;
 mod sides;
 mod turn;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,11 +12,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
+use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, LOOKS, Pool, SAME};
 use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
-use super::{inputs, unwritten};
+use super::{inputs, references, unwritten};
 use crate::language::both;
 use crate::{output, store};
 
@@ -31,6 +33,12 @@ pub struct CompareArguments {
     /// such as 'before-*.json', or a directory. With --interleave: filters, see "Filters" below.
     #[arg(value_name = "BASE NEW… | FILTER…")]
     names: Vec<String>,
+    /// Hold a run against a reference, as x220
+    ///
+    /// A name of `hostmark list --references`, one of your own, or a run file. A published number has no interval, so it gets a ratio and
+    /// no verdict.
+    #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["interleave", "strict", "threshold"])]
+    against: Option<String>,
     /// Measure at two places in turn, in random order
     ///
     /// A and B are places, as 'ssh db-17', 'ip netns exec blue' or here, to which hostmark copies itself; or commands
@@ -135,12 +143,49 @@ fn no_percentage() -> String {
     both!("it is no percentage; give a number from 0 up, as 5", "不是百分比；请给出不小于 0 的数，如 5")
 }
 
+/// How what is compared looks where it goes.
+fn options(arguments: &CompareArguments, lang: Lang) -> RenderOptions {
+    match &arguments.out {
+        Some(_) => output::options_of_file(lang, arguments.verbose),
+        None => output::options(lang, arguments.verbose),
+    }
+}
+
+/// Prints a text, or writes it to the file that was named.
+fn hand_over(text: &str, out: Option<&PathBuf>) -> Result<()> {
+    let Some(path) = out else {
+        output::print(text);
+        return Ok(());
+    };
+    store::write(path, text)
+        .map_err(|error| unwritten(&error, &format!("{} cannot be written", path.display()), "give another file"))
+}
+
+/// The names of all sides; with `--against` the reference's is the first. None where it has no runs, and all is said.
+fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [String]>>> {
+    let Some(against) = &arguments.against else { return Ok(Some(Cow::Borrowed(&arguments.names))) };
+    let run = match arguments.names.as_slice() {
+        [] => "last",
+        [run] => run,
+        _ => bail!("--against holds one run against a reference; give one, or none for the last"),
+    };
+    match references::find(against)? {
+        references::Named::Runs(base) => Ok(Some(Cow::Owned(vec![base, run.to_owned()]))),
+        references::Named::Reference(reference) => {
+            let text = references::held(run, &reference, &arguments.format, &options(arguments, lang), lang)?;
+            hand_over(&text, arguments.out.as_ref())?;
+            Ok(None)
+        }
+    }
+}
+
 pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
+    let Some(names) = names(arguments, lang)? else { return Ok(Exit::Fine) };
     let sides = match arguments.interleave.as_slice() {
         [a, b] => {
             let trial = interleave::Trial {
                 sides: [a, b],
-                filters: &arguments.names,
+                filters: &names,
                 command: arguments.command.as_deref(),
                 sampled: &arguments.sampled,
                 pairs: match arguments.resolve {
@@ -157,7 +202,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
                 interleave::Ended::Stopped(signal) => return Ok(Exit::Signal(signal)),
             }
         }
-        _ => sides::read(&arguments.names, lang)?,
+        _ => sides::read(&names, lang)?,
     };
     let pools: Vec<Pool> = sides.iter().map(sides::Side::pool).collect();
     let Some((base, new)) = pools.split_first() else { bail!("there is nothing to compare; give BASE and NEW") };
@@ -172,17 +217,8 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     };
     let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark compare --help names them")?;
-    let options = match &arguments.out {
-        Some(_) => output::options_of_file(lang, arguments.verbose),
-        None => output::options(lang, arguments.verbose),
-    };
-    let text = (format.render)(&comparison, &options);
-    match &arguments.out {
-        Some(path) => store::write(path, &text).map_err(|error| {
-            unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")
-        })?,
-        None => output::print(&text),
-    }
+    let text = (format.render)(&comparison, &options(arguments, lang));
+    hand_over(&text, arguments.out.as_ref())?;
     if comparison.has_nothing() {
         bail!(
             "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)"

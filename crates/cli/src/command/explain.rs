@@ -1,30 +1,55 @@
 //! `hostmark explain [ID…]`: the pages of probes, and of all of them the contents.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::lmbench;
 use hostmark_report::render::handbook;
+use hostmark_report::{lmbench, references, render};
 
+use super::references as own;
 use crate::output;
 
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// Probes, groups or lmbench names [default: the contents]
+    /// Probes, groups, lmbench names or references [default: the contents]
     ///
     /// Columns of lmbench's summary work too, as "null call".
     ids: Vec<String>,
+    /// Show every value of this reference and where it comes from
+    #[arg(long, value_name = "NAME", conflicts_with = "ids")]
+    reference: Option<String>,
 }
 
 pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
+    let typed = arguments.reference.iter().chain(&arguments.ids);
+    if !arguments.ids.is_empty() || arguments.reference.is_some() {
+        own::bring();
+    }
+    let pages: Option<Vec<_>> = typed.map(|name| references::named(name)).collect();
+    match (pages, &arguments.reference) {
+        (Some(pages), _) if !pages.is_empty() => {
+            let probes: Vec<ProbeInfo> = plan::pick(CATALOGUE, &[])?.iter().map(|entry| entry.info()).collect();
+            let options = output::options(lang, false);
+            let texts: Vec<String> =
+                pages.iter().map(|page| render::references::page(page, &probes, &options)).collect();
+            output::print(&texts.join("\n"));
+            return Ok(Exit::Fine);
+        }
+        (_, Some(name)) => bail!("there is no reference '{name}'; hostmark list --references shows them"),
+        _ => {}
+    }
     let wanted: Vec<String> = arguments.ids.iter().flat_map(|id| of_column(id)).collect();
     let options = output::options(lang, false);
     let picked: Vec<ProbeInfo> = plan::pick(CATALOGUE, &wanted)?.iter().map(|entry| entry.info()).collect();
     output::print(&match arguments.ids.as_slice() {
         [] => handbook::contents(&picked, &options),
-        _ => handbook::pages(&picked, &options),
+        _ => {
+            let figures: String = picked.iter().map(|probe| render::references::figures(probe, &options)).collect();
+            let gap = if figures.is_empty() { "" } else { "\n" };
+            handbook::pages(&picked, &options) + gap + figures.trim_end() + gap
+        }
     });
     Ok(Exit::Fine)
 }

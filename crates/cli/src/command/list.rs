@@ -5,8 +5,9 @@ use clap::{Args, ValueEnum};
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::render::handbook;
+use hostmark_report::render::{handbook, references};
 
+use super::references as own;
 use crate::output;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,12 +20,22 @@ enum Format {
 pub struct ListArguments {
     /// Groups, probes or lmbench names [default: all]
     filters: Vec<String>,
+    /// List the reference machines instead
+    ///
+    /// Each can stand beside a run: compare --against NAME, explain NAME.
+    #[arg(long, conflicts_with_all = ["filters", "format"])]
+    references: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
 pub fn list(arguments: &ListArguments, lang: Lang) -> Result<Exit> {
+    if arguments.references {
+        own::bring();
+        output::print(&references::list(&output::options(lang, false)));
+        return Ok(Exit::Fine);
+    }
     let probes: Vec<ProbeInfo> = plan::pick(CATALOGUE, &arguments.filters)?.iter().map(|entry| entry.info()).collect();
     let text = match arguments.format {
         Format::Json => output::json(&serde_json::to_string_pretty(&probes)?),

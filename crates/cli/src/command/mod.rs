@@ -26,6 +26,7 @@ mod place;
 mod processes;
 mod quiet;
 mod ready;
+pub mod references;
 pub mod report;
 pub mod resume;
 pub mod run;

@@ -10,7 +10,7 @@ use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::{RenderOptions, export};
 
 use super::place::Place;
-use super::{again, load, on, several, unwritten};
+use super::{again, load, on, references, several, unwritten};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -132,6 +132,9 @@ pub fn render(runs: &[Run], format: &str, lang: Lang, verbose: bool) -> Result<S
 }
 
 fn render_with(runs: &[Run], format: &str, options: &RenderOptions) -> Result<String> {
+    if ["answer", "markdown"].contains(&format) {
+        references::bring();
+    }
     let text = export::format_named(format).and_then(|format| format.render(runs, options));
     text.with_context(|| {
         format!(

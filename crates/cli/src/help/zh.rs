@@ -46,6 +46,7 @@ pub const VALUES: &[(&str, &str, &str, &str)] = &[
 pub const VALUE_NAMES: &[(&str, &str)] = &[
     ("LANG", "语言"),
     ("WHEN", "何时"),
+    ("REFERENCE", "参考"),
     ("REGEX", "正则"),
     ("UNIT", "单位"),
     ("FILTER", "过滤表达式"),

@@ -16,6 +16,7 @@ use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
 use crate::format::{agreement, low_high, other_value, rounds_and_samples, value};
 use crate::guest;
+use crate::references::beside;
 use crate::trust;
 
 const CASE: Text = Text { en: "case", zh: "用例" };
@@ -84,13 +85,21 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
         return;
     }
     let _ = writeln!(out, "| | |\n|---|---|");
+    let beside = beside(run);
+    let mut ratios = Vec::new();
     for (line, told) in &lines {
         let fact = |told: &constants::Told| {
             let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
-            safe(&format!("{} {}{sure}", told.name.get(lang), told.value(lang)))
+            let ratio = beside.as_ref().and_then(|beside| beside.ratio(told));
+            let shown = ratio.as_ref().map(|ratio| format!(" {ratio}")).unwrap_or_default();
+            ratios.extend(ratio);
+            safe(&format!("{} {}{sure}{shown}", told.name.get(lang), told.value(lang)))
         };
         let facts: Vec<String> = told.iter().map(fact).collect();
         let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));
+    }
+    if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
+        let _ = writeln!(out, "\n{}", safe(&beside.legend(&ratios, lang)));
     }
 }
 

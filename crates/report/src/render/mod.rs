@@ -1,5 +1,6 @@
 //! A run for the eye: the console's tables, and markdown.
 
+pub mod against;
 pub mod columns;
 pub(crate) mod comparison;
 pub mod console;
@@ -7,6 +8,7 @@ pub mod handbook;
 pub mod host;
 pub mod markdown;
 pub(crate) mod network;
+pub mod references;
 pub mod wrap;
 
 use hostmark_model::Lang;

@@ -11,6 +11,7 @@ use super::{header, table, words};
 use crate::RenderOptions;
 use crate::constants::{self, Line, MOST_FINDINGS, Told};
 use crate::findings::findings_and_kept;
+use crate::references::{Beside, beside};
 
 /// Lines of it at most, the one that tells where the rest is not counted.
 const MOST_LINES: usize = 24;
@@ -24,12 +25,22 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
         return table(run, options);
     }
     let view = View::new(run, options);
-    let mut page = Page::new(options);
-    header::write_short(&view, &mut page);
-    page.blank();
-    constants(&view, &lines, &mut page);
-    let room = MOST_LINES.saturating_sub(page.lines());
-    page.append(&findings(run, &page, room));
+    let with = |beside: Option<Beside>| {
+        let mut page = Page::new(options);
+        header::write_short(&view, &mut page);
+        page.blank();
+        constants(&view, &lines, beside.as_ref(), &mut page);
+        page
+    };
+    let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
+    let costs = |page: &Page| findings(&all, page, MOST_LINES.saturating_sub(page.lines()));
+    let (mut page, plain) = (with(beside(run)), with(None));
+    let (mut below, below_plain) = (costs(&page), costs(&plain));
+    // Where there is little room ratios may take that of one finding.
+    if page.lines() > MOST_LINES || below.1 + 1 < below_plain.1 {
+        (page, below) = (plain, below_plain);
+    }
+    page.append(&below.0);
     page.into_text()
 }
 
@@ -38,15 +49,26 @@ pub fn is_answered(run: &Run) -> bool {
     constants::told(run).iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
-/// A line for each kind.
-fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], page: &mut Page) {
+/// A line for each kind, and beside which machine the ratios stand.
+fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], beside: Option<&Beside>, page: &mut Page) {
+    let mut ratios = Vec::new();
     let width = lines.iter().map(|(line, _)| line.name.get(view.lang).width()).max().unwrap_or(0);
     for (line, told) in lines {
         let name = line.name.get(view.lang);
         let label = Piece::new(format!("{name}{}", " ".repeat(width - name.width())), Style::Dim);
-        let facts = told.iter().map(|told| Piece::plain(fact(view, told)));
+        let facts = told.iter().map(|told| {
+            let ratio = beside.and_then(|beside| beside.ratio(told));
+            let style =
+                if ratio.as_ref().is_some_and(|ratio| ratio.ends_with('!')) { Style::Warning } else { Style::Plain };
+            let shown = ratio.as_ref().map_or_else(String::new, |ratio| format!(" {ratio}"));
+            ratios.extend(ratio);
+            Piece::new(format!("{}{shown}", fact(view, told)), style)
+        });
         let all: Vec<Piece> = std::iter::once(label).chain(facts).collect();
         page.flow_hanging(0, width + 3, &all);
+    }
+    if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
+        page.paragraph("", &beside.legend(&ratios, view.lang), Style::Dim);
     }
 }
 
@@ -68,18 +90,18 @@ enum Part {
     First,
 }
 
-/// What costs most, in so many lines: three findings however short, rather than fewer at length.
-fn findings(run: &Run, page: &Page, room: usize) -> String {
-    let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
+/// What costs most, in so many lines: three findings however short, rather than fewer at length. And how many they are.
+fn findings(all: &[Finding], page: &Page, room: usize) -> (String, usize) {
     for count in (1..=MOST_FINDINGS).rev() {
         for part in [Part::Whole, Part::Short, Part::First] {
-            let text = some_findings(&all[..all.len().min(count)], part, page);
+            let these = &all[..all.len().min(count)];
+            let text = some_findings(these, part, page);
             if text.lines().count() <= room {
-                return text;
+                return (text, these.len());
             }
         }
     }
-    String::new()
+    (String::new(), 0)
 }
 
 fn some_findings(findings: &[Finding], part: Part, page: &Page) -> String {

@@ -1,0 +1,31 @@
+//! The references that come with the program.
+
+use std::sync::LazyLock;
+
+use super::Reference;
+
+macro_rules! files {
+    ($($name:literal),+) => { &[$(($name, include_str!(concat!("../../references/", $name, ".json")))),+] };
+}
+
+/// Their names and texts. A test holds the directory to it.
+const FILES: &[(&str, &str)] = files![
+    "broadwell-stream",
+    "celeron-1037u",
+    "emerald-rapids-kvm",
+    "graviton2",
+    "graviton4",
+    "i7-6500u",
+    "i7-6500u-kvm",
+    "lmbench-result",
+    "x220"
+];
+
+/// The references that come with the program, by name.
+pub fn built_in() -> &'static [Reference] {
+    static READ: LazyLock<Vec<Reference>> = LazyLock::new(|| {
+        // What could not be read a test would have found.
+        FILES.iter().filter_map(|(name, text)| Reference::parse(text, name, name).ok()).collect()
+    });
+    &READ
+}

@@ -1,0 +1,66 @@
+//! A run as a reference.
+
+use std::collections::HashSet;
+
+use hostmark_model::{Estimate, Profile, Run, Text};
+
+use super::{Reference, Value};
+use crate::bilingual::same;
+use crate::constants;
+
+/// A run as a reference of this name, to be found at `address`.
+pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
+    let host = &run.host;
+    let told = constants::told(run);
+    let constants: Vec<&constants::Told> = told.iter().flat_map(|(_, told)| told).collect();
+    let shown: HashSet<&str> =
+        constants.iter().filter(|told| told.quantity().is_empty()).map(|told| told.case.id.as_str()).collect();
+    let of_constant = |told: &&constants::Told| value(told.key(), told.quantity(), told.estimate);
+    let rest = run.cases.iter().filter(|case| case.peer().is_none() && !shown.contains(case.id.as_str()));
+    let of_case = |case: &hostmark_model::CaseRecord| value(case.id.clone(), "", &case.measured()?.estimate);
+    let values = constants.iter().filter_map(of_constant).chain(rest.filter_map(of_case)).collect();
+    let model = host.cpu.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""));
+    let cpus = host.cpus.iter().filter(|cpu| cpu.online).count();
+    let described = |model: &str, of_cpus: &str, guest: &str| format!("{}: {model}, {of_cpus}{guest}", host.hostname);
+    let named = model.clone().unwrap_or_else(|| host.cpu.architecture.clone());
+    let is_guest = host.virtualization.hypervisor.is_some();
+    let profile = match run.settings.profile {
+        Profile::Quick => "quick",
+        Profile::Standard => "standard",
+        Profile::Thorough => "thorough",
+    };
+    let method = format!("hostmark {}, {profile}", run.tool.version);
+    Reference {
+        name: name.to_owned(),
+        machine: Text {
+            en: described(&named, &format!("{cpus} CPUs"), if is_guest { ", a guest" } else { "" }),
+            zh: described(&named, &format!("{cpus} 个 CPU"), if is_guest { "，虚拟机" } else { "" }),
+        },
+        architecture: host.cpu.architecture.clone(),
+        vendor: host.cpu.vendor.clone(),
+        model,
+        guest: is_guest,
+        cpus: Some(cpus).filter(|cpus| *cpus > 0),
+        instructions: super::nearest::widest(&host.cpu.features).map(str::to_owned),
+        address: address.to_owned(),
+        date: run.started.clone(),
+        method: same(&method),
+        values,
+        run: Some(run.id.clone()),
+    }
+}
+
+fn value(id: String, quantity: &str, estimate: &Estimate) -> Option<Value> {
+    let value = estimate.value();
+    (value.is_finite() && value > 0.0).then(|| Value {
+        id,
+        quantity: quantity.to_owned(),
+        value,
+        interval: estimate.interval().map(|(low, high)| [low, high]),
+        differs: None,
+        address: None,
+        date: None,
+        machine: None,
+        method: None,
+    })
+}
