@@ -13,6 +13,7 @@ use crate::sys::again;
 use crate::sys::control_group::GroupPlace;
 use crate::sys::group::{Family, Group};
 use crate::sys::scratch::Private;
+use crate::sys::setting::{Change, Setting};
 
 /// What a run tells its janitor: a line of JSON each, as all streams between the processes of a run are. What a person or a
 /// file named is in it as data, never as a line.
@@ -37,6 +38,10 @@ pub enum CleanupEntry {
         /// The name that the run drew for it.
         name: String,
     },
+    /// A setting of the kernel's is going to be changed. The answer is a line too: the same entry.
+    Change(Change),
+    /// It is what it was, or another one's: whatever becomes of it from now on is not this run's doing.
+    PutBack(Setting),
 }
 
 impl CleanupEntry {
@@ -48,11 +53,17 @@ impl CleanupEntry {
 
 /// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. What it
 /// removes are the directories that it made itself, by the descriptors that it had from the start.
-pub fn serve(input: impl BufRead, mut output: impl Write) {
+pub fn serve(input: impl BufRead, output: impl Write) {
+    serve_below(Path::new("/"), input, output);
+}
+
+/// The same where the kernel's settings lie below `root`.
+pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     let family = Family::own();
     let mut groups = BTreeMap::<u32, Option<Group>>::new();
     let mut directories: Vec<Private> = Vec::new();
     let mut control_groups: Vec<GroupPlace> = Vec::new();
+    let mut changes: Vec<Change> = Vec::new();
     for line in input.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
             // Its leader is held at once: later on its number may be another one's.
@@ -73,8 +84,18 @@ pub fn serve(input: impl BufRead, mut output: impl Write) {
             Ok(CleanupEntry::ControlGroup { base, name }) => {
                 control_groups.extend(GroupPlace::of(Path::new(OsStr::from_bytes(&base.0)), &name));
             }
+            Ok(CleanupEntry::Change(change)) => {
+                changes.push(change);
+                // It is changed when this is heard.
+                let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+            }
+            Ok(CleanupEntry::PutBack(setting)) => changes.retain(|change| change.setting != setting),
             Err(_) => {}
         }
+    }
+    // First: the whole machine waits for them, and ending processes takes a while. Those that were changed last, first.
+    for change in changes.iter().rev() {
+        again::until(|| change.put_back(root).is_ok());
     }
     // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
     // in, which may make a file.
@@ -123,11 +144,47 @@ mod tests {
     fn an_entry_reads_back_as_written_and_is_one_line_whatever_it_names() {
         let hostile = PathBytes(b"/tmp/a\n{\"group\":1}\ngroup 1\n\xff".to_vec());
         let group = CleanupEntry::ControlGroup { base: hostile.clone(), name: "a\nb".into() };
-        for entry in [CleanupEntry::Group(7), CleanupEntry::Reaped(7), directory(hostile.0), group] {
+        let change = CleanupEntry::Change(change("a\nb", "c"));
+        let put_back = CleanupEntry::PutBack(Setting::Boost);
+        for entry in [CleanupEntry::Group(7), CleanupEntry::Reaped(7), directory(hostile.0), group, change, put_back] {
             let line = entry.line().unwrap();
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             assert_eq!(serde_json::from_str::<CleanupEntry>(&line).unwrap(), entry);
         }
+    }
+
+    fn change(before: &str, during: &str) -> Change {
+        Change { setting: Setting::ReceiveBuffer, before: before.into(), during: during.into() }
+    }
+
+    /// What a file that holds the setting holds afterwards.
+    fn after(holds: &str, told: &[CleanupEntry]) -> String {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join(Setting::ReceiveBuffer.path().trim_start_matches('/'));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, holds).unwrap();
+        let (told, mut answers) = (lines(told), Vec::new());
+        serve_below(root.path(), told.as_bytes(), &mut answers);
+        let asked: String =
+            told.lines().filter(|line| line.contains("change")).map(|line| format!("{line}\n")).collect();
+        assert_eq!(String::from_utf8(answers).unwrap(), asked, "each change is answered by itself");
+        std::fs::read_to_string(&file).unwrap()
+    }
+
+    fn lines(entries: &[CleanupEntry]) -> String {
+        entries.iter().map(|entry| entry.line().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_setting_that_a_run_left_changed_is_put_back() {
+        let (told, back) =
+            (CleanupEntry::Change(change("212992", "8388608")), CleanupEntry::PutBack(Setting::ReceiveBuffer));
+        assert_eq!(after("8388608\n", &[told.clone()]), "212992\n");
+        assert_eq!(after("212992\n", &[told.clone()]), "212992\n", "it was told of and not made");
+        assert_eq!(after("5\n", &[told.clone()]), "5\n", "somebody else has changed it");
+        assert_eq!(after("8388608\n", &[told.clone(), back.clone()]), "8388608\n", "somebody else's from then on");
+        assert_eq!(after("8388608\n", &[told.clone(), back, told]), "212992\n");
+        assert_eq!(after("1\n", &[CleanupEntry::Change(change("a b\n", "1"))]), "1\n", "no word is written");
     }
 
     #[test]

@@ -32,12 +32,16 @@ pub struct Inputs {
     /// The run's hard limit of time, seconds, where it has less than its profile allows. Null: the profile's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<u64>,
+    /// The setting that is tried and which side of the trial the run is, as `huge-pages=on`. It says what was so, and changes
+    /// nothing. Null: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<String>,
 }
 
 impl Inputs {
     /// What was given, by the name of its option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        let Inputs { cpus, scratch, command, sampled, within, peers, limit_s } = self;
+        let Inputs { cpus, scratch, command, sampled, within, peers, limit_s, tried } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
         let command =
             (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
@@ -59,6 +63,7 @@ impl Inputs {
             (WITHIN, within),
             (PEER, peers),
             (LIMIT, limit),
+            (TRIED, tried.clone()),
         ];
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
@@ -70,8 +75,9 @@ impl Inputs {
 
     /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
     pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
-        let is_axis =
-            |key: &&String| ![CPUS, SCRATCH, COMMAND, BYTES, VALUE, UNIT, WITHIN, PEER, LIMIT].contains(&key.as_str());
+        let is_axis = |key: &&String| {
+            ![CPUS, SCRATCH, COMMAND, BYTES, VALUE, UNIT, WITHIN, PEER, LIMIT, TRIED].contains(&key.as_str())
+        };
         set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 }
@@ -87,6 +93,8 @@ const WITHIN: &str = "within";
 const PEER: &str = "peer";
 /// No option of a run: who orders several runs gives each its share.
 const LIMIT: &str = "limit";
+/// Nor this: `hostmark try` sets it.
+const TRIED: &str = "try";
 
 /// A word as a shell would read it.
 fn quoted(word: &str) -> String {
@@ -112,6 +120,7 @@ mod tests {
             within: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
             peers: ["db-17", "db-18"].map(str::to_owned).to_vec(),
             limit_s: Some(12),
+            tried: Some("huge-pages=on".into()),
         };
         let command = ("command", r"sh -c 'echo '\''a b'\''' ''");
         let (within, peer, limit) = (("within", "namespaces,seccomp"), ("peer", "db-17,db-18"), ("limit", "12 s"));
@@ -124,6 +133,7 @@ mod tests {
             within,
             peer,
             limit,
+            ("try", "huge-pages=on"),
         ];
         assert_eq!(inputs.given(), given.map(|(name, text)| (name, text.to_owned())));
         let axis = ("memory.read:size".to_owned(), "4K".to_owned());

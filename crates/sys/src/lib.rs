@@ -28,6 +28,7 @@ pub mod process;
 pub mod random;
 pub mod regular;
 pub mod scratch;
+pub mod setting;
 pub mod shared;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]

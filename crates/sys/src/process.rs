@@ -26,6 +26,24 @@ pub fn counter_forbidden() -> bool {
     result == 0 && mode == libc::PR_TSC_SIGSEGV
 }
 
+/// Keeps huge pages from this process and from all that it starts from now on, or no longer does: whoever asks for them by
+/// madvise(2) gets base pages.
+pub fn forbid_huge_pages(are_forbidden: bool) -> io::Result<()> {
+    let none: libc::c_ulong = 0;
+    // SAFETY: PR_SET_THP_DISABLE takes numbers; memory that is mapped keeps its contents.
+    let result = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, libc::c_ulong::from(are_forbidden), none, none, none) };
+    super::call::returned("prctl", result).map(drop)
+}
+
+/// Lets the calling thread run only where no other one wants to (SCHED_IDLE).
+pub fn yield_to_all() -> io::Result<()> {
+    // All that the kernel's struct sched_param has; musl's has more.
+    let priority: libc::c_int = 0;
+    // SAFETY: the kernel reads the number given; 0 is the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const priority) };
+    super::call::returned("sched_setscheduler", result).map(drop)
+}
+
 /// An error unless this process has one thread: in a forked child the locks of the others would stay locked.
 pub fn only_one_thread() -> io::Result<()> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Ok(()) };
@@ -70,6 +88,33 @@ pub fn in_a_child(test: impl FnOnce() -> io::Result<()>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn huge_pages_are_forbidden_and_allowed_again() {
+        in_a_child(|| {
+            let is_forbidden = || -> bool {
+                let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+                status.lines().any(|line| line.starts_with("THP_enabled:") && line.ends_with('0'))
+            };
+            forbid_huge_pages(true)?;
+            assert!(is_forbidden());
+            forbid_huge_pages(false)?;
+            assert!(!is_forbidden());
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_thread_yields_to_all_others() {
+        std::thread::spawn(|| {
+            yield_to_all().unwrap();
+            let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+            // The 41st field is the policy, 5 is SCHED_IDLE.
+            assert_eq!(stat.rsplit(')').next().unwrap().split_whitespace().nth(38), Some("5"));
+        })
+        .join()
+        .unwrap();
+    }
 
     #[test]
     fn another_parent_is_noticed() {

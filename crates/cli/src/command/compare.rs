@@ -1,11 +1,11 @@
 //! `hostmark compare BASE NEW…`: whether something became slower, from runs that are kept or from runs made in turn.
 
-mod interleave;
-mod sides;
-mod turn;
+pub(super) mod interleave;
+pub(super) mod sides;
+pub(super) mod turn;
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -21,7 +21,7 @@ use super::{inputs, references, unwritten};
 use crate::language::both;
 use crate::{output, store};
 
-fn formats() -> PossibleValuesParser {
+pub(super) fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(comparison::FORMATS.iter().map(|format| format.name))
 }
 
@@ -106,7 +106,7 @@ pub struct CompareArguments {
 }
 
 /// A command that can be split into words, as it was typed.
-fn command(typed: &str) -> Result<String, String> {
+pub(super) fn command(typed: &str) -> Result<String, String> {
     inputs::command(typed).map(|_| typed.to_owned())
 }
 
@@ -151,16 +151,6 @@ fn options(arguments: &CompareArguments, lang: Lang) -> RenderOptions {
     }
 }
 
-/// Prints a text, or writes it to the file that was named.
-fn hand_over(text: &str, out: Option<&PathBuf>) -> Result<()> {
-    let Some(path) = out else {
-        output::print(text);
-        return Ok(());
-    };
-    store::write(path, text)
-        .map_err(|error| unwritten(&error, &format!("{} cannot be written", path.display()), "give another file"))
-}
-
 /// The names of all sides; with `--against` the reference's is the first. None where it has no runs, and all is said.
 fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [String]>>> {
     let Some(against) = &arguments.against else { return Ok(Some(Cow::Borrowed(&arguments.names))) };
@@ -173,7 +163,7 @@ fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [Str
         references::Named::Runs(base) => Ok(Some(Cow::Owned(vec![base, run.to_owned()]))),
         references::Named::Reference(reference) => {
             let text = references::held(run, &reference, &arguments.format, &options(arguments, lang), lang)?;
-            hand_over(&text, arguments.out.as_ref())?;
+            show(&text, arguments.out.as_deref())?;
             Ok(None)
         }
     }
@@ -183,6 +173,8 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     let Some(names) = names(arguments, lang)? else { return Ok(Exit::Fine) };
     let sides = match arguments.interleave.as_slice() {
         [a, b] => {
+            let token_file = arguments.token_file.as_deref();
+            let (mut one, mut other) = (turn::Side::of(a, token_file)?, turn::Side::of(b, token_file)?);
             let trial = interleave::Trial {
                 sides: [a, b],
                 filters: &names,
@@ -195,9 +187,8 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
                 profile: arguments.profile,
                 seed: arguments.seed,
                 keep: arguments.keep.as_deref(),
-                token_file: arguments.token_file.as_deref(),
             };
-            match interleave::run(&trial)? {
+            match interleave::run(&trial, [&mut one, &mut other])? {
                 interleave::Ended::Whole(sides) => sides,
                 interleave::Ended::Stopped(signal) => return Ok(Exit::Signal(signal)),
             }
@@ -218,7 +209,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark compare --help names them")?;
     let text = (format.render)(&comparison, &options(arguments, lang));
-    hand_over(&text, arguments.out.as_ref())?;
+    show(&text, arguments.out.as_deref())?;
     if comparison.has_nothing() {
         bail!(
             "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)"
@@ -231,6 +222,18 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         }
         false => Exit::Fine,
     })
+}
+
+/// Prints it, or writes it to that file.
+pub(super) fn show(text: &str, out: Option<&Path>) -> Result<()> {
+    match out {
+        Some(path) => store::write(path, text)
+            .map_err(|error| unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")),
+        None => {
+            output::print(text);
+            Ok(())
+        }
+    }
 }
 
 #[cfg(test)]

@@ -143,6 +143,7 @@ impl InputArguments {
             within: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
             peers: Vec::new(),
             limit_s: None,
+            tried: None,
         }
     }
 }

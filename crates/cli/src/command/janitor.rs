@@ -13,6 +13,7 @@ use std::time::Duration;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
+use hostmark_engine::sys::setting::{Change, Setting};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{PathBytes, Scratch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -52,6 +53,8 @@ pub struct Janitor {
     made: Vec<Scratch>,
     /// What it was asked to make, where and under which name, and has not answered: killed meanwhile, it may have made it.
     asked: Vec<(PathBuf, String)>,
+    /// Settings of the kernel's that are changed now, for the same case.
+    changes: Vec<Change>,
     /// Who cleans up where both the run and the janitor are killed at once: what is asked for and made is told there too.
     outside: Option<File>,
 }
@@ -66,7 +69,8 @@ impl Janitor {
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
         let process =
             Supervised::start(command, terms).map_err(|error| not_started(program, &spawned(error).to_string()))?;
-        let mut janitor = Janitor { process, answers: true, made: Vec::new(), asked: Vec::new(), outside: None };
+        let (made, asked, changes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut janitor = Janitor { process, answers: true, made, asked, changes, outside: None };
         match janitor.answer() {
             Ok(Some(_)) => Ok(janitor),
             Ok(None) => {
@@ -119,6 +123,28 @@ impl Janitor {
         scratch
     }
 
+    /// Leaves it in charge of a setting that is going to be changed: an error where it cannot be, and must not be changed then.
+    pub fn takes_charge(&mut self, change: &Change) -> io::Result<()> {
+        let entry = CleanupEntry::Change(change.clone());
+        self.tell(&entry);
+        match self.answer()? {
+            Some(line) if serde_json::from_str(&line).is_ok_and(|heard: CleanupEntry| heard == entry) => {
+                self.changes.push(change.clone());
+                Ok(())
+            }
+            _ => {
+                self.answers = false;
+                Err(io::Error::other("the process that would put it back does not answer"))
+            }
+        }
+    }
+
+    /// It is no longer in charge of the setting, which has been put back.
+    pub fn was_put_back(&mut self, setting: Setting) {
+        self.changes.retain(|change| change.setting != setting);
+        self.tell(&CleanupEntry::PutBack(setting));
+    }
+
     fn make(&mut self, base: &Path) -> io::Result<Scratch> {
         let name = fresh_name()?;
         self.asked.push((base.to_owned(), name.clone()));
@@ -156,6 +182,9 @@ fn not_started(program: &Path, how: &str) -> String {
 impl Drop for Janitor {
     fn drop(&mut self) {
         if !self.process.end().is_ok_and(|status| status.success()) {
+            for change in self.changes.iter().rev() {
+                let _ = change.put_back(Path::new("/"));
+            }
             self.made.iter().for_each(remove_left);
             self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));
         }

@@ -17,9 +17,11 @@ pub mod import;
 mod inputs;
 pub mod janitor;
 mod kept;
+pub mod knobs;
 pub mod list;
 mod load;
 mod measure;
+pub mod neighbour;
 mod on;
 mod peers;
 mod place;
@@ -89,6 +91,8 @@ pub enum Command {
     Report(report::ReportArguments),
     /// Compare runs: a verdict for every case
     Compare(compare::CompareArguments),
+    /// Try a setting: measure without and with it in turn
+    Try(knobs::TryArguments),
     /// Import another tool's results
     Import(import::ImportArguments),
     /// List the stored runs

@@ -9,6 +9,7 @@ pub mod host;
 pub mod markdown;
 pub(crate) mod network;
 pub mod references;
+pub mod trial;
 pub mod wrap;
 
 use hostmark_model::Lang;

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::sides::Side;
-use super::turn::{Party, Turn};
+use super::turn::Turn;
 use crate::command::inputs::{SampledArguments, scratch};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
@@ -31,10 +31,21 @@ const SLACK: Duration = Duration::from_secs(60);
 /// What the two are called in the names of files.
 const LETTERS: [&str; 2] = ["a", "b"];
 
+/// One of the two that measure in turn.
+pub trait Party {
+    /// Its run and the text of its file; none when the person asked to stop.
+    fn take(
+        &mut self,
+        turn: &Turn,
+        janitor: &mut Janitor,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<(Run, String)>>;
+}
+
 /// What is to be measured in turn.
 pub struct Trial<'a> {
-    /// The sides as typed.
-    pub sides: [&'a String; 2],
+    /// What the sides are called.
+    pub sides: [&'a str; 2],
     /// What to measure.
     pub filters: &'a [String],
     /// The command that is measured in their place.
@@ -49,8 +60,6 @@ pub struct Trial<'a> {
     pub seed: Option<u64>,
     /// Where the runs are kept, if anywhere.
     pub keep: Option<&'a Path>,
-    /// What lets us in where a side is a server.
-    pub token_file: Option<&'a Path>,
 }
 
 /// How many pairs of runs there are.
@@ -81,9 +90,7 @@ pub enum Ended {
 }
 
 /// Measures; each side runs as often as the other.
-pub fn run(trial: &Trial) -> Result<Ended> {
-    let [a, b] = trial.sides.map(|typed| Party::of(typed, trial.token_file));
-    let parties = [a?, b?];
+pub fn run(trial: &Trial, parties: [&mut dyn Party; 2]) -> Result<Ended> {
     if let Some(directory) = trial.keep {
         prepare(directory, LETTERS.into_iter())?;
     }
@@ -133,8 +140,8 @@ pub fn run(trial: &Trial) -> Result<Ended> {
             let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + SLACK);
             let (filters, profile) = (&filters[..], trial.profile);
             let (name, command, sampled) = (trial.sides[side], trial.command, trial.sampled);
-            let turn = Turn { name, run, filters, command, sampled, profile, seed, limit, stop: &stop };
-            let Some((run, text)) = turn.take(&parties[side], &mut janitor, &data, &mut progress)? else {
+            let turn = Turn { name, run, filters, command, sampled, profile, seed, limit, stop: &stop, data: &data };
+            let Some((run, text)) = parties[side].take(&turn, &mut janitor, &mut progress)? else {
                 bar.finish();
                 return Ok(Ended::Stopped(stop.signal().unwrap_or(2)));
             };
@@ -145,7 +152,7 @@ pub fn run(trial: &Trial) -> Result<Ended> {
         }
     }
     bar.finish();
-    let sides = trial.sides.into_iter().zip(runs).map(|(name, runs)| Side { name: name.clone(), runs });
+    let sides = trial.sides.into_iter().zip(runs).map(|(name, runs)| Side { name: name.to_owned(), runs });
     Ok(Ended::Whole(sides.collect()))
 }
 

@@ -13,6 +13,7 @@ use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
+use super::interleave::Party;
 use crate::command::inputs::{self, SampledArguments};
 use crate::command::janitor::Janitor;
 use crate::command::place::Place;
@@ -26,17 +27,17 @@ const GRACE: Duration = Duration::from_secs(5);
 /// What a program is called that measures by itself.
 const PROGRAM: &str = "hostmark";
 
-/// A side that measures in turn.
-pub enum Party {
+/// A side as a person names it.
+pub enum Side {
     /// A command that ends in a hostmark, whose runs it prints.
     Command(Vec<String>),
     /// Where this program measures.
     Place(Place),
 }
 
-impl Party {
+impl Side {
     /// What a person typed: a command where one of its words is a hostmark, else a place.
-    pub fn of(typed: &str, token_file: Option<&Path>) -> Result<Party> {
+    pub fn of(typed: &str, token_file: Option<&Path>) -> Result<Side> {
         let words = words::split(typed).map_err(|why| {
             anyhow!("the command {typed:?} cannot be split into words: {why}; quote it as for a shell")
         })?;
@@ -44,8 +45,8 @@ impl Party {
             bail!("--interleave wants two places, or commands that each end in a hostmark; one of them is empty");
         }
         Ok(match words.iter().any(|word| is_hostmark(word)) {
-            true => Party::Command(words),
-            false => Party::Place(Place::of_words(words, typed, token_file)?),
+            true => Side::Command(words),
+            false => Side::Place(Place::of_words(words, typed, token_file)?),
         })
     }
 }
@@ -78,32 +79,41 @@ pub struct Turn<'a> {
     pub limit: Duration,
     /// The person's request.
     pub stop: &'a StopRequest,
+    /// Where commands keep their runs.
+    pub data: &'a OsString,
 }
 
-impl Turn<'_> {
-    /// The run and its file's text; none when the person asked to stop. Commands keep their runs in `data`.
-    pub fn take(
-        &self,
-        party: &Party,
+impl Party for Side {
+    fn take(
+        &mut self,
+        turn: &Turn,
         janitor: &mut Janitor,
-        data: &OsString,
         observer: &mut dyn Observer,
     ) -> Result<Option<(Run, String)>> {
-        match party {
-            Party::Place(place) => self.measured_at(place, observer),
-            Party::Command(words) => {
+        match self {
+            Side::Place(place) => turn.measured_at(place, turn.filters, Inputs::default(), observer),
+            Side::Command(words) => {
                 let mut command = Command::new(&words[0]);
-                command.args(&words[1..]).args(self.arguments()).env("XDG_DATA_HOME", data);
-                let text = self.printed_by(command, janitor)?;
-                text.map(|text| Ok((self.read(&text)?, text))).transpose()
+                command.args(&words[1..]).args(turn.arguments()).env("XDG_DATA_HOME", turn.data);
+                let text = turn.printed_by(command, janitor)?;
+                text.map(|text| Ok((turn.read(&text)?, text))).transpose()
             }
         }
     }
+}
 
-    /// The run that this program measures there.
-    fn measured_at(&self, place: &Place, observer: &mut dyn Observer) -> Result<Option<(Run, String)>> {
+impl Turn<'_> {
+    /// The run of these cases that this program measures there, with these inputs beside the command, and its file's text; none
+    /// when the person asked to stop.
+    pub fn measured_at(
+        &self,
+        place: &Place,
+        filters: &[String],
+        inputs: Inputs,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<(Run, String)>> {
         let request = RunRequest {
-            filters: self.filters.to_vec(),
+            filters: filters.to_vec(),
             profile: self.profile.into(),
             seed: Some(self.seed.into()),
             set: Vec::new(),
@@ -111,7 +121,7 @@ impl Turn<'_> {
             inputs: Inputs {
                 command: self.command.map_or_else(Vec::new, command_words),
                 sampled: self.sampled.given(),
-                ..Inputs::default()
+                ..inputs
             },
             via: Vec::new(),
             begun: None,
@@ -197,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_side_is_a_command_where_one_of_its_words_is_a_hostmark() {
-        let is_command = |typed: &str| matches!(Party::of(typed, None).unwrap(), Party::Command(_));
+        let is_command = |typed: &str| matches!(Side::of(typed, None).unwrap(), Side::Command(_));
         for typed in
             ["hostmark", "ssh db-17 hostmark", "./hostmark-0.2", "taskset -c 0 '/a b/hostmark'", "hostmark --x"]
         {
@@ -206,6 +216,6 @@ mod tests {
         for typed in ["here", "ssh hostmark-7", "ssh a", "env", "hostmark/bin/env", "ssh me@hostmark", "my-hostmark"] {
             assert!(!is_command(typed), "{typed}");
         }
-        assert!(Party::of(" ", None).is_err() && Party::of("'a", None).is_err());
+        assert!(Side::of(" ", None).is_err() && Side::of("'a", None).is_err());
     }
 }

@@ -1,0 +1,177 @@
+//! `hostmark try KNOB`: one setting off and on within one comparison, and what it does here.
+
+mod cases;
+mod catalogue;
+mod possible;
+mod setting;
+mod side;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use hostmark_host::Root;
+use hostmark_model::{Exit, HERE, HostFacts, Inputs, Lang};
+use hostmark_report::compare::{Comparison, Pool, SAME};
+use hostmark_report::export::comparison;
+use hostmark_report::render::trial::{self, Listed, Told};
+
+use self::catalogue::{KNOBS, named};
+use self::side::Side;
+use super::compare::sides::{self, Side as Runs};
+use super::compare::{self, interleave};
+use super::place::Place;
+use super::run::{ProfileName, seed};
+use crate::output;
+
+#[derive(Debug, Args)]
+pub struct TryArguments {
+    /// The setting; without one hostmark lists them, and whether this machine can try each
+    #[arg(value_name = "KNOB")]
+    knob: Option<String>,
+    /// What to measure instead of the setting's own cases: group, group.probe or group.probe@axis=value
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// Measure this command instead, as run --command does
+    #[arg(long, value_name = "COMMAND", value_parser = compare::command, conflicts_with = "filters", requires = "knob")]
+    command: Option<String>,
+    /// How often to measure each side
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pairs: u32,
+    /// Time limit of each run
+    #[arg(long, value_enum, default_value = "quick")]
+    profile: ProfileName,
+    /// Seed of the order, decimal or 0x…; by default a new one
+    #[arg(long, value_name = "N", value_parser = seed)]
+    seed: Option<u64>,
+    /// Keep the runs in this directory, as a-01.json (without) and b-01.json (with)
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// How to show it
+    #[arg(long, default_value = "table", value_parser = compare::formats())]
+    format: String,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Show every case and what each verdict stands on
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
+    let host = hostmark_host::read(&Root::here());
+    let Some(name) = &arguments.knob else {
+        compare::show(&list(&host, lang), arguments.out.as_deref())?;
+        return Ok(Exit::Fine);
+    };
+    let Some(knob) = named(name) else {
+        let names: Vec<&str> = KNOBS.iter().map(|knob| knob.name).collect();
+        bail!("there is no setting '{name}' to try; choose from {}", names.join(", "))
+    };
+    if matches!(knob.turn, catalogue::Turned::Axis(_)) && arguments.command.is_some() {
+        bail!("{} is tried by an axis of hostmark's own probes; leave out --command", knob.name);
+    }
+    let possible = possible::sides(knob, &host, Path::new("/"))
+        .map_err(|why| anyhow::anyhow!("{} cannot be tried: {}", knob.name, why.get(lang)))?;
+    let own = match arguments.filters.is_empty() && arguments.command.is_none() {
+        true => cases::own(knob, &host),
+        false => Vec::new(),
+    };
+    let filters: Vec<String> = own.iter().map(|(filter, _)| filter.clone()).chain(arguments.filters.clone()).collect();
+    let names = [0, 1].map(|side: usize| knob.sides[side].get(lang));
+    let ([without, with], [off, on]) = (cases::of_sides(knob, &filters)?, possible.during);
+    let side = |filters, during, word| Side {
+        place: Place::of(vec![HERE.into()], HERE.to_owned(), None),
+        filters,
+        inputs: Inputs {
+            cpus: possible.cpus.clone(),
+            tried: Some(format!("{}={word}", knob.name)),
+            ..Inputs::default()
+        },
+        during,
+    };
+    let (mut without, mut with) = (side(without, off, "off"), side(with, on, "on"));
+    let trial = interleave::Trial {
+        sides: names,
+        filters: &filters,
+        command: arguments.command.as_deref(),
+        pairs: interleave::Pairs::These(arguments.pairs),
+        profile: arguments.profile,
+        seed: arguments.seed,
+        keep: arguments.keep.as_deref(),
+    };
+    let mut runs = match interleave::run(&trial, [&mut without, &mut with])? {
+        interleave::Ended::Whole(runs) => runs,
+        interleave::Ended::Stopped(signal) => return Ok(Exit::Signal(signal)),
+    };
+    runs.iter_mut().flat_map(|side| &mut side.runs).for_each(|run| cases::make_alike(knob, run));
+    let (makes, permanent, pairs) = (knob.makes, knob.permanent, arguments.pairs);
+    show(arguments, &Told { makes, names: own, permanent, pairs }, &runs, lang)?;
+    Ok(Exit::Fine)
+}
+
+/// What it does here, the verdicts, and how to make it permanent.
+fn show(arguments: &TryArguments, told: &Told, runs: &[Runs], lang: Lang) -> Result<()> {
+    let pools: Vec<Pool> = runs.iter().map(Runs::pool).collect();
+    let [base, new] = pools[..] else { bail!("a trial has two sides; try again") };
+    let comparison = match arguments.pairs > 2 {
+        true => Comparison::in_turn(base, new, &[arguments.pairs as usize], SAME),
+        false => Comparison::of(base, &[new], &sides::history(runs), SAME),
+    };
+    let format = comparison::format_named(&arguments.format);
+    let format = format.context("there is no such format; hostmark try --help names them")?;
+    let table = (format.render)(&comparison, &output::options(lang, arguments.verbose));
+    let text = match arguments.format.as_str() {
+        "table" | "markdown" => {
+            let [first, last] = trial::around(&comparison, told, &output::options(lang, arguments.verbose));
+            format!("{first}{table}{last}")
+        }
+        // Pages and files for programs are the comparison alone.
+        _ => table,
+    };
+    compare::show(&text, arguments.out.as_deref())
+}
+
+/// The settings that there are, and what of them this machine can try.
+fn list(host: &HostFacts, lang: Lang) -> String {
+    let listed = KNOBS.iter().map(|knob| Listed {
+        name: knob.name,
+        what: knob.what,
+        findings: knob.findings,
+        possible: possible::sides(knob, host, Path::new("/")).map(drop),
+    });
+    trial::list(&listed.collect::<Vec<_>>(), &output::options(lang, false))
+}
+
+/// Texts of the settings, for tests.
+#[cfg(test)]
+fn texts() -> impl Iterator<Item = hostmark_model::Text> {
+    KNOBS.iter().flat_map(|knob| {
+        let cases = knob.cases.iter().map(|case| case.name);
+        [knob.what, knob.permanent].into_iter().chain(knob.makes).chain(knob.sides).chain(cases)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_there_in_both_languages() {
+        for text in texts() {
+            assert!(!text.en.is_empty() && !text.zh.is_empty(), "{text:?}");
+            assert!(!text.en.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_words_of_their_own_and_findings_are_rules() {
+        let rules: Vec<&str> = hostmark_report::findings::RULES.iter().map(|rule| rule.id).collect();
+        for (index, knob) in KNOBS.iter().enumerate() {
+            assert!(KNOBS[..index].iter().all(|other| other.name != knob.name), "{}", knob.name);
+            for finding in knob.findings {
+                assert!(rules.contains(finding) || finding.starts_with("host."), "{finding}");
+            }
+        }
+    }
+}

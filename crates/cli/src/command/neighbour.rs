@@ -1,0 +1,135 @@
+//! `hostmark neighbour`: a process beside a measurement that keeps CPUs from idling, or busy.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::sys::affinity;
+use hostmark_engine::sys::process;
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+
+use super::janitor::Janitor;
+
+/// The word that starts it; no command for people.
+pub const NAME: &str = "neighbour";
+/// It is there after milliseconds, also on a busy host.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What a busy one reads again and again, bytes: more than the caches of a core.
+const MEMORY_BYTES: usize = 64 << 20;
+
+/// What it does on its CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Spins, and yields to every other thread.
+    Spin,
+    /// Reads memory.
+    Read,
+}
+
+impl Work {
+    fn word(self) -> &'static str {
+        match self {
+            Work::Spin => "spin",
+            Work::Read => "read",
+        }
+    }
+
+    fn of(word: &str) -> Option<Work> {
+        [Work::Spin, Work::Read].into_iter().find(|work| work.word() == word)
+    }
+}
+
+/// Works until standard input ends: the words are the parent, the work and the CPUs.
+pub fn serve(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let [parent, work, cpus @ ..] = words.as_slice() else { return ExitCode::FAILURE };
+    let (Ok(parent), Some(work)) = (parent.parse(), Work::of(work)) else { return ExitCode::FAILURE };
+    let Ok(cpus) = cpus.iter().map(|cpu| cpu.parse()).collect::<Result<Vec<usize>, _>>() else {
+        return ExitCode::FAILURE;
+    };
+    let _ = rustix::thread::set_name(c"hm-neighbour");
+    if !process::die_with_parent(parent) {
+        return ExitCode::FAILURE;
+    }
+    let (ready, started) = std::sync::mpsc::channel();
+    for &cpu in &cpus {
+        let ready = ready.clone();
+        let worker = std::thread::Builder::new().spawn(move || {
+            let prepared = affinity::bind(&[cpu]).and_then(|()| match work {
+                Work::Spin => process::yield_to_all(),
+                Work::Read => Ok(()),
+            });
+            let is_prepared = prepared.is_ok();
+            let _ = ready.send(is_prepared);
+            if is_prepared {
+                go_on(work);
+            }
+        });
+        if worker.is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+    if !cpus.iter().all(|_| started.recv().unwrap_or(false)) {
+        return ExitCode::FAILURE;
+    }
+    let mut out = io::stdout().lock();
+    if out.write_all(b"\n").and_then(|()| out.flush()).is_err() {
+        return ExitCode::FAILURE;
+    }
+    // Nothing is said; the end is what is waited for.
+    let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+    ExitCode::SUCCESS
+}
+
+/// Does it until the process ends.
+fn go_on(work: Work) {
+    match work {
+        Work::Spin => loop {
+            std::hint::spin_loop();
+        },
+        Work::Read => {
+            let memory: Vec<u64> = (0..MEMORY_BYTES as u64 / 8).collect();
+            loop {
+                std::hint::black_box(
+                    std::hint::black_box(&memory).iter().fold(0_u64, |sum, word| sum.wrapping_add(*word)),
+                );
+            }
+        }
+    }
+}
+
+/// Starts one, which ends when it is dropped, and with this process.
+pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) -> Result<Supervised, String> {
+    let mut command = Command::new(program);
+    command.args([NAME, &std::process::id().to_string(), work.word()]).args(cpus.iter().map(usize::to_string));
+    let terms =
+        Terms { group: Membership::Own, has_input: true, errors: Errors::Dropped, ending: Ending::Killed, stop: None };
+    let not_started =
+        |why: &str| format!("the process on the neighbour CPU cannot be started ({why}); look at ulimit -a");
+    let mut process = Supervised::start(command, terms).map_err(|error| not_started(&error.to_string()))?;
+    janitor.tell(&CleanupEntry::Group(process.id()));
+    match process.hear_line(PATIENCE) {
+        Ok(Heard::Line(_)) => Ok(process),
+        Ok(_) => Err(not_started("it ended at once")),
+        Err(error) => Err(not_started(&error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_work_for_it_is_refused() {
+        let served = |words: &[&str]| serve(words.iter().map(OsString::from));
+        let refused = format!("{:?}", ExitCode::FAILURE);
+        for words in
+            [&[][..], &["1"], &["x", "spin", "0"], &["1", "sleep", "0"], &["1", "spin", "-1"], &["1", "spin", "a"]]
+        {
+            assert_eq!(format!("{:?}", served(words)), refused, "{words:?}");
+        }
+    }
+}
