@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use alone::alone;
 use hostmark_model::load_run;
+use hostmark_report::findings::{RULES, Shown};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -271,4 +272,26 @@ fn a_neighbour_ends_with_its_side() {
     assert_eq!((code, errors.as_str()), (0, ""), "{out}");
     assert!(out.contains("CPUs kept awake"), "{out}");
     assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+}
+
+#[test]
+fn every_trial_that_a_finding_names_is_in_the_list() {
+    let (_, out, _) = ended(&mut Home::new().hostmark(&["try"]));
+    let listed: Vec<&str> = out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let tried = RULES.iter().filter_map(|rule| match rule.shown {
+        Shown::Try(setting) => Some(setting),
+        _ => None,
+    });
+    let tried: Vec<&str> = tried.collect();
+    assert!(tried.len() > 4 && tried.iter().all(|setting| listed.contains(setting)), "{tried:?} {out}");
+}
+
+#[test]
+fn every_probe_that_a_finding_names_is_explained() {
+    let home = Home::new();
+    for rule in RULES {
+        if let Shown::Explain(probe) = rule.shown {
+            assert_eq!(ended(&mut home.hostmark(&["explain", probe])).0, 0, "{probe}");
+        }
+    }
 }

@@ -96,6 +96,9 @@ pub struct Finding {
     pub text: Text<String>,
     /// What to do about it, where something can be done.
     pub cure: Option<Text<String>>,
+    /// The command that shows it: a run of the cases, a trial of the setting that cures it, or what explains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The cases it stands on; none where it stands on the host's facts alone.
     pub cases: Vec<String>,
     /// What it costs: the share of its time, 0 to 1, that a program loses which does what the cases do; 0 where nothing is

@@ -458,6 +458,7 @@ fn findings_stand_by_what_they_cost_and_those_of_other_versions_among_them() {
         id: "later.rule".into(),
         text: Text { en: "a later conclusion".into(), zh: "后来的结论".into() },
         cure: None,
+        command: None,
         cases: Vec::new(),
         cost: 0.7,
     }];
@@ -467,4 +468,27 @@ fn findings_stand_by_what_they_cost_and_those_of_other_versions_among_them() {
     let all = hostmark_report::findings::findings_and_kept(&run);
     let place = all.iter().position(|finding| finding.id == "later.rule");
     assert_eq!(place, Some(1), "{all:?}");
+}
+
+#[test]
+fn datagrams_lost_within_the_machine_are_a_finding_and_cost_their_share() {
+    const ID: &str = "net.udp_loss";
+    let with = |loss: f64, spread: f64| {
+        let mut run = synthetic::plausible();
+        run.cases.retain(|case| case.probe != "net.udp_bandwidth");
+        let case = value("net.udp_bandwidth@datagram=1472,cpus=same_cpu", 1e8, NARROW);
+        run.cases.push(also(also(case, "loss", loss, spread), "overrun", loss / 2.0, spread));
+        run
+    };
+    let finding = one(&with(0.65, NARROW), ID);
+    near(finding.cost, 0.65);
+    assert!(finding.text.en.starts_with("65 % of UDP datagrams (1.4 KiB)"), "{}", finding.text.en);
+    assert_eq!(finding.command.as_deref(), Some("hostmark try udp-buffer"));
+    none(&with(0.04, NARROW), ID);
+    none(&with(0.06, 0.5), ID);
+    let mut to_a_peer = with(0.65, NARROW);
+    for case in to_a_peer.cases.iter_mut().filter(|case| case.probe == "net.udp_bandwidth") {
+        case.params.0.push(("to".into(), "db-17".into()));
+    }
+    none(&to_a_peer, ID);
 }

@@ -150,11 +150,18 @@ fn a_finding_of_another_version_is_kept() {
     let mut run = synthetic::plausible();
     let kept = Text { en: "a later conclusion".to_owned(), zh: "后来的结论".to_owned() };
     run.findings = findings(&run);
-    run.findings.push(Finding { id: "later.rule".into(), text: kept, cure: None, cases: Vec::new(), cost: 0.0 });
+    run.findings.push(Finding {
+        id: "later.rule".into(),
+        text: kept,
+        cure: None,
+        command: None,
+        cases: Vec::new(),
+        cost: 0.0,
+    });
     // What an earlier version concluded and this one knows to be wrong is not.
     let wrong = Text { en: "a withdrawn conclusion".to_owned(), zh: "撤回的结论".to_owned() };
     let id = "memory.bandwidth_steps".to_owned();
-    run.findings.push(Finding { id, text: wrong, cure: None, cases: Vec::new(), cost: 0.0 });
+    run.findings.push(Finding { id, text: wrong, cure: None, command: None, cases: Vec::new(), cost: 0.0 });
     let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
     assert!(text.contains("  5  后来的结论") && !text.contains("撤回的结论"), "{text}");
 }
@@ -206,4 +213,26 @@ fn a_sync_that_a_limit_makes_stall_is_told_though_its_median_is_fast_and_its_per
     assert!(drawn(4e6, 4).iter().any(|text| text.contains(" may be too slow for etcd")));
     // One of a hundred is what they ask for, and a mean near the median is no stall.
     assert_eq!(drawn(1.6e6, 1), Vec::<String>::new());
+}
+
+#[test]
+fn every_finding_names_the_command_that_shows_it() {
+    let mut run = synthetic::plausible();
+    run.host.limits.cpu_quota = Some(1.0);
+    let found = findings(&run);
+    let command = |id: &str| {
+        let finding = found.iter().find(|finding| finding.id == id).unwrap();
+        finding.command.clone().unwrap()
+    };
+    assert!(found.iter().all(|finding| finding.command.as_ref().is_some_and(|text| text.starts_with("hostmark "))));
+    assert_eq!(command("memory.huge_pages_off"), "hostmark try huge-pages");
+    assert_eq!(command("run.cpu_quota"), "hostmark host");
+    let of_cases = command("memory.rounds_differ");
+    assert!(of_cases.starts_with("hostmark run memory."), "{of_cases}");
+    // A run file carries them.
+    run.findings = found.clone();
+    for format in ["table", "markdown", "html", "json"] {
+        let text = hostmark_report::export::format_named(format).unwrap().render_one(&run, &Default::default());
+        assert!(text.contains("hostmark try huge-pages"), "{format}");
+    }
 }

@@ -26,7 +26,14 @@ fn hostile() -> Run {
     run.tool.digest = Some(HOSTILE.into());
     run.place = Some(HOSTILE.into());
     run.disturbances = vec![text()];
-    run.findings = vec![Finding { id: HOSTILE.into(), text: text(), cure: Some(text()), cases: vec![], cost: 0.0 }];
+    run.findings = vec![Finding {
+        id: HOSTILE.into(),
+        text: text(),
+        cure: Some(text()),
+        command: Some(HOSTILE.into()),
+        cases: vec![],
+        cost: 0.0,
+    }];
     for probe in &mut run.probes {
         (probe.title, probe.section) = (text(), text());
     }

@@ -98,7 +98,7 @@ impl Setting {
     fn write(self, root: &Path, word: &str) -> io::Result<()> {
         // Never made, and emptied first as a shell does it: the file may be a plain one that somebody has put in its place.
         let mut file = OpenOptions::new().write(true).truncate(true).open(below(root, &self.path()))?;
-        file.write_all(format!("{word}\n").as_bytes())
+        file.write_all(format!("{word}\n").as_bytes()).call("write")
     }
 }
 
@@ -156,7 +156,7 @@ pub struct Lock(#[expect(dead_code, reason = "the lock ends with the file")] Fil
 impl Lock {
     /// None where another one holds it.
     pub fn of(setting: Setting, root: &Path) -> io::Result<Option<Lock>> {
-        let file = File::open(below(root, &setting.path()))?;
+        let file = File::open(below(root, &setting.path())).call("open")?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Lock(file))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
@@ -171,7 +171,7 @@ fn below(root: &Path, path: &str) -> PathBuf {
 
 fn text_of(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(MOST_BYTES).read_to_string(&mut text)?;
+    File::open(path).call("open")?.take(MOST_BYTES).read_to_string(&mut text).call("read")?;
     Ok(text)
 }
 

@@ -93,7 +93,7 @@ fn a_machine_path_is_found() {
 #[test]
 fn a_table_of_findings_that_is_not_that_of_the_rules_is_found() {
     const fn rule(id: &'static str) -> Rule {
-        Rule { id, probes: &[], cure: None, draw: |_| Vec::new() }
+        Rule { id, shown: hostmark_report::findings::Shown::Host, probes: &[], cure: None, draw: |_| Vec::new() }
     }
     let (one, two) = (&rule("run.one"), &rule("run.two"));
     let table = |rows: &str| {

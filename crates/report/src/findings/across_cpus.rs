@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{number, value};
 
 const PIPE: &str = "ipc.pipe";
@@ -15,6 +15,7 @@ const FACTOR: f64 = 5.0;
 
 pub(super) static RULE: Rule = Rule {
     id: "ipc.across_cpus",
+    shown: Shown::Try("idle-poll"),
     probes: &[PIPE],
     cure: Some(Text {
         en: "Let two processes that wait for each other share a CPU (taskset, a cpuset), hand over more at a time, or let the reader spin \

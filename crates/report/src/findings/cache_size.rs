@@ -2,12 +2,13 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.cache_size_differs",
+    shown: Shown::Explain("memory.latency"),
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "Reason with the measured size. Measure again at a quiet hour: a size that grows then was shared. On your own \

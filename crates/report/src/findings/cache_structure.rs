@@ -2,12 +2,13 @@
 
 use hostmark_model::{CacheFact, Estimate, Lang, Run, Text, Unit};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.cache_structure_differs",
+    shown: Shown::Run,
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "Pad and place data by the measured figures. Fewer ways than reported: measure again with the core's other thread \

@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
 const READ: &str = "clock.read";
@@ -16,6 +16,7 @@ const USUAL_NS: f64 = 25.0;
 
 pub(super) static RULE: Rule = Rule {
     id: "clock.slow_read",
+    shown: Shown::Explain("clock.read"),
     probes: &[READ],
     cure: Some(Text {
         en: "Where /sys/devices/system/clocksource/clocksource0/available_clocksource offers tsc (in a guest also kvm-clock or \

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text, counted};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::percent;
 
 /// Under this share of the rounds it was a moment, of which the cases' own marks tell.
@@ -14,6 +14,7 @@ const MOST_CASES: usize = 5;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.contention",
+    shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
         en: "Find them and stop or move them: top -d 1 shows what stays, perf trace -s or execsnoop what comes and goes (cron, \

@@ -3,13 +3,14 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::cut_pages::{EFFECTIVE_PAGE, cut_into};
 use crate::format::value;
 use crate::levels::LEVELS;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.huge_pages_cut",
+    shown: Shown::Explain("memory.effective_page"),
     probes: &[EFFECTIVE_PAGE],
     cure: Some(Text {
         en: "On your own hypervisor, back the guest with huge pages: reserved ones (QEMU: -object \

@@ -2,11 +2,12 @@
 
 use hostmark_model::{Run, Text};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::data_path::{Answer, PROBE, answers};
 
 pub(super) static RULE: Rule = Rule {
     id: "net.data_path",
+    shown: Shown::Explain("net.data_path"),
     probes: &[PROBE],
     cure: Some(Text {
         en: "Leave out a process (nc < file instead of cat file | nc), or a copy: splice and sendfile move bytes inside the \

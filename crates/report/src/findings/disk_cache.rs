@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
 const READ: &str = "disk.read";
@@ -18,6 +18,7 @@ const ON_DEVICE: [&str; 4] = ["ext4", "xfs", "btrfs", "overlay"];
 
 pub(super) static RULE: Rule = Rule {
     id: "disk.answered_by_cache",
+    shown: Shown::Run,
     probes: &[READ, SYNC],
     cure: Some(Text {
         en: "Take these figures for what fits that cache. For the device itself measure far more data than it holds (fio with a \

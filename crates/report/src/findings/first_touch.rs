@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent, value};
 
 const FAULT: &str = "paging.fault";
@@ -14,6 +14,7 @@ const USUAL_PAGE_BYTES: u64 = 4096;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.first_touch",
+    shown: Shown::Explain("paging.fault"),
     probes: &[FAULT],
     cure: Some(Text {
         en: "Touch what has to be fast before it is needed (MAP_POPULATE, mlock, -XX:+AlwaysPreTouch), and keep it: allocators give \

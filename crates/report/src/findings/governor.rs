@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::host::FOLLOWING_GOVERNORS;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 
 const FREQUENCY: &str = "cpu.frequency";
@@ -14,6 +14,7 @@ const WORTH_SAYING: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.governor",
+    shown: Shown::Try("governor"),
     probes: &[FREQUENCY],
     cure: Some(Text {
         en: "cpupower frequency-set -g performance; where intel_pstate or amd_pstate drives, set energy_performance_preference \

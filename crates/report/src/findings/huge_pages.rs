@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
 
 use super::evidence::lost;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
 
@@ -14,6 +14,7 @@ const WORTH_SAYING: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.huge_pages_off",
+    shown: Shown::Try("huge-pages"),
     probes: &[LATENCY],
     cure: Some(Text {
         en: "To change it: echo always > /sys/kernel/mm/transparent_hugepage/enabled (or madvise(MADV_HUGEPAGE) in the \

@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
 const PROBE: &str = "virt.exit";
@@ -16,6 +16,7 @@ const HANDLED_IN: (&str, &str) = ("handled_in", "kernel");
 
 pub(super) static RULE: Rule = Rule {
     id: "virt.interpreted",
+    shown: Shown::Explain("virt.exit"),
     probes: &[PROBE],
     cure: Some(Text {
         en: "Measure virt.exit on a host whose KVM lets the CPU run the guest's kernel code: on the bare machine, or in a guest \

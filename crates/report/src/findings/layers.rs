@@ -3,11 +3,12 @@
 
 use hostmark_model::{Run, Text};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::overhead::{Told, Verdict, conclusions};
 
 pub(super) static RULE: Rule = Rule {
     id: "kernel.layers",
+    shown: Shown::Run,
     probes: &[
         "file.kernel_read",
         "file.read_start",

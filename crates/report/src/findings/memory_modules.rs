@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Run, Text, Unit};
 
 use super::evidence::{Proven, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::curve::curve;
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
@@ -28,6 +28,7 @@ const LIBRARY: &str = "libc";
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.below_modules",
+    shown: Shown::Run,
     probes: &[STREAM, READ],
     cure: Some(Text {
         en: "Populate every channel with equal modules, one for each first (dmidecode -t memory, the board's manual); look whether \

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 
 const NULL: &str = "syscall.null";
@@ -16,6 +16,7 @@ const MOST_NAMED: usize = 4;
 
 pub(super) static RULE: Rule = Rule {
     id: "syscall.mitigations",
+    shown: Shown::Explain("syscall.null"),
     probes: &[NULL],
     cure: Some(Text {
         en: "Batch calls (io_uring, sendmmsg, larger reads and writes). Newer processors need fewer mitigations. mitigations=off \

@@ -26,14 +26,18 @@ mod quota;
 mod scaling;
 mod shared_by_others;
 mod shared_cores;
+mod shown;
 pub(crate) mod steal;
 mod swap;
 mod sync_latency;
 mod tcp_loopback;
 mod timers;
+mod udp_loss;
 mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
+
+pub use self::shown::Shown;
 
 /// What a rule concludes, and from which cases.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +56,8 @@ pub struct Conclusion {
 pub struct Rule {
     /// Its stable name.
     pub id: &'static str,
+    /// The command that shows it.
+    pub shown: Shown,
     /// The probes that it reads, none where it reads the host or every case; the CLI's tests hold them against the catalogue.
     pub probes: &'static [&'static str],
     /// What to do about it, where something can be done.
@@ -95,6 +101,7 @@ pub static RULES: &[&Rule] = &[
     &network::full::RULE,
     &network::path_mtu::RULE,
     &tcp_loopback::RULE,
+    &udp_loss::RULE,
     &data_path::RULE,
     &layers::RULE,
     &interpreted_guest::RULE,
@@ -111,6 +118,7 @@ pub fn findings(run: &Run) -> Vec<Finding> {
         (rule.draw)(run).into_iter().map(move |conclusion| Finding {
             id: rule.id.to_owned(),
             text: conclusion.text,
+            command: Some(rule.shown.command(run, &conclusion.cases)),
             cure: rule.cure.map(|cure| cure.to_owned_text()),
             cases: conclusion.cases,
             // A quotient of two values that are above zero; nothing can cost less than nothing, or more than all.

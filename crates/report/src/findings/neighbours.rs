@@ -2,7 +2,7 @@
 
 use hostmark_model::{FlagKind, Lang, Run, Text, Unit};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 use crate::levels::{HIERARCHY, LEVELS};
 
@@ -11,6 +11,7 @@ const WORTH_SAYING: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.rounds_differ",
+    shown: Shown::Run,
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "The best round is what the hardware gives when left alone. Stop other work on this host, or measure at a quiet \

@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent, value};
 
 const NOISE: &str = "sched.noise";
@@ -16,6 +16,7 @@ const SLICE_NS: f64 = 1e6;
 
 pub(super) static RULE: Rule = Rule {
     id: "sched.noisy_cpu",
+    shown: Shown::Explain("sched.noise"),
     probes: &[NOISE],
     cure: Some(Text {
         en: "Long gaps: stop or move what else runs (taskset, cpuset), or take dedicated CPUs. Short ones: keep interrupts off \

@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
 
@@ -15,6 +15,7 @@ const BEND: f64 = 1.1;
 
 pub(super) static RULE: Rule = Rule {
     id: "ipc.pipe_capacity",
+    shown: Shown::Try("pipe-size"),
     probes: &[PIPE],
     cure: Some(Text {
         en: "Write at most what the pipe holds at a time. fcntl(F_SETPIPE_SZ) makes it hold more, up to \

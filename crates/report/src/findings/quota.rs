@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Run, Text};
 
 use super::evidence::lost;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent};
 
 /// The cases that are named.
@@ -11,6 +11,7 @@ const MOST_CASES: usize = 5;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.cpu_quota",
+    shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
         en: "Lift the quota (docker --cpus, systemd CPUQuota=, Kubernetes limits.cpu), or run no more threads than it pays for \

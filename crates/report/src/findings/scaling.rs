@@ -4,11 +4,12 @@ use hostmark_model::{Run, Text};
 
 use super::copies::{PURE, SCALING, Together, WORTH_SAYING, is_stopped_by_quota, most_copies};
 use super::evidence::lost;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::number;
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.scaling_falls",
+    shown: Shown::Run,
     probes: &[SCALING],
     cure: Some(Text {
         en: "Find the lock or the cache that is met: perf lock, perf c2c, perf top. Fewer processes with more threads or \

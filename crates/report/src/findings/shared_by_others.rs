@@ -2,12 +2,13 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 use crate::neighbours::{SHARED, slowed};
 
 pub(super) static RULE: Rule = Rule {
     id: "run.neighbours",
+    shown: Shown::Try("busy-neighbour"),
     probes: &[],
     cure: Some(Text {
         en: "No setting of this machine changes it. Rerun at a quieter hour; where it lasts, take an instance with whole cores, or a \

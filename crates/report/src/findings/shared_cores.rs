@@ -4,13 +4,14 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::copies::{PURE, SCALING, Together, WORTH_SAYING, is_stopped_by_quota, most_copies, usable_cores};
 use super::evidence::{Proven, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent, value};
 
 const FREQUENCY: &str = "cpu.frequency";
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.shared_cores",
+    shown: Shown::Run,
     probes: &[SCALING, PURE, FREQUENCY],
     cure: Some(Text {
         en: "Plan throughput by this factor, not by the number of CPUs. Work that must answer fast gets a core of its own: one \

@@ -2,7 +2,7 @@
 
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::duration::duration_s;
 use crate::format::{percent, value};
 
@@ -15,6 +15,7 @@ const MOST_CASES: usize = 5;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.steal",
+    shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
         en: "Measure at a quiet hour, or move to a dedicated host or instance. An instance with CPU credits that are used up \

@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::host::SWAP_BYTES;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 
 /// Under this share of the time nobody notices that tasks waited for memory.
@@ -11,6 +11,7 @@ const WORTH_SAYING: f64 = 0.001;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.swap_in_use",
+    shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
         en: "Find who holds the memory (ps --sort -rss), give the machine more or run less on it; then swapoff -a && swapon -a \

@@ -3,7 +3,7 @@
 use hostmark_model::{Estimate, Lang, Measured, Run, Text, Unit};
 
 use super::evidence::{case_at, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
 const SYNC: &str = "disk.fsync";
@@ -15,6 +15,7 @@ const MOST_NS: f64 = 10e6;
 
 pub(super) static RULE: Rule = Rule {
     id: "disk.slow_sync",
+    shown: Shown::Run,
     probes: &[SYNC],
     cure: Some(Text {
         en: "Give the log a device of its own with power-loss protection, on which a flush is free; keep other writers off it. \

@@ -5,7 +5,7 @@ use std::cmp::Ordering::Equal;
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::bilingual::{SEMICOLON, joined};
 use crate::format::{low_high, number, value};
 
@@ -31,6 +31,7 @@ const OFFLOAD_BASE: [(&str, &str); 4] = [("device", "lo"), ("offload", "all"), (
 
 pub(super) static RULE: Rule = Rule {
     id: "net.tcp_loopback",
+    shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP, OFFLOAD],
     cure: Some(Text {
         en: "Change what is proven faster here: the congestion control of sockets that stay on the host (TCP_CONGESTION, or \

@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
 const SLEEP: &str = "clock.sleep";
@@ -20,6 +20,7 @@ const USUAL_NS: f64 = 10e3;
 
 pub(super) static RULE: Rule = Rule {
     id: "clock.coarse_timers",
+    shown: Shown::Explain("clock.sleep"),
     probes: &[SLEEP],
     cure: Some(Text {
         en: "Look for a timer with high resolution: /proc/timer_list says 'hres_active', the kernel's command line must not say \

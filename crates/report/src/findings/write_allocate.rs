@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
-use super::{Conclusion, Rule};
+use super::{Conclusion, Rule, Shown};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
 use crate::levels::{LEVELS, last_cache_size};
@@ -25,6 +25,7 @@ const OTHER_STORES: [&str; 3] = ["nt", "rep", "libc"];
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.write_allocate",
+    shown: Shown::Explain("memory.write"),
     probes: &[READ, WRITE, COPY],
     cure: Some(Text {
         en: "What is written once and not read soon can go past the caches: non-temporal stores, or memset and memcpy of the C \

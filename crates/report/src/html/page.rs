@@ -64,6 +64,7 @@ struct Found {
     run: String,
     text: Words,
     cure: Option<Words>,
+    command: Option<String>,
     cases: Vec<Link>,
 }
 
@@ -221,6 +222,7 @@ fn found(runs: &Runs) -> Vec<Found> {
                 run: if runs.are_many() { Runs::letter(index) } else { String::new() },
                 text: finding.text,
                 cure: finding.cure,
+                command: finding.command,
                 cases: finding.cases.into_iter().map(link).collect(),
             });
         }

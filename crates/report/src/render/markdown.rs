@@ -8,6 +8,7 @@ use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Ru
 
 use super::RenderOptions;
 use super::console::header::{again, place};
+use super::console::words::shows;
 use super::network::{TITLE, section};
 use crate::bilingual::joined;
 use crate::consistency;
@@ -147,6 +148,9 @@ fn findings<'a>(title: Text, number: usize, findings: impl Iterator<Item = &'a F
         let _ = writeln!(out, "{}. {}", number + index, safe(finding.text.get(lang)));
         if let Some(cure) = &finding.cure {
             let _ = writeln!(out, "   *{}*", safe(cure.get(lang)));
+        }
+        if let Some(command) = &finding.command {
+            let _ = writeln!(out, "   {}", safe(&shows(command, lang)));
         }
     }
 }

@@ -219,7 +219,14 @@ pub fn hostile() -> Run {
         idle_cpus: Some(f64::MAX),
     }));
     run.disturbances = vec![both()];
-    run.findings = vec![Finding { id: text(), text: both(), cure: Some(both()), cases: vec![text()], cost: 0.0 }];
+    run.findings = vec![Finding {
+        id: text(),
+        text: both(),
+        cure: Some(both()),
+        command: Some(text()),
+        cases: vec![text()],
+        cost: 0.0,
+    }];
     for info in &mut run.probes {
         info.title = both();
         info.section = both();

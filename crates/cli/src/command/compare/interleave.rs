@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::sides::Side;
-use super::turn::Turn;
+use super::turn::{Party, Turn};
 use crate::command::inputs::{SampledArguments, scratch};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
@@ -30,17 +30,6 @@ use crate::within::Outside;
 const SLACK: Duration = Duration::from_secs(60);
 /// What the two are called in the names of files.
 const LETTERS: [&str; 2] = ["a", "b"];
-
-/// One of the two that measure in turn.
-pub trait Party {
-    /// Its run and the text of its file; none when the person asked to stop.
-    fn take(
-        &mut self,
-        turn: &Turn,
-        janitor: &mut Janitor,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<(Run, String)>>;
-}
 
 /// What is to be measured in turn.
 pub struct Trial<'a> {

@@ -13,7 +13,6 @@ use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
-use super::interleave::Party;
 use crate::command::inputs::{self, SampledArguments};
 use crate::command::janitor::Janitor;
 use crate::command::place::Place;
@@ -26,6 +25,17 @@ use crate::{store, words};
 const GRACE: Duration = Duration::from_secs(5);
 /// What a program is called that measures by itself.
 const PROGRAM: &str = "hostmark";
+
+/// One of the two that measure in turn.
+pub trait Party {
+    /// Its run and the text of its file; none when the person asked to stop.
+    fn take(
+        &mut self,
+        turn: &Turn,
+        janitor: &mut Janitor,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<(Run, String)>>;
+}
 
 /// A side as a person names it.
 pub enum Side {

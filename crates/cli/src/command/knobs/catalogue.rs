@@ -187,7 +187,7 @@ pub static KNOBS: &[Knob] = &[
             t("CPUs that never idle do not change", "CPU 从不空闲不改变"),
         ],
         sides: [t("CPUs idle", "CPU 可空闲"), t("CPUs kept awake", "CPU 保持唤醒")],
-        findings: &["ipc.across_cpus", "clock.coarse_timers"],
+        findings: &["ipc.across_cpus"],
         cases: &[PIPE_ACROSS, WAKEUP, TCP_ACROSS],
         turn: Turned::Neighbour(Neighbour::Idle),
         permanent: t(
@@ -266,7 +266,7 @@ pub static KNOBS: &[Knob] = &[
             t("Forbidding deep idle states does not change", "禁用深空闲状态不改变"),
         ],
         sides: [t("all idle states", "全部空闲状态"), t("lightest only", "仅最浅状态")],
-        findings: &["ipc.across_cpus", "clock.coarse_timers"],
+        findings: &["ipc.across_cpus"],
         cases: &[PIPE_ACROSS, WAKEUP, TCP_ACROSS],
         turn: Turned::Machine(Machine::IdleStates),
         permanent: t(

@@ -10,8 +10,7 @@ use hostmark_engine::sys::setting::{Change, Lock, PutBack, Setting};
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{Inputs, Run};
 
-use crate::command::compare::interleave::Party;
-use crate::command::compare::turn::Turn;
+use crate::command::compare::turn::{Party, Turn};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
 use crate::command::measure::own_program;

@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Peer, Run, Text, Unit};
 
 use super::super::evidence::{Proven, lost};
-use super::super::{Conclusion, Rule};
+use super::super::{Conclusion, Rule, Shown};
 use super::rate;
 use crate::format::value;
 use crate::network::{cases_to, peers};
@@ -12,6 +12,7 @@ const RATE_LATENCY: &str = "net.rate_latency";
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.bufferbloat",
+    shown: Shown::Explain("net.rate_latency"),
     probes: &[RATE_LATENCY],
     cure: Some(Text {
         en: "Put a queue that keeps itself short before the slowest link (fq_codel, cake, fq with a rate just below the link's), or let \

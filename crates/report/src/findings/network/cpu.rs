@@ -2,7 +2,7 @@
 
 use hostmark_model::{NetworkPath, Run, Text};
 
-use super::super::{Conclusion, Rule};
+use super::super::{Conclusion, Rule, Shown};
 use super::{TCP, also, cases, falls_short, proven, rate, way};
 use crate::bilingual::Words;
 use crate::format::number;
@@ -10,6 +10,7 @@ use crate::network::{Direction, Flow, bits, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_cpu",
+    shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Spread the work: several streams, several queues (ethtool -L, RPS), interrupts on other CPUs than the program. Make each \

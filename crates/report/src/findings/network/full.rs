@@ -2,13 +2,14 @@
 
 use hostmark_model::{Run, Text};
 
-use super::super::{Conclusion, Rule};
+use super::super::{Conclusion, Rule, Shown};
 use super::{TCP, also, cases, proven, rate, reaches, way};
 use crate::format::number;
 use crate::network::{Cause, Flow, bits, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_full",
+    shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Only a faster link, a second one (bonding, several paths) or fewer bytes (compression) moves more. The CPUs have time to \

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Run, Text};
 
-use super::super::{Conclusion, Rule};
+use super::super::{Conclusion, Rule, Shown};
 use super::rate_limit::holds;
 use super::{TCP, also, cases, proven, rate, way};
 use crate::format::{number, percent};
@@ -10,6 +10,7 @@ use crate::network::{Flow, Protocol, flows, payload_bytes};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_loss",
+    shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Look where packets get lost: ip -s link and ethtool -S at both ends, rings (ethtool -g), the switch's counters, a duplex \
@@ -50,5 +51,6 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         ),
         zh: format!("有丢包：{}为 {told}，{share} 的报文段需要重传（每 GB {count} 个）。", way.zh),
     };
-    Some(Conclusion { text, cases: cases(flow), cost: 0.0 })
+    // What is sent again is lost time, and all that cubic waits besides.
+    Some(Conclusion { text, cases: cases(flow), cost: (again.median / segments).min(1.0) })
 }

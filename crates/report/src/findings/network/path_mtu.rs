@@ -2,11 +2,12 @@
 
 use hostmark_model::{NetworkPath, Run, Text};
 
-use super::super::{Conclusion, Rule};
+use super::super::{Conclusion, Rule, Shown};
 use crate::network::peers;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "run.path_mtu",
+    shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[],
     cure: Some(Text {
         en: "Find the hop that takes less (tracepath): a tunnel, a VPN or an overlay adds headers. Set the interface's MTU to what the \

@@ -2,12 +2,13 @@
 
 use hostmark_model::{Run, Text};
 
-use super::super::{Conclusion, Rule};
+use super::super::{Conclusion, Rule, Shown};
 use super::{CLOSE, TCP, cases, place, proven, rate, reaches, way};
 use crate::network::{Cause, Flow, bits, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.rate_limit",
+    shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Raise or remove the limit where it is set: tc qdisc on that interface, the bandwidth of the instance, container or \

@@ -2,13 +2,14 @@
 
 use hostmark_model::{Run, Text};
 
-use super::super::{Conclusion, Rule};
+use super::super::{Conclusion, Rule, Shown};
 use super::{TCP, also, cases, falls_short, proven, rate, way};
 use crate::format::percent;
 use crate::network::{Flow, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_window",
+    shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Raise the largest buffers to twice the rate times the round trip: net.ipv4.tcp_rmem at the receiver, net.ipv4.tcp_wmem at \

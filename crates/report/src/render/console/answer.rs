@@ -120,7 +120,9 @@ fn some_findings(findings: &[Finding], part: Part, page: &Page) -> String {
         Part::Short | Part::First => first_sentence(text).to_owned(),
     };
     for (index, finding) in findings.iter().enumerate() {
-        sheet.paragraph(&format!("{:>3}  ", index + 1), &told(finding.text.get(lang)), Style::Plain);
+        let command = finding.command.as_ref().map_or_else(String::new, |command| words::shows(command, lang));
+        let text = format!("{} {command}", told(finding.text.get(lang)));
+        sheet.paragraph(&format!("{:>3}  ", index + 1), text.trim_end(), Style::Plain);
         if let Some(cure) = finding.cure.as_ref().filter(|_| part != Part::First) {
             sheet.paragraph("     ", &told(cure.get(lang)), Style::Dim);
         }

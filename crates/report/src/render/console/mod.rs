@@ -71,6 +71,9 @@ fn findings(run: &Run, page: &mut Page) {
         if let Some(cure) = &finding.cure {
             page.paragraph("     ", cure.get(lang), Style::Dim);
         }
+        if let Some(command) = &finding.command {
+            page.paragraph("     ", &words::shows(command, lang), Style::Dim);
+        }
     }
 }
 

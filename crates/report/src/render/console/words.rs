@@ -1,6 +1,6 @@
 //! The fixed words of the tables, in both languages side by side.
 
-use hostmark_model::{FlagKind, Profile, Text};
+use hostmark_model::{FlagKind, Lang, Profile, Text};
 
 pub(crate) use crate::bilingual::COMMA;
 
@@ -9,6 +9,15 @@ macro_rules! words {
     ($($name:ident: $en:literal, $zh:literal;)*) => {
         $(pub(crate) const $name: Text = Text { en: $en, zh: $zh };)*
     };
+}
+
+/// How a finding names the command that shows it.
+pub(crate) fn shows(command: &str, lang: Lang) -> String {
+    let lead = match command.starts_with("hostmark try ") {
+        true => Text { en: "try: ", zh: "试验：" },
+        false => Text { en: "see: ", zh: "详见：" },
+    };
+    format!("{}{command}", lead.get(lang))
 }
 
 words! {
