@@ -237,7 +237,7 @@ fn huge_pages_are_tried_in_pairs_and_the_runs_say_which_side_they_are() {
             assert_eq!(run.settings.inputs.tried.as_deref(), Some(tried));
             let pages = run.cases[0].measured().unwrap().notes.get("pages").unwrap().clone();
             if side == "a" {
-                assert_eq!(pages, "base", "no process of this side gets huge pages");
+                assert_eq!(pages, "pmd 0 %, the rest base", "no process of this side gets huge pages");
             }
         }
     }
@@ -287,8 +287,10 @@ fn every_trial_that_a_finding_names_is_in_the_list() {
 }
 
 #[test]
-fn every_probe_that_a_finding_names_is_explained() {
+fn every_probe_that_a_finding_names_is_explained_with_the_settings_to_try() {
     let home = Home::new();
+    let (_, out, _) = ended(&mut home.hostmark(&["explain", "ipc.pipe_bandwidth"]));
+    assert!(out.ends_with("Settings that change it, to try here:\n  hostmark try pipe-size\n"), "{out}");
     for rule in RULES {
         if let Shown::Explain(probe) = rule.shown {
             assert_eq!(ended(&mut home.hostmark(&["explain", probe])).0, 0, "{probe}");

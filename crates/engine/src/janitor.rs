@@ -179,9 +179,9 @@ mod tests {
     fn a_setting_that_a_run_left_changed_is_put_back() {
         let (told, back) =
             (CleanupEntry::Change(change("212992", "8388608")), CleanupEntry::PutBack(Setting::ReceiveBuffer));
-        assert_eq!(after("8388608\n", &[told.clone()]), "212992\n");
-        assert_eq!(after("212992\n", &[told.clone()]), "212992\n", "it was told of and not made");
-        assert_eq!(after("5\n", &[told.clone()]), "5\n", "somebody else has changed it");
+        assert_eq!(after("8388608\n", std::slice::from_ref(&told)), "212992\n");
+        assert_eq!(after("212992\n", std::slice::from_ref(&told)), "212992\n", "it was told of and not made");
+        assert_eq!(after("5\n", std::slice::from_ref(&told)), "5\n", "somebody else has changed it");
         assert_eq!(after("8388608\n", &[told.clone(), back.clone()]), "8388608\n", "somebody else's from then on");
         assert_eq!(after("8388608\n", &[told.clone(), back, told]), "212992\n");
         assert_eq!(after("1\n", &[CleanupEntry::Change(change("a b\n", "1"))]), "1\n", "no word is written");

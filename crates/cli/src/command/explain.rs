@@ -8,6 +8,7 @@ use hostmark_probes::CATALOGUE;
 use hostmark_report::render::handbook;
 use hostmark_report::{lmbench, references, render};
 
+use super::knobs;
 use super::references as own;
 use crate::output;
 
@@ -51,7 +52,20 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
             handbook::pages(&picked, &options) + gap + figures.trim_end() + gap
         }
     });
+    if let [probe] = picked.as_slice() {
+        output::print(&trials(&knobs::of_probe(&probe.id), lang));
+    }
     Ok(Exit::Fine)
+}
+
+/// Which settings may be tried with a probe; empty where there are none.
+fn trials(settings: &[&str], lang: Lang) -> String {
+    let commands: Vec<String> = settings.iter().map(|setting| format!("  hostmark try {setting}\n")).collect();
+    match (commands.is_empty(), lang) {
+        (true, _) => String::new(),
+        (false, Lang::En) => format!("\nSettings that change it, to try here:\n{}", commands.concat()),
+        (false, Lang::Zh) => format!("\n影响它的设置，可在本机试验：\n{}", commands.concat()),
+    }
 }
 
 /// The probes behind a column of lmbench's summary, or the name as it is.

@@ -143,6 +143,13 @@ fn list(host: &HostFacts, lang: Lang) -> String {
     trial::list(&listed.collect::<Vec<_>>(), &output::options(lang, false))
 }
 
+/// The settings that concern a probe, by their names.
+pub fn of_probe(id: &str) -> Vec<&'static str> {
+    let is_of = |filter: &str| filter.split('@').next() == Some(id);
+    let concern = KNOBS.iter().filter(|knob| knob.cases.iter().any(|case| is_of(case.filter)));
+    concern.map(|knob| knob.name).collect()
+}
+
 /// Texts of the settings, for tests.
 #[cfg(test)]
 fn texts() -> impl Iterator<Item = hostmark_model::Text> {
