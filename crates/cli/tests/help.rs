@@ -37,7 +37,9 @@ fn words(line: &str) -> Vec<String> {
 /// Every example that the help shows.
 fn examples() -> Vec<String> {
     let mut all = Vec::new();
-    for path in ["", "run", "list", "explain", "host", "report", "compare", "import", "runs", "vm", "vm run", "serve"] {
+    for path in
+        ["", "run", "list", "explain", "host", "report", "compare", "try", "import", "runs", "vm", "vm run", "serve"]
+    {
         let asked: Vec<&str> = path.split_whitespace().chain(["--help"]).collect();
         let (code, help, errors) = hostmark(&asked);
         assert_eq!((code, errors.as_str()), (0, ""), "{path}");

@@ -20,34 +20,41 @@ use self::catalogue::{KNOBS, named};
 use self::side::Side;
 use super::compare::sides::{self, Side as Runs};
 use super::compare::{self, interleave};
+use super::inputs::SampledArguments;
 use super::place::Place;
 use super::run::{ProfileName, seed};
 use crate::output;
 
 #[derive(Debug, Args)]
 pub struct TryArguments {
-    /// The setting; without one hostmark lists them, and whether this machine can try each
+    /// Setting to try [default: list them, and what this machine can try]
     #[arg(value_name = "KNOB")]
     knob: Option<String>,
-    /// What to measure instead of the setting's own cases: group, group.probe or group.probe@axis=value
+    /// What to measure [default: what the setting concerns]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Measure this command instead, as run --command does
+    /// Measure this command instead
+    ///
+    /// As run --command does.
     #[arg(long, value_name = "COMMAND", value_parser = compare::command, conflicts_with = "filters", requires = "knob")]
     command: Option<String>,
-    /// How often to measure each side
+    #[command(flatten)]
+    sampled: SampledArguments,
+    /// Number of pairs of runs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pairs: u32,
     /// Time limit of each run
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
-    /// Seed of the order, decimal or 0x…; by default a new one
+    /// Seed of the order, decimal or 0x… [default: a new one]
     #[arg(long, value_name = "N", value_parser = seed)]
     seed: Option<u64>,
-    /// Keep the runs in this directory, as a-01.json (without) and b-01.json (with)
+    /// Keep the runs in this directory
+    ///
+    /// As a-01.json (without) and b-01.json (with).
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// How to show it
+    /// Output format
     #[arg(long, default_value = "table", value_parser = compare::formats())]
     format: String,
     /// Write to this file instead of standard output
@@ -95,6 +102,7 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
         sides: names,
         filters: &filters,
         command: arguments.command.as_deref(),
+        sampled: &arguments.sampled,
         pairs: interleave::Pairs::These(arguments.pairs),
         profile: arguments.profile,
         seed: arguments.seed,

@@ -95,6 +95,24 @@ pub const ALL: &[Example] = &[
         "将两次运行写到一个网页。",
     ),
     example(
+        "try",
+        "hostmark try",
+        "List the settings, and what this machine can try.",
+        "列出各项设置，以及本机能尝试哪些。",
+    ),
+    example(
+        "try",
+        "hostmark try huge-pages",
+        "Tell what huge pages do here, in about half a minute.",
+        "约半分钟内说明大页在本机的作用。",
+    ),
+    example(
+        "try",
+        "hostmark try huge-pages --command ./bench --value '([0-9.]+) MB/s' --unit MB/s",
+        "Tell what they do to your own program.",
+        "说明它对自己的程序有何作用。",
+    ),
+    example(
         "compare",
         "hostmark compare last-1 last --threshold 5",
         "Exit 1 if a case became slower by over 5 %.",

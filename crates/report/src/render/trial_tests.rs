@@ -23,6 +23,7 @@ fn test(ratio: f64, low: f64, high: f64) -> Test {
 fn case(probe: &str, size: &str, verdict: Verdict, test: Test) -> CaseComparison {
     CaseComparison {
         id: format!("{probe}@size={size}"),
+        typed: String::new(),
         probe: probe.into(),
         params: Params(vec![("size".into(), size.into())]),
         label: Text { en: format!("Case of {probe}"), zh: format!("{probe} 的用例") },
