@@ -1,4 +1,4 @@
-//! What do samples say? Order statistics, intervals, repetition, comparison of two sides and of groups of cases, change points: pure functions.
+//! What do samples say? Order statistics, intervals, repetition, comparison of two sides and of groups of cases, odd members of many, change points: pure functions.
 //!
 //! Nothing here knows a probe, a unit or a clock. Values come in one unit and leave in it; an answer that the data
 //! do not carry is `None`, never a panic and never a NaN.
@@ -14,5 +14,10 @@ pub mod histogram;
 pub mod interval;
 #[cfg(test)]
 mod made_up;
+pub mod max_t;
+pub mod outlier;
 pub mod random_effects;
 pub mod repetition;
+pub mod scale;
+pub mod selection;
+pub mod trend;

@@ -108,24 +108,33 @@ fn between(parts: &[(f64, f64)]) -> f64 {
 /// are alike: the moderated variance of Smyth, "Linear models and empirical Bayes methods" (Statistical Applications in Genetics and
 /// Molecular Biology 2004), with the prior by the moments of their logarithms. Fewer than three stay as they are.
 pub fn moderated(variances: &[f64], freedom: f64) -> Vec<f64> {
+    match common(variances, freedom) {
+        None => variances.to_vec(),
+        // They scatter no more than chance would have them.
+        Some((variance, common_freedom)) if common_freedom.is_infinite() => vec![variance; variances.len()],
+        Some((common, common_freedom)) => {
+            let drawn = |own: &f64| (common_freedom * common + freedom * own.max(0.0)) / (common_freedom + freedom);
+            variances.iter().map(drawn).collect()
+        }
+    }
+}
+
+/// What several variances of so many degrees of freedom have in common, and the degrees of freedom of that: without end where they
+/// scatter no more than chance would have them. `None` of fewer than three.
+pub fn common(variances: &[f64], freedom: f64) -> Option<(f64, f64)> {
     let logarithms: Vec<f64> = variances.iter().filter(|variance| **variance > 0.0).map(|one| one.ln()).collect();
     if logarithms.len() < 3 || freedom < 1.0 {
-        return variances.to_vec();
+        return None;
     }
     let half = freedom / 2.0;
     let centred: Vec<f64> = logarithms.iter().map(|one| one - digamma(half) + half.ln()).collect();
     let centre = descriptive::mean(&centred).unwrap_or(0.0);
     let beyond = descriptive::stddev(&centred).unwrap_or(0.0).powi(2) - trigamma(half);
-    let (prior_freedom, prior) = match beyond > 0.0 {
-        true => {
-            let half_prior = inverse_trigamma(beyond);
-            (2.0 * half_prior, (centre + digamma(half_prior) - half_prior.ln()).exp())
-        }
-        // They scatter no more than chance would have them.
-        false => return vec![centre.exp(); variances.len()],
-    };
-    let drawn = |variance: &f64| (prior_freedom * prior + freedom * variance.max(0.0)) / (prior_freedom + freedom);
-    variances.iter().map(drawn).collect()
+    if beyond <= 0.0 {
+        return Some((centre.exp(), f64::INFINITY));
+    }
+    let half_common = inverse_trigamma(beyond);
+    Some(((centre + digamma(half_common) - half_common.ln()).exp(), 2.0 * half_common))
 }
 
 /// The second derivative of the logarithm of the gamma function (Abramowitz & Stegun 1964, 6.4.6 and 6.4.12).

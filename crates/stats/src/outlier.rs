@@ -1,0 +1,189 @@
+//! Which of many alike members is not like the others: robust distances, how likely each is, and what several say together.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::descriptive::{quantile_sorted, robust_stddev};
+use crate::scale::qn_sorted;
+
+/// Up to so many members, each is held against the others without itself; of more, one no longer moves what it is held against.
+const LEFT_OUT: usize = 30;
+/// The variance of a median of normal values, in those of their mean.
+const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+
+/// What many lists of values tell of the variance of one, before that is looked at, and how many of its own values that is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prior {
+    /// The variance.
+    pub variance: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+}
+
+/// What is known of the values beside themselves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// The variance that each value has beyond what all have, as that of a member which was measured less often; none where empty.
+    pub own: &'a [f64],
+    /// No standard deviation is taken for less.
+    pub floor: f64,
+    /// What other lists tell.
+    pub prior: Option<Prior>,
+}
+
+/// How far a value lies from the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Apart {
+    /// From their median.
+    pub by: f64,
+    /// The standard deviation of that: their scatter, and what is not known of their median.
+    pub scale: f64,
+}
+
+impl Apart {
+    /// In standard deviations; where nothing scatters at all and nothing is taken for the least, equal is equal.
+    pub fn distance(&self) -> f64 {
+        if self.scale > 0.0 { self.by / self.scale } else { 0.0 }
+    }
+}
+
+/// How far each value lies from the others' median, beside their robust standard deviation (Qn).
+///
+/// `None` in the place of a value is `None` in the answer. `None` throughout for fewer than three values.
+pub fn distances(values: &[Option<f64>], beside: &Beside) -> Vec<Option<Apart>> {
+    let mut sorted: Vec<f64> = values.iter().flatten().copied().collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let count = sorted.len();
+    if count < 3 {
+        return vec![None; values.len()];
+    }
+    let of = |others: &[f64]| {
+        let variance = moderated(qn_sorted(others)?.powi(2), freedom(others.len() + 1), beside.prior);
+        Some((quantile_sorted(others, 0.5)?, variance.max(beside.floor.powi(2)), others.len() as f64))
+    };
+    let of_all = if count > LEFT_OUT { of(&sorted) } else { None };
+    let mut others = Vec::with_capacity(count);
+    let distance = |(value, own): (&Option<f64>, f64)| {
+        let value = (*value)?;
+        let (centre, variance, known) = match of_all {
+            Some(all) => all,
+            None => {
+                let at = sorted.partition_point(|other| other.total_cmp(&value).is_lt());
+                others.clear();
+                others.extend_from_slice(&sorted[..at]);
+                others.extend_from_slice(&sorted[at + 1..]);
+                of(&others)?
+            }
+        };
+        Some(Apart { by: value - centre, scale: (variance * (1.0 + OF_MEDIAN / known) + own.max(0.0)).sqrt() })
+    };
+    let own = beside.own.iter().copied().chain(std::iter::repeat(0.0));
+    values.iter().zip(own).map(distance).collect()
+}
+
+/// A variance drawn towards what others tell, as far as that weighs (Smyth 2004).
+fn moderated(variance: f64, freedom: f64, prior: Option<Prior>) -> f64 {
+    match prior {
+        Some(prior) => (prior.freedom * prior.variance + freedom * variance) / (prior.freedom + freedom),
+        None => variance,
+    }
+}
+
+/// The degrees of freedom that the [`distances`] of so many normal values have: fewer than a standard deviation's, as Qn knows less,
+/// and of an even number, of which each is held against an odd one, no more than of one less.
+pub fn freedom(count: usize) -> f64 {
+    let odd = if count.is_multiple_of(2) { count.saturating_sub(1) } else { count };
+    (0.7 * odd as f64 - 1.5).max(1.0)
+}
+
+/// The law of distances in which nothing is odd: Student's, stretched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tails {
+    /// Its degrees of freedom: few where values far out are common.
+    pub freedom: f64,
+    /// What its values are multiplied by.
+    pub scale: f64,
+}
+
+impl Tails {
+    /// The law whose quantiles `inner` and `outer`, in size, lie as far apart as those of these distances, and which reaches as far out
+    /// as they do: what lies beyond `outer`, odd members for example, does not change it. At most `most` degrees of freedom, and
+    /// never narrower than the law of a standard deviation.
+    pub fn of(distances: &[f64], (inner, outer): (f64, f64), most: f64) -> Tails {
+        let mut sizes: Vec<f64> = distances.iter().map(|distance| distance.abs()).collect();
+        sizes.sort_unstable_by(f64::total_cmp);
+        let (Some(near), Some(far)) = (quantile_sorted(&sizes, inner), quantile_sorted(&sizes, outer)) else {
+            return Tails { freedom: 1.0, scale: 1.0 };
+        };
+        let quantile = |freedom: f64, share: f64| {
+            StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |law| law.inverse_cdf(0.5 + share / 2.0))
+        };
+        let is_wider = |freedom: f64| near * quantile(freedom, outer) > far * quantile(freedom, inner);
+        let (mut low, mut high) = (1.0_f64, most.max(1.0));
+        if near > 0.0 && !is_wider(high) {
+            for _ in 0..30 {
+                let between = (low * high).sqrt();
+                if is_wider(between) { low = between } else { high = between }
+            }
+            high = low;
+        }
+        Tails { freedom: high, scale: (far / quantile(high, outer)).max(1.0) }
+    }
+
+    /// How likely a distance is that is no less, to either side.
+    pub fn p(&self, distance: f64) -> f64 {
+        p_of(distance / self.scale, self.freedom)
+    }
+}
+
+/// How likely a distance is that is no less, to either side, where nothing is odd.
+pub fn p_of(distance: f64, freedom: f64) -> f64 {
+    let law = StudentsT::new(0.0, 1.0, freedom.max(1.0));
+    law.map_or(1.0, |law| (2.0 * law.cdf(-distance.abs())).clamp(f64::MIN_POSITIVE, 1.0))
+}
+
+/// One p value of several with weights, which may depend on each other in any way: the Cauchy combination (Liu & Xie, "Cauchy
+/// combination test: a powerful test with analytic p-value calculation under arbitrary dependency structures", JASA 2020). `None` of
+/// nothing.
+pub fn combined(p_values: &[(f64, f64)]) -> Option<f64> {
+    let total: f64 = p_values.iter().map(|(_, weight)| weight).sum();
+    if total <= 0.0 {
+        return None;
+    }
+    let term = |(p, weight): &(f64, f64)| {
+        // One that is as good as 1 would outweigh all others; for a small one the tangent has no digits left.
+        let p = p.clamp(f64::MIN_POSITIVE, MOST_P);
+        weight / total
+            * if p < 1e-8 { 1.0 / (p * std::f64::consts::PI) } else { (std::f64::consts::PI * (0.5 - p)).tan() }
+    };
+    let statistic: f64 = p_values.iter().map(term).sum();
+    let p = match statistic > 1e8 {
+        true => 1.0 / (statistic * std::f64::consts::PI),
+        false => 0.5 - statistic.atan() / std::f64::consts::PI,
+    };
+    Some(p.clamp(f64::MIN_POSITIVE, 1.0))
+}
+
+/// No p value counts for more.
+const MOST_P: f64 = 0.99;
+
+/// The part of a scatter that lies between members, once what one member's own values scatter by is taken off, `within`, which stands
+/// for a member's value: a two-level model of the variances, by robust estimates of both.
+pub fn between(scatter: f64, within: f64) -> f64 {
+    (scatter * scatter - within * within).max(0.0).sqrt()
+}
+
+/// The standard deviation of the values of one member, from several members with two values or more, each about its own mean;
+/// some far values do not change it. `None` where no member has two.
+pub fn within<Group: AsRef<[f64]>>(groups: &[Group]) -> Option<f64> {
+    let mut residuals = Vec::new();
+    for group in groups.iter().map(AsRef::as_ref).filter(|group| group.len() > 1) {
+        let count = group.len() as f64;
+        let mean = group.iter().sum::<f64>() / count;
+        residuals.extend(group.iter().map(|value| (value - mean) * (count / (count - 1.0)).sqrt()));
+    }
+    robust_stddev(&residuals)
+}
+
+#[cfg(test)]
+#[path = "outlier_tests.rs"]
+mod tests;
