@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         Command::Report(report) => command::report::report(&report, lang),
         Command::Compare(compare) => command::compare::compare(&compare, lang),
         Command::Try(knob) => command::knobs::try_out(&knob, lang),
+        Command::Fleet(fleet) => command::fleet::fleet(&fleet, lang),
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
         Command::Vm(vm) => command::vm::vm(&vm, lang),

@@ -53,7 +53,7 @@ pub use peer::{PeerAnswer, PeerRequest, ServeRequest};
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
 pub use record::{Again, Gap, LostRound, Raw};
 pub use run::{
-    ClockFacts, Finding, Imported, LoadError, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool, load_run,
+    ClockFacts, Finding, Imported, LoadError, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool, load_form, load_run,
 };
 pub use sampled::{PrintedUnit, Sampled};
 pub use scratch::{PathBytes, Scratch};

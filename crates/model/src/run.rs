@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -260,6 +261,14 @@ pub enum LoadError {
 
 /// Reads a run from the text of its file; unknown fields are ignored, a newer major schema is refused.
 pub fn load_run(text: &str) -> Result<Run, LoadError> {
+    load_form(text, |run: &Run| Some(run.schema.clone()))
+}
+
+/// The same in a form that leaves out what its reader does not need, and which says what schema it was.
+pub fn load_form<Form: DeserializeOwned>(
+    text: &str,
+    schema: impl Fn(&Form) -> Option<String>,
+) -> Result<Form, LoadError> {
     #[derive(Deserialize)]
     struct Head {
         schema: Option<String>,
@@ -268,14 +277,18 @@ pub fn load_run(text: &str) -> Result<Run, LoadError> {
         true => LoadError::Truncated { line: error.line() },
         false => LoadError::NotARun(error.to_string()),
     };
-    let head: Head = serde_json::from_str(text).map_err(explain)?;
-    let Some(schema) = head.schema else {
+    let form = serde_json::from_str::<Form>(text);
+    // What is of another schema need not fit: that is told before what does not.
+    let schema = match &form {
+        Ok(form) => schema(form),
+        Err(_) => serde_json::from_str::<Head>(text).map_err(explain)?.schema,
+    };
+    let Some(schema) = schema else {
         return Err(LoadError::NotARun("it names no schema".into()));
     };
     match schema.strip_prefix("hostmark.run/").and_then(|version| version.parse::<u32>().ok()) {
-        Some(1) => {}
-        Some(_) => return Err(LoadError::Newer { found: schema }),
-        None => return Err(LoadError::NotARun(format!("its schema is '{schema}'"))),
+        Some(1) => form.map_err(explain),
+        Some(_) => Err(LoadError::Newer { found: schema }),
+        None => Err(LoadError::NotARun(format!("its schema is '{schema}'"))),
     }
-    serde_json::from_str(text).map_err(explain)
 }

@@ -14,6 +14,7 @@ mod duration;
 pub mod escape;
 pub mod export;
 pub mod findings;
+pub mod fleet;
 pub mod format;
 mod guest;
 pub mod html;

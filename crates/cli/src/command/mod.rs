@@ -10,6 +10,7 @@ mod disturbed;
 pub mod dry_run;
 pub mod explain;
 mod far;
+pub mod fleet;
 pub mod guest;
 mod history;
 pub mod host;
@@ -93,6 +94,8 @@ pub enum Command {
     Compare(compare::CompareArguments),
     /// Try a setting: measure without and with it in turn
     Try(knobs::TryArguments),
+    /// Find the hosts of a fleet that are not like the others
+    Fleet(fleet::FleetArguments),
     /// Import another tool's results
     Import(import::ImportArguments),
     /// List the stored runs

@@ -7,15 +7,15 @@ use hostmark_model::{CacheKind, HostFacts, NetworkPath, Run, Text, size_text};
 use crate::network::{bits, peers};
 
 /// A fact as text; none where it is not known.
-pub(super) struct Fact {
+pub(crate) struct Fact {
     /// Its place in the run file.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// What it is called.
-    pub(super) label: Text<String>,
+    pub(crate) label: Text<String>,
     /// What it is.
-    pub(super) value: Option<String>,
+    pub(crate) value: Option<String>,
     /// Whether it is a list of words, of which only those that differ are worth reading.
-    pub(super) is_words: bool,
+    pub(crate) is_words: bool,
 }
 
 /// Collects facts.
@@ -59,7 +59,7 @@ impl Facts {
 
 /// Every fact of a run: rule 22's, and what else is known of the machine. What a machine is doing, and what names one run
 /// among others (id, time, seed), is none.
-pub(super) fn facts(run: &Run) -> Vec<Fact> {
+pub(crate) fn facts(run: &Run) -> Vec<Fact> {
     let mut facts = Facts::default();
     // What another tool's results do not carry is not known, whatever the word for nothing is.
     let is_known = run.imported.is_none() && !run.host.kernel.release.is_empty();

@@ -3,7 +3,7 @@
 //! Pure over runs: a [`Comparison`] is made from run files alone, and can be serialised as `hostmark.comparison/2`.
 
 mod differs;
-mod facts;
+pub(crate) mod facts;
 mod group;
 mod in_turn;
 mod known;

@@ -5,6 +5,7 @@ mod bars;
 pub mod comparison;
 mod csv;
 mod data_path;
+pub mod fleet;
 mod hosts;
 mod html;
 mod json;

@@ -9,6 +9,7 @@ mod chart;
 mod compared;
 mod facts;
 mod figures;
+mod fleet;
 mod gather;
 mod layers;
 mod network;
@@ -25,6 +26,7 @@ pub use figures::{FIGURES, FigureKind};
 
 use crate::RenderOptions;
 use crate::compare::Comparison;
+use crate::fleet::Fleet;
 use bilingual::{Words, escaped, markup};
 use page::Page;
 
@@ -34,6 +36,9 @@ const FINDING: &str = include_str!("templates/finding.html");
 const PROBE: &str = include_str!("templates/probe.html");
 const COMPARED: &str = include_str!("templates/compared.html");
 const LAYERS: &str = include_str!("templates/layers.html");
+const FLEET: &str = include_str!("templates/fleet.html");
+const FLEET_STYLE: &str = include_str!("templates/fleet.css");
+const FLEET_SCRIPT: &str = include_str!("templates/fleet.js");
 const FIGURE: &str = include_str!("templates/figure.html");
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
@@ -49,19 +54,16 @@ pub fn comparison(comparison: &Comparison, options: &RenderOptions) -> String {
 }
 
 fn written(page: Page) -> String {
-    // The templates are part of the program and the tests render them: an error here is one of ours, and no reader's.
-    let failed = |error: Error| format!("<!DOCTYPE html><title>hostmark</title>{}", escaped(&error.to_string()));
-    render(page).unwrap_or_else(failed) + "\n"
+    render(page).unwrap_or_else(|error| failed(&error)) + "\n"
+}
+
+/// The templates are part of the program and the tests render them: an error here is one of ours, and no reader's.
+fn failed(error: &Error) -> String {
+    format!("<!DOCTYPE html><title>hostmark</title>{}", escaped(&error.to_string()))
 }
 
 fn render(page: Page) -> Result<String, Error> {
-    let mut environment = Environment::empty();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_formatter(write_value);
-    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    environment.add_filter("say", |text: Value| said(&text));
-    environment.add_function("say", |en: String, zh: String| Value::from_safe_string(markup(&Words { en, zh })));
-    environment.add_filter("picture", |svg: String| Value::from_safe_string(svg));
+    let mut environment = environment()?;
     environment.add_template("answer.html", ANSWER)?;
     environment.add_template("finding.html", FINDING)?;
     environment.add_template("figure.html", FIGURE)?;
@@ -70,9 +72,39 @@ fn render(page: Page) -> Result<String, Error> {
     environment.add_template("layers.html", LAYERS)?;
     environment.add_template("page.html", TEMPLATE)?;
     let page = Value::from(Serde(page));
-    let style = Value::from_safe_string(STYLE.to_owned());
-    let script = Value::from_safe_string(SCRIPT.to_owned());
+    let (style, script) = (markup_of(STYLE), markup_of(SCRIPT));
     environment.get_template("page.html")?.render(minijinja::context! { page, style, script })
+}
+
+/// A fleet as a page that stands alone.
+pub fn fleet(fleet: &Fleet, options: &RenderOptions) -> String {
+    let page = fleet::page(fleet, options);
+    let rendered = || -> Result<String, Error> {
+        let mut environment = environment()?;
+        environment.add_template("fleet.html", FLEET)?;
+        let data = markup_of(&page.data);
+        let (style, own_style, script) = (markup_of(STYLE), markup_of(FLEET_STYLE), markup_of(FLEET_SCRIPT));
+        let page = Value::from(Serde(&page));
+        environment.get_template("fleet.html")?.render(minijinja::context! { page, data, style, own_style, script })
+    };
+    rendered().unwrap_or_else(|error| failed(&error)) + "\n"
+}
+
+/// What all templates can say.
+fn environment<'source>() -> Result<Environment<'source>, Error> {
+    let mut environment = Environment::empty();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(write_value);
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    environment.add_filter("say", |text: Value| said(&text));
+    environment.add_function("say", |en: String, zh: String| Value::from_safe_string(markup(&Words { en, zh })));
+    environment.add_filter("picture", |svg: String| Value::from_safe_string(svg));
+    Ok(environment)
+}
+
+/// What is markup already.
+fn markup_of(text: &str) -> Value {
+    Value::from_safe_string(text.to_owned())
 }
 
 /// The markup of a text in both languages.

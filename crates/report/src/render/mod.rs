@@ -4,6 +4,7 @@ pub mod against;
 pub mod columns;
 pub(crate) mod comparison;
 pub mod console;
+pub(crate) mod fleet;
 pub mod handbook;
 pub mod host;
 pub mod markdown;

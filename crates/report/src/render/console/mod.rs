@@ -2,6 +2,7 @@
 
 mod answer;
 mod comparison;
+mod fleet;
 mod grid;
 pub(crate) mod header;
 mod hierarchy;
@@ -31,6 +32,11 @@ use crate::format::{percent, value};
 /// The table of a comparison; it ends with a line break.
 pub fn comparison(comparison: &crate::compare::Comparison, options: &RenderOptions) -> String {
     comparison::table(comparison, options)
+}
+
+/// The table of a fleet; it ends with a line break.
+pub fn fleet(fleet: &crate::fleet::Fleet, options: &RenderOptions) -> String {
+    fleet::table(fleet, options)
 }
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.

@@ -1,0 +1,26 @@
+//! `hostmark fleet …`: many hosts beside each other.
+
+mod files;
+mod report;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use hostmark_model::{Exit, Lang};
+
+#[derive(Debug, Args)]
+pub struct FleetArguments {
+    #[command(subcommand)]
+    command: FleetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FleetCommand {
+    /// Find the hosts that are not like the others of their kind, and what they have that others lack
+    Report(report::ReportArguments),
+}
+
+pub fn fleet(arguments: &FleetArguments, lang: Lang) -> Result<Exit> {
+    match &arguments.command {
+        FleetCommand::Report(report) => report::report(report, lang),
+    }
+}

@@ -1,0 +1,116 @@
+//! `hostmark fleet report DIR`: who is not like the others, from the run files of many hosts.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use hostmark_engine::sys::regular;
+use hostmark_model::{Exit, Lang, Text};
+use hostmark_report::export::fleet;
+use hostmark_report::fleet::{Fleet, Gathering};
+
+use super::files;
+use crate::command::{EndsWith, unwritten};
+use crate::{output, store};
+
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(fleet::FORMATS.iter().map(|format| format.name))
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// The directory with the runs of the hosts, one file a run (*.json); directories below it are read too
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Judge by these groups, probes or cases alone, as memory, memory.read or a whole case id
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// How to show it
+    #[arg(long, default_value = "table", value_parser = formats())]
+    format: String,
+    /// Exit with 1 where a host is not like the others of its kind
+    #[arg(long)]
+    check: bool,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Show every odd host, case, reason and file that was not read
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
+    let format = fleet::format_named(&arguments.format);
+    let format = format.context("there is no such format; hostmark fleet report --help names them")?;
+    let gathering = read(&arguments.directory, &arguments.filters)?;
+    if gathering.runs() > 0 && !arguments.filters.is_empty() && !gathering.has_cases() {
+        let named = arguments.filters.join(" ");
+        let sentence =
+            format!("no run there has a case of {named}; name groups, probes or cases as hostmark list does");
+        return Err(EndsWith(Exit::NothingSelected, sentence).into());
+    }
+    let fleet = Fleet::of(&gathering);
+    let options = output::options(lang, arguments.verbose);
+    match &arguments.out {
+        Some(path) => {
+            let mut text = String::new();
+            (format.write)(&fleet, &options, &mut |part| text += part);
+            store::write(path, &text).map_err(|error| {
+                unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")
+            })?;
+        }
+        None => (format.write)(&fleet, &options, &mut output::print),
+    }
+    let is_found = arguments.check && fleet.odd().next().is_some();
+    Ok(if is_found { Exit::Found } else { Exit::Fine })
+}
+
+/// Reads one file after the other: no more than one is in memory at a time.
+fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
+    let found = files::below(directory).map_err(|error| {
+        anyhow::anyhow!("{} cannot be read ({error}); give a directory with run files", directory.display())
+    })?;
+    let shown = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_string_lossy().into_owned();
+    let mut gathering = Gathering::new(filters);
+    for path in &found.files {
+        let name = shown(path);
+        match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
+            Ok(Some(bytes)) => gathering.read(&name, &bytes),
+            Ok(None) => gathering.refuse(&name, text("is too large for a run", "过大，不是运行文件")),
+            Err(error) => gathering.refuse(&name, cannot(&error)),
+        }
+    }
+    for path in &found.journals {
+        let why = text("was cut short; finish it: hostmark run --resume", "未测完；可用 hostmark run --resume 继续");
+        gathering.refuse(&shown(path), why);
+    }
+    for (path, error) in &found.unreadable {
+        gathering.refuse(&shown(path), cannot(error));
+    }
+    if found.is_cut {
+        let why =
+            text("has more entries than are read; give a smaller directory", "条目过多，未全部读取；请给出较小的目录");
+        gathering.refuse(&directory.to_string_lossy(), why);
+    }
+    if gathering.runs() == 0 {
+        let refused = found.files.len();
+        match refused {
+            0 => bail!("there is no run (*.json) in {}; give the directory with the runs", directory.display()),
+            _ => bail!(
+                "none of the {refused} files in {} is a run that can be read (hostmark report FILE says why); give the \
+                 directory with the runs",
+                directory.display()
+            ),
+        }
+    }
+    Ok(gathering)
+}
+
+fn text(en: &str, zh: &str) -> Text<String> {
+    Text { en: en.to_owned(), zh: zh.to_owned() }
+}
+
+fn cannot(error: &std::io::Error) -> Text<String> {
+    Text { en: format!("cannot be read: {error}"), zh: format!("无法读取：{error}") }
+}

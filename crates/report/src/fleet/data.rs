@@ -1,0 +1,235 @@
+//! What a fleet comes to, as data: every format shows this.
+
+use hostmark_model::{Better, Text, Unit};
+use serde::Serialize;
+
+use super::gathering::Unread;
+use super::kind::Kind;
+
+/// The schema of `--format json`.
+pub const SCHEMA: &str = "hostmark.fleet/1";
+
+/// The whole fleet.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fleet {
+    /// The schema and its major version.
+    pub schema: &'static str,
+    /// Runs that were read.
+    pub runs: usize,
+    /// Hosts that were judged: those of kinds with hosts enough.
+    pub judged: usize,
+    /// The hosts of each kind, the largest kind first.
+    pub kinds: Vec<KindOfHosts>,
+    /// What goes with being odd.
+    pub causes: Vec<Cause>,
+    /// Hosts whose runs rise or fall with time.
+    pub drifts: Vec<Drift>,
+    /// Files that told nothing.
+    pub unread: Vec<Unread>,
+}
+
+impl Fleet {
+    /// The hosts that are not like the others, the farthest first, each with its kind.
+    pub fn odd(&self) -> impl Iterator<Item = (&KindOfHosts, &HostResult)> {
+        let mut odd: Vec<(&KindOfHosts, &HostResult)> = self
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.hosts.iter().filter(|host| host.is_odd).map(move |host| (kind, host)))
+            .collect();
+        odd.sort_by(|(_, one), (_, other)| one.q.unwrap_or(1.0).total_cmp(&other.q.unwrap_or(1.0)));
+        odd.into_iter()
+    }
+
+    /// Hosts of all kinds.
+    pub fn hosts(&self) -> usize {
+        self.kinds.iter().map(|kind| kind.hosts.len()).sum()
+    }
+}
+
+/// Hosts that should deliver the same.
+#[derive(Debug, Clone, Serialize)]
+pub struct KindOfHosts {
+    /// What makes them alike.
+    pub kind: Kind,
+    /// The same in words.
+    pub title: Text<String>,
+    /// Whether there are hosts enough for a verdict.
+    pub is_judged: bool,
+    /// The groups, in the order in which every host has them.
+    pub groups: Vec<GroupSpread>,
+    /// Every case that is held against each other.
+    pub cases: Vec<CaseSpread>,
+    /// The hosts, the farthest first.
+    pub hosts: Vec<HostResult>,
+}
+
+/// By what the scatter within a host is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WithinBy {
+    /// By several runs of one host.
+    Runs,
+    /// By the rounds of single runs, which differ less than runs do.
+    Rounds,
+}
+
+/// The scatter of a group: the median of its cases.
+#[derive(Debug, Clone, Serialize)]
+pub struct GroupSpread {
+    /// Its name.
+    pub name: String,
+    /// Cases in it.
+    pub cases: usize,
+    /// Between hosts, as a fraction; none where fewer than five have it.
+    pub between: Option<f64>,
+    /// Within a host, as a fraction; none where nothing tells.
+    pub within: Option<f64>,
+}
+
+/// The scatter of a case.
+#[derive(Debug, Clone, Serialize)]
+pub struct CaseSpread {
+    /// Its id.
+    pub id: String,
+    /// What it is called.
+    pub title: Text<String>,
+    /// The unit of the median.
+    pub unit: Unit,
+    /// Which direction is good.
+    pub better: Better,
+    /// Its group, by number.
+    pub group: usize,
+    /// Hosts that have it.
+    pub hosts: usize,
+    /// The median of the hosts.
+    pub median: f64,
+    /// The standard deviation between hosts beyond what one host's runs scatter by, as a fraction.
+    pub between: f64,
+    /// The standard deviation of one host's runs, as a fraction.
+    pub within: Option<f64>,
+    /// By what that is known.
+    pub within_by: Option<WithinBy>,
+    /// Where the hosts lie beside their median, as logarithms, worse being negative: least, 5 %, 25 %, 75 %, 95 %, most.
+    pub quantiles: [f64; 6],
+}
+
+impl CaseSpread {
+    /// The value of a host that stands at this place.
+    pub fn value_at(&self, place: f32) -> f64 {
+        let sign = if self.better == Better::Lower { -1.0 } else { 1.0 };
+        self.median * (sign * f64::from(place)).exp()
+    }
+}
+
+/// A host.
+#[derive(Debug, Clone, Serialize)]
+pub struct HostResult {
+    /// Its name, with what tells it from others of that name.
+    pub name: String,
+    /// Whether another host is called the same.
+    pub shares_name: bool,
+    /// Its runs.
+    pub runs: usize,
+    /// The latest of them.
+    pub file: String,
+    /// When that began.
+    pub started: String,
+    /// Whether it is not like the others of its kind.
+    pub is_odd: bool,
+    /// How likely hosts alike are to have one that far out; none without a verdict.
+    pub p: Option<f64>,
+    /// The same adjusted for the number of hosts.
+    pub q: Option<f64>,
+    /// What each group delivers beside the usual, as a fraction less or more, and how many deviations that is.
+    pub groups: Vec<Option<Place>>,
+    /// The groups that stand out, by number, the farthest first; of odd hosts alone.
+    pub odd_groups: Vec<usize>,
+    /// The cases that stand out, the farthest first; of odd hosts alone.
+    pub odd_cases: Vec<OddCase>,
+    /// What the host has and few others do; of odd hosts alone.
+    pub reasons: Vec<Reason>,
+    /// Cases that failed in its latest run.
+    pub failed: u32,
+    /// Cases that most hosts of the kind have, and this one has not.
+    pub missing: usize,
+    /// Beside each case of the kind, as a logarithm, worse being negative.
+    #[serde(skip)]
+    pub places: Vec<Option<f32>>,
+}
+
+/// Where a host stands.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Place {
+    /// −0.2: it delivers a fifth less than usual.
+    pub change: f64,
+    /// In deviations of the other hosts.
+    pub distance: f64,
+}
+
+/// A case that stands out.
+#[derive(Debug, Clone, Serialize)]
+pub struct OddCase {
+    /// The case, by number among those of the kind.
+    pub case: usize,
+    /// Its id.
+    pub id: String,
+    /// The host's value.
+    pub value: f64,
+    /// Beside the median of the kind, as a fraction less or more of what is delivered.
+    pub change: f64,
+    /// In deviations of the other hosts.
+    pub distance: f64,
+}
+
+/// A fact of an odd host that few others share.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reason {
+    /// The fact's place in a run file.
+    pub key: String,
+    /// What it is called.
+    pub label: Text<String>,
+    /// What the host has.
+    pub value: Text<String>,
+    /// What most others have.
+    pub usual: Text<String>,
+    /// Others of the kind that have the same.
+    pub others: usize,
+    /// Others of the kind that are not odd.
+    pub of: usize,
+}
+
+/// A fact that odd hosts share and others lack.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cause {
+    /// The fact's place in a run file.
+    pub key: String,
+    /// What it is called.
+    pub label: Text<String>,
+    /// The value.
+    pub value: Text<String>,
+    /// Further facts that the very same hosts have.
+    pub along: Vec<Text<String>>,
+    /// Odd hosts that have it, and all of them.
+    pub odd: (usize, usize),
+    /// Others that have it, and all of them.
+    pub others: (usize, usize),
+    /// How likely one of all facts goes with being odd as much by chance; none below five odd hosts, of which that cannot be told.
+    pub p: Option<f64>,
+}
+
+/// A host whose runs rise or fall.
+#[derive(Debug, Clone, Serialize)]
+pub struct Drift {
+    /// The host.
+    pub host: String,
+    /// The group of its cases.
+    pub group: String,
+    /// Its runs.
+    pub runs: usize,
+    /// When the first and the last of them began.
+    pub time: (String, String),
+    /// From the first to the last, as a fraction less or more of what is delivered.
+    pub change: f64,
+    /// How likely an order of the runs is that rises or falls as much.
+    pub p: f64,
+}

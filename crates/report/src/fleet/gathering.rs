@@ -1,0 +1,322 @@
+//! What run files say, one file after the other, kept as numbers: names and facts are kept once, however many hosts share them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hostmark_model::{Better, HostFacts, Neighbours, Run, Text, Unit, size_text};
+
+use super::kind::Kind;
+use super::slim::{SlimCase, SlimMeasured, SlimOutcome, SlimProbe, SlimRun};
+use crate::compare::facts::facts;
+use crate::neighbours::SHARED;
+
+/// No fact is kept longer, in characters: a file may hold anything.
+const LONGEST: usize = 300;
+
+/// A file that tells nothing, and why.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Unread {
+    /// Its name as it was found.
+    pub file: String,
+    /// Why, a fragment that fits behind the name.
+    pub reason: Text<String>,
+}
+
+/// Names by number.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    numbers: HashMap<String, u32>,
+    all: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        // No memory holds so many names that they would not fit.
+        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(name.to_owned(), number);
+        self.all.push(name.to_owned());
+        number
+    }
+
+    pub(super) fn name(&self, number: u32) -> &str {
+        self.all.get(number as usize).map_or("", String::as_str)
+    }
+}
+
+/// A case that some run has.
+#[derive(Debug, Clone)]
+pub(super) struct CaseInfo {
+    pub(super) id: String,
+    pub(super) probe: String,
+    pub(super) title: Text<String>,
+    pub(super) unit: Unit,
+    pub(super) better: Better,
+}
+
+/// A value of a run: the case by number, the logarithm of its value as it stands in the file, and how far its rounds let that be off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value {
+    pub(super) case: u32,
+    pub(super) logarithm: f64,
+    pub(super) error: f32,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct RunRow {
+    pub(super) file: String,
+    pub(super) hostname: String,
+    pub(super) boot: Option<String>,
+    pub(super) started: String,
+    pub(super) finished: String,
+    pub(super) kind: Kind,
+    pub(super) values: Vec<Value>,
+    /// Cases that should have worked and did not.
+    pub(super) failed: u32,
+    /// Facts by the number of their name and that of their value.
+    pub(super) facts: Vec<(u32, u32)>,
+}
+
+/// Runs that were read, and files that tell nothing.
+#[derive(Debug, Default)]
+pub struct Gathering {
+    pub(super) runs: Vec<RunRow>,
+    pub(super) cases: Vec<CaseInfo>,
+    numbers: HashMap<(String, u32), u32>,
+    /// What facts are called, by their number.
+    pub(super) labels: Vec<Text<String>>,
+    keys: Names,
+    pub(super) texts: Names,
+    pub(super) unread: Vec<Unread>,
+    ids: HashMap<String, usize>,
+    filters: Vec<String>,
+}
+
+impl Gathering {
+    /// Nothing yet. Of the runs that come, those cases count that a filter names: a group, a probe or a case; all where there is none.
+    pub fn new(filters: &[String]) -> Gathering {
+        Gathering { filters: filters.to_vec(), ..Gathering::default() }
+    }
+
+    /// Runs that were read.
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether any run has a case that was asked for.
+    pub fn has_cases(&self) -> bool {
+        !self.cases.is_empty()
+    }
+
+    /// Notes a file that cannot be read.
+    pub fn refuse(&mut self, file: &str, reason: Text<String>) {
+        self.unread.push(Unread { file: file.to_owned(), reason });
+    }
+
+    /// Reads a run file. What is none, or was cut off, is noted with its reason.
+    pub fn read(&mut self, file: &str, bytes: &[u8]) {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            // It ends inside a character: it is cut off there, which is told below.
+            Err(error) if error.error_len().is_none() => {
+                std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(_) => return self.refuse(file, no_run("it is not text", "不是文本")),
+        };
+        if text.trim().is_empty() {
+            return self.refuse(file, Text { en: "is empty; measure again".into(), zh: "是空文件；请重新测量".into() });
+        }
+        match SlimRun::read(text.trim_end_matches(['-', '+', '.', 'e', 'E'])) {
+            Ok(run) => self.add(file, run),
+            Err(error) => self.refuse(file, reason(&error)),
+        }
+    }
+
+    fn add(&mut self, file: &str, slim: SlimRun) {
+        let (run, probes, cases) = slim.parts();
+        if let Some(known) = self.ids.get(&run.id).filter(|_| !run.id.is_empty()) {
+            let known = &self.runs[*known].file;
+            let (en, zh) = (format!("is the same run as {known}"), format!("与 {known} 是同一次运行"));
+            return self.refuse(file, Text { en, zh });
+        }
+        self.ids.insert(run.id.clone(), self.runs.len());
+        let mut facts = self.facts_of(&run);
+        let mut row = RunRow {
+            file: file.to_owned(),
+            hostname: short(&run.host.hostname),
+            boot: run.host.boot_id.as_deref().map(short),
+            started: short(&run.started),
+            finished: short(run.finished.as_deref().unwrap_or(&run.started)),
+            kind: Kind::of(&run),
+            values: Vec::with_capacity(cases.len()),
+            failed: 0,
+            facts: Vec::new(),
+        };
+        let by_id: HashMap<&str, &SlimProbe> = probes.iter().map(|probe| (probe.id.as_str(), probe)).collect();
+        let (mut steal, mut throttled) = (None, None);
+        for case in &cases {
+            match &case.outcome {
+                SlimOutcome::Measured(measured) => {
+                    steal = steal.or(measured.noise.steal_ns.map(|_| false)).map(|any| any | stolen(measured));
+                    let rounds = measured.noise.throttled_rounds;
+                    throttled = throttled.or(rounds.map(|_| false)).map(|any| any | (rounds > Some(0)));
+                    let Some(probe) = by_id.get(case.probe.as_str()).filter(|_| self.is_wanted(case)) else { continue };
+                    if measured.estimate.agreement.is_some() {
+                        // What rounds vote on is a property of the machine, as its cache sizes: hosts have it or not.
+                        let value =
+                            crate::format::value(measured.estimate.value(), probe.unit, hostmark_model::Lang::En);
+                        let key = format!("case.{}", case.id);
+                        facts.push(self.fact(&key, &probe.title, &value));
+                    } else if let Some(value) = self.value(case, probe, measured) {
+                        row.values.push(value);
+                    }
+                }
+                SlimOutcome::Failed {} => row.failed += 1,
+                SlimOutcome::Skipped {} => {}
+            }
+        }
+        for (key, en, zh, is_so) in [
+            ("noise.steal", "CPU time stolen by the hypervisor", "被虚拟机监控程序占用 CPU 时间", steal),
+            ("noise.throttled", "stopped by a CPU quota", "被 CPU 配额限流", throttled),
+        ] {
+            if let Some(is_so) = is_so {
+                facts.push(self.fact(key, &Text { en: en.into(), zh: zh.into() }, yes_no(is_so)));
+            }
+        }
+        facts.sort_unstable();
+        facts.dedup_by_key(|(key, _)| *key);
+        row.facts = facts;
+        self.runs.push(row);
+    }
+
+    fn is_wanted(&self, case: &SlimCase) -> bool {
+        let group = case.probe.split('.').next().unwrap_or_default();
+        let names = [group, case.probe.as_str(), case.id.as_str()];
+        self.filters.is_empty() || self.filters.iter().any(|filter| names.contains(&filter.as_str()))
+    }
+
+    fn value(&mut self, case: &SlimCase, probe: &SlimProbe, measured: &SlimMeasured) -> Option<Value> {
+        let value = measured.estimate.value();
+        if probe.better == Better::Neither || !value.is_finite() || value <= 0.0 {
+            return None;
+        }
+        let key = (case.id.clone(), probe.revision);
+        let number = match self.numbers.get(&key) {
+            Some(number) => *number,
+            None => {
+                let number = u32::try_from(self.cases.len()).ok()?;
+                let title = Text { en: short(&probe.title.en), zh: short(&probe.title.zh) };
+                let (id, probe_id) = (short(&case.id), short(&case.probe));
+                self.cases.push(CaseInfo { id, probe: probe_id, title, unit: probe.unit, better: probe.better });
+                self.numbers.insert(key, number);
+                number
+            }
+        };
+        let ends = measured.estimate.of_this_run().filter(|(low, high)| *low > 0.0 && high.is_finite() && low <= high);
+        // An interval of 95 % reaches two standard errors to both sides.
+        let error = ends.map_or(f32::NAN, |(low, high)| ((high / low).ln() / 4.0) as f32);
+        Some(Value { case: number, logarithm: value.ln(), error })
+    }
+
+    fn facts_of(&mut self, run: &Run) -> Vec<(u32, u32)> {
+        let mut found = Vec::new();
+        for fact in facts(run).into_iter().filter(|fact| !NAMES_ONE.contains(&fact.key.as_str())) {
+            let Some(value) = fact.value else { continue };
+            // Of a list of words, as kernel arguments and CPU features are, each is a fact.
+            match fact.is_words {
+                true => {
+                    for word in value.split_whitespace() {
+                        let (name, value) = word.split_once('=').unwrap_or((word, "yes"));
+                        let label = Text {
+                            en: format!("{} {}", fact.label.en, short(name)),
+                            zh: format!("{} {}", fact.label.zh, short(name)),
+                        };
+                        found.push(self.fact(&format!("{}.{name}", fact.key), &label, value));
+                    }
+                }
+                false => found.push(self.fact(&fact.key, &fact.label, &value)),
+            }
+        }
+        for (key, label, value) in further(&run.host, run.neighbours.as_ref(), !run.disturbances.is_empty()) {
+            found.push(self.fact(key, &label.to_owned_text(), &value));
+        }
+        found
+    }
+
+    fn fact(&mut self, key: &str, label: &Text<String>, value: &str) -> (u32, u32) {
+        let number = self.keys.number(&short(key));
+        if number as usize == self.labels.len() {
+            self.labels.push(Text { en: short(&label.en), zh: short(&label.zh) });
+        }
+        (number, self.texts.number(&short(value)))
+    }
+
+    /// The place in a run file of a fact.
+    pub(super) fn key(&self, number: u32) -> &str {
+        self.keys.name(number)
+    }
+}
+
+/// Facts that name one host or one boot, and so tell nothing of a group of them; and the modules one by one, which are counted here.
+const NAMES_ONE: [&str; 3] = ["host.hostname", "host.boot_id", "host.firmware.memory_modules"];
+
+/// What a comparison of two hosts does not hold against each other, and what explains one that is unlike many.
+fn further(host: &HostFacts, neighbours: Option<&Neighbours>, is_disturbed: bool) -> Vec<(&'static str, Text, String)> {
+    let mut found = vec![(
+        "disturbances",
+        Text { en: "other programs disturbed the run", zh: "运行受其他程序干扰" },
+        yes_no(is_disturbed).to_owned(),
+    )];
+    if let Some(shared) = neighbours.and_then(|neighbours| neighbours.core_shared) {
+        let text = Text { en: "others ran on the same cores", zh: "其他线程占用同一核心" };
+        found.push(("neighbours.core_shared", text, yes_no(shared >= SHARED).to_owned()));
+    }
+    if let Some(date) = &host.firmware.bios_date {
+        found.push(("host.firmware.bios_date", Text { en: "firmware date", zh: "固件日期" }, date.clone()));
+    }
+    let mut modules: BTreeMap<String, usize> = BTreeMap::new();
+    for module in &host.firmware.memory_modules {
+        let rate = module.transfers_per_s.map(|rate| format!(" {} MT/s", rate / 1_000_000)).unwrap_or_default();
+        let kind = module.kind.as_deref().unwrap_or("?");
+        *modules.entry(format!("{kind} {}{rate}", size_text(module.size_bytes))).or_default() += 1;
+    }
+    if !modules.is_empty() {
+        let population: Vec<String> = modules.iter().map(|(module, count)| format!("{count} × {module}")).collect();
+        let text = Text { en: "DIMMs", zh: "内存条" };
+        found.push(("host.firmware.memory_modules", text, population.join(", ")));
+    }
+    found
+}
+
+fn yes_no(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
+}
+
+/// Whether the hypervisor gave time of the case's CPUs to others: it is told in ticks of 10 ms.
+fn stolen(measured: &SlimMeasured) -> bool {
+    measured.noise.steal_ns.is_some_and(|ns| ns > 0.0)
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn no_run(en: &str, zh: &str) -> Text<String> {
+    Text { en: format!("is not a hostmark run ({en})"), zh: format!("不是 hostmark 运行文件（{zh}）") }
+}
+
+fn reason(error: &hostmark_model::LoadError) -> Text<String> {
+    use hostmark_model::LoadError;
+    let en = error.to_string();
+    let zh = match error {
+        LoadError::Newer { found } => format!("由更新版本的 hostmark 写成（格式 {found}）；请更新 hostmark"),
+        LoadError::NotARun(why) => format!("不是 hostmark 运行文件（{why}）"),
+        LoadError::Truncated { line } => format!("不完整（在第 {line} 行结束）；请恢复该文件，或重新测量"),
+    };
+    Text { en: short(&en), zh: short(&zh) }
+}

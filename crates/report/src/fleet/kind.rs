@@ -1,0 +1,95 @@
+//! Which hosts are of one kind, and so should deliver the same: by what they are made of, not by what they are called.
+
+use hostmark_model::{Run, Text, size_text};
+use serde::Serialize;
+
+/// What makes hosts alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Kind {
+    /// `x86_64`, `aarch64`.
+    pub architecture: String,
+    /// The model of its CPUs.
+    pub cpu: String,
+    /// CPUs online.
+    pub cpus: usize,
+    /// Packages.
+    pub packages: usize,
+    /// Memory as a class, since firmware and kernel keep some of it for themselves: the nearest of 512 MiB, 768 MiB, 1, 1.5, 2, 3 GiB and
+    /// so on. 0 where unknown.
+    pub memory_bytes: u64,
+    /// The hypervisor; none of native hosts.
+    pub hypervisor: Option<String>,
+}
+
+impl Kind {
+    /// That of the machine that a run measured.
+    pub(super) fn of(run: &Run) -> Kind {
+        let host = &run.host;
+        let text = |text: &str| text.chars().take(LONGEST).collect::<String>();
+        Kind {
+            architecture: text(&host.cpu.architecture),
+            cpu: text(host.cpu.model.as_deref().unwrap_or_default()),
+            cpus: host.cpus.iter().filter(|cpu| cpu.online).count(),
+            packages: host.cpu.packages,
+            memory_bytes: class(host.memory.total_bytes),
+            hypervisor: host.virtualization.hypervisor.as_deref().map(text),
+        }
+    }
+
+    /// In words: `AMD EPYC 9654, 2 × 192 CPUs, 768 GiB, native`.
+    pub fn words(&self) -> Text<String> {
+        let cpu = if self.cpu.is_empty() { &self.architecture } else { &self.cpu };
+        let unknown = |zh: bool| if zh { "未知 CPU" } else { "unknown CPU" };
+        let cpu = |zh: bool| if cpu.is_empty() { unknown(zh).to_owned() } else { cpu.clone() };
+        let memory = if self.memory_bytes > 0 { Some(size_text(self.memory_bytes)) } else { None };
+        let say = |zh: bool| {
+            let cpus = match (zh, self.cpus) {
+                (_, 0) => None,
+                (true, cpus) => Some(format!("{cpus} 个 CPU")),
+                (false, 1) => Some("1 CPU".to_owned()),
+                (false, cpus) => Some(format!("{cpus} CPUs")),
+            };
+            let place = match (&self.hypervisor, zh) {
+                (Some(hypervisor), true) => format!("{hypervisor} 虚拟机"),
+                (Some(hypervisor), false) => format!("{hypervisor} guest"),
+                (None, true) => "物理机".to_owned(),
+                (None, false) => "native".to_owned(),
+            };
+            let parts: Vec<String> = [Some(cpu(zh)), cpus, memory.clone(), Some(place)].into_iter().flatten().collect();
+            parts.join(if zh { "，" } else { ", " })
+        };
+        Text { en: say(false), zh: say(true) }
+    }
+}
+
+/// A file may hold anything.
+const LONGEST: usize = 120;
+
+/// The nearest of the powers of two and the half-way sizes between them: a module that is missing does not make another kind.
+fn class(bytes: u64) -> u64 {
+    if bytes == 0 {
+        return 0;
+    }
+    let power = 1_u64 << bytes.ilog2().min(62);
+    let sizes = [power, power / 2 * 3, power.saturating_mul(2)];
+    let far = |size: &u64| (*size as f64 / bytes as f64).ln().abs();
+    sizes.into_iter().min_by(|one, other| far(one).total_cmp(&far(other))).unwrap_or(power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_keeps_and_a_missing_module_make_no_other_kind() {
+        let gib = |number: f64| (number * f64::from(1 << 30)) as u64;
+        for (total, expected) in
+            [(251.4, 256.0), (256.0, 256.0), (224.0, 256.0), (188.7, 192.0), (15.2, 16.0), (377.0, 384.0)]
+        {
+            assert_eq!(class(gib(total)), gib(expected), "{total}");
+        }
+        assert_ne!(class(gib(128.0)), class(gib(256.0)));
+        assert_eq!(class(0), 0);
+        assert!(class(u64::MAX) > 1 << 62);
+    }
+}

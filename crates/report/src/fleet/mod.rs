@@ -1,0 +1,20 @@
+//! Many hosts beside each other: which are not like the others of their kind, and why.
+
+mod assembly;
+mod data;
+mod drift;
+mod gathering;
+mod host;
+mod kind;
+#[cfg(test)]
+mod made_up;
+mod score;
+mod slim;
+mod why;
+
+pub use data::{
+    CaseSpread, Cause, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, Place, Reason, SCHEMA, WithinBy,
+};
+pub use gathering::{Gathering, Unread};
+pub use kind::Kind;
+pub use score::LEAST_HOSTS;

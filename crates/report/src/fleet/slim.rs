@@ -1,0 +1,106 @@
+//! A run file as a fleet needs it: everything but samples, rounds and the texts that teach, which are skipped while it is read.
+
+use hostmark_model::{
+    Better, Estimate, HostFacts, Imported, LoadError, Neighbours, Noise, Run, Settings, Text, Tool, Unit, load_form,
+};
+use serde::Deserialize;
+
+/// A run without what takes its room. Whatever is not named here is skipped.
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimRun {
+    schema: Option<String>,
+    id: String,
+    name: String,
+    started: String,
+    finished: Option<String>,
+    #[serde(default)]
+    interrupted: Option<String>,
+    #[serde(default)]
+    imported: Option<Imported>,
+    tool: Tool,
+    #[serde(default)]
+    guest: Option<Box<hostmark_model::Guest>>,
+    settings: Settings,
+    host: HostFacts,
+    #[serde(default)]
+    disturbances: Vec<Text<String>>,
+    #[serde(default)]
+    neighbours: Option<Neighbours>,
+    pub(super) probes: Vec<SlimProbe>,
+    pub(super) cases: Vec<SlimCase>,
+}
+
+/// What is needed of a probe.
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimProbe {
+    pub(super) id: String,
+    pub(super) title: Text<String>,
+    pub(super) unit: Unit,
+    pub(super) better: Better,
+    pub(super) revision: u32,
+}
+
+/// What is needed of a case.
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimCase {
+    pub(super) id: String,
+    pub(super) probe: String,
+    pub(super) outcome: SlimOutcome,
+}
+
+/// How it ended.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SlimOutcome {
+    /// With a value.
+    Measured(Box<SlimMeasured>),
+    /// It could not be measured there.
+    Skipped {},
+    /// It should have worked.
+    Failed {},
+}
+
+/// A value.
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimMeasured {
+    pub(super) estimate: Estimate,
+    #[serde(default)]
+    pub(super) noise: Noise,
+}
+
+impl SlimRun {
+    /// Reads a run file's text.
+    pub(super) fn read(text: &str) -> Result<SlimRun, LoadError> {
+        load_form(text, |run: &SlimRun| run.schema.clone())
+    }
+
+    /// The run without probes and cases, and these.
+    pub(super) fn parts(self) -> (Run, Vec<SlimProbe>, Vec<SlimCase>) {
+        let run = Run {
+            schema: self.schema.unwrap_or_default(),
+            id: self.id,
+            name: self.name,
+            started: self.started,
+            finished: self.finished,
+            interrupted: self.interrupted,
+            imported: self.imported,
+            tool: self.tool,
+            place: None,
+            guest: self.guest,
+            settings: self.settings,
+            host: self.host,
+            peers: Vec::new(),
+            pairs: Vec::new(),
+            disturbances: self.disturbances,
+            neighbours: self.neighbours,
+            trust: None,
+            probes: Vec::new(),
+            cases: Vec::new(),
+            lost_rounds: Vec::new(),
+            time: None,
+            findings: Vec::new(),
+            again: None,
+        };
+        (run, self.probes, self.cases)
+    }
+}

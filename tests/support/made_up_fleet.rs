@@ -1,0 +1,200 @@
+//! Run files of a made-up fleet, of which it is known who is odd and why.
+
+use serde_json::{Value, json};
+
+/// In what planted hosts are odd, and the fact that causes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Planted {
+    /// A CPU quota: everything is slower.
+    Quota,
+    /// Fewer memory modules: memory is slower.
+    Modules,
+    /// Transparent huge pages are off: paging is slower.
+    HugePages,
+    /// Mitigations are on: system calls are slower.
+    Mitigations,
+}
+
+/// A fleet to be made up.
+#[derive(Debug, Clone, Copy)]
+pub struct MadeUp {
+    pub hosts: usize,
+    /// Kinds of machines, which hosts are of by turns.
+    pub kinds: usize,
+    /// The first so many hosts of the first kind are odd.
+    pub odd: usize,
+    /// 0.2: a fifth slower.
+    pub shift: f64,
+    pub planted: Planted,
+    /// Samples of each of a case's five rounds; 0 for files without rounds.
+    pub samples: usize,
+    pub seed: u64,
+}
+
+/// Groups with their probes; what hosts differ by in them, beside other groups.
+const GROUPS: [(&str, f64); 8] = [
+    ("cpu", 0.5),
+    ("memory", 0.8),
+    ("syscall", 0.8),
+    ("ipc", 1.0),
+    ("paging", 1.0),
+    ("sched", 1.5),
+    ("file", 1.5),
+    ("disk", 3.0),
+];
+const PROBES: usize = 5;
+const CASES: usize = 6;
+
+impl MadeUp {
+    /// A fleet of one kind without anything odd.
+    pub fn usual(hosts: usize, seed: u64) -> MadeUp {
+        MadeUp { hosts, kinds: 1, odd: 0, shift: 0.0, planted: Planted::Quota, samples: 0, seed }
+    }
+
+    /// Whether a host is one of the odd ones.
+    pub fn is_odd(&self, host: usize) -> bool {
+        host.is_multiple_of(self.kinds) && host / self.kinds < self.odd
+    }
+
+    /// A host's name.
+    pub fn name(host: usize) -> String {
+        format!("node{host:05}")
+    }
+
+    /// The run file of a host: its `run`-th, from 0.
+    pub fn run(&self, host: usize, run: usize) -> String {
+        let kind = host % self.kinds;
+        let is_odd = self.is_odd(host);
+        let mut own = Random(self.seed.wrapping_mul(1_000_003).wrapping_add(host as u64));
+        let mut noise = Random(own.0 ^ (run as u64 + 1).wrapping_mul(0x9e37_79b9));
+        let shared = 0.006 * own.normal();
+        let (mut probes, mut cases) = (Vec::new(), Vec::new());
+        for (group, scatter) in GROUPS {
+            let of_group = 0.008 * scatter * own.normal();
+            let is_slower = is_odd
+                && match self.planted {
+                    Planted::Quota => true,
+                    Planted::Modules => group == "memory",
+                    Planted::HugePages => group == "paging",
+                    Planted::Mitigations => group == "syscall",
+                };
+            let slower = if is_slower { -(1.0 - self.shift).ln() } else { 0.0 };
+            for probe in 0..PROBES {
+                let (of_probe, id) = (0.008 * scatter * own.heavy(), format!("{group}.p{probe}"));
+                probes.push(self.probe(&id));
+                for case in 0..CASES {
+                    let usual = (100.0 * (1 + probe + 7 * case + 31 * kind) as f64).ln();
+                    let of_case = 0.008 * scatter * own.heavy() + 0.004 * scatter * noise.heavy();
+                    let value = (usual + shared + of_group + of_probe + of_case + slower).exp();
+                    cases.push(self.case(&id, case, value, &mut noise));
+                }
+            }
+        }
+        let run = json!({
+            "schema": "hostmark.run/1",
+            "id": format!("{:08x}-{:04x}-7000-8000-{:012x}", self.seed, run, host),
+            "name": Self::name(host),
+            "started": format!("2026-11-{:02}T{:02}:{:02}:00Z", 1 + run % 28, host / 60 % 24, host % 60),
+            "finished": format!("2026-11-{:02}T{:02}:{:02}:30Z", 1 + run % 28, host / 60 % 24, host % 60),
+            "interrupted": null,
+            "tool": { "version": "1.0.0", "target": "x86_64-unknown-linux-musl", "libc": "musl", "static": true },
+            "settings": {
+                "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0, "cpu": 0,
+                "clock": { "source": "tsc", "hz": 3e9, "reason": null, "drift": null }
+            },
+            "host": self.host(host, kind, is_odd, &mut own),
+            "disturbances": [],
+            "probes": probes,
+            "cases": cases
+        });
+        serde_json::to_string(&run).unwrap_or_default()
+    }
+
+    fn probe(&self, id: &str) -> Value {
+        let text = json!({ "en": id, "zh": id });
+        json!({
+            "id": id, "title": text, "unit": "nanoseconds", "better": "lower", "also": [], "revision": 1,
+            "explain": { "what": text, "why": text, "reading": text }, "section": text, "replaces": [],
+            "axes": [{ "name": "n", "kind": "count", "default": "0" }]
+        })
+    }
+
+    fn case(&self, probe: &str, case: usize, value: f64, noise: &mut Random) -> Value {
+        let samples: Vec<Vec<f64>> = (0..if self.samples > 0 { 5 } else { 0 })
+            .map(|_| (0..self.samples).map(|_| value * (1.0 + 0.01 * noise.normal())).collect())
+            .collect();
+        let round = |(round, samples): (usize, &Vec<f64>)| {
+            json!({
+                "round": round, "median": value, "taints": vec![0; samples.len()], "core_hz": null, "cpus": [0],
+                "iterations": 1000, "settled": true, "steal_ns": null, "throttled": null
+            })
+        };
+        let rounds: Vec<Value> = samples.iter().enumerate().map(round).collect();
+        json!({
+            "id": format!("{probe}@n={case}"), "probe": probe, "params": { "n": case.to_string() },
+            "outcome": { "measured": {
+                "estimate": {
+                    "median": value, "ci_low": value * 0.995, "ci_high": value * 1.005, "confidence": 0.95,
+                    "method": "order_statistics", "min": value * 0.99, "max": value * 1.1, "mean": value, "stddev": value * 0.01,
+                    "mad": value * 0.005, "best_round": value, "n": 5 * self.samples, "rounds": 5
+                },
+                "samples": samples, "rounds": rounds
+            } }
+        })
+    }
+
+    fn host(&self, host: usize, kind: usize, is_odd: bool, own: &mut Random) -> Value {
+        let has = |planted: Planted| is_odd && self.planted == planted;
+        let modules = if has(Planted::Modules) { 7 } else { 8 };
+        let module =
+            json!({ "slot": null, "kind": "DDR5", "size_bytes": 32_u64 << 30, "transfers_per_s": 4_800_000_000_u64 });
+        let cpus: Vec<Value> =
+            (0..8).map(|id| json!({ "id": id, "online": true, "allowed": true, "siblings": [id] })).collect();
+        // What differs from host to host and explains nothing.
+        let microcode = ["0x1", "0x2"][usize::from(own.unit() < 0.4)];
+        let firmware = ["1.0", "1.1", "1.2"][(3.0 * own.unit()) as usize % 3];
+        json!({
+            "hostname": Self::name(host),
+            "boot_id": format!("{host:08x}-0000-4000-8000-{:012x}", self.seed),
+            "cpu": { "architecture": "x86_64", "model": format!("Example {kind}"), "microcode": microcode, "packages": 1,
+                     "governor": "performance" },
+            "cpus": cpus,
+            "memory": { "total_bytes": (modules * 32_u64) << 30, "page_bytes": 4096,
+                        "transparent_huge_pages": if has(Planted::HugePages) { "never" } else { "madvise" } },
+            "kernel": { "release": "6.12.0", "version": "#1", "vulnerabilities": {
+                "spectre_v2": if has(Planted::Mitigations) { "Mitigation: Retpolines" } else { "Not affected" } } },
+            "limits": { "cgroup_version": 2, "cpu_quota": if has(Planted::Quota) { json!(4.0) } else { Value::Null } },
+            "firmware": { "vendor": "Example", "bios_version": firmware, "memory_modules": vec![module; modules as usize] }
+        })
+    }
+}
+
+/// Numbers without a library: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// 0 to 1.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Mean 0, deviation 1.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    /// The same of Student's law with six degrees of freedom.
+    fn heavy(&mut self) -> f64 {
+        let (u, angle) = (1.0 - self.unit(), (std::f64::consts::TAU * self.unit()).cos());
+        (6.0 * (u.powf(-1.0 / 3.0) - 1.0)).sqrt() * angle * (4.0_f64 / 6.0).sqrt()
+    }
+}
