@@ -37,9 +37,23 @@ fn words(line: &str) -> Vec<String> {
 /// Every example that the help shows.
 fn examples() -> Vec<String> {
     let mut all = Vec::new();
-    for path in
-        ["", "run", "list", "explain", "host", "report", "compare", "try", "import", "runs", "vm", "vm run", "serve"]
-    {
+    for path in [
+        "",
+        "run",
+        "list",
+        "explain",
+        "host",
+        "report",
+        "compare",
+        "fleet",
+        "fleet report",
+        "try",
+        "import",
+        "runs",
+        "vm",
+        "vm run",
+        "serve",
+    ] {
         let asked: Vec<&str> = path.split_whitespace().chain(["--help"]).collect();
         let (code, help, errors) = hostmark(&asked);
         assert_eq!((code, errors.as_str()), (0, ""), "{path}");
@@ -60,9 +74,14 @@ fn every_example_is_a_command_line_that_works() {
         match words[0].as_str() {
             // Measured elsewhere, or served until it is ended: that the words are right is seen by its help.
             "run" if !line.contains("--on") && !line.contains("--peer") => words.push("--dry-run".into()),
-            "list" | "explain" | "host" | "runs" => {}
+            "list" | "explain" | "host" => {}
+            "runs" => {
+                let (code, _, errors) = hostmark(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                assert!(code == 2 && errors.contains("no run is kept"), "{line}: {errors}");
+                continue;
+            }
             // There is no run and no file: but that is all that is wrong.
-            "report" | "import" => {
+            "report" | "import" | "fleet" => {
                 let (code, _, errors) = hostmark(&words.iter().map(String::as_str).collect::<Vec<_>>());
                 assert!(code == 2 && !unparsed.iter().any(|word| errors.contains(word)), "{line}: {errors}");
                 continue;

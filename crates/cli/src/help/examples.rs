@@ -95,6 +95,24 @@ pub const ALL: &[Example] = &[
         "将两次运行写到一个网页。",
     ),
     example(
+        "fleet",
+        "hostmark fleet report runs/",
+        "Find the hosts that are not like the others.",
+        "找出与众不同的主机。",
+    ),
+    example(
+        "fleet report",
+        "hostmark fleet report runs/ memory --format html --out fleet.html",
+        "Judge by memory alone, and write a page with a heat map.",
+        "只按内存判定，并生成带热力图的网页。",
+    ),
+    example(
+        "fleet report",
+        "hostmark fleet report runs/ --check",
+        "Exit with 1 where a host is odd, for a nightly job.",
+        "有主机异常时以 1 退出，用于夜间任务。",
+    ),
+    example(
         "try",
         "hostmark try",
         "List the settings, and what this machine can try.",
