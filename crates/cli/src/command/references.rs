@@ -117,7 +117,7 @@ pub fn held(run: &str, reference: &Reference, format: &str, options: &RenderOpti
         let (run, name) = (&run.name, &reference.name);
         let sentence =
             format!("the run {run} has none of the values of {name}; measure what hostmark explain {name} lists");
-        return Err(EndsWith(Exit::NothingSelected, sentence).into());
+        return Err(EndsWith(Exit::BadInput, sentence).into());
     };
     match format {
         "table" => Ok(beside.table(options)),
