@@ -5,7 +5,7 @@ mod synthetic;
 #[expect(dead_code, reason = "other tests use the rest")]
 mod thorough;
 
-use hostmark_model::{Also, Better, Lang, Outcome, QuantityInfo, Run, Text, Unit};
+use hostmark_model::{Also, Better, Doubt, Finding, Grade, Lang, Outcome, QuantityInfo, Run, Text, Trust, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use unicode_width::UnicodeWidthStr;
@@ -101,4 +101,48 @@ fn a_constant_says_which_percentile_it_is() {
     let page = format_named("html").unwrap().render(&[best, next], &RenderOptions::default()).unwrap();
     let row = page.split("</tr>").find(|row| row.contains("· p99</th>")).expect("a row");
     assert!(row.contains("p90 300"), "{row}");
+}
+
+/// About as long as findings and reasons are.
+fn finding(number: usize) -> Finding {
+    let en = "A round trip through a pipe takes 34.6 µs between two CPUs and 3.96 µs on one, 8.73 times as long: the CPU that waits goes idle, \
+              which leaves the guest, and waking it is an interrupt that the hypervisor delivers. Pipelines pay it each time they wait.";
+    let zh = "管道往返在两个 CPU 之间需 34.6 µs，在同一 CPU 上为 3.96 µs，是其 8.73 倍：等待的 CPU 进入空闲即退出虚拟机。流水线每次等待都要付出这一代价。";
+    let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+    Finding {
+        id: format!("kept.number_{number}"),
+        text: text(en, zh),
+        cure: Some(text(
+            "Let two processes share a CPU. Or hand over more at a time.",
+            "让两个进程共用一个 CPU。或每次多传一些。",
+        )),
+        command: Some("hostmark try idle-poll".into()),
+        cases: Vec::new(),
+        cost: 0.99,
+    }
+}
+
+#[test]
+fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
+    let mut run = thorough::thorough();
+    run.findings = (0..3).map(finding).collect();
+    let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+    let doubt = Doubt {
+        text: text(
+            "other processes used the CPUs of 6.4 % of the cases, and rounds disagree by much",
+            "其他进程占用了 CPU，各轮相差很大",
+        ),
+        cure: text("stop them, or choose other CPUs (--cpu)", "请停止这些进程，或选用其他 CPU（--cpu）"),
+    };
+    run.trust = Some(Trust { grade: Grade::C, within: 0.21, runs: 0, doubts: vec![doubt; 4] });
+    for lang in [Lang::En, Lang::Zh] {
+        for width in [100, 132, 200] {
+            let shown = shown(&run, RenderOptions { width, lang, ..RenderOptions::default() });
+            assert!(shown.lines().count() <= 25, "{width}:\n{shown}");
+            assert_eq!(shown.matches("34.6 µs").count(), 3, "{width}:\n{shown}");
+            // A line may end within the command.
+            let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(words.matches("hostmark try idle-poll").count(), 3, "{width}:\n{shown}");
+        }
+    }
 }

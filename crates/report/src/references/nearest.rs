@@ -82,15 +82,17 @@ impl Beside<'_> {
         let value = self.reference.of_constant(told)?;
         let standing = value.standing(told.estimate, told.better);
         let about = if standing == Standing::OtherMethod { "~" } else { "" };
-        let bad = if standing == Standing::Worse { "!" } else { "" };
-        Some(format!("{about}{}{bad}", ratio_text(told.estimate.value() / value.value)))
+        let ratio = ratio_text(told.estimate.value() / value.value);
+        // What rounds to the same costs nobody anything, however narrow the intervals are.
+        let bad = if standing == Standing::Worse && ratio != SAME { "!" } else { "" };
+        Some(format!("{about}{ratio}{bad}"))
     }
 
     /// What the ratios mean, of those that stand there, and where the reference's values come from.
     pub(crate) fn legend(&self, ratios: &[String], lang: Lang) -> String {
         let name = visible(&self.reference.name);
         let mut text = match lang {
-            Lang::En => format!("1.3x: this value over that of {name} (hostmark explain {name})"),
+            Lang::En => format!("1.3x: over {name}'s value (hostmark explain {name})"),
             Lang::Zh => format!("1.3x：本机数值与 {name} 之比（hostmark explain {name}）"),
         };
         let any = |mark: char| ratios.iter().any(|ratio| ratio.contains(mark));
@@ -103,5 +105,7 @@ impl Beside<'_> {
     }
 }
 
-const WORSE: Text = Text { en: "; !: worse than both intervals explain", zh: "；!：差于两者区间所能解释" };
+/// The ratio of what is the same.
+const SAME: &str = "1.0x";
+const WORSE: Text = Text { en: "; !: worse beyond both intervals", zh: "；!：差于两者区间所能解释" };
 const OTHERWISE: Text = Text { en: "; ~: another method", zh: "；~：方法不同" };

@@ -15,6 +15,8 @@ use crate::references::{Beside, beside};
 
 /// Lines of it at most, the one that tells where the rest is not counted.
 const MOST_LINES: usize = 24;
+/// So many reasons for a grade, at most.
+const REASONS: [usize; 4] = [usize::MAX, 2, 1, 0];
 /// A run with fewer constants was not made to answer for a machine: its table is the answer.
 const LEAST_CONSTANTS: usize = 8;
 
@@ -25,23 +27,36 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
         return table(run, options);
     }
     let view = View::new(run, options);
-    let with = |beside: Option<Beside>| {
+    let beside = beside(run);
+    let with = |reasons: usize, beside: Option<&Beside>| {
         let mut page = Page::new(options);
-        header::write_short(&view, &mut page);
+        header::write_short(&view, &mut page, reasons);
         page.blank();
-        constants(&view, &lines, beside.as_ref(), &mut page);
+        constants(&view, &lines, beside, &mut page);
         page
     };
     let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
-    let costs = |page: &Page| findings(&all, page, MOST_LINES.saturating_sub(page.lines()));
-    let (mut page, plain) = (with(beside(run)), with(None));
-    let (mut below, below_plain) = (costs(&page), costs(&plain));
-    // Where there is little room ratios may take that of one finding.
-    if page.lines() > MOST_LINES || below.1 + 1 < below_plain.1 {
-        (page, below) = (plain, below_plain);
+    let wanted = all.len().min(MOST_FINDINGS);
+    // Findings before ratios, and ratios before the lesser reasons for a grade: of these the whole report tells.
+    let ways = [Some(&beside), None].into_iter().flat_map(|beside| REASONS.map(|reasons| (reasons, beside)));
+    let mut best: Option<(Page, String, usize)> = None;
+    for (reasons, beside) in ways {
+        let page = with(reasons, beside.and_then(Option::as_ref));
+        let (below, count) = findings(&all, &page, MOST_LINES.saturating_sub(page.lines()));
+        let is_better = best
+            .as_ref()
+            .is_none_or(|(known, _, had)| count > *had || (known.lines() > MOST_LINES && page.lines() < known.lines()));
+        if is_better {
+            best = Some((page, below, count));
+        }
+        if count == wanted && best.as_ref().is_some_and(|(page, ..)| page.lines() <= MOST_LINES) {
+            break;
+        }
     }
-    page.append(&below.0);
-    page.into_text()
+    best.map_or_else(String::new, |(mut page, below, _)| {
+        page.append(&below);
+        page.into_text()
+    })
 }
 
 /// Whether a run has an answer: one of few cases has its table alone.
@@ -88,12 +103,14 @@ enum Part {
     Short,
     /// Its first sentence.
     First,
+    /// What was found, without the cause.
+    Clause,
 }
 
 /// What costs most, in so many lines: three findings however short, rather than fewer at length. And how many they are.
 fn findings(all: &[Finding], page: &Page, room: usize) -> (String, usize) {
     for count in (1..=MOST_FINDINGS).rev() {
-        for part in [Part::Whole, Part::Short, Part::First] {
+        for part in [Part::Whole, Part::Short, Part::First, Part::Clause] {
             let these = &all[..all.len().min(count)];
             let text = some_findings(these, part, page);
             if text.lines().count() <= room {
@@ -118,12 +135,13 @@ fn some_findings(findings: &[Finding], part: Part, page: &Page) -> String {
     let told = |text: &'_ str| match part {
         Part::Whole => text.to_owned(),
         Part::Short | Part::First => first_sentence(text).to_owned(),
+        Part::Clause => first_clause(first_sentence(text)),
     };
     for (index, finding) in findings.iter().enumerate() {
         let command = finding.command.as_ref().map_or_else(String::new, |command| words::shows(command, lang));
         let text = format!("{} {command}", told(finding.text.get(lang)));
         sheet.paragraph(&format!("{:>3}  ", index + 1), text.trim_end(), Style::Plain);
-        if let Some(cure) = finding.cure.as_ref().filter(|_| part != Part::First) {
+        if let Some(cure) = finding.cure.as_ref().filter(|_| matches!(part, Part::Whole | Part::Short)) {
             sheet.paragraph("     ", &told(cure.get(lang)), Style::Dim);
         }
     }
@@ -146,9 +164,22 @@ fn first_sentence(text: &str) -> &str {
     text
 }
 
+/// A sentence up to its colon, with a point in its place.
+fn first_clause(sentence: &str) -> String {
+    let end = sentence.find(": ").map(|at| (at, ".")).or_else(|| sentence.find('：').map(|at| (at, "。")));
+    end.map_or_else(|| sentence.to_owned(), |(at, point)| format!("{}{point}", &sentence[..at]))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::first_sentence;
+    use super::{first_clause, first_sentence};
+
+    #[test]
+    fn a_clause_ends_at_the_colon() {
+        assert_eq!(first_clause("It takes 5 µs, twice as long: the CPU idles."), "It takes 5 µs, twice as long.");
+        assert_eq!(first_clause("需要 5 µs：CPU 空闲。"), "需要 5 µs。");
+        assert_eq!(first_clause("At 10:30 nothing."), "At 10:30 nothing.");
+    }
 
     #[test]
     fn a_sentence_ends_at_a_point_before_a_space() {

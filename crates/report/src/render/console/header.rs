@@ -17,10 +17,6 @@ use crate::trust;
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const WORTH_SAYING: f64 = 0.01;
 
-/// Columns under which the answer has few reasons of its grade, and how many.
-const NARROW: usize = 80;
-const FEW_REASONS: usize = 2;
-
 /// How far the clock's rate may move: the calibration itself is no better than this.
 const CLOCK_DRIFT: f64 = 1e-4;
 
@@ -59,13 +55,12 @@ pub(super) fn write(view: &View, page: &mut Page) {
 }
 
 /// The head of the answer: what machine it is, whether its values can be believed at all, the grade, and how the run ended.
-pub(super) fn write_short(view: &View, page: &mut Page) {
+pub(super) fn write_short(view: &View, page: &mut Page, reasons: usize) {
     page.flow(0, &machine(view));
     for warning in guest::warning(view.run).into_iter().chain(contradiction(view)) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
-    // The screen is for the constants: where it is narrow, the reasons would fill it.
-    grade(view, page, if page.width < NARROW { FEW_REASONS } else { usize::MAX });
+    grade(view, page, reasons);
     let mut ends = Vec::new();
     how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
     for end in &ends {
