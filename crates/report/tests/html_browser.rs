@@ -84,13 +84,13 @@ fn a_reader_can_switch_the_language_and_read_a_point() {
 
     // The page speaks English, then Chinese once the switch is clicked, and says so in its root.
     let visible = "[...document.querySelectorAll('h2')].map(h => h.innerText.trim()).join('|')";
-    assert!(browser.eval(visible).as_str().unwrap().starts_with("Host and settings|Findings|Charts|"));
+    assert!(browser.eval(visible).as_str().unwrap().starts_with("Answer|Host and settings|Findings|Charts|"));
     let at = browser.eval(
         "(r => [r.x + r.width / 2, r.y + r.height / 2])(document.getElementById('l-zh').getBoundingClientRect())",
     );
     browser.click(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
     assert_eq!(browser.eval("document.documentElement.lang"), "zh-CN");
-    assert!(browser.eval(visible).as_str().unwrap().starts_with("主机与设置|结论|图表|"));
+    assert!(browser.eval(visible).as_str().unwrap().starts_with("概要|主机与设置|结论|图表|"));
 
     // The pointer reads the value of a point and its interval.
     let place = "(m => { m.scrollIntoView({block: 'center'}); const r = m.getBoundingClientRect(); \
