@@ -79,6 +79,6 @@ mod tests {
         let mut two = measured(&[&[64.0], &[64.0]]);
         assert!(elect(&mut two, 4).is_err());
         let mut tied = measured(&[&[64.0, 128.0]]);
-        assert_eq!(elect(&mut tied, 1), Err("none of 1 rounds agreed with itself on a value".to_owned()));
+        assert_eq!(elect(&mut tied, 1), Err("none of 1 round agreed with itself on a value".to_owned()));
     }
 }
