@@ -73,7 +73,7 @@ fn main() -> ExitCode {
             );
         }
     };
-    output::settle(arguments.color, arguments.quiet, lang);
+    output::settle(arguments.color, arguments.quiet);
     let done = match arguments.command {
         Command::Run(run) => command::run::run(&run, lang, &wall),
         Command::List(list) => command::list::list(&list, lang),

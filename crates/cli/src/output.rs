@@ -1,6 +1,7 @@
 //! What people read. Standard output and standard error may be closed or full at any time: a run goes on all the same.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,7 +34,6 @@ pub enum Color {
 struct Wishes {
     color: Color,
     is_quiet: bool,
-    lang: Lang,
 }
 
 static WISHES: OnceLock<Wishes> = OnceLock::new();
@@ -43,18 +43,13 @@ fn wishes() -> Wishes {
 }
 
 /// Settles, once, how this process speaks.
-pub fn settle(color: Color, is_quiet: bool, lang: Lang) {
-    let _ = WISHES.set(Wishes { color, is_quiet, lang });
+pub fn settle(color: Color, is_quiet: bool) {
+    let _ = WISHES.set(Wishes { color, is_quiet });
 }
 
 /// Whether only results and errors are wanted.
 pub fn is_quiet() -> bool {
     wishes().is_quiet
-}
-
-/// The language of what is said on standard error.
-pub fn lang() -> Lang {
-    wishes().lang
 }
 
 /// Whether something could not be printed that somebody wanted to have.
@@ -109,9 +104,12 @@ pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
     RenderOptions { width, color: may_color(stdout.is_terminal()), lang, verbose }
 }
 
-/// How pages look in a file: as on this output, with colours only where somebody insists on them.
-pub fn options_of_file(lang: Lang, verbose: bool) -> RenderOptions {
-    RenderOptions { color: wishes().color == Color::Always, width: page_width(None), lang, verbose }
+/// How pages look where they go: in a file as on this output, with colours only where somebody insists on them.
+pub fn options_for(out: Option<&Path>, lang: Lang, verbose: bool) -> RenderOptions {
+    match out {
+        Some(_) => RenderOptions { color: wishes().color == Color::Always, width: page_width(None), lang, verbose },
+        None => options(lang, verbose),
+    }
 }
 
 /// Columns of a page where the terminal has so many.

@@ -8,8 +8,7 @@ use hostmark_model::Lang;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::output;
-use crate::shown;
+use crate::{language, output, shown};
 
 /// Columns of the bar, at most; with less than the second it says nothing and goes.
 const BAR: (usize, usize) = (32, 8);
@@ -52,7 +51,7 @@ impl Observer for Bar {
         let columns = output::columns_of(io::stderr()).unwrap_or(USUAL_COLUMNS).saturating_sub(1);
         let state = State { case: &shown::case_id(case), done, all, left };
         self.line.set_length(all as u64);
-        self.line.set_message(state.line(columns, output::lang(), self.is_colored));
+        self.line.set_message(state.line(columns, language::current(), self.is_colored));
         self.line.set_position(done as u64);
     }
 }

@@ -5,21 +5,20 @@ pub(super) mod sides;
 pub(super) mod turn;
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
-use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, LOOKS, Pool, SAME};
 use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
-use super::{inputs, references, unwritten};
+use super::{hand_over, inputs, references};
 use crate::language::both;
-use crate::{output, store};
+use crate::output;
 
 pub(super) fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(comparison::FORMATS.iter().map(|format| format.name))
@@ -143,14 +142,6 @@ fn no_percentage() -> String {
     both!("it is no percentage; give a number from 0 up, as 5", "不是百分比；请给出不小于 0 的数，如 5")
 }
 
-/// How what is compared looks where it goes.
-fn options(arguments: &CompareArguments, lang: Lang) -> RenderOptions {
-    match &arguments.out {
-        Some(_) => output::options_of_file(lang, arguments.verbose),
-        None => output::options(lang, arguments.verbose),
-    }
-}
-
 /// The names of all sides; with `--against` the reference's is the first. None where it has no runs, and all is said.
 fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [String]>>> {
     let Some(against) = &arguments.against else { return Ok(Some(Cow::Borrowed(&arguments.names))) };
@@ -162,8 +153,9 @@ fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [Str
     match references::find(against)? {
         references::Named::Runs(base) => Ok(Some(Cow::Owned(vec![base, run.to_owned()]))),
         references::Named::Reference(reference) => {
-            let text = references::held(run, &reference, &arguments.format, &options(arguments, lang), lang)?;
-            show(&text, arguments.out.as_deref())?;
+            let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
+            let text = references::held(run, &reference, &arguments.format, &options, lang)?;
+            hand_over(&text, arguments.out.as_deref())?;
             Ok(None)
         }
     }
@@ -208,8 +200,8 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     };
     let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark compare --help names them")?;
-    let text = (format.render)(&comparison, &options(arguments, lang));
-    show(&text, arguments.out.as_deref())?;
+    let out = arguments.out.as_deref();
+    hand_over(&(format.render)(&comparison, &output::options_for(out, lang, arguments.verbose)), out)?;
     if comparison.has_nothing() {
         bail!(
             "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)"
@@ -222,18 +214,6 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         }
         false => Exit::Fine,
     })
-}
-
-/// Prints it, or writes it to that file.
-pub(super) fn show(text: &str, out: Option<&Path>) -> Result<()> {
-    match out {
-        Some(path) => store::write(path, text)
-            .map_err(|error| unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")),
-        None => {
-            output::print(text);
-            Ok(())
-        }
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hostmark_host::Root;
 use hostmark_model::{Exit, HERE, HostFacts, Inputs, Lang};
+use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, Pool, SAME};
 use hostmark_report::export::comparison;
 use hostmark_report::render::trial::{self, Listed, Told};
@@ -20,6 +21,7 @@ use self::catalogue::{KNOBS, named};
 use self::side::Side;
 use super::compare::sides::{self, Side as Runs};
 use super::compare::{self, interleave};
+use super::hand_over;
 use super::inputs::SampledArguments;
 use super::place::Place;
 use super::run::{ProfileName, seed};
@@ -68,7 +70,8 @@ pub struct TryArguments {
 pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
     let host = hostmark_host::read(&Root::here());
     let Some(name) = &arguments.knob else {
-        compare::show(&list(&host, lang), arguments.out.as_deref())?;
+        let out = arguments.out.as_deref();
+        hand_over(&list(&host, &output::options_for(out, lang, false)), out)?;
         return Ok(Exit::Fine);
     };
     let Some(knob) = named(name) else {
@@ -128,27 +131,28 @@ fn show(arguments: &TryArguments, told: &Told, runs: &[Runs], lang: Lang) -> Res
     };
     let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark try --help names them")?;
-    let table = (format.render)(&comparison, &output::options(lang, arguments.verbose));
+    let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
+    let table = (format.render)(&comparison, &options);
     let text = match arguments.format.as_str() {
         "table" | "markdown" => {
-            let [first, last] = trial::around(&comparison, told, &output::options(lang, arguments.verbose));
+            let [first, last] = trial::around(&comparison, told, &options);
             format!("{first}{table}{last}")
         }
         // Pages and files for programs are the comparison alone.
         _ => table,
     };
-    compare::show(&text, arguments.out.as_deref())
+    hand_over(&text, arguments.out.as_deref())
 }
 
 /// The settings that there are, and what of them this machine can try.
-fn list(host: &HostFacts, lang: Lang) -> String {
+fn list(host: &HostFacts, options: &RenderOptions) -> String {
     let listed = KNOBS.iter().map(|knob| Listed {
         name: knob.name,
         what: knob.what,
         findings: knob.findings,
         possible: possible::sides(knob, host, Path::new("/")).map(drop),
     });
-    trial::list(&listed.collect::<Vec<_>>(), &output::options(lang, false))
+    trial::list(&listed.collect::<Vec<_>>(), options)
 }
 
 /// The settings that concern a probe, by their names.

@@ -50,6 +50,7 @@ mod garbled;
 mod mutated;
 
 use std::io;
+use std::path::Path;
 
 use clap::{Parser, Subcommand};
 use hostmark_engine::plan::PlanError;
@@ -57,7 +58,7 @@ use hostmark_model::{Exit, Lang};
 use hostmark_report::lmbench::PROGRAMS;
 
 use crate::language::{self, Language};
-use crate::output;
+use crate::{output, store};
 
 /// Measures what a Linux server really delivers: bandwidth and latency, with an error bar on every number.
 #[derive(Debug, Parser)]
@@ -137,6 +138,16 @@ pub fn unwritten(error: &io::Error, what: &str, otherwise: &str) -> anyhow::Erro
         None => (Exit::BadInput, otherwise),
     };
     EndsWith(exit, format!("{what} ({error}); {remedy}")).into()
+}
+
+/// Prints a text, or writes it to the file that a person named.
+pub fn hand_over(text: &str, out: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = out else {
+        output::print(text);
+        return Ok(());
+    };
+    store::write(path, text)
+        .map_err(|error| unwritten(&error, &format!("{} cannot be written", path.display()), "give another file"))
 }
 
 /// A run that was measured or read, and could not be kept.

@@ -10,7 +10,7 @@ use hostmark_model::{Exit, Lang, Run};
 use hostmark_report::{RenderOptions, export};
 
 use super::place::Place;
-use super::{again, load, on, references, several, unwritten};
+use super::{again, hand_over, load, on, references, several};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -82,10 +82,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         _ => "hosts",
     };
     let format = arguments.format.as_deref().unwrap_or(usual);
-    let options = match &arguments.out {
-        Some(_) => output::options_of_file(lang, arguments.verbose),
-        None => output::options(lang, arguments.verbose),
-    };
+    let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
     let lacks =
         export::format_named(format).and_then(|format| format.lacks(&runs)).filter(|_| arguments.base.is_none());
     if let Some(table) = lacks {
@@ -100,12 +97,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         }
         Some(_) => bail!("--base belongs to --format overhead; add it, or leave --base out"),
     };
-    match &arguments.out {
-        Some(path) => store::write(path, &text).map_err(|error| {
-            unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")
-        })?,
-        None => output::print(&text),
-    }
+    hand_over(&text, arguments.out.as_deref())?;
     Ok(Exit::Fine)
 }
 

@@ -11,8 +11,8 @@ use hostmark_report::export::fleet;
 use hostmark_report::fleet::{Fleet, Gathering};
 
 use super::files;
-use crate::command::{EndsWith, unwritten};
-use crate::{output, store};
+use crate::command::{EndsWith, hand_over};
+use crate::output;
 
 fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(fleet::FORMATS.iter().map(|format| format.name))
@@ -51,14 +51,12 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     }
     let fleet = Fleet::of(&gathering);
-    let options = output::options(lang, arguments.verbose);
+    let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
     match &arguments.out {
         Some(path) => {
             let mut text = String::new();
             (format.write)(&fleet, &options, &mut |part| text += part);
-            store::write(path, &text).map_err(|error| {
-                unwritten(&error, &format!("{} cannot be written", path.display()), "give another file")
-            })?;
+            hand_over(&text, Some(path))?;
         }
         None => (format.write)(&fleet, &options, &mut output::print),
     }
