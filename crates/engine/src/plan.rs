@@ -126,25 +126,20 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let sets = Sets::parse(catalogue, &request.set)?;
     let has_command = !request.inputs.command.is_empty();
     let takes_command = |entry: &Entry| entry.probe.needs.iter().any(|need| need.is_command());
-    // Of a command one thing is the value, and one probe measures it.
-    let is_given = |entry: &Entry| entry.probe.needs.iter().all(|need| need.not_given(&request.inputs).is_none());
     // A command is a run of its own, and without one there is nothing to measure.
     let is_everything = request.filters.is_empty();
-    let wanted = |entry: &Entry| {
-        let takes_command = takes_command(entry);
-        let is_meant = !is_everything || takes_command == has_command;
-        selection.has(entry) && is_meant && (!takes_command || is_given(entry))
-    };
-    let of_commands =
-        || entries(catalogue).filter(|entry| !is_everything && selection.has(entry) && takes_command(entry));
-    if let Some(entry) = of_commands().next().filter(|_| !of_commands().any(|entry| is_given(&entry))) {
-        let probe = entry.id();
+    let is_meant = |entry: &Entry| selection.has(entry) && (!is_everything || takes_command(entry) == has_command);
+    let mut wanted: Vec<Entry> = entries(catalogue).filter(is_meant).collect();
+    let of_command = wanted.iter().find(|entry| takes_command(entry)).map(Entry::id);
+    // Of a command one thing is the value, and one probe measures it.
+    let is_given = |entry: &Entry| entry.probe.needs.iter().all(|need| need.not_given(&request.inputs).is_none());
+    wanted.retain(|entry| !takes_command(entry) || is_given(entry));
+    if let Some(probe) = of_command.filter(|_| !wanted.iter().any(&takes_command)) {
         return Err(if has_command { PlanError::OtherValue { probe } } else { PlanError::NoCommand { probe } });
     }
-    if let Some(other) = entries(catalogue).find(|entry| has_command && wanted(entry) && !takes_command(entry)) {
+    if let Some(other) = wanted.iter().find(|entry| has_command && !takes_command(entry)) {
         return Err(PlanError::CommandBeside { probe: other.id() });
     }
-    let wanted: Vec<Entry> = entries(catalogue).filter(wanted).collect();
     let (cases, derived, selected) = (Vec::new(), Vec::new(), Vec::new());
     let (bases, brought_by) = (HashMap::new(), HashMap::new());
     let mut plan = Plan { request, cases, derived, selected, cpu, bases, brought_by };

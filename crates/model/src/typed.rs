@@ -40,9 +40,7 @@ impl Run {
         let name = id.split_once('@').map_or(id, |(probe, _)| probe);
         self.probes.iter().find(|probe| probe.id == name).map_or_else(|| id.to_owned(), |probe| probe.typed_id(id))
     }
-}
 
-impl Run {
     /// A sentence with the ids in it as people type them.
     pub fn typed_text(&self, text: &str) -> String {
         let typed = |word: &str| {

@@ -20,33 +20,84 @@ const fn quantity(name: &'static str, unit: Unit, title: Text) -> Quantity {
     Quantity { name, unit, better: Better::Lower, title }
 }
 
+/// What all probes have that ask something of a command: its name, unit, and what is told of them are a probe's own.
+pub(crate) const ASKED: Probe = Probe {
+    title: Text { en: "Command", zh: "命令" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Neither,
+    also: &[WALL, USER, SYSTEM, PEAK_MEMORY],
+    explain: Explain {
+        what: Text { en: "", zh: "" },
+        why: Text {
+            en: "A benchmark of one's own, or fio, redis-benchmark, pgbench, measures inside itself better than a clock around it can. Here its own \
+                 number gets rounds, an interval, the host's facts, and a verdict in hostmark compare.",
+            zh: "自己的基准，或 fio、redis-benchmark、pgbench，其内部测量优于外部计时。在这里，它自己的数字同样获得多轮、区间、主机信息，以及 hostmark compare \
+                 的判定。",
+        },
+        reading: Text { en: "", zh: "" },
+        typical: Text {
+            en: "The command's own. Starting it and waiting for it takes 0.07 to 0.16 ms, measured with hostmark on a 2-CPU KVM guest \
+                 (Cascade Lake, Linux 6.18): it is part of wall.",
+            zh: "取决于命令本身。启动并等待它需要 0.07 到 0.16 ms，用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测；这部分计入 wall。",
+        },
+        causes: Text {
+            en: "What the command's own documentation says; a CPU quota or neighbours (hostmark host); the first round, which finds its files uncached.",
+            zh: "见该命令自己的文档；CPU 配额或邻居（hostmark host）；第一轮时文件尚未缓存。",
+        },
+    },
+    axes: AXES,
+    cross: &[],
+    limit: Limit::None,
+    blocking: true,
+    needs: &[],
+    related: &[],
+    replaces: &[],
+    differs: None,
+    section: crate::section::EXTERNAL,
+    measure: Measure::Run(told),
+};
+
+/// The CPUs that a command may use.
+pub(crate) const AXES: &[Axis] =
+    &[Axis::all_threads("cpus", Points::Listed { quick: &["all"], standard: &[], thorough: &[] })];
+
+/// How a printed number is found and what it is in, after `lead`.
+macro_rules! how_printed {
+    (en $lead:literal, $units:literal) => {
+        concat!(
+            $lead,
+            " command that --command names is executed once a round, as external.command does it. The value is the number that it prints: \
+             the last match of the regular expression --value in the last MiB of what it writes, to either output; of the match the first \
+             group, or all of it where there is none. --unit says in what it is: ",
+            $units,
+            ". A number of 0 or less, or no match, fails the case with the last line that it wrote."
+        )
+    };
+    (zh $lead:literal, $units:literal) => {
+        concat!(
+            $lead,
+            "每轮执行一次 --command 指定的命令，方式同 external.command。数值是命令打印的数字：正则表达式 --value 在其输出（标准输出与标准错误）最后 \
+             1 MiB 中的最后一次匹配；取第一个分组，没有分组则取整个匹配。--unit 说明单位：",
+            $units,
+            "。数字不大于 0 或没有匹配时用例失败，并给出其最后一行输出。"
+        )
+    };
+}
+pub(crate) use how_printed;
+
 /// The time of the command is the value.
 pub(crate) fn timed(case: &mut Case) -> Result<()> {
-    let mut executed = None;
     let mut program = Program::of(case)?;
-    case.once(|clock| {
-        program.execute(clock).map(|(ticks, done)| {
-            executed = Some(done);
-            ticks
-        })
-    })?;
-    used(case, executed)
+    case.once(|clock| program.execute(clock))?;
+    used(case, &program)
 }
 
 /// What was asked of the command is the value: a rate over its time, or the number that it prints.
 pub(crate) fn told(case: &mut Case) -> Result<()> {
-    let mut executed = None;
     let mut program = Program::of(case)?;
-    let wall_ns = match case.inputs().sampled.clone() {
-        Some(Sampled::Bytes(bytes)) => {
-            case.once_rate(bytes, |clock| {
-                program.execute(clock).map(|(ticks, done)| {
-                    executed = Some(done);
-                    ticks
-                })
-            })?;
-            None
-        }
+    match case.inputs().sampled.clone() {
+        Some(Sampled::Bytes(bytes)) => case.once_rate(bytes, |clock| program.execute(clock))?,
         Some(Sampled::Printed { pattern, unit }) => {
             let is_wrong = |what: &str| {
                 Stop::failed(format!("--{what}, which was checked when it was typed, is not understood here"))
@@ -55,28 +106,22 @@ pub(crate) fn told(case: &mut Case) -> Result<()> {
             let unit = PrintedUnit::of_name(&unit).ok_or_else(|| is_wrong("unit"))?;
             let mut wall_ns = 0.0;
             case.once_told(|clock| {
-                let (ticks, done) = program.execute(clock)?;
-                wall_ns = clock.ns(ticks);
-                executed = Some(done);
+                wall_ns = clock.ns(program.execute(clock)?);
                 Ok(program.printed(&pattern)? * unit.factor)
             })?;
-            Some(wall_ns)
+            case.also(WALL.name, [wall_ns])?;
         }
         None => return Err(Stop::failed("nothing was asked of the command but its time")),
-    };
-    if let Some(wall_ns) = wall_ns {
-        case.also(WALL.name, [wall_ns])?;
     }
-    used(case, executed)
+    used(case, &program)
 }
-
-/// What an execution used, and the peak of the process that started it, below which nothing is known.
-type Done = (Used, u64);
 
 /// The command, made ready.
 struct Program {
     name: String,
     command: Command,
+    /// What its execution used, and the peak of the process that started it, below which nothing is known.
+    used: Option<(Used, u64)>,
 }
 
 impl Program {
@@ -89,11 +134,11 @@ impl Program {
         if sys::first_victim::be_as_the_user_wants().is_err() {
             case.note("oom_score_adj", "1000, as the kernel refuses to lower it: killed first when memory runs out");
         }
-        Ok(Program { name: words[0].clone(), command })
+        Ok(Program { name: words[0].clone(), command, used: None })
     }
 
-    /// Executes it once: how long it took, and what it used.
-    fn execute(&mut self, clock: &Clock) -> Result<(Ticks, Done)> {
+    /// Executes it once: how long it took.
+    fn execute(&mut self, clock: &Clock) -> Result<Ticks> {
         let (ticks, floor_bytes, ended) = self.command.run(|execute| {
             let floor_bytes = own_peak_bytes();
             let start = clock.start();
@@ -101,7 +146,10 @@ impl Program {
             Ok((clock.end().since(start).0, floor_bytes, ended))
         })?;
         match ended {
-            Ok(used) => Ok((Ticks(ticks), (used, floor_bytes))),
+            Ok(used) => {
+                self.used = Some((used, floor_bytes));
+                Ok(Ticks(ticks))
+            }
             Err(how) => {
                 let last = self.last_words();
                 Err(Stop::failed(format!("{} {how}{last}", self.name)))
@@ -124,8 +172,8 @@ impl Program {
     }
 }
 
-fn used(case: &mut Case, executed: Option<Done>) -> Result<()> {
-    let Some((used, floor_bytes)) = executed else { return Err(Stop::failed("it was not run")) };
+fn used(case: &mut Case, program: &Program) -> Result<()> {
+    let Some((used, floor_bytes)) = program.used else { return Err(Stop::failed("it was not run")) };
     case.also(USER.name, [used.user_ns])?;
     case.also(SYSTEM.name, [used.system_ns])?;
     match used.peak_bytes > floor_bytes {

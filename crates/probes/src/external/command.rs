@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::executed::{self, PEAK_MEMORY, SYSTEM, USER};
+use crate::executed::{self, AXES, PEAK_MEMORY, SYSTEM, USER};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -48,7 +48,7 @@ pub static PROBE: Probe = Probe {
             zh: "第一轮时文件尚未缓存；CPU 配额或邻居（hostmark host）；内存不足；磁盘慢（disk.fsync）；fork 与缺页昂贵（process.fork_exec、paging.fault）。",
         },
     },
-    axes: &[Axis::all_threads("cpus", Points::Listed { quick: &["all"], standard: &[], thorough: &[] })],
+    axes: AXES,
     cross: &[],
     limit: Limit::None,
     blocking: true,

@@ -2,30 +2,24 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::executed::{self, PEAK_MEMORY, SYSTEM, USER, WALL};
+use crate::executed::{ASKED, how_printed};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Command, rate", zh: "命令的速率" },
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[WALL, USER, SYSTEM, PEAK_MEMORY],
     explain: Explain {
         what: Text {
-            en: "With --bytes the value is so many bytes over the time that the command takes, from its start until it was waited for: \
-                 --command 'dd if=/dev/zero of=file bs=1M count=1024' --bytes 1G. Else the command that --command names is executed once a round, as external.command does it. The value is the number that it prints: the \
-                 last match of the regular expression --value in the last MiB of what it writes, to either output; of the match the first group, \
-                 or all of it where there is none. --unit says in what it is: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s or Gbit/s. A number of 0 or less, or no match, fails the case with \
-                 the last line that it wrote.",
-            zh: "给出 --bytes 时，数值为该字节数除以命令从启动到回收所用的时间：--command 'dd if=/dev/zero of=file bs=1M count=1024' --bytes 1G。否则：每轮执行一次 --command 指定的命令，方式同 external.command。数值是命令打印的数字：正则表达式 --value 在其输出（标准输出与标准错误）最后 1 MiB 中的\
-                 最后一次匹配；取第一个分组，没有分组则取整个匹配。--unit 说明单位：B/s、kB/s、MB/s、GB/s、KiB/s、MiB/s、GiB/s、kbit/s、Mbit/s 或 Gbit/s。数字不大于 0 或没有匹配时用例失败，并给出其最后一行输出。",
-        },
-        why: Text {
-            en: "A benchmark of one's own, or fio, redis-benchmark, pgbench, measures inside itself better than a clock around it can. Here its own \
-                 number gets rounds, an interval, the host's facts, and a verdict in hostmark compare.",
-            zh: "自己的基准，或 fio、redis-benchmark、pgbench，其内部测量优于外部计时。在这里，它自己的数字同样获得多轮、区间、主机信息，以及 hostmark compare \
-                 的判定。",
+            en: how_printed!(
+                en "With --bytes the value is so many bytes over the time that the command takes, from its start until it was waited for: \
+                 --command 'dd if=/dev/zero of=file bs=1M count=1024' --bytes 1G. Else the",
+                "B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s or Gbit/s"
+            ),
+            zh: how_printed!(
+                zh "给出 --bytes 时，数值为该字节数除以命令从启动到回收所用的时间：--command 'dd if=/dev/zero of=file bs=1M count=1024' --bytes 1G。否则：",
+                "B/s、kB/s、MB/s、GB/s、KiB/s、MiB/s、GiB/s、kbit/s、Mbit/s 或 Gbit/s"
+            ),
         },
         reading: Text {
             en: "Hold it against the row of hostmark that moves data by the same way: memory.copy, ipc.pipe_bandwidth, net.tcp_bandwidth, \
@@ -33,24 +27,9 @@ pub static PROBE: Probe = Probe {
             zh: "与 hostmark 中以同样方式传输数据的行对照：memory.copy、ipc.pipe_bandwidth、net.tcp_bandwidth、disk.read。用 --bytes 得出的速率包含命令的启动，\
                  应让它至少工作一秒。",
         },
-        typical: Text {
-            en: "The command's own. Starting it and waiting for it takes 0.07 to 0.16 ms, measured with hostmark on a 2-CPU KVM guest \
-                 (Cascade Lake, Linux 6.18): it is part of wall.",
-            zh: "取决于命令本身。启动并等待它需要 0.07 到 0.16 ms，用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测；这部分计入 wall。",
-        },
-        causes: Text {
-            en: "What the command's own documentation says; a CPU quota or neighbours (hostmark host); the first round, which finds its files uncached.",
-            zh: "见该命令自己的文档；CPU 配额或邻居（hostmark host）；第一轮时文件尚未缓存。",
-        },
+        ..ASKED.explain
     },
-    axes: &[Axis::all_threads("cpus", Points::Listed { quick: &["all"], standard: &[], thorough: &[] })],
-    cross: &[],
-    limit: Limit::None,
-    blocking: true,
     needs: &[Need::CommandValue(Unit::BytesPerSecond)],
     related: &["external.command", "memory.copy", "ipc.pipe_bandwidth", "net.tcp_bandwidth", "disk.read"],
-    replaces: &[],
-    differs: None,
-    section: crate::section::EXTERNAL,
-    measure: Measure::Run(executed::told),
+    ..ASKED
 };
