@@ -127,6 +127,13 @@ pub struct CpuFacts {
     pub kinds: Vec<CoreKindFact>,
 }
 
+impl CpuFacts {
+    /// The model's name without the marks of a trade name, which tell nobody anything.
+    pub fn plain_model(&self) -> Option<String> {
+        self.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""))
+    }
+}
+
 /// The usable cores of one kind, on a processor that has several.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -10,6 +10,14 @@ use crate::bilingual::{COMMA, Words, each, joined, same};
 /// A point of an axis: the axis' name, and the value in a case id.
 pub(crate) type Point<'a> = (&'a str, &'a str);
 
+/// The letter by which a run is called beside others.
+pub(crate) fn run_letter(index: usize) -> String {
+    match u8::try_from(index).ok().filter(|index| *index < 26) {
+        Some(index) => char::from(b'A' + index).to_string(),
+        None => format!("R{}", index + 1),
+    }
+}
+
 /// The labels of a run's probes.
 pub(crate) struct Labels<'a> {
     probes: HashMap<&'a str, ProbeLabels<'a>>,

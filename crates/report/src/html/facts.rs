@@ -9,6 +9,7 @@ use crate::duration::duration_s;
 use crate::findings::host::host_findings;
 use crate::format::{unit_name, value};
 use crate::guest;
+use crate::labels::run_letter;
 use crate::render::console::header::{warnings, whole_seconds};
 use crate::render::console::words;
 use crate::render::host::blocks;
@@ -56,7 +57,7 @@ pub(super) fn heads(runs: &Runs) -> Vec<Head> {
         let (en, zh) = (warnings(en), warnings(zh));
         let conditions = host_findings(&run.host, &Disturbed { load: run.host.activity.load, ..Disturbed::default() });
         Head {
-            letter: Runs::letter(index),
+            letter: run_letter(index),
             host: run.host.hostname.clone(),
             name: run.name.clone(),
             machine: machine(run),
@@ -77,8 +78,7 @@ pub(super) fn heads(runs: &Runs) -> Vec<Head> {
 fn machine(run: &Run) -> Words {
     let host = &run.host;
     each(|lang| {
-        let mut parts: Vec<String> =
-            host.cpu.model.iter().map(|name| name.replace("(R)", "").replace("(TM)", "")).collect();
+        let mut parts: Vec<String> = host.cpu.plain_model().into_iter().collect();
         let online = host.cpus.iter().filter(|cpu| cpu.online).count();
         if online > 0 {
             parts.push(if lang == Lang::Zh { format!("{online} 个 CPU") } else { counted(online, "CPU") });

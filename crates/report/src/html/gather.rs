@@ -7,7 +7,7 @@ use hostmark_model::{CaseRecord, Estimate, Lang, Params, ProbeInfo, Run, Unit};
 use super::bilingual::{Words, each, same};
 use crate::RenderOptions;
 use crate::format::{agreement, low_high, percent, value};
-use crate::labels::ProbeLabels;
+use crate::labels::{ProbeLabels, run_letter};
 use crate::render::console::view::View;
 use crate::render::console::words;
 
@@ -61,20 +61,12 @@ impl<'a> Runs<'a> {
         self.all.len() > 1
     }
 
-    /// The letter by which a run is called where there are several.
-    pub(super) fn letter(index: usize) -> String {
-        match u8::try_from(index).ok().filter(|index| *index < 26) {
-            Some(index) => char::from(b'A' + index).to_string(),
-            None => format!("R{}", index + 1),
-        }
-    }
-
     /// `label` of one run's series: its letter before it where there are several runs.
     pub(super) fn of_run(&self, index: usize, label: Words) -> Words {
         match (self.are_many(), label.en.is_empty()) {
             (false, _) => label,
-            (true, true) => same(Runs::letter(index)),
-            (true, false) => each(|lang| format!("{} {}", Runs::letter(index), label.get(lang))),
+            (true, true) => same(run_letter(index)),
+            (true, false) => each(|lang| format!("{} {}", run_letter(index), label.get(lang))),
         }
     }
 }

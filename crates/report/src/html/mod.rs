@@ -31,6 +31,7 @@ use bilingual::{Words, escaped, markup};
 use page::Page;
 
 const TEMPLATE: &str = include_str!("templates/page.html");
+const SWITCHES: &str = include_str!("templates/switches.html");
 const ANSWER: &str = include_str!("templates/answer.html");
 const FINDING: &str = include_str!("templates/finding.html");
 const PROBE: &str = include_str!("templates/probe.html");
@@ -98,6 +99,7 @@ fn environment<'source>() -> Result<Environment<'source>, Error> {
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.add_filter("say", |text: Value| said(&text));
     environment.add_function("say", |en: String, zh: String| Value::from_safe_string(markup(&Words { en, zh })));
+    environment.add_template("switches.html", SWITCHES)?;
     environment.add_filter("picture", |svg: String| Value::from_safe_string(svg));
     Ok(environment)
 }

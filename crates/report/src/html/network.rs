@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::bilingual::Words;
 use super::gather::Runs;
 use crate::findings::findings_and_kept;
+use crate::labels::run_letter;
 use crate::render::network::{Block, Table, section};
 
 /// The links of one run.
@@ -53,7 +54,7 @@ pub(super) fn links(runs: &Runs) -> Vec<Links> {
         let section = section(run, &findings, first);
         first += findings.len();
         section.map(|section| Links {
-            run: if runs.are_many() { Runs::letter(index) } else { String::new() },
+            run: if runs.are_many() { run_letter(index) } else { String::new() },
             peers: section.peers.into_iter().map(link).collect(),
             tables: section.tables.into_iter().map(hosts).collect(),
             remarks: section.remarks,

@@ -19,6 +19,7 @@ use crate::RenderOptions;
 use crate::compare::{Comparison, History, Pool, SAME};
 use crate::constants::MOST_FINDINGS;
 use crate::findings::findings_and_kept;
+use crate::labels::run_letter;
 use crate::overhead::is_wanted;
 
 /// Pictures of samples in a page at most. A probe's default case comes first, the case with its widest interval has what
@@ -183,8 +184,8 @@ fn sides(all: &[Run]) -> Vec<(String, &[Run])> {
     let with_letters = |side| {
         let (first, last) = (begun, begun + <[Run]>::len(side) - 1);
         begun = last + 1;
-        let to = if last > first { format!("–{}", Runs::letter(last)) } else { String::new() };
-        (format!("{}{to}", Runs::letter(first)), side)
+        let to = if last > first { format!("–{}", run_letter(last)) } else { String::new() };
+        (format!("{}{to}", run_letter(first)), side)
     };
     all.chunk_by(|one, other| are_environments && one.name == other.name).map(with_letters).collect()
 }
@@ -219,7 +220,7 @@ fn found(runs: &Runs) -> Vec<Found> {
     for (index, run) in runs.all.iter().enumerate() {
         for finding in findings_and_kept(run) {
             all.push(Found {
-                run: if runs.are_many() { Runs::letter(index) } else { String::new() },
+                run: if runs.are_many() { run_letter(index) } else { String::new() },
                 text: finding.text,
                 cure: finding.cure,
                 command: finding.command,

@@ -9,6 +9,7 @@ use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
 use crate::cut_pages::cut_pages;
 use crate::format::{DISTURBED_SHARE, agreement, low_high, number, other_value, rounds_and_samples, value};
+use crate::labels::run_letter;
 use crate::render::console::words;
 use crate::short_arrays::short_arrays;
 
@@ -115,7 +116,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
                 false => Vec::new(),
             },
             span: if is_first { runs.all.len() } else { 0 },
-            run: if runs.are_many() { Runs::letter(run) } else { String::new() },
+            run: if runs.are_many() { run_letter(run) } else { String::new() },
             cells: measured.map(|measured| cells(probe, measured, also(measured))),
             instead: instead.as_ref().map(|(text, _)| text.clone()),
             failed: instead.is_some_and(|(_, failed)| failed),

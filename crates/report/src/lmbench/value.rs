@@ -323,8 +323,7 @@ pub(crate) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Opt
 
 fn machine(run: &Run) -> Cell {
     let host = &run.host;
-    // The marks of a trade name tell nobody anything.
-    let model = host.cpu.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""));
+    let model = host.cpu.plain_model();
     let description = if run.imported.is_some() { Some(run.tool.target.clone()) } else { model };
     let description = description.filter(|text| !text.trim().is_empty());
     match description.or_else(|| Some(host.cpu.architecture.clone()).filter(|text| !text.is_empty())) {

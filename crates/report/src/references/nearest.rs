@@ -62,7 +62,7 @@ type Nearness = (bool, bool, u8, bool, i32);
 
 fn nearness(host: &HostFacts, reference: &Reference) -> Nearness {
     let is_known = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
-    let model = host.cpu.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""));
+    let model = host.cpu.plain_model();
     let is_model = model.zip(reference.model.as_ref()).is_some_and(|(model, named)| model.contains(named.as_str()));
     let rank = |name: Option<&str>| ["avx", "avx2", "avx512"].iter().position(|known| Some(*known) == name);
     let instructions = match (rank(widest(&host.cpu.features)), rank(reference.instructions.as_deref())) {

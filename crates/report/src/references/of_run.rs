@@ -19,7 +19,7 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
     let rest = run.cases.iter().filter(|case| case.peer().is_none() && !shown.contains(case.id.as_str()));
     let of_case = |case: &hostmark_model::CaseRecord| value(case.id.clone(), "", &case.measured()?.estimate);
     let values = constants.iter().filter_map(of_constant).chain(rest.filter_map(of_case)).collect();
-    let model = host.cpu.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""));
+    let model = host.cpu.plain_model();
     let cpus = host.cpus.iter().filter(|cpu| cpu.online).count();
     let described = |model: &str, of_cpus: &str, guest: &str| format!("{}: {model}, {of_cpus}{guest}", host.hostname);
     let named = model.clone().unwrap_or_else(|| host.cpu.architecture.clone());

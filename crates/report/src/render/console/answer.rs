@@ -23,7 +23,7 @@ const LEAST_CONSTANTS: usize = 8;
 /// The answer of a run; of one that was made of few cases its table.
 pub fn answer(run: &Run, options: &RenderOptions) -> String {
     let lines = constants::told(run);
-    if options.verbose || !is_answered(run) {
+    if options.verbose || !are_enough(&lines) {
         return table(run, options);
     }
     let view = View::new(run, options);
@@ -38,10 +38,10 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
     let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
     let wanted = all.len().min(MOST_FINDINGS);
     // Findings before ratios, and ratios before the lesser reasons for a grade: of these the whole report tells.
-    let ways = [Some(&beside), None].into_iter().flat_map(|beside| REASONS.map(|reasons| (reasons, beside)));
+    let ways = [beside.as_ref(), None].into_iter().flat_map(|beside| REASONS.map(|reasons| (reasons, beside)));
     let mut best: Option<(Page, String, usize)> = None;
     for (reasons, beside) in ways {
-        let page = with(reasons, beside.and_then(Option::as_ref));
+        let page = with(reasons, beside);
         let (below, count) = findings(&all, &page, MOST_LINES.saturating_sub(page.lines()));
         let is_better = best
             .as_ref()
@@ -61,7 +61,11 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
 
 /// Whether a run has an answer: one of few cases has its table alone.
 pub fn is_answered(run: &Run) -> bool {
-    constants::told(run).iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
+    are_enough(&constants::told(run))
+}
+
+fn are_enough(lines: &[(&Line, Vec<Told>)]) -> bool {
+    lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
 /// A line for each kind, and beside which machine the ratios stand.

@@ -117,8 +117,7 @@ pub(super) fn machine(view: &View) -> Vec<Piece> {
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     let usable = host.usable_cpus().len();
     let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
-    // The marks of a trade name tell nobody anything.
-    let model = host.cpu.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""));
+    let model = host.cpu.plain_model();
     let mut parts: Vec<String> = model.into_iter().collect();
     if online > 0 {
         let packages = host.cpu.packages;

@@ -13,6 +13,7 @@ use crate::RenderOptions;
 use crate::compare::{FactOfRuns, differing};
 use crate::constants::{self, Beside, Told};
 use crate::format::between;
+use crate::labels::run_letter;
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
 const WIDEST_NAME: usize = 14;
@@ -60,13 +61,9 @@ fn machine(run: &Run, options: &RenderOptions) -> Vec<Piece> {
 fn names(runs: &[Run]) -> Vec<String> {
     let is_short = |run: &Run| !run.name.is_empty() && run.name.width() <= WIDEST_NAME;
     let is_alone = |run: &Run| runs.iter().filter(|other| other.name == run.name).count() == 1;
-    let letter = |index: usize| match u8::try_from(index).ok().filter(|index| *index < 26) {
-        Some(index) => char::from(b'A' + index).to_string(),
-        None => format!("R{}", index + 1),
-    };
     match runs.iter().all(|run| is_short(run) && is_alone(run)) {
         true => runs.iter().map(|run| run.name.clone()).collect(),
-        false => (0..runs.len()).map(letter).collect(),
+        false => (0..runs.len()).map(run_letter).collect(),
     }
 }
 

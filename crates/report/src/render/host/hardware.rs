@@ -15,8 +15,7 @@ const MOST_OPTIONS: usize = 6;
 pub(super) fn cpu(report: &HostReport, block: &mut Block) {
     let (host, cpu) = (&report.host, &report.host.cpu);
     block.title("CPU", "CPU", &host.hostname);
-    let strip = |name: &String| name.replace("(R)", "").replace("(TM)", "");
-    block.row("model", "型号", &[cpu.model.as_ref().map(strip).unwrap_or_default(), cpu.architecture.clone()]);
+    block.row("model", "型号", &[cpu.plain_model().unwrap_or_default(), cpu.architecture.clone()]);
     let online: Vec<usize> = host.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let usable = host.usable_cpus();
     let mut counts = Vec::new();
