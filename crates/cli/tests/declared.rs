@@ -82,8 +82,9 @@ fn missing(cases: &[CaseRecord]) -> Vec<(String, &'static str)> {
     missing
 }
 
-/// The most that a file may grow by what estimates are made of. On a busy machine rounds have fewer samples, beside which that is more.
-const GROWTH: f64 = 1.45;
+/// The most that a file may grow by what estimates are made of: below 1.3 on one machine, 1.32 to 1.35 on another, in short rounds
+/// as in those of quick.
+const GROWTH: f64 = 1.4;
 
 fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
     let again = |of: &str| {
