@@ -1,6 +1,6 @@
 //! The constants of a machine that people ask for first, and where each lies in a run.
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Run, Text, Unit};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Outcome, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use crate::format::{interval_target, low_high, plus_minus, value};
@@ -179,6 +179,14 @@ impl Told<'_> {
     }
 }
 
+/// A constant that a run was to have and does not, and why.
+#[derive(Debug)]
+pub(crate) struct Untold<'a> {
+    pub(crate) name: Text,
+    /// As the run's file has it.
+    pub(crate) reason: &'a str,
+}
+
 /// A constant of several runs.
 #[derive(Debug)]
 pub(crate) struct Beside<'a> {
@@ -204,6 +212,17 @@ impl Constant {
         let told: Vec<Option<Told>> = runs.iter().map(|run| self.told(run)).collect();
         let name = told.iter().flatten().map(|told| told.name).next()?;
         Some(Beside { name, told })
+    }
+
+    /// Why a run does not have it, where it was planned; none where it was measured or nobody asked for it.
+    fn untold<'a>(&'static self, run: &'a Run) -> Option<Untold<'a>> {
+        if self.told(run).is_some() {
+            return None;
+        }
+        self.places.iter().find_map(|place| match &case_at(run, place.probe, place.at)?.outcome {
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(Untold { name: self.name, reason }),
+            Outcome::Measured(_) => None,
+        })
     }
 
     /// Where a run has it; none where it was not measured.
@@ -233,4 +252,23 @@ pub(crate) fn told(run: &Run) -> Vec<(&'static Line, Vec<Told<'_>>)> {
         (!told.is_empty()).then_some((line, told))
     };
     LINES.iter().filter_map(of_line).collect()
+}
+
+/// What is absent from them, and why: a sentence for each reason.
+pub(crate) fn untold(run: &Run) -> Vec<Text<String>> {
+    let mut by_reason: Vec<(&str, Vec<Text>)> = Vec::new();
+    for untold in LINES.iter().flat_map(|line| line.constants).filter_map(|constant| constant.untold(run)) {
+        match by_reason.iter_mut().find(|(reason, _)| *reason == untold.reason) {
+            Some((_, names)) => names.push(untold.name),
+            None => by_reason.push((untold.reason, vec![untold.name])),
+        }
+    }
+    let sentence = |(reason, names): (&str, Vec<Text>)| {
+        let joined = |lang: Lang, comma: &str| names.iter().map(|name| name.say(lang)).collect::<Vec<_>>().join(comma);
+        Text {
+            en: format!("{} not measured: {reason}", joined(Lang::En, ", ")),
+            zh: format!("{} 未测量：{reason}", joined(Lang::Zh, "、")),
+        }
+    };
+    by_reason.into_iter().map(sentence).collect()
 }

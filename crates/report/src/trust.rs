@@ -1,6 +1,6 @@
 //! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
 
-use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Neighbours, Repetition, Run, Text, Trust};
+use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Neighbours, Repetition, Run, Text, Trust, counted};
 use hostmark_stats::repetition;
 
 use crate::escape::visible;
@@ -35,7 +35,7 @@ pub fn trust(run: &Run) -> Option<Trust> {
     };
     // What disturbed a run was not in those that tell how far runs lie apart.
     let grade = if doubts.is_empty() { predicted } else { predicted.max(Grade::B) };
-    Some(Trust { grade, within, runs, doubts: doubts.into_iter().map(|(_, doubt)| doubt).collect() })
+    Some(Trust { grade, within, runs, doubts })
 }
 
 /// The standard deviation of the logarithm of another run's value over this one's. What runs differ by has what one run does not
@@ -48,12 +48,25 @@ fn difference(estimate: &Estimate) -> Option<f64> {
     Some(of_one * std::f64::consts::SQRT_2).filter(|sd| sd.is_finite())
 }
 
-/// What makes it less trustworthy, the worst first, each with its weight.
-fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
-    let mut all: Vec<(f64, Doubt)> = Vec::new();
-    let mut doubt = |weight: f64, en: String, zh: String, cure: Text| {
+/// Who brought a doubt about. What a reader can end comes first, and what is merely seen of a cause last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// How the run was asked for, or ended.
+    Run,
+    /// This system: its processes, its quotas, its settings.
+    System,
+    /// Whoever else the hardware serves.
+    Neighbours,
+    /// Values that disagree, whatever the cause.
+    Unknown,
+}
+
+/// What makes it less trustworthy: by its cause, and the worst of each first.
+fn doubts(run: &Run) -> Vec<Doubt> {
+    let mut all: Vec<(Cause, f64, Doubt)> = Vec::new();
+    let mut doubt = |cause: Cause, weight: f64, en: String, zh: String, cure: Text| {
         let (en_cure, zh_cure) = (cure.en.to_owned(), cure.zh.to_owned());
-        all.push((weight, Doubt { text: Text { en, zh }, cure: Text { en: en_cure, zh: zh_cure } }));
+        all.push((cause, weight, Doubt { text: Text { en, zh }, cure: Text { en: en_cure, zh: zh_cure } }));
     };
     let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
     let count = measured.len().max(1) as f64;
@@ -65,6 +78,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
 
     if run.interrupted.is_some() {
         doubt(
+            Cause::Run,
             1.0,
             "the run was stopped before its end".into(),
             "运行在结束前被停止".into(),
@@ -74,6 +88,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     let unstable = share_of(&|measured| measured.estimate.is_unstable() && measured.estimate.agreement.is_none());
     if unstable >= WORTH_SAYING {
         doubt(
+            Cause::Unknown,
             unstable,
             format!("rounds of {} of the values disagree by over 25 %", told(unstable)),
             format!("{} 的数值各轮相差超过 25 %", told(unstable)),
@@ -87,6 +102,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     });
     if few >= WORTH_SAYING {
         doubt(
+            Cause::Run,
             few,
             format!("{} of the values have fewer than five rounds", told(few)),
             format!("{} 的数值不足五轮", told(few)),
@@ -99,6 +115,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     let contended = flagged(FlagKind::Contended);
     if contended >= WORTH_SAYING {
         doubt(
+            Cause::System,
             contended,
             format!("other processes used the CPUs of {} of the cases", told(contended)),
             format!("{} 的用例有其他进程占用其 CPU", told(contended)),
@@ -110,6 +127,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     let throttled = flagged(FlagKind::Throttled);
     if throttled > 0.0 {
         doubt(
+            Cause::System,
             throttled.max(WORTH_SAYING),
             format!("a CPU quota stopped hostmark in {} of the cases", told(throttled)),
             format!("CPU 配额在 {} 的用例中暂停了 hostmark", told(throttled)),
@@ -121,6 +139,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     let unsettled = flagged(FlagKind::Unsettled);
     if unsettled >= WORTH_SAYING {
         doubt(
+            Cause::System,
             unsettled,
             format!("the core's clock did not settle in {} of the cases", told(unsettled)),
             format!("{} 的用例中核心频率未稳定", told(unsettled)),
@@ -129,6 +148,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     }
     if let Some(stolen) = stolen_share(run) {
         doubt(
+            Cause::Neighbours,
             stolen,
             format!("the hypervisor gave {} of the CPUs' time to others", told(stolen)),
             format!("虚拟机监控程序把 {} 的 CPU 时间分给了他人", told(stolen)),
@@ -138,6 +158,7 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     let Neighbours { core_shared, last_cache } = run.neighbours.clone().unwrap_or_default();
     if let Some(shared) = core_shared.filter(|shared| *shared >= SHARED) {
         doubt(
+            Cause::Neighbours,
             shared,
             format!("another thread used this core {} of the time", told(shared)),
             format!("有 {} 的时间另一线程在使用同一核心", told(shared)),
@@ -148,39 +169,60 @@ fn doubts(run: &Run) -> Vec<(f64, Doubt)> {
     if let Some((fastest, slowest)) = slowed(&looks) {
         let times = slowest / fastest;
         doubt(
+            Cause::Neighbours,
             1.0 - 1.0 / times,
-            format!("the last cache was up to {times:.1} times slower while the run went on: neighbours use it"),
-            format!("运行期间末级缓存最多慢了 {times:.1} 倍：邻居在使用它"),
+            format!("the last cache was up to {times:.1} times slower while the run went on, as neighbours use it"),
+            format!("运行期间末级缓存最多慢了 {times:.1} 倍，因为有邻居在使用它"),
             Text { en: "rerun at a quieter hour", zh: "请在较空闲的时段重新运行" },
         );
     }
-    all.sort_by(|one, other| other.0.total_cmp(&one.0));
-    all
+    all.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+    all.into_iter().map(|(_, _, doubt)| doubt).collect()
 }
 
 /// The grade and its reasons, a line each, for the head of a report.
 pub(crate) fn lines(trust: &Trust) -> Vec<Text<String>> {
-    std::iter::once(graded(trust)).chain(trust.doubts.iter().map(doubted)).collect()
+    std::iter::once(graded(trust, by(trust))).chain(trust.doubts.iter().map(doubted)).collect()
 }
 
-/// The grade, and what it stands on: `TRUST B  9 of 10 values of another run here lie within 11 % …`.
-fn graded(trust: &Trust) -> Text<String> {
-    let (grade, within) = (trust.grade.letter(), percent(trust.within));
-    let Text { en: by, zh: by_zh } = match trust.runs {
+/// The grade in a line for the answer, which has `left` more reasons elsewhere.
+pub(crate) fn line(trust: &Trust, left: usize) -> Text<String> {
+    let by = match trust.runs {
+        0 => Text { en: "assumed".to_owned(), zh: "假定值".to_owned() },
+        _ => by(trust),
+    };
+    let Text { mut en, mut zh } = graded(trust, by);
+    if left > 0 {
+        let (noun, lead) = if left < trust.doubts.len() { ("more reason", "另有 ") } else { ("reason", "") };
+        en = format!("{en}; {}: --full", counted(left, noun));
+        zh = format!("{zh}；{lead}{left} 条原因：--full");
+    }
+    Text { en, zh }
+}
+
+/// What the grade stands on.
+fn by(trust: &Trust) -> Text<String> {
+    match trust.runs {
         0 => Text {
             en: "assumed, as this host has no three earlier runs".to_owned(),
             zh: "假定值，本机此前运行不足三次".to_owned(),
         },
         runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
-    };
+    }
+}
+
+/// The grade, and what it stands on: `TRUST B  9 of 10 values of another run lie within 11 % …`.
+fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
+    let (grade, within) = (trust.grade.letter(), percent(trust.within));
+    let Text { en: by, zh: by_zh } = by;
     Text {
-        en: format!("TRUST {grade}  9 of 10 values of another run here lie within {within} of these ({by})"),
+        en: format!("TRUST {grade}  9 of 10 values of another run lie within {within} of these ({by})"),
         zh: format!("可信度 {grade}  在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
     }
 }
 
 /// A reason with what to do about it.
-fn doubted(doubt: &Doubt) -> Text<String> {
+pub(crate) fn doubted(doubt: &Doubt) -> Text<String> {
     let Doubt { text, cure } = doubt;
     Text { en: visible(&format!("{}: {}", text.en, cure.en)), zh: visible(&format!("{}：{}", text.zh, cure.zh)) }
 }

@@ -104,6 +104,28 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
 }
 
 #[test]
+fn what_a_reader_can_end_stands_before_what_others_do_however_much_that_weighs() {
+    let mut all = run(&[0.01; 20], 5);
+    let looks_ns = vec![30.0, 31.0, 300.0];
+    all.neighbours = Some(Neighbours { core_shared: None, last_cache: Some(LastCache { bytes: 1, looks_ns }) });
+    for index in 0..5 {
+        let measured = estimate(&mut all, index);
+        (measured.estimate.ci_low, measured.estimate.ci_high) = (Some(60.0), Some(140.0));
+        measured.estimate.range = Some([60.0, 140.0]);
+    }
+    let flag = hostmark_model::Flag { kind: FlagKind::Contended, detail: String::new() };
+    (0..2).for_each(|index| estimate(&mut all, index).flags.push(flag.clone()));
+    let trust = trust(&all).unwrap();
+    let words = ["other processes used", "neighbours use it", "disagree by over 25 %"];
+    assert_eq!(trust.doubts.len(), words.len(), "{:?}", trust.doubts);
+    for (doubt, word) in trust.doubts.iter().zip(words) {
+        assert!(doubt.text.en.contains(word), "{word}: {:?}", trust.doubts);
+    }
+    assert!(line(&trust, 2).en.ends_with("; 2 more reasons: --full"), "{:?}", line(&trust, 2));
+    assert!(line(&trust, 3).zh.ends_with("；3 条原因：--full"), "{:?}", line(&trust, 3));
+}
+
+#[test]
 fn what_says_nothing_of_other_runs_has_no_grade() {
     let mut old = run(&[0.01; 3], 5);
     (0..3).for_each(|index| estimate(&mut old, index).estimate.repetition = None);

@@ -25,7 +25,7 @@ fn it_is_one_screen_at_every_width_in_both_languages() {
         for width in [60, 72, 80, 100, 132, 160, 200] {
             let options = RenderOptions { width, lang, ..RenderOptions::default() };
             let text = shown(&run, options);
-            assert!(text.lines().count() <= 25, "{width} columns:\n{text}");
+            assert!(text.lines().count() <= 23, "{width} columns:\n{text}");
             assert!(text.lines().all(|line| line.width() <= width), "{width} columns:\n{text}");
             assert!(text != table(&run, options) && text.ends_with('\n') && !text.contains("\n\n\n"), "{text}");
         }
@@ -39,11 +39,14 @@ fn it_has_the_constants_that_the_run_has() {
     for name in ["L1d ", "DRAM ", "null call ", "context switch ", "on one CPU ", "across CPUs ", "round trip "] {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
-    // What was not measured is not there, and nothing stands in its place.
+    // What was planned and not measured says why; what was not planned is not there.
     let mut less = run;
-    for case in less.cases.iter_mut().filter(|case| case.probe == "syscall.null") {
+    for case in less.cases.iter_mut().filter(|case| ["syscall.null", "sched.context_switch"].contains(&&*case.probe)) {
         case.outcome = Outcome::Skipped { reason: "time budget".into() };
     }
+    let text = shown(&less, RenderOptions::default());
+    assert!(text.contains("null call, context switch not measured: time budget"), "{text}");
+    less.cases.retain(|case| case.probe != "syscall.null");
     assert!(!shown(&less, RenderOptions::default()).contains("null call"));
 }
 
@@ -75,6 +78,34 @@ fn the_page_and_markdown_begin_with_it() {
     // The same values, in the same words.
     let null = console.split("null call ").nth(1).unwrap().split("   ").next().unwrap().trim();
     assert!(markdown.contains(&format!("null call {null}")), "{null} is not in\n{markdown}");
+}
+
+#[test]
+fn the_page_and_markdown_have_the_ratios_of_the_console_and_say_what_is_absent() {
+    let mut run = thorough::thorough();
+    for case in run.cases.iter_mut().filter(|case| case.probe == "sched.context_switch") {
+        case.outcome = Outcome::Skipped { reason: "time budget".into() };
+    }
+    let options = RenderOptions { width: 200, ..RenderOptions::default() };
+    let console = shown(&run, options);
+    let is_ratio =
+        |word: &&str| word.trim_end_matches('!').strip_suffix('x').is_some_and(|ratio| ratio.parse::<f64>().is_ok());
+    let ratios: Vec<&str> = console
+        .lines()
+        .take_while(|line| !line.starts_with("1.3x"))
+        .flat_map(str::split_whitespace)
+        .filter(is_ratio)
+        .collect();
+    assert!(ratios.len() > 3, "{console}");
+    let page = format_named("html").unwrap().render_one(&run, &options);
+    let first = page.split("id=\"host\"").next().unwrap();
+    assert_eq!(first.matches("class=\"ratio").count(), ratios.len(), "{console}");
+    assert!(ratios.iter().all(|ratio| first.contains(&format!("\">{ratio}</small>"))), "{ratios:?}");
+    let markdown = format_named("markdown").unwrap().render_one(&run, &options);
+    for (name, text) in [("console", &console), ("page", &page), ("markdown", &markdown)] {
+        let is_told = text.contains("context switch not measured: time budget");
+        assert!(is_told && text.contains("1.3x: over "), "{name}:\n{text}");
+    }
 }
 
 /// A run that has the times of writes to a disk, with one percentile beside the median.
@@ -138,7 +169,7 @@ fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
     for lang in [Lang::En, Lang::Zh] {
         for width in [100, 132, 200] {
             let shown = shown(&run, RenderOptions { width, lang, ..RenderOptions::default() });
-            assert!(shown.lines().count() <= 25, "{width}:\n{shown}");
+            assert!(shown.lines().count() <= 23, "{width}:\n{shown}");
             assert_eq!(shown.matches("34.6 µs").count(), 3, "{width}:\n{shown}");
             // A line may end within the command.
             let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");

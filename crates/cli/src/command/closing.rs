@@ -44,7 +44,9 @@ pub fn lines(run: &Run, file: &Path, shown: Shown, lang: Lang) -> String {
     let is_narrow = unicode_width::UnicodeWidthStr::width(in_a_line.as_str()) > width;
     // A command that is broken by a line's end cannot be pasted: a terminal wraps it, and gives it back whole.
     text += &if is_narrow { commands.join("\n") } else { in_a_line };
-    format!("\n{}\n", text.trim_end())
+    // With the answer before it, it is a screen.
+    let before = if shown == Shown::Part { "" } else { "\n" };
+    format!("{before}{}\n", text.trim_end())
 }
 
 /// What this run is called on the command line: `last` would be the next one's name soon. None of a file that cannot be typed.

@@ -36,11 +36,11 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let (share, quota) = (percent(cost), number(quota));
     let text = Text {
         en: format!(
-            "A quota of {quota} CPU for {usable} usable: what keeps more than {quota} CPU busy is stopped for the rest of each \
+            "A quota allows {quota} of the {usable} usable CPUs: what keeps more than {quota} CPU busy is stopped for the rest of each \
              period (100 ms as a rule). All CPUs at once lose {share} of their time, and requests wait out the pauses."
         ),
         zh: format!(
-            "CPU 配额为 {quota}，可用 CPU 为 {usable} 个：繁忙的 CPU 超过 {quota} 个时，程序会在每个周期（通常 100 ms）的剩余时间里被暂停。\
+            "CPU 配额只允许使用 {usable} 个可用 CPU 中的 {quota} 个：繁忙的 CPU 超过 {quota} 个时，程序会在每个周期（通常 100 ms）的剩余时间里被暂停。\
              全部 CPU 同时工作会损失 {share} 的时间，请求也要等到暂停结束。"
         ),
     };

@@ -5,11 +5,20 @@ use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
 use super::gather::Runs;
-use crate::constants::{Constant, LINES, Line, Told};
+use crate::constants::{self, Constant, LINES, Line, Told};
+use crate::references::beside;
+
+/// The constants, what is absent from them, and what their ratios mean.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Answer {
+    kinds: Vec<Kind>,
+    absent: Vec<Words>,
+    legend: Option<Words>,
+}
 
 /// The constants of one kind.
 #[derive(Debug, Serialize)]
-pub(super) struct Kind {
+struct Kind {
     name: Words,
     constants: Vec<Shown>,
 }
@@ -21,26 +30,47 @@ struct Shown {
     cells: Vec<Cell>,
 }
 
-/// A value, and how sure it is where that is worth a word; a dash for what a run does not have.
+/// A value, and how sure it is where that is worth a word; a dash for what a run does not have. Of a run alone also its ratio over
+/// the nearest kind of machine, and whether it is worse.
 #[derive(Debug, Serialize)]
 struct Cell {
     value: Words,
     sure: Words,
+    ratio: Option<String>,
+    is_worse: bool,
 }
 
-/// The kinds of which any run has something.
-pub(super) fn kinds(runs: &Runs) -> Vec<Kind> {
-    let shown = |constant: &'static Constant| {
-        let beside = constant.beside(runs.all)?;
-        let cell = |(run, told): (&Run, &Option<Told>)| Cell {
-            value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
-            sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
+/// The answer of runs: the kinds of which any has something.
+pub(super) fn answer(runs: &Runs) -> Answer {
+    let alone = match runs.all {
+        [run] => Some(run),
+        _ => None,
+    };
+    let reference = alone.and_then(beside);
+    let mut ratios = Vec::new();
+    let mut kinds = Vec::new();
+    for line in LINES {
+        let Line { name, constants } = line;
+        let mut shown = |constant: &'static Constant| {
+            let beside = constant.beside(runs.all)?;
+            let cell = |(run, told): (&Run, &Option<Told>)| {
+                let ratio = reference.as_ref().zip(told.as_ref()).and_then(|(reference, told)| reference.ratio(told));
+                Cell {
+                    value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
+                    sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
+                    is_worse: ratio.as_ref().is_some_and(|ratio| ratio.ends_with('!')),
+                    ratio,
+                }
+            };
+            let cells: Vec<Cell> = runs.all.iter().zip(&beside.told).map(cell).collect();
+            ratios.extend(cells.iter().filter_map(|cell| cell.ratio.clone()));
+            Some(Shown { name: fixed(beside.name), cells })
         };
-        Some(Shown { name: fixed(beside.name), cells: runs.all.iter().zip(&beside.told).map(cell).collect() })
-    };
-    let kind = |line: &'static Line| {
-        let constants: Vec<Shown> = line.constants.iter().filter_map(shown).collect();
-        (!constants.is_empty()).then(|| Kind { name: fixed(line.name), constants })
-    };
-    LINES.iter().filter_map(kind).collect()
+        let constants: Vec<Shown> = constants.iter().filter_map(&mut shown).collect();
+        if !constants.is_empty() {
+            kinds.push(Kind { name: fixed(*name), constants });
+        }
+    }
+    let legend = reference.filter(|_| !ratios.is_empty()).map(|beside| each(|lang| beside.legend(&ratios, lang)));
+    Answer { kinds, absent: alone.map(constants::untold).unwrap_or_default(), legend }
 }

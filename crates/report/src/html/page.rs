@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hostmark_model::{Lang, Run};
 use serde::Serialize;
 
-use super::answer::{Kind, kinds};
+use super::answer::{Answer, answer};
 use super::bilingual::Words;
 use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
@@ -39,7 +39,7 @@ pub(super) struct Page {
     columns: Vec<String>,
     facts: Vec<Block>,
     /// The constants that people ask for.
-    answer: Vec<Kind>,
+    answer: Answer,
     findings: Vec<Found>,
     layers: Option<Layers>,
     network: Vec<Links>,
@@ -128,7 +128,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         columns: sides.iter().map(|(letters, _)| letters.clone()).collect(),
         facts: tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>()),
         has_runs: true,
-        answer: kinds(&runs),
+        answer: answer(&runs),
         findings: found(&runs),
         layers: layers(all, &mut picture),
         network: links(&runs),
@@ -156,7 +156,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         heads: Vec::new(),
         columns: Vec::new(),
         facts: Vec::new(),
-        answer: Vec::new(),
+        answer: Answer::default(),
         findings: Vec::new(),
         layers: None,
         network: Vec::new(),

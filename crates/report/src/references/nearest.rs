@@ -92,7 +92,7 @@ impl Beside<'_> {
     pub(crate) fn legend(&self, ratios: &[String], lang: Lang) -> String {
         let name = visible(&self.reference.name);
         let mut text = match lang {
-            Lang::En => format!("1.3x: over {name}'s value (hostmark explain {name})"),
+            Lang::En => format!("1.3x: over {name} (hostmark explain {name})"),
             Lang::Zh => format!("1.3x：本机数值与 {name} 之比（hostmark explain {name}）"),
         };
         let any = |mark: char| ratios.iter().any(|ratio| ratio.contains(mark));

@@ -99,6 +99,9 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
         let facts: Vec<String> = told.iter().map(fact).collect();
         let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));
     }
+    for sentence in constants::untold(run) {
+        let _ = writeln!(out, "\n{}", safe(sentence.get(lang)));
+    }
     if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
         let _ = writeln!(out, "\n{}", safe(&beside.legend(&ratios, lang)));
     }

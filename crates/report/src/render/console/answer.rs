@@ -13,12 +13,37 @@ use crate::constants::{self, Line, MOST_FINDINGS, Told};
 use crate::findings::findings_and_kept;
 use crate::references::{Beside, beside};
 
-/// Lines of it at most, the one that tells where the rest is not counted.
-const MOST_LINES: usize = 24;
-/// So many reasons for a grade, at most.
-const REASONS: [usize; 4] = [usize::MAX, 2, 1, 0];
+/// Lines of it at most: with the two that tell where the rest is, it fills a screen of 25.
+const MOST_LINES: usize = 23;
 /// A run with fewer constants was not made to answer for a machine: its table is the answer.
 const LEAST_CONSTANTS: usize = 8;
+/// From this width on, the constants stand in a column behind the names of their kinds.
+const WIDE: usize = 80;
+
+/// How much of each part stands in the answer.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// So many reasons for the grade, at most.
+    reasons: usize,
+    /// Whether the constants stand beside those of a reference.
+    beside: bool,
+    findings: Part,
+}
+
+/// From all of it to the least. Findings before ratios, ratios before the lesser reasons: of these the whole report tells.
+const WAYS: [Way; 11] = [
+    Way { reasons: usize::MAX, beside: true, findings: Part::Whole },
+    Way { reasons: usize::MAX, beside: true, findings: Part::Short },
+    Way { reasons: usize::MAX, beside: true, findings: Part::First },
+    Way { reasons: usize::MAX, beside: true, findings: Part::Clause },
+    Way { reasons: 2, beside: true, findings: Part::First },
+    Way { reasons: 2, beside: true, findings: Part::Clause },
+    Way { reasons: 1, beside: true, findings: Part::Clause },
+    Way { reasons: 0, beside: true, findings: Part::Clause },
+    Way { reasons: 1, beside: false, findings: Part::Clause },
+    Way { reasons: 0, beside: false, findings: Part::Clause },
+    Way { reasons: 0, beside: false, findings: Part::Bare },
+];
 
 /// The answer of a run; of one that was made of few cases its table.
 pub fn answer(run: &Run, options: &RenderOptions) -> String {
@@ -28,35 +53,30 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
     }
     let view = View::new(run, options);
     let beside = beside(run);
-    let with = |reasons: usize, beside: Option<&Beside>| {
+    let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
+    let written = |way: Way, is_loose: bool, findings: &[Finding]| {
         let mut page = Page::new(options);
-        header::write_short(&view, &mut page, reasons);
-        page.blank();
-        constants(&view, &lines, beside, &mut page);
+        header::write_short(&view, &mut page, way.reasons);
+        if is_loose {
+            page.blank();
+        }
+        constants(&view, &lines, beside.as_ref().filter(|_| way.beside), &mut page);
+        if is_loose && !findings.is_empty() {
+            page.blank();
+        }
+        some_findings(findings, way.findings, &mut page);
         page
     };
-    let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
-    let wanted = all.len().min(MOST_FINDINGS);
-    // Findings before ratios, and ratios before the lesser reasons for a grade: of these the whole report tells.
-    let ways = [beside.as_ref(), None].into_iter().flat_map(|beside| REASONS.map(|reasons| (reasons, beside)));
-    let mut best: Option<(Page, String, usize)> = None;
-    for (reasons, beside) in ways {
-        let page = with(reasons, beside);
-        let (below, count) = findings(&all, &page, MOST_LINES.saturating_sub(page.lines()));
-        let is_better = best
-            .as_ref()
-            .is_none_or(|(known, _, had)| count > *had || (known.lines() > MOST_LINES && page.lines() < known.lines()));
-        if is_better {
-            best = Some((page, below, count));
-        }
-        if count == wanted && best.as_ref().is_some_and(|(page, ..)| page.lines() <= MOST_LINES) {
-            break;
+    // Three findings however short, rather than fewer at length; and no empty line, rather than less.
+    for count in (0..=all.len().min(MOST_FINDINGS)).rev() {
+        let findings = &all[..count];
+        let pages = WAYS.iter().flat_map(|way| [true, false].map(|is_loose| written(*way, is_loose, findings)));
+        if let Some(page) = { pages }.find(|page| page.lines() <= MOST_LINES) {
+            return page.into_text();
         }
     }
-    best.map_or_else(String::new, |(mut page, below, _)| {
-        page.append(&below);
-        page.into_text()
-    })
+    let [.., least] = WAYS;
+    written(least, false, &[]).into_text()
 }
 
 /// Whether a run has an answer: one of few cases has its table alone.
@@ -68,13 +88,15 @@ fn are_enough(lines: &[(&Line, Vec<Told>)]) -> bool {
     lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
-/// A line for each kind, and beside which machine the ratios stand.
+/// A line for each kind, beside which machine the ratios stand, and what is absent.
 fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], beside: Option<&Beside>, page: &mut Page) {
     let mut ratios = Vec::new();
-    let width = lines.iter().map(|(line, _)| line.name.get(view.lang).width()).max().unwrap_or(0);
+    let widest = lines.iter().map(|(line, _)| line.name.get(view.lang).width()).max().unwrap_or(0);
+    let column = if page.width < WIDE { None } else { Some(widest) };
     for (line, told) in lines {
         let name = line.name.get(view.lang);
-        let label = Piece::new(format!("{name}{}", " ".repeat(width - name.width())), Style::Dim);
+        let fill = column.map_or(0, |width| width.saturating_sub(name.width()));
+        let label = Piece::new(format!("{name}{}", " ".repeat(fill)), Style::Dim);
         let facts = told.iter().map(|told| {
             let ratio = beside.and_then(|beside| beside.ratio(told));
             let style =
@@ -84,12 +106,18 @@ fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], beside: Option<&
             Piece::new(format!("{}{shown}", fact(view, told)), style)
         });
         let all: Vec<Piece> = std::iter::once(label).chain(facts).collect();
-        page.flow_hanging(0, width + 3, &all);
+        page.flow_hanging(0, column.map_or(HANG, |width| width + 3), &all);
+    }
+    for sentence in constants::untold(view.run) {
+        page.paragraph("", sentence.get(view.lang), Style::Warning);
     }
     if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
         page.paragraph("", &beside.legend(&ratios, view.lang), Style::Dim);
     }
 }
+
+/// Where a narrow page goes on with the constants of a kind.
+const HANG: usize = 4;
 
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
 fn fact(view: &View, told: &Told) -> String {
@@ -109,29 +137,17 @@ enum Part {
     First,
     /// What was found, without the cause.
     Clause,
+    /// The same, without the command that shows it.
+    Bare,
 }
 
-/// What costs most, in so many lines: three findings however short, rather than fewer at length. And how many they are.
-fn findings(all: &[Finding], page: &Page, room: usize) -> (String, usize) {
-    for count in (1..=MOST_FINDINGS).rev() {
-        for part in [Part::Whole, Part::Short, Part::First, Part::Clause] {
-            let these = &all[..all.len().min(count)];
-            let text = some_findings(these, part, page);
-            if text.lines().count() <= room {
-                return (text, these.len());
-            }
-        }
-    }
-    (String::new(), 0)
-}
-
-fn some_findings(findings: &[Finding], part: Part, page: &Page) -> String {
+/// What costs most.
+fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
     if findings.is_empty() {
-        return String::new();
+        return;
     }
-    let mut sheet = page.sheet();
     let lang = page.options.lang;
-    sheet.line(&[
+    page.line(&[
         Piece::new(page.say(words::FINDINGS), Style::Heading),
         gap(3),
         Piece::new(page.say(words::DEAREST_FIRST), Style::Dim),
@@ -139,17 +155,17 @@ fn some_findings(findings: &[Finding], part: Part, page: &Page) -> String {
     let told = |text: &'_ str| match part {
         Part::Whole => text.to_owned(),
         Part::Short | Part::First => first_sentence(text).to_owned(),
-        Part::Clause => first_clause(first_sentence(text)),
+        Part::Clause | Part::Bare => first_clause(first_sentence(text)),
     };
     for (index, finding) in findings.iter().enumerate() {
-        let command = finding.command.as_ref().map_or_else(String::new, |command| words::shows(command, lang));
+        let command = finding.command.as_ref().filter(|_| part != Part::Bare);
+        let command = command.map_or_else(String::new, |command| words::shows(command, lang));
         let text = format!("{} {command}", told(finding.text.get(lang)));
-        sheet.paragraph(&format!("{:>3}  ", index + 1), text.trim_end(), Style::Plain);
+        page.paragraph(&format!("{:>3}  ", index + 1), text.trim_end(), Style::Plain);
         if let Some(cure) = finding.cure.as_ref().filter(|_| matches!(part, Part::Whole | Part::Short)) {
-            sheet.paragraph("     ", &told(cure.get(lang)), Style::Dim);
+            page.paragraph("     ", &told(cure.get(lang)), Style::Dim);
         }
     }
-    format!("\n{}", sheet.into_text())
 }
 
 /// A text up to the end of its first sentence. A point within a name, a number or brackets ends none.

@@ -10,7 +10,7 @@ use crate::consistency;
 use crate::duration::duration_s;
 use crate::escape::visible;
 use crate::findings::steal::stolen_ns;
-use crate::format::{percent, value};
+use crate::format::{number, percent, value};
 use crate::guest;
 use crate::trust;
 
@@ -40,10 +40,10 @@ pub(super) fn write(view: &View, page: &mut Page) {
     if let Some(warning) = contradiction(view) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
-    grade(view, page, usize::MAX);
+    grade(view, page);
     let mut ends = Vec::new();
     let mut disturbances = Vec::new();
-    how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
+    how_it_ended(view, Reasons::Below, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
     disturbed(view, &mut |en, zh| disturbances.push(if view.lang == Lang::Zh { zh } else { en }));
     for warning in ends.iter().chain(&disturbances) {
         page.paragraph("! ", warning, Style::Warning);
@@ -54,49 +54,54 @@ pub(super) fn write(view: &View, page: &mut Page) {
     }
 }
 
-/// The head of the answer: what machine it is, whether its values can be believed at all, the grade, and how the run ended.
+/// The head of the answer: what machine it is, whether its values can be believed at all, the grade with so many of its reasons, and
+/// how the run ended.
 pub(super) fn write_short(view: &View, page: &mut Page, reasons: usize) {
     page.flow(0, &machine(view));
     for warning in guest::warning(view.run).into_iter().chain(contradiction(view)) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
-    grade(view, page, reasons);
+    if let Some(trust) = &view.run.trust {
+        let left = trust.doubts.len().saturating_sub(reasons);
+        graded(&trust::line(trust, left), trust.grade, view, page);
+        for doubt in trust.doubts.iter().take(reasons) {
+            page.paragraph("  ", trust::doubted(doubt).get(view.lang), grade_style(trust.grade));
+        }
+    }
     let mut ends = Vec::new();
-    how_it_ended(view, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
+    how_it_ended(view, Reasons::InFull, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
     for end in &ends {
         page.paragraph("! ", end, Style::Warning);
     }
 }
 
-/// How far the values can be trusted, why, and what to do: all reasons, or the first of them and how many more there are.
-fn grade(view: &View, page: &mut Page, most: usize) {
+/// How far the values can be trusted, why, and what to do.
+fn grade(view: &View, page: &mut Page) {
     let Some(trust) = &view.run.trust else { return };
-    let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
     let lines = trust::lines(trust);
-    for (index, line) in lines.iter().take(most.saturating_add(1)).enumerate() {
-        let line = line.get(view.lang);
-        // The grade stands before what it stands on.
-        let (lead, text) = match line.split_once("  ").filter(|_| index == 0) {
-            Some((grade, text)) => (format!("{grade}  "), text),
-            None => ("  ".to_owned(), line),
-        };
-        page.paragraph(&lead, text, style);
+    let Some((first, reasons)) = lines.split_first() else { return };
+    graded(first, trust.grade, view, page);
+    for line in reasons {
+        page.paragraph("  ", line.get(view.lang), grade_style(trust.grade));
     }
-    let more = lines.len().saturating_sub(most.saturating_add(1));
-    if more > 0 {
-        let told = match view.lang {
-            Lang::En => format!("and {} with --full", counted(more, "reason")),
-            Lang::Zh => format!("另有 {more} 条原因：--full"),
-        };
-        page.paragraph("  ", &told, style);
-    }
+}
+
+/// The grade, before what it stands on.
+fn graded(line: &Text<String>, grade: Grade, view: &View, page: &mut Page) {
+    let line = line.get(view.lang);
+    let (lead, text) = line.split_once("  ").map_or((String::new(), line), |(lead, text)| (format!("{lead}  "), text));
+    page.paragraph(&lead, text, grade_style(grade));
+}
+
+fn grade_style(grade: Grade) -> Style {
+    if grade == Grade::A { Style::Plain } else { Style::Warning }
 }
 
 /// What a reader must know of the run before its values: that its file cannot be true, how it ended, and what disturbed it;
 /// a sentence each.
 pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
     let mut all: Vec<Text<String>> = guest::warning(view.run).into_iter().chain(contradiction(view)).collect();
-    how_it_ended(view, &mut |en, zh| all.push(Text { en, zh }));
+    how_it_ended(view, Reasons::Below, &mut |en, zh| all.push(Text { en, zh }));
     disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
     if let Some(trust) = &view.run.trust {
         all.splice(0..0, trust::lines(trust));
@@ -116,18 +121,16 @@ pub(super) fn machine(view: &View) -> Vec<Piece> {
     let mut facts = vec![Piece::new(tool(run), Style::Heading), Piece::new(&host.hostname, Style::Heading)];
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     let usable = host.usable_cpus().len();
-    let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
     let model = host.cpu.plain_model();
     let mut parts: Vec<String> = model.into_iter().collect();
     if online > 0 {
-        let packages = host.cpu.packages;
-        parts.push(match view.lang {
-            Lang::En if packages > 0 => {
-                format!("{} of {}", count(online, "CPU", "CPUs"), count(packages, "package", "packages"))
-            }
-            Lang::En => count(online, "CPU", "CPUs"),
-            Lang::Zh if packages > 0 => format!("{packages} 个封装共 {online} 个 CPU"),
-            Lang::Zh => format!("{online} 个 CPU"),
+        // One package and one node are what everybody expects.
+        let packages = Some(host.cpu.packages).filter(|packages| *packages > 1);
+        parts.push(match (view.lang, packages) {
+            (Lang::En, Some(packages)) => format!("{} of {packages} packages", counted(online, "CPU")),
+            (Lang::En, None) => counted(online, "CPU"),
+            (Lang::Zh, Some(packages)) => format!("{packages} 个封装共 {online} 个 CPU"),
+            (Lang::Zh, None) => format!("{online} 个 CPU"),
         });
         if usable < online {
             parts.push(match view.lang {
@@ -135,15 +138,28 @@ pub(super) fn machine(view: &View) -> Vec<Piece> {
                 Lang::Zh => format!("可用 {usable} 个"),
             });
         }
+        if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64).map(number) {
+            parts.push(match view.lang {
+                Lang::En => format!("quota {quota} CPU"),
+                Lang::Zh => format!("配额 {quota} 个 CPU"),
+            });
+        }
     }
-    if !host.nodes.is_empty() {
+    if host.nodes.len() > 1 {
         parts.push(match view.lang {
-            Lang::En => count(host.nodes.len(), "node", "nodes"),
+            Lang::En => format!("{} nodes", host.nodes.len()),
             Lang::Zh => format!("{} 个节点", host.nodes.len()),
         });
     }
     if host.memory.total_bytes > 0 {
         parts.push(value(host.memory.total_bytes as f64, Unit::Bytes, view.lang));
+        if let Some(limit) = host.limits.memory_limit_bytes.filter(|limit| *limit < host.memory.total_bytes) {
+            let limit = value(limit as f64, Unit::Bytes, view.lang);
+            parts.push(match view.lang {
+                Lang::En => format!("limit {limit}"),
+                Lang::Zh => format!("上限 {limit}"),
+            });
+        }
     }
     let comma = if view.lang == Lang::Zh { "，" } else { ", " };
     facts.push(Piece::plain(parts.join(comma)));
@@ -310,8 +326,15 @@ pub(crate) fn again(run: &Run) -> Vec<Text<String>> {
     std::iter::once(head).chain(again.gaps.iter().map(gap)).collect()
 }
 
+/// Where a reader finds why a case has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reasons {
+    Below,
+    InFull,
+}
+
 /// Whether all was measured that was to be; a sentence, in both languages, for what was not.
-fn how_it_ended(view: &View, say: &mut impl FnMut(String, String)) {
+fn how_it_ended(view: &View, reasons: Reasons, say: &mut impl FnMut(String, String)) {
     let run = view.run;
     again(run).into_iter().for_each(|Text { en, zh }| say(en, zh));
     if let Some(why) = &run.interrupted {
@@ -323,12 +346,14 @@ fn how_it_ended(view: &View, say: &mut impl FnMut(String, String)) {
     let failed = count(|outcome| matches!(outcome, Outcome::Failed { .. }));
     let skipped = count(|outcome| matches!(outcome, Outcome::Skipped { .. }));
     if failed > 0 {
+        let (all, were) = (counted(run.cases.len(), "case"), if skipped == 1 { "was" } else { "were" });
+        let (place, place_zh) = match reasons {
+            Reasons::Below => ("each says why below", "原因见下文"),
+            Reasons::InFull => ("--full says why", "原因：--full"),
+        };
         say(
-            {
-                let (all, were) = (counted(run.cases.len(), "case"), if skipped == 1 { "was" } else { "were" });
-                format!("{failed} of {all} failed and {skipped} {were} skipped; each says why below")
-            },
-            format!("{} 个用例中 {failed} 个失败、{skipped} 个略过，原因见下文", run.cases.len()),
+            format!("{failed} of {all} failed and {skipped} {were} skipped; {place}"),
+            format!("{} 个用例中 {failed} 个失败、{skipped} 个略过，{place_zh}", run.cases.len()),
         );
     }
 }
@@ -351,7 +376,7 @@ fn disturbed(view: &View, say: &mut impl FnMut(String, String)) {
     }
     let usable = host.usable_cpus().len();
     if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64) {
-        let quota = crate::format::number(quota);
+        let quota = number(quota);
         say(
             format!("a CPU quota of {quota} for {} stops this run now and then", counted(usable, "CPU")),
             format!("CPU 配额为 {quota}（共 {usable} 个 CPU），运行会不时被暂停"),
