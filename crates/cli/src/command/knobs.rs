@@ -125,20 +125,21 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
 fn show(arguments: &TryArguments, told: &Told, runs: &[Runs], lang: Lang) -> Result<()> {
     let pools: Vec<Pool> = runs.iter().map(Runs::pool).collect();
     let [base, new] = pools[..] else { bail!("a trial has two sides; try again") };
-    let comparison = match arguments.pairs > 2 {
+    let mut comparison = match arguments.pairs > 2 {
         true => Comparison::in_turn(base, new, &[arguments.pairs as usize], SAME),
         false => Comparison::of(base, &[new], &sides::history(runs), SAME),
     };
+    trial::say(&mut comparison, told);
     let format = comparison::format_named(&arguments.format);
     let format = format.context("there is no such format; hostmark try --help names them")?;
     let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
     let table = (format.render)(&comparison, &options);
     let text = match arguments.format.as_str() {
         "table" | "markdown" => {
-            let [first, last] = trial::around(&comparison, told, &options);
+            let [first, last] = trial::around(&comparison, &options);
             format!("{first}{table}{last}")
         }
-        // Pages and files for programs are the comparison alone.
+        // Pages and files for programs have it in themselves.
         _ => table,
     };
     hand_over(&text, arguments.out.as_deref())

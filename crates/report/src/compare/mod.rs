@@ -100,6 +100,9 @@ pub struct Against {
     /// SHA-256 of the program, where one and the same measured every run of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
+    /// Of a trial: what the setting does here, and where that pays how to make it permanent; a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<Text<String>>,
     /// Differences that shift values by themselves: libc, kernel, page size.
     pub warnings: Vec<Text<String>>,
     /// By how much a value may change, as a fraction, to be called the same.

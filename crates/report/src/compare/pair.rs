@@ -85,6 +85,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         differs: differs.differences,
         same: differs.same,
         program: differs::program(base.runs, new.runs),
+        said: Vec::new(),
         warnings: differs::warnings(base.runs, new.runs),
         same_within,
         groups,

@@ -33,16 +33,31 @@ pub struct Told {
     pub pairs: u32,
 }
 
-/// What stands before the verdicts, and what behind them; each ends with a line break.
-pub fn around(comparison: &Comparison, told: &Told, options: &RenderOptions) -> [String; 2] {
-    let lang = options.lang;
+/// Says in a comparison what the setting does here and, where a case got better or otherwise changed, how it is made permanent.
+pub fn say(comparison: &mut Comparison, told: &Told) {
+    for against in &mut comparison.new {
+        let does = Text { en: sentence(against, told, Lang::En), zh: sentence(against, told, Lang::Zh) };
+        let keep = |lang| format!("{}{}", TO_KEEP.say(lang), told.permanent.get(lang));
+        let pays = against.cases.iter().any(|case| PAYS.contains(&case.verdict));
+        let keep = pays.then(|| Text { en: keep(Lang::En), zh: keep(Lang::Zh) });
+        against.said = std::iter::once(does).chain(keep).collect();
+    }
+}
+
+/// Verdicts after which somebody may want to keep the setting.
+const PAYS: [Verdict; 3] = [Verdict::Faster, Verdict::Changed, Verdict::ChangedShape];
+
+/// What it says stands before the verdicts, and the rest behind them; each ends with a line break.
+pub fn around(comparison: &Comparison, options: &RenderOptions) -> [String; 2] {
     let (mut first, mut last) = (Page::new(options), Page::new(options));
     for against in &comparison.new {
-        first.paragraph("", &sentence(against, told, lang), Style::Heading);
+        let mut said = against.said.iter().map(|text| text.get(options.lang));
+        said.by_ref().take(1).for_each(|text| first.paragraph("", text, Style::Heading));
+        said.for_each(|text| last.paragraph("", text, Style::Plain));
     }
-    let lead = last.say(TO_KEEP);
-    last.paragraph("", &format!("{lead}{}", told.permanent.get(lang)), Style::Plain);
-    [format!("{}\n", first.into_text()), format!("\n{}", last.into_text())]
+    let last = last.into_text();
+    let gap = if last.is_empty() { "" } else { "\n" };
+    [format!("{}\n", first.into_text()), format!("{gap}{last}")]
 }
 
 /// What the setting does here.

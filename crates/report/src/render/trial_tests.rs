@@ -46,6 +46,7 @@ fn said(cases: Vec<CaseComparison>, names: &[(&str, Text)]) -> [String; 2] {
         differs: Vec::new(),
         same: 0,
         program: Default::default(),
+        said: Vec::new(),
         warnings: Vec::new(),
         same_within: 0.05,
         groups: Vec::new(),
@@ -59,7 +60,17 @@ fn said(cases: Vec<CaseComparison>, names: &[(&str, Text)]) -> [String; 2] {
         permanent: Text { en: "do it", zh: "去做" },
         pairs: 5,
     };
-    [Lang::En, Lang::Zh].map(|lang| sentence(&against, &told, lang))
+    let base = Side { name: "a".into(), runs: Vec::new(), disturbances: Vec::new() };
+    let mut comparison = Comparison { schema: String::new(), base, new: vec![against] };
+    say(&mut comparison, &told);
+    let pays = comparison.new[0].cases.iter().any(|case| case.verdict == Verdict::Faster);
+    let [does, keep @ ..] = &comparison.new[0].said[..] else { panic!("nothing is said") };
+    // What makes nothing faster is not to be kept.
+    assert_eq!(
+        keep.iter().map(|keep| keep.en.as_str()).collect::<Vec<_>>(),
+        ["To make it permanent: do it"].repeat(pays.into())
+    );
+    [does.en.clone(), does.zh.clone()]
 }
 
 const LATENCY: (&str, Text) = ("a.latency@size=64", Text { en: "DRAM latency", zh: "DRAM 延迟" });
