@@ -46,6 +46,18 @@ macro_rules! both {
 }
 pub(crate) use both;
 
+/// An error of a sentence in the language of this process, as [`both!`] makes it.
+macro_rules! refused {
+    ($($sentence:tt)*) => { anyhow::anyhow!("{}", $crate::language::both!($($sentence)*)) };
+}
+pub(crate) use refused;
+
+/// Ends a function with such an error.
+macro_rules! refuse {
+    ($($sentence:tt)*) => { return Err($crate::language::refused!($($sentence)*)) };
+}
+pub(crate) use refuse;
+
 /// A language as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Language {

@@ -7,6 +7,7 @@ mod help;
 mod language;
 mod output;
 mod progress;
+mod refusals;
 mod shown;
 mod signals;
 mod store;

@@ -11,6 +11,8 @@ use hostmark_report::RenderOptions;
 use hostmark_report::escape::{self, visible};
 use rustix::fd::AsFd;
 
+use crate::language::both;
+
 /// Narrowest and widest pages: under the first a table is no table any more, over the second no eye finds back to the row.
 const WIDTHS: (usize, usize) = (60, 200);
 
@@ -68,15 +70,19 @@ pub fn print(text: &str) {
     {
         // Once is enough, however much more there was to print.
         if !LOST.swap(true, Ordering::Relaxed) {
-            let remedy = remedy_of_size(&error).unwrap_or("redirect it elsewhere");
-            complain(&format!("standard output cannot be written ({error}); {remedy}"));
+            let remedy = remedy_of_size(&error).unwrap_or_else(|| both!("redirect it elsewhere", "请重定向到别处"));
+            complain(&both!(
+                "standard output cannot be written ({error}); {remedy}",
+                "无法写入标准输出（{error}）；{remedy}"
+            ));
         }
     }
 }
 
 /// What to do where a file may not be as large as it would have to be.
-pub fn remedy_of_size(error: &io::Error) -> Option<&'static str> {
-    (error.kind() == io::ErrorKind::FileTooLarge).then_some("raise the limit of file sizes (ulimit -f)")
+pub fn remedy_of_size(error: &io::Error) -> Option<String> {
+    let is_too_large = error.kind() == io::ErrorKind::FileTooLarge;
+    is_too_large.then(|| both!("raise the limit of file sizes (ulimit -f)", "请提高文件大小上限（ulimit -f）"))
 }
 
 /// JSON as it is printed: with nothing in it that would steer a terminal.

@@ -6,12 +6,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use hostmark_engine::sys::regular;
 use hostmark_model::{Run, load_run};
 use hostmark_report::{RenderOptions, export};
 
-use crate::language::both;
+use crate::language::{both, refuse, refused};
 
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
 pub fn directory() -> Option<PathBuf> {
@@ -37,15 +37,31 @@ impl Place {
     /// The file that the person named.
     pub fn named(file: &Path) -> Result<Place> {
         let (shown, parent) = (file.display(), parent(file));
-        let stem = file.file_stem().with_context(|| format!("--out '{shown}' has no file name; give another file"))?;
+        let stem = file.file_stem().with_context(|| {
+            both!("--out '{shown}' has no file name; give another file", "--out “{shown}”没有文件名；请换一个文件")
+        })?;
         let is_directory = whole::is_directory(parent);
-        if !is_directory.map_err(|error| anyhow!("--out {shown} cannot be looked for ({error}); give another file"))? {
-            bail!("--out {shown}: there is no directory {}; create it first", parent.display());
+        if !is_directory.map_err(|error| {
+            refused!(
+                "--out {shown} cannot be looked for ({error}); give another file",
+                "无法查看 --out {shown}（{error}）；请换一个文件"
+            )
+        })? {
+            refuse!(
+                "--out {shown}: there is no directory {}; create it first",
+                "--out {shown}：没有目录 {}；请先创建它",
+                parent.display()
+            );
         }
         // A run replaces the file, and must not do that to a directory or to /dev/null.
         match fs::metadata(file) {
-            Ok(found) if found.is_dir() => bail!("--out {shown} is a directory; name a file in it"),
-            Ok(found) if !found.is_file() => bail!("--out {shown} is no regular file; give another file"),
+            Ok(found) if found.is_dir() => {
+                refuse!("--out {shown} is a directory; name a file in it", "--out {shown} 是目录；请给出其中的文件名")
+            }
+            Ok(found) if !found.is_file() => refuse!(
+                "--out {shown} is no regular file; give another file",
+                "--out {shown} 不是普通文件；请换一个文件"
+            ),
             _ => {}
         }
         let mut journal = stem.to_owned();
@@ -56,7 +72,9 @@ impl Place {
 
     /// A new name in the directory of runs, which is made when it is not there; or why there is none.
     pub fn fresh(started: &str, hostname: &str, unique: &str) -> Result<Place, String> {
-        let directory = directory().ok_or("neither XDG_DATA_HOME nor HOME names a directory")?;
+        let directory = directory().ok_or_else(|| {
+            both!("neither XDG_DATA_HOME nor HOME names a directory", "XDG_DATA_HOME 与 HOME 都没有指明目录")
+        })?;
         fs::create_dir_all(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
         let name = format!("{started}-{}-{unique}", file_part(hostname));
         let at = |suffix: &str| directory.join(format!("{name}{suffix}"));
@@ -86,8 +104,12 @@ pub fn moment(time: jiff::Timestamp) -> (String, String) {
 /// The name of a new directory beside the runs that are kept, for several that belong together; it is not made.
 pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
     let (stamp, unique) = moment(jiff::Timestamp::now());
-    let runs =
-        directory().context("neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out")?;
+    let runs = directory().with_context(|| {
+        both!(
+            "neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out",
+            "XDG_DATA_HOME 与 HOME 都没有指明存放运行的目录；请用 --out 指定"
+        )
+    })?;
     Ok(runs.join(format!("{stamp}-{}-{unique}", file_part(hostname))))
 }
 
@@ -147,8 +169,9 @@ fn in_directory(ending: &str) -> Result<Vec<PathBuf>> {
 }
 
 fn unreadable(directory: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow::anyhow!(
+    refused!(
         "the directory of runs {} cannot be read ({error}); become its owner, or set XDG_DATA_HOME to another place",
+        "无法读取运行目录 {}（{error}）；请成为其所有者，或把 XDG_DATA_HOME 设为别处",
         directory.display()
     )
 }
@@ -168,14 +191,23 @@ fn in_store(name: &str) -> Result<Option<PathBuf>> {
 /// The journal that a person means: a file, or the name of a run that was cut short; nothing means the newest.
 pub fn find_journal(run: &str) -> Result<PathBuf> {
     if run.is_empty() {
-        return journals()?.pop().context("no run on this machine was cut short; hostmark run begins one");
+        return journals()?.pop().with_context(|| {
+            both!(
+                "no run on this machine was cut short; hostmark run begins one",
+                "本机没有中断的运行；hostmark run 可开始一次"
+            )
+        });
     }
     let path = PathBuf::from(run);
     if path.is_file() && run.ends_with(JOURNAL) {
         return Ok(path);
     }
-    in_store(&format!("{run}{JOURNAL}"))?
-        .with_context(|| format!("there is no run '{run}' that was cut short; give its name or its journal"))
+    in_store(&format!("{run}{JOURNAL}"))?.with_context(|| {
+        both!(
+            "there is no run '{run}' that was cut short; give its name or its journal",
+            "没有中断的运行“{run}”；请给出它的名称或日志"
+        )
+    })
 }
 
 /// The file that a person means by `run`: a file, `last`, `last-1` …, or the name of a run that is kept.
@@ -215,7 +247,7 @@ pub fn load(path: &Path) -> Result<Run> {
     let text = text(path)?;
     // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
     let run = load_run(text.trim_end_matches(['-', '+', '.', 'e', 'E']));
-    run.map_err(|error| anyhow::anyhow!("{} {error}", path.display()))
+    run.map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::refusals::of_run(&error)))
 }
 
 /// The text of a file that is to hold a run.

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::ValueEnum;
 use hostmark_engine::Wall;
 use hostmark_engine::janitor::CleanupEntry;
@@ -28,6 +28,7 @@ use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
+use crate::language::{both, refused};
 use crate::signals::{self, Requests};
 use crate::wall::SinceStart;
 
@@ -66,15 +67,27 @@ impl Layer {
     fn refused(self, error: &io::Error) -> anyhow::Error {
         let is_root = rustix::process::geteuid().is_root();
         let (name, remedy) = match self {
-            Layer::Namespaces if is_root => ("namespaces", "give it the capability SYS_ADMIN"),
+            Layer::Namespaces if is_root => {
+                (both!("namespaces", "命名空间"), both!("give it the capability SYS_ADMIN", "请赋予它 SYS_ADMIN 权能"))
+            }
             Layer::Namespaces => (
-                "namespaces",
-                "let users have their own (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), \
-                 start it as root",
+                both!("namespaces", "命名空间"),
+                both!(
+                    "let users have their own (sysctl user.max_user_namespaces, \
+                     kernel.apparmor_restrict_unprivileged_userns), start it as root",
+                    "请允许用户创建自己的命名空间（sysctl user.max_user_namespaces、kernel.apparmor_restrict_unprivileged_userns），以 root 启动"
+                ),
             ),
-            Layer::Seccomp => ("a filter of system calls", "take a kernel with CONFIG_SECCOMP_FILTER"),
+            Layer::Seccomp => (
+                both!("a filter of system calls", "系统调用过滤器"),
+                both!("take a kernel with CONFIG_SECCOMP_FILTER", "请使用带 CONFIG_SECCOMP_FILTER 的内核"),
+            ),
         };
-        anyhow!("{name} cannot be entered ({error}); {remedy}, or leave out --within {}", self.name())
+        refused!(
+            "{name} cannot be entered ({error}); {remedy}, or leave out --within {}",
+            "无法进入 {name}（{error}）；{remedy}，或去掉 --within {}",
+            self.name()
+        )
     }
 }
 

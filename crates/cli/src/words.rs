@@ -5,8 +5,10 @@
 
 use hostmark_report::escape::steers;
 
+use crate::language::both;
+
 /// The words of a command: separated by blanks, which quotes and backslashes make part of a word.
-pub fn split(command: &str) -> Result<Vec<String>, &'static str> {
+pub fn split(command: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = command.chars();
@@ -15,7 +17,9 @@ pub fn split(command: &str) -> Result<Vec<String>, &'static str> {
             c if c.is_whitespace() => words.extend(word.take()),
             '\'' => single_quoted(&mut chars, word.get_or_insert_default())?,
             '"' => double_quoted(&mut chars, word.get_or_insert_default())?,
-            '\\' => word.get_or_insert_default().push(chars.next().ok_or("it ends with a backslash")?),
+            '\\' => word
+                .get_or_insert_default()
+                .push(chars.next().ok_or_else(|| both!("it ends with a backslash", "它以反斜杠结尾"))?),
             c => word.get_or_insert_default().push(c),
         }
     }
@@ -35,18 +39,18 @@ pub fn quoted(word: &str) -> Option<String> {
 }
 
 /// Up to the next single quote, everything is as it stands.
-fn single_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &'static str> {
+fn single_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), String> {
     for c in chars.by_ref() {
         match c {
             '\'' => return Ok(()),
             c => word.push(c),
         }
     }
-    Err("a single quote is not closed")
+    Err(both!("a single quote is not closed", "单引号没有闭合"))
 }
 
 /// Up to the next double quote; a backslash stands for itself but before another, a double quote, `$` and a backtick.
-fn double_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &'static str> {
+fn double_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), String> {
     while let Some(c) = chars.next() {
         match c {
             '"' => return Ok(()),
@@ -58,7 +62,7 @@ fn double_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), &
             c => word.push(c),
         }
     }
-    Err("a double quote is not closed")
+    Err(both!("a double quote is not closed", "双引号没有闭合"))
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ fn a_variable_of_completion_that_names_no_shell_is_told() {
 }
 
 /// What a shell offers behind a line.
-fn offered(shell: &str, line: &str) -> Option<String> {
+fn offered(shell: &str, line: &str, locale: &str) -> Option<String> {
     if Command::new(shell).arg("-c").arg("true").output().is_err() {
         return None;
     }
@@ -174,7 +174,7 @@ fn offered(shell: &str, line: &str) -> Option<String> {
     };
     let mut command = Command::new(shell);
     command.arg("-c").arg(script).env("PATH", path).env("XDG_DATA_HOME", home.path()).env("HOME", home.path());
-    let output = command.env("LC_ALL", "C.UTF-8").output().expect("a shell");
+    let output = command.env("LC_ALL", locale).output().expect("a shell");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Some(text + &String::from_utf8_lossy(&output.stderr))
 }
@@ -190,6 +190,7 @@ fn shells_complete_filters_values_runs_and_formats() {
         ("hostmark report 2026", "20260101T000000Z-host-0000"),
         ("hostmark report --format mark", "markdown"),
         ("hostmark run --profile st", "standard"),
+        ("hostmark try hu", "huge-pages"),
     ];
     for shell in ["bash", "zsh", "fish"] {
         for (line, wanted) in cases {
@@ -199,12 +200,21 @@ fn shells_complete_filters_values_runs_and_formats() {
                 ("bash", Some('@')) => "\n@size=",
                 _ => wanted,
             };
-            let Some(shown) = offered(shell, line) else {
+            let Some(shown) = offered(shell, line, "C.UTF-8") else {
                 skip::skipped(&format!("there is no {shell}"));
                 break;
             };
             let shown = format!("\n{shown}");
             assert!(shown.contains(wanted), "{shell}: {line}: {shown}");
         }
+    }
+    // Fish shows what is said of each, in the language of its locale.
+    for (line, said) in [
+        ("hostmark run --profile st", "不超过 5 分钟"),
+        ("hostmark run --color al", "总是使用"),
+        ("hostmark try pip", "管道"),
+    ] {
+        let Some(shown) = offered("fish", line, "zh_CN.UTF-8") else { break };
+        assert!(shown.contains(said), "{line}: {shown}");
     }
 }

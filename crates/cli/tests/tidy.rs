@@ -121,6 +121,11 @@ fn the_handbook_tells_of_every_finding() {
 }
 
 #[test]
+fn every_error_is_told_in_both_languages() {
+    nothing(texts::in_one_language(&Tree::of_repository()));
+}
+
+#[test]
 fn chinese_has_punctuation_of_its_own() {
     nothing(texts::half_width(&Tree::of_repository()));
 }

@@ -12,7 +12,13 @@ pub(crate) fn number(pattern: &Regex, text: &str) -> Result<f64> {
     let Some(found) = last.and_then(|found| found.get(1).or_else(|| found.get(0))) else {
         return Err(Stop::failed("--value matches nothing that the command printed"));
     };
-    let typed: String = found.as_str().trim().chars().take(LONGEST).collect();
+    let found = found.as_str().trim();
+    let typed: String = found.chars().take(LONGEST).collect();
+    if typed.len() < found.len() {
+        return Err(Stop::failed(format!(
+            "--value found '{typed}…', which is too long for a number; put the number alone in (…)"
+        )));
+    }
     let number = without_groups(&typed).parse::<f64>().ok().filter(|number| number.is_finite());
     match number {
         Some(number) if number > 0.0 => Ok(number),
@@ -23,7 +29,7 @@ pub(crate) fn number(pattern: &Regex, text: &str) -> Result<f64> {
     }
 }
 
-/// Longest text that is taken for a number, or told as none, characters.
+/// Longest text that is taken for a number, characters: the beginning of a longer one would be another number.
 const LONGEST: usize = 64;
 
 /// `1,234,567.8` without the commas: only where they part groups of three digits, as a comma may also be the decimal sign.
@@ -73,10 +79,11 @@ mod tests {
             let refused = found(r"x=(\S+)", text).unwrap_err();
             assert!(refused.contains(word), "{text}: {refused}");
         }
-        let long = format!("x={}", "9".repeat(10_000));
-        assert!(found(r"x=(\S+)", &long).is_ok());
-        let longer = format!("x={}", "z".repeat(10_000));
-        assert!(found(r"x=(\S+)", &longer).unwrap_err().len() < 250);
+        assert_eq!(found(r"x=(\S+)", &format!("x={}", "9".repeat(LONGEST))), Ok(1e64));
+        for long in ["9", "z", "字"].map(|one| one.repeat(LONGEST + 1)) {
+            let refused = found(r"x=(\S+)", &format!("x={long}")).unwrap_err();
+            assert!(refused.contains("too long") && refused.len() < 400, "{refused}");
+        }
     }
 
     #[test]

@@ -31,8 +31,8 @@ fn of_file(path: &Path, lang: Lang) -> Result<Run> {
 }
 
 fn of_journal(path: &Path) -> Result<Run> {
-    let (header, rounds, is_under_way) =
-        Journal::read::<Run>(path).map_err(|error| anyhow!("{} {error}", path.display()))?;
+    let (header, rounds, is_under_way) = Journal::read::<Run>(path)
+        .map_err(|error| anyhow!("{} {}", path.display(), crate::refusals::of_journal(&error)))?;
     let mut run = header.run;
     let plan = ready::planned_before(&run).ok();
     let skip = |id: &str| plan.iter().flat_map(|plan| &plan.cases).find(|case| case.id.to_string() == id)?.skip.clone();

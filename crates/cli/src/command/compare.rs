@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
@@ -17,7 +17,7 @@ use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
 use super::{hand_over, inputs, references};
-use crate::language::both;
+use crate::language::{both, refuse};
 use crate::output;
 
 pub(super) fn formats() -> PossibleValuesParser {
@@ -46,7 +46,7 @@ pub struct CompareArguments {
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     interleave: Vec<String>,
     /// Read the token for tcp:HOST from this file
-    #[arg(long, value_name = "FILE", requires = "interleave")]
+    #[arg(long, value_name = "FILE", requires = "interleave", hide_short_help = true)]
     token_file: Option<PathBuf>,
     /// Measure this command on both sides, and nothing else
     ///
@@ -69,7 +69,7 @@ pub struct CompareArguments {
     /// Time limit for --resolve, as 90s, 10m or 2h
     ///
     /// No pair starts that would end later.
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve")]
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve", hide_short_help = true)]
     at_most: Duration,
     /// Time limit of each run
     #[arg(long, value_enum, default_value = "quick", requires = "interleave")]
@@ -77,12 +77,12 @@ pub struct CompareArguments {
     /// Seed of the order and of all runs, decimal or 0x…
     ///
     /// [default: a new one, which the run files record]
-    #[arg(long, value_name = "N", value_parser = seed, requires = "interleave")]
+    #[arg(long, value_name = "N", value_parser = seed, requires = "interleave", hide_short_help = true)]
     seed: Option<u64>,
     /// Store the runs in this directory
     ///
     /// They are named a-01.json, b-01.json …
-    #[arg(long, value_name = "DIR", requires = "interleave")]
+    #[arg(long, value_name = "DIR", requires = "interleave", hide_short_help = true)]
     keep: Option<PathBuf>,
     /// Exit 1 only if a case is slower by more than PERCENT
     ///
@@ -148,7 +148,10 @@ fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [Str
     let run = match arguments.names.as_slice() {
         [] => "last",
         [run] => run,
-        _ => bail!("--against holds one run against a reference; give one, or none for the last"),
+        _ => refuse!(
+            "--against holds one run against a reference; give one, or none for the last",
+            "--against 把一次运行与参考相比；请只给一个，不给则为最近一次"
+        ),
     };
     match references::find(against)? {
         references::Named::Runs(base) => Ok(Some(Cow::Owned(vec![base, run.to_owned()]))),
@@ -188,7 +191,9 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         _ => sides::read(&names, lang)?,
     };
     let pools: Vec<Pool> = sides.iter().map(sides::Side::pool).collect();
-    let Some((base, new)) = pools.split_first() else { bail!("there is nothing to compare; give BASE and NEW") };
+    let Some((base, new)) = pools.split_first() else {
+        refuse!("there is nothing to compare; give BASE and NEW", "没有可比较的内容；请给出 BASE 和 NEW")
+    };
     let same_within = arguments.resolve.or(arguments.threshold.filter(|threshold| *threshold > 0.0)).unwrap_or(SAME);
     let comparison = match (arguments.interleave.is_empty(), new) {
         // Of one or two pairs alone nothing tells how far they may be off.
@@ -199,12 +204,18 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         _ => Comparison::of(*base, new, &sides::history(&sides), same_within),
     };
     let format = comparison::format_named(&arguments.format);
-    let format = format.context("there is no such format; hostmark compare --help names them")?;
+    let format = format.with_context(|| {
+        both!(
+            "there is no such format; hostmark compare --help names them",
+            "没有这种格式；hostmark compare --help 列出全部"
+        )
+    })?;
     let out = arguments.out.as_deref();
     hand_over(&(format.render)(&comparison, &output::options_for(out, lang, arguments.verbose)), out)?;
     if comparison.has_nothing() {
-        bail!(
-            "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)"
+        refuse!(
+            "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)",
+            "两侧没有可比较的用例；请比较探针与轴相同的运行（hostmark report RUN 列出）"
         );
     }
     Ok(match comparison.has_regression(arguments.threshold.unwrap_or(0.0)) {

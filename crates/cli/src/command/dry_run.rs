@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text, counted};
@@ -13,6 +13,7 @@ use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 use super::inputs::settings_set;
+use crate::language::refuse;
 use crate::{output, shown};
 
 /// How many cases of a probe or group are measured, and how many skipped.
@@ -31,7 +32,10 @@ pub fn show(plan: &Plan, of_table: Option<&str>, format: &str, lang: Lang) -> Re
     let text = match format {
         "table" => table(plan, of_table, &output::options(lang, false)),
         "json" => output::json(&serde_json::to_string_pretty(&value(plan, of_table))?),
-        _ => bail!("a plan cannot be shown as {format}; give --format table or json"),
+        _ => refuse!(
+            "a plan cannot be shown as {format}; give --format table or json",
+            "计划不能以 {format} 格式显示；请用 --format table 或 json"
+        ),
     };
     output::print(&text);
     Ok(Exit::Fine)

@@ -1,6 +1,6 @@
 //! `hostmark explain [ID…]`: the pages of probes, and of all of them the contents.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
@@ -10,6 +10,7 @@ use hostmark_report::{lmbench, references, render};
 
 use super::knobs;
 use super::references as own;
+use crate::language::refuse;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -38,7 +39,10 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
             output::print(&texts.join("\n"));
             return Ok(Exit::Fine);
         }
-        (_, Some(name)) => bail!("there is no reference '{name}'; hostmark list --references shows them"),
+        (_, Some(name)) => refuse!(
+            "there is no reference '{name}'; hostmark list --references shows them",
+            "没有参考“{name}”；hostmark list --references 列出全部"
+        ),
         _ => {}
     }
     let wanted: Vec<String> = arguments.ids.iter().flat_map(|id| of_column(id)).collect();

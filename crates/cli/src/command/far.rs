@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_launch::agent::{AgentError, AgentLink};
 use hostmark_launch::place::PlaceError;
@@ -13,6 +13,7 @@ use hostmark_model::{AgentAnswer, AgentRequest, Exit};
 use super::janitor::Janitor;
 use super::place::Place;
 use super::{EndsWith, lost, measure};
+use crate::language::{both, refused};
 use crate::signals::StopRequest;
 
 /// How long a run that was asked to stop may take to send what it has.
@@ -41,9 +42,10 @@ impl Far {
         });
         far.link = Some(link.map_err(|error| failed(error, stop))?);
         match place.wanted_digest() {
-            Some(digest) if far.digest() != digest => {
-                Err(anyhow!("the run was begun by another build of hostmark; go on with that one, or measure anew"))
-            }
+            Some(digest) if far.digest() != digest => Err(refused!(
+                "the run was begun by another build of hostmark; go on with that one, or measure anew",
+                "该运行由另一个构建的 hostmark 开始；请用那一个继续，或重新测量"
+            )),
             _ => Ok(far),
         }
     }
@@ -103,8 +105,12 @@ impl Drop for Far {
 
 /// What may be sent elsewhere.
 pub fn programs() -> Result<Programs> {
-    Programs::of_this(cfg!(target_feature = "crt-static"))
-        .map_err(|error| lost(format!("this program cannot be read to be copied ({error}); mount /proc")))
+    Programs::of_this(cfg!(target_feature = "crt-static")).map_err(|error| {
+        lost(both!(
+            "this program cannot be read to be copied ({error}); mount /proc",
+            "无法读取本程序以便复制（{error}）；请挂载 /proc"
+        ))
+    })
 }
 
 /// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.

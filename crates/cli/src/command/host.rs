@@ -36,7 +36,7 @@ pub struct HostArguments {
     #[arg(long, value_name = "COMMAND")]
     on: Option<String>,
     /// Read the token for tcp:HOST from this file
-    #[arg(long, value_name = "FILE", requires = "on")]
+    #[arg(long, value_name = "FILE", requires = "on", hide_short_help = true)]
     token_file: Option<PathBuf>,
     /// Exit 1 if something would disturb a measurement
     #[arg(long)]

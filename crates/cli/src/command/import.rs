@@ -3,7 +3,7 @@
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_engine::sys::regular;
@@ -12,6 +12,7 @@ use hostmark_report::escape::visible;
 use hostmark_report::import;
 
 use super::unsaved;
+use crate::language::{both, refuse, refused};
 use crate::store::{self, Place};
 use crate::{output, words};
 
@@ -50,8 +51,12 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
             let stamp: String = run.started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
             // The same file may be imported again.
             let unique = format!("{:04x}", id.as_u64_pair().1 & 0xffff);
-            Place::fresh(&stamp, &run.host.hostname, &unique)
-                .map_err(|reason| anyhow::anyhow!("the run cannot be kept ({reason}); name a file by --out"))?
+            Place::fresh(&stamp, &run.host.hostname, &unique).map_err(|reason| {
+                refused!(
+                    "the run cannot be kept ({reason}); name a file by --out",
+                    "无法保存该运行（{reason}）；请用 --out 指定文件"
+                )
+            })?
         }
     };
     run.name.clone_from(&place.name);
@@ -63,19 +68,30 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
 
 fn read(format: &str, path: &Path) -> Result<Run> {
     let shown = path.display();
-    let format = import::format_named(format).context("there is no such format; hostmark import --help names them")?;
+    let format = import::format_named(format).with_context(|| {
+        both!(
+            "there is no such format; hostmark import --help names them",
+            "没有这种格式；hostmark import --help 列出全部"
+        )
+    })?;
     if path.is_dir() {
-        bail!("{shown} is a directory; give a file in it");
+        refuse!("{shown} is a directory; give a file in it", "{shown} 是目录；请给出其中的文件");
     }
-    let file = regular::open_to_read(path)
-        .map_err(|error| anyhow::anyhow!("{shown} cannot be read: {error}; give another file"))?;
-    let facts = file.metadata().with_context(|| format!("{shown} cannot be read; give another file"))?;
+    let file = regular::open_to_read(path).map_err(|error| {
+        refused!("{shown} cannot be read: {error}; give another file", "无法读取 {shown}：{error}；请换一个文件")
+    })?;
+    let facts = file
+        .metadata()
+        .with_context(|| both!("{shown} cannot be read; give another file", "无法读取 {shown}；请换一个文件"))?;
     if facts.len() > LARGEST {
-        bail!("{shown} is too large for a result file; give another file");
+        refuse!(
+            "{shown} is too large for a result file; give another file",
+            "{shown} 太大，不是结果文件；请换一个文件"
+        );
     }
     // A pipe has no length: what it brings is limited as well.
     let mut input = BufReader::new(std::io::Read::take(file, LARGEST));
-    let mut run = (format.read)(&mut input).map_err(|error| anyhow::anyhow!("{shown}, {error}"))?;
+    let mut run = (format.read)(&mut input).map_err(|error| refused!("{shown}, {error}", "{shown}，{error}"))?;
     if let Some(imported) = &mut run.imported {
         imported.file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     }

@@ -5,12 +5,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use hostmark_engine::plan::Request;
 use hostmark_model::{Inputs, PathBytes, PrintedUnit, Sampled};
 use regex_lite::Regex;
 
+use crate::language::{both, refuse};
 use crate::within::Layer;
 use crate::words;
 
@@ -22,7 +23,7 @@ pub struct InputArguments {
     /// Directory for file and disk probes [default: $TMPDIR or /tmp]
     ///
     /// The file system of this directory is the one that they measure.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub scratch: Option<PathBuf>,
     /// Measure this command, and nothing else
     ///
@@ -93,11 +94,15 @@ fn bytes(typed: &str) -> Result<u64, String> {
 /// A regular expression that can be searched for.
 fn pattern(typed: &str) -> Result<String, String> {
     match Regex::new(typed) {
-        Ok(_) if typed.is_empty() => {
-            Err("it matches nothing in particular; write what stands around the number, as 'avg=([0-9.]+)'".into())
-        }
+        Ok(_) if typed.is_empty() => Err(both!(
+            "it matches nothing in particular; write what stands around the number, as 'avg=([0-9.]+)'",
+            "它什么都能匹配；请写出数字前后的内容，例如 'avg=([0-9.]+)'"
+        )),
         Ok(_) => Ok(typed.to_owned()),
-        Err(error) => Err(format!("{error}; write it as for grep -E, the number in (…)")),
+        Err(error) => Err(both!(
+            "{error}; write it as for grep -E, the number in (…)",
+            "{error}；请按 grep -E 的写法，数字放在 (…) 中"
+        )),
     }
 }
 
@@ -105,7 +110,7 @@ fn pattern(typed: &str) -> Result<String, String> {
 fn unit(typed: &str) -> Result<String, String> {
     match PrintedUnit::of_name(typed) {
         Some(unit) => Ok(unit.name.to_owned()),
-        None => Err(format!("choose from {}", PrintedUnit::names())),
+        None => Err(both!("choose from {}", "可选 {}", PrintedUnit::names())),
     }
 }
 
@@ -169,9 +174,9 @@ pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
 /// A command that can be split into words.
 pub fn command(typed: &str) -> Result<CommandWords, String> {
     match words::split(typed) {
-        Ok(words) if words.is_empty() => Err("it has no word; name a program".into()),
+        Ok(words) if words.is_empty() => Err(both!("it has no word; name a program", "其中没有内容；请给出程序")),
         Ok(words) => Ok(CommandWords(words)),
-        Err(why) => Err(format!("{why}; quote it as for a shell")),
+        Err(why) => Err(both!("{why}; quote it as for a shell", "{why}；请按 shell 的规则加引号")),
     }
 }
 
@@ -183,7 +188,13 @@ pub fn on_this_machine(inputs: Inputs) -> Result<Inputs> {
         Ok(path) if path.is_dir() => {
             Ok(Inputs { scratch: Some(PathBytes(path.into_os_string().into_vec())), ..inputs })
         }
-        Ok(_) => bail!("--scratch {shown} is no directory; name a directory that may be written to"),
-        Err(error) => bail!("--scratch {shown}: {error}; name a directory that may be written to"),
+        Ok(_) => refuse!(
+            "--scratch {shown} is no directory; name a directory that may be written to",
+            "--scratch {shown} 不是目录；请给出可写的目录"
+        ),
+        Err(error) => refuse!(
+            "--scratch {shown}: {error}; name a directory that may be written to",
+            "--scratch {shown}：{error}；请给出可写的目录"
+        ),
     }
 }

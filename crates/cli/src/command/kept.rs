@@ -9,6 +9,7 @@ use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run, counted};
 
 use super::{EndsWith, exit_of, sentence, unwritten};
+use crate::language::{both, refused};
 use crate::store::{self, Place};
 use crate::{output, words};
 
@@ -62,7 +63,11 @@ impl Kept {
         let what = if is_served { "report --again" } else { "run --resume" };
         let path = words::quoted(&path).unwrap_or(path);
         let kept = format!("{} {}", counted(rounds, "round"), if rounds == 1 { "is" } else { "are" });
-        EndsWith(exit, format!("{sentence}; {kept} kept: hostmark {what} {path}")).into()
+        let sentence = both!(
+            "{sentence}; {kept} kept: hostmark {what} {path}",
+            "{sentence}；已保存 {rounds} 轮：hostmark {what} {path}"
+        );
+        EndsWith(exit, sentence).into()
     }
 
     /// Of a run of which nothing was measured nothing is kept.
@@ -77,7 +82,10 @@ fn keep(hostname: &str) -> Option<Place> {
     match Place::fresh(&stamp, hostname, &unique) {
         Ok(place) => Some(place),
         Err(reason) => {
-            output::complain(&format!("the run cannot be kept ({reason}); name a file by --out"));
+            output::complain(&both!(
+                "the run cannot be kept ({reason}); name a file by --out",
+                "无法保存该运行（{reason}）；请用 --out 指定文件"
+            ));
             None
         }
     }
@@ -94,15 +102,23 @@ fn open_journal(place: &Place, is_named: bool, run: &Run, planned: &PlanLine, by
     };
     let path = place.journal.display();
     if !is_named {
-        output::complain(&format!("the run cannot be kept ({path}: {error}); name a file by --out"));
+        output::complain(&both!(
+            "the run cannot be kept ({path}: {error}); name a file by --out",
+            "无法保存该运行（{path}：{error}）；请用 --out 指定文件"
+        ));
         return Ok(None);
     }
     Err(match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            anyhow::anyhow!(
-                "{path} is the journal of a run under way or cut short; remove it, or name another file by --out"
+            refused!(
+                "{path} is the journal of a run under way or cut short; remove it, or name another file by --out",
+                "{path} 是正在进行或已中断的运行的日志；请删除它，或用 --out 换一个文件"
             )
         }
-        _ => unwritten(&error, &format!("the journal {path} cannot be written"), "name another file by --out"),
+        _ => unwritten(
+            &error,
+            &both!("the journal {path} cannot be written", "无法写入日志 {path}"),
+            &both!("name another file by --out", "请用 --out 换一个文件"),
+        ),
     })
 }

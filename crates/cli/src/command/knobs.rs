@@ -6,10 +6,12 @@ mod possible;
 mod setting;
 mod side;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use hostmark_host::Root;
 use hostmark_model::{Exit, HERE, HostFacts, Inputs, Lang};
 use hostmark_report::RenderOptions;
@@ -17,7 +19,7 @@ use hostmark_report::compare::{Comparison, Pool, SAME};
 use hostmark_report::export::comparison;
 use hostmark_report::render::trial::{self, Listed, Told};
 
-use self::catalogue::{KNOBS, named};
+use self::catalogue::{KNOBS, Knob, named};
 use self::side::Side;
 use super::compare::sides::{self, Side as Runs};
 use super::compare::{self, interleave};
@@ -25,12 +27,20 @@ use super::hand_over;
 use super::inputs::SampledArguments;
 use super::place::Place;
 use super::run::{ProfileName, seed};
+use crate::language::{both, current, refuse, refused};
 use crate::output;
+
+/// The settings whose names begin so, for a shell.
+fn offered(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let candidate = |knob: &Knob| CompletionCandidate::new(knob.name).help(Some(knob.what.say(current()).into()));
+    KNOBS.iter().filter(|knob| knob.name.starts_with(&*typed)).map(candidate).collect()
+}
 
 #[derive(Debug, Args)]
 pub struct TryArguments {
     /// Setting to try [default: list them, and what this machine can try]
-    #[arg(value_name = "KNOB")]
+    #[arg(value_name = "KNOB", add = ArgValueCompleter::new(offered))]
     knob: Option<String>,
     /// What to measure [default: what the setting concerns]
     #[arg(value_name = "FILTER")]
@@ -49,12 +59,12 @@ pub struct TryArguments {
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
     /// Seed of the order, decimal or 0x… [default: a new one]
-    #[arg(long, value_name = "N", value_parser = seed)]
+    #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     seed: Option<u64>,
     /// Keep the runs in this directory
     ///
     /// As a-01.json (without) and b-01.json (with).
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     keep: Option<PathBuf>,
     /// Output format
     #[arg(long, default_value = "table", value_parser = compare::formats())]
@@ -76,13 +86,21 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
     };
     let Some(knob) = named(name) else {
         let names: Vec<&str> = KNOBS.iter().map(|knob| knob.name).collect();
-        bail!("there is no setting '{name}' to try; choose from {}", names.join(", "))
+        refuse!(
+            "there is no setting '{name}' to try; choose from {}",
+            "没有可试验的设置“{name}”；可选 {}",
+            names.join(", ")
+        )
     };
     if matches!(knob.turn, catalogue::Turned::Axis(_)) && arguments.command.is_some() {
-        bail!("{} is tried by an axis of hostmark's own probes; leave out --command", knob.name);
+        refuse!(
+            "{} is tried by an axis of hostmark's own probes; leave out --command",
+            "{} 通过 hostmark 自有探针的轴来试验；请去掉 --command",
+            knob.name
+        );
     }
     let possible = possible::sides(knob, &host, Path::new("/"))
-        .map_err(|why| anyhow::anyhow!("{} cannot be tried: {}", knob.name, why.get(lang)))?;
+        .map_err(|why| refused!("{} cannot be tried: {}", "无法试验 {}：{}", knob.name, why.get(lang)))?;
     let own = match arguments.filters.is_empty() && arguments.command.is_none() {
         true => cases::own(knob, &host),
         false => Vec::new(),
@@ -124,14 +142,16 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
 /// What it does here, the verdicts, and how to make it permanent.
 fn show(arguments: &TryArguments, told: &Told, runs: &[Runs], lang: Lang) -> Result<()> {
     let pools: Vec<Pool> = runs.iter().map(Runs::pool).collect();
-    let [base, new] = pools[..] else { bail!("a trial has two sides; try again") };
+    let [base, new] = pools[..] else { refuse!("a trial has two sides; try again", "试验需要两侧；请重试") };
     let mut comparison = match arguments.pairs > 2 {
         true => Comparison::in_turn(base, new, &[arguments.pairs as usize], SAME),
         false => Comparison::of(base, &[new], &sides::history(runs), SAME),
     };
     trial::say(&mut comparison, told);
     let format = comparison::format_named(&arguments.format);
-    let format = format.context("there is no such format; hostmark try --help names them")?;
+    let format = format.with_context(|| {
+        both!("there is no such format; hostmark try --help names them", "没有这种格式；hostmark try --help 列出全部")
+    })?;
     let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
     let table = (format.render)(&comparison, &options);
     let text = match arguments.format.as_str() {

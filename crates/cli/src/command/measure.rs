@@ -16,6 +16,7 @@ use super::lost;
 use super::processes::Processes;
 use super::ready::Ready;
 use super::resume::GoesOn;
+use crate::language::both;
 use crate::signals::StopRequest;
 use crate::store::timestamp;
 use crate::within::Outside;
@@ -49,15 +50,20 @@ pub struct Measured {
 
 /// This program's file.
 pub fn own_program() -> Result<PathBuf> {
-    std::env::current_exe()
-        .map_err(|error| lost(format!("the program's own file cannot be found ({error}); mount /proc")))
+    std::env::current_exe().map_err(|error| {
+        lost(both!(
+            "the program's own file cannot be found ({error}); mount /proc",
+            "找不到程序自身的文件（{error}）；请挂载 /proc"
+        ))
+    })
 }
 
 /// From now on a person's request to stop is heard.
 pub fn catch(outside: &Outside) -> Result<StopRequest> {
     StopRequest::catch(outside.heard()).map_err(|error| {
-        lost(format!(
-            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
+        lost(both!(
+            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)",
+            "无法捕获信号（pipe2、fcntl 或 sigaction：{error}）；请提高打开文件数上限（ulimit -n）"
         ))
     })
 }

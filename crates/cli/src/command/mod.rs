@@ -54,10 +54,10 @@ use std::path::Path;
 
 use clap::{Parser, Subcommand};
 use hostmark_engine::plan::PlanError;
-use hostmark_model::{Exit, Lang};
+use hostmark_model::Exit;
 use hostmark_report::lmbench::PROGRAMS;
 
-use crate::language::{self, Language};
+use crate::language::{Language, both};
 use crate::{output, store};
 
 /// Measures what a Linux server really delivers: bandwidth and latency, with an error bar on every number.
@@ -65,15 +65,15 @@ use crate::{output, store};
 #[command(name = "hostmark", version, max_term_width = 100)]
 pub struct Arguments {
     /// Language of everything printed [default: the locale's]
-    #[arg(long, global = true, value_enum)]
+    #[arg(long, global = true, value_enum, hide_short_help = true)]
     pub lang: Option<Language>,
     /// When to use colours
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     pub color: output::Color,
     /// Print results and errors only
     ///
     /// No progress, no closing lines, no remarks.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, hide_short_help = true)]
     pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
@@ -135,9 +135,9 @@ pub fn lost(sentence: String) -> anyhow::Error {
 pub fn unwritten(error: &io::Error, what: &str, otherwise: &str) -> anyhow::Error {
     let (exit, remedy) = match remedy(error) {
         Some(remedy) => (Exit::ResourceLost, remedy),
-        None => (Exit::BadInput, otherwise),
+        None => (Exit::BadInput, otherwise.to_owned()),
     };
-    EndsWith(exit, format!("{what} ({error}); {remedy}")).into()
+    EndsWith(exit, both!("{what} ({error}); {remedy}", "{what}（{error}）；{remedy}")).into()
 }
 
 /// Prints a text, or writes it to the file that a person named.
@@ -146,55 +146,47 @@ pub fn hand_over(text: &str, out: Option<&Path>) -> anyhow::Result<()> {
         output::print(text);
         return Ok(());
     };
-    store::write(path, text)
-        .map_err(|error| unwritten(&error, &format!("{} cannot be written", path.display()), "give another file"))
+    store::write(path, text).map_err(|error| {
+        let what = both!("{} cannot be written", "无法写入 {}", path.display());
+        unwritten(&error, &what, &both!("give another file", "请换一个文件"))
+    })
 }
 
 /// A run that was measured or read, and could not be kept.
 pub fn unsaved(file: &str, error: &io::Error) -> anyhow::Error {
-    let remedy = remedy(error).unwrap_or("name another file by --out");
-    lost(format!("the run could not be saved to {file} ({error}); {remedy}"))
+    let remedy = remedy_or_another_file(error);
+    lost(both!(
+        "the run could not be saved to {file} ({error}); {remedy}",
+        "运行无法保存到 {file}（{error}）；{remedy}"
+    ))
 }
 
 /// What to do where there is no more room for a file; none for other errors.
-pub fn remedy(error: &io::Error) -> Option<&'static str> {
+pub fn remedy(error: &io::Error) -> Option<String> {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some("make room, or name another file by --out"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Some(both!("make room, or name another file by --out", "请腾出空间，或用 --out 换一个文件"))
+        }
         _ => output::remedy_of_size(error),
     }
+}
+
+/// The same; for other errors to name another file.
+pub fn remedy_or_another_file(error: &io::Error) -> String {
+    remedy(error).unwrap_or_else(|| both!("name another file by --out", "请用 --out 换一个文件"))
 }
 
 /// An error as a sentence that ends with what to do.
 pub fn sentence(error: &anyhow::Error) -> String {
     match error.downcast_ref() {
         // The nearest name would be another program's.
-        Some(PlanError::UnknownProbe { name, .. }) if PROGRAMS.contains(&name.as_str()) => format!(
+        Some(PlanError::UnknownProbe { name, .. }) if PROGRAMS.contains(&name.as_str()) => both!(
             "no probe takes the place of lmbench's {name}; docs/coming-from-lmbench.md tells what to use (hostmark list \
-             shows all)"
+             shows all)",
+            "没有与 lmbench 的 {name} 对应的探针；docs/coming-from-lmbench.md 说明替代方法（hostmark list 列出全部）"
         ),
-        Some(refused) if language::current() == Lang::Zh => refused_in_chinese(refused),
-        _ => error.to_string(),
-    }
-}
-
-/// The refusals that a slip of the fingers meets first; of others the English stands.
-fn refused_in_chinese(refused: &PlanError) -> String {
-    match refused {
-        PlanError::UnknownProbe { name, suggestion: Some(nearest) } => {
-            format!("没有名为“{name}”的探针；是否要写 {nearest}？（hostmark list 列出全部）")
-        }
-        PlanError::UnknownProbe { name, suggestion: None } => format!("没有名为“{name}”的探针；hostmark list 列出全部"),
-        PlanError::UnknownAxis { probe, axis, known } if known.is_empty() => {
-            format!("{probe} 没有轴“{axis}”；它没有轴，请去掉 @ 之后的部分")
-        }
-        PlanError::UnknownAxis { probe, axis, known } => format!("{probe} 没有轴“{axis}”；可用 {}", known.join("、")),
-        PlanError::TwoValues { probe, axis, one, other } => {
-            format!("{probe} 的轴 {axis} 有两个取值 {one} 和 {other}；请只给一个，或写成两个过滤表达式")
-        }
-        PlanError::NoCpuList(typed) => format!("“{typed}”不是 CPU 列表；请写成 0-3,8"),
-        PlanError::UnusableCpu { cpu, usable } => format!("无法绑定到 CPU {cpu}：它不在线；可用 {usable}"),
-        PlanError::SetUnselected { set } => format!("--set {set} 不作用于任何已选探针；请选择含该轴的探针，或去掉它"),
-        other => other.to_string(),
+        Some(refused) => crate::refusals::of_plan(refused),
+        None => error.to_string(),
     }
 }
 

@@ -12,6 +12,7 @@ use hostmark_engine::sys::process;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 
 use super::janitor::Janitor;
+use crate::language::both;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "neighbour";
@@ -107,13 +108,17 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
     command.args([NAME, &std::process::id().to_string(), work.word()]).args(cpus.iter().map(usize::to_string));
     let terms =
         Terms { group: Membership::Own, has_input: true, errors: Errors::Dropped, ending: Ending::Killed, stop: None };
-    let not_started =
-        |why: &str| format!("the process on the neighbour CPU cannot be started ({why}); look at ulimit -a");
+    let not_started = |why: &str| {
+        both!(
+            "the process on the neighbour CPU cannot be started ({why}); look at ulimit -a",
+            "无法在相邻 CPU 上启动进程（{why}）；请检查 ulimit -a"
+        )
+    };
     let mut process = Supervised::start(command, terms).map_err(|error| not_started(&error.to_string()))?;
     janitor.tell(&CleanupEntry::Group(process.id()));
     match process.hear_line(PATIENCE) {
         Ok(Heard::Line(_)) => Ok(process),
-        Ok(_) => Err(not_started("it ended at once")),
+        Ok(_) => Err(not_started(&both!("it ended at once", "它立即结束了"))),
         Err(error) => Err(not_started(&error.to_string())),
     }
 }

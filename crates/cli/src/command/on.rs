@@ -20,6 +20,7 @@ use super::lost;
 use super::measure::{Measured, catch};
 use super::peers::{Direct, NoAnswer, PeerLink};
 use super::place::Place;
+use crate::language::both;
 use crate::signals::StopRequest;
 use crate::within::Outside;
 
@@ -214,7 +215,11 @@ fn readable(run: Run, place: &Place) -> Result<Run> {
 
 /// What came fits nowhere.
 fn astray(place: &Place) -> anyhow::Error {
-    lost(format!("'{}' said what was not asked for; look at what runs there", place.shown()))
+    lost(both!(
+        "'{}' said what was not asked for; look at what runs there",
+        "“{}”的回答不是所问；请检查那里运行的程序",
+        place.shown()
+    ))
 }
 
 #[cfg(test)]

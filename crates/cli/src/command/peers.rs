@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
 use hostmark_engine::Stop;
 use hostmark_engine::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
 use hostmark_launch::agent::AgentError;
@@ -16,6 +16,7 @@ use super::far;
 use super::place::Place;
 use super::ready;
 use super::resume::Begun;
+use crate::language::{both, refuse, refused};
 use crate::signals::StopRequest;
 
 /// Addresses of a peer that are tried at most.
@@ -113,8 +114,9 @@ impl<L: PeerLink> FarPeers<L> {
             if found.iter().any(|(known, _)| known.is_ipv4() == at.is_ipv4()) {
                 continue;
             }
-            let nonce =
-                fresh_nonce().map_err(|_| super::lost("there are no random numbers here; mount /dev".into()))?;
+            let nonce = fresh_nonce().map_err(|_| {
+                super::lost(both!("there are no random numbers here; mount /dev", "这里没有随机数；请挂载 /dev"))
+            })?;
             let request = ServeRequest {
                 service: hostmark_probes::REACHED.into(),
                 params: hostmark_model::Params::default(),
@@ -141,9 +143,13 @@ impl<L: PeerLink> FarPeers<L> {
             }
         }
         match (found.is_empty(), tried.is_empty()) {
-            (true, true) => bail!("{name} has no address that another host may reach; name one by --via"),
-            (true, false) => bail!(
+            (true, true) => refuse!(
+                "{name} has no address that another host may reach; name one by --via",
+                "{name} 没有其他主机可达的地址；请用 --via 指定"
+            ),
+            (true, false) => refuse!(
                 "{name} cannot be reached for the measurement ({}); open its firewall to this host, or name another address by --via",
+                "测量无法到达 {name}（{}）；请在其防火墙上放行本机，或用 --via 换一个地址",
                 tried.join("; ")
             ),
             _ => Ok(found),
@@ -210,7 +216,10 @@ impl<L: PeerLink> Peers for FarPeers<L> {
 
 /// What a peer said fits nowhere.
 fn astray(name: &str) -> anyhow::Error {
-    anyhow!("{name} said what was not asked for; look at what runs there")
+    refused!(
+        "{name} said what was not asked for; look at what runs there",
+        "{name} 的回答不是所问；请检查那里运行的程序"
+    )
 }
 
 /// What was said there, as a part of a reason here.
@@ -330,8 +339,14 @@ pub fn names_of(places: &[Place], begun: Option<&Begun>) -> Result<Vec<String>> 
     let before = &begun.header.run.settings.inputs.peers;
     match before.len() == places.len() {
         true => Ok(before.clone()),
-        false if before.is_empty() => bail!("the run was begun without peers; leave out --peer"),
-        false => bail!("the run was begun with the peers {}; name each by --peer, in this order", before.join(", ")),
+        false if before.is_empty() => {
+            refuse!("the run was begun without peers; leave out --peer", "该运行开始时没有对端；请去掉 --peer")
+        }
+        false => refuse!(
+            "the run was begun with the peers {}; name each by --peer, in this order",
+            "该运行开始时的对端为 {}；请依此顺序用 --peer 逐一给出",
+            before.join(", ")
+        ),
     }
 }
 

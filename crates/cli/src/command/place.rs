@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_launch::place::{self, TCP, Tcp};
 use hostmark_launch::serve::PORT;
 use hostmark_model::{Elsewhere, HERE, PathBytes, Run};
 
+use crate::language::refuse;
 use crate::words;
 
 /// Where a command leads.
@@ -25,14 +26,23 @@ impl Place {
     /// The one that a person typed behind this option, and the file with what lets us in where a server leads there.
     pub fn named(typed: &str, option: &str, token_file: Option<&Path>) -> Result<Place> {
         match words::split(typed) {
-            Ok(words) if words.is_empty() => bail!("{option} has no word; give a command, as 'ssh db-17'"),
+            Ok(words) if words.is_empty() => refuse!(
+                "{option} has no word; give a command, as 'ssh db-17'",
+                "{option} 中没有内容；请给出命令，例如 'ssh db-17'"
+            ),
             Ok(words) => match (Place::of_words(words, typed, token_file)?, token_file) {
                 (place, Some(_)) if !place.is_served() => {
-                    bail!("--token-file belongs to a place as tcp:HOST, and '{typed}' is none; leave it out")
+                    refuse!(
+                        "--token-file belongs to a place as tcp:HOST, and '{typed}' is none; leave it out",
+                        "--token-file 用于 tcp:HOST 形式的位置，而“{typed}”不是；请去掉它"
+                    )
                 }
                 (place, _) => Ok(place),
             },
-            Err(why) => bail!("{option} '{typed}': {why}; quote it as for a shell"),
+            Err(why) => refuse!(
+                "{option} '{typed}': {why}; quote it as for a shell",
+                "{option}“{typed}”：{why}；请按 shell 的规则加引号"
+            ),
         }
     }
 
@@ -45,12 +55,16 @@ impl Place {
                     let place = place::Place::Tcp(Tcp { address, token_file: file.to_owned() });
                     Ok(Place { place, words: vec![only.into()], shown, digest: None })
                 }
-                None => bail!(
-                    "'{typed}' is no address of a server; give one as tcp:db-17, tcp:10.0.0.17:7417 or tcp:[fd00::17]:7417"
+                None => refuse!(
+                    "'{typed}' is no address of a server; give one as tcp:db-17, tcp:10.0.0.17:7417 or tcp:[fd00::17]:7417",
+                    "“{typed}”不是服务端地址；请写成 tcp:db-17、tcp:10.0.0.17:7417 或 tcp:[fd00::17]:7417"
                 ),
             },
             ([only], None) if only.starts_with(TCP) => {
-                bail!("'{typed}' lets in who has its token; name the file that holds it by --token-file")
+                refuse!(
+                    "'{typed}' lets in who has its token; name the file that holds it by --token-file",
+                    "“{typed}”只接受持有令牌者；请用 --token-file 指定存放令牌的文件"
+                )
             }
             _ => Ok(Place::of(words.into_iter().map(OsString::from).collect(), shown, None)),
         }
@@ -65,9 +79,12 @@ impl Place {
     pub fn of_journal(elsewhere: &Elsewhere, typed: Option<&str>) -> Result<Place> {
         let words: Vec<OsString> = elsewhere.place.iter().map(|word| OsString::from_vec(word.0.clone())).collect();
         match words.first() {
-            None => bail!("the journal names no place; measure anew"),
+            None => refuse!("the journal names no place; measure anew", "日志中没有位置；请重新测量"),
             Some(word) if word.as_bytes().starts_with(TCP.as_bytes()) => {
-                bail!("a run at hostmark serve cannot be gone on with; measure anew")
+                refuse!(
+                    "a run at hostmark serve cannot be gone on with; measure anew",
+                    "在 hostmark serve 上的运行无法继续；请重新测量"
+                )
             }
             Some(_) => {
                 let joined = || words.join(OsStr::new(" ")).to_string_lossy().into_owned();

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::PastRound;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
@@ -16,6 +16,7 @@ use hostmark_report::tables::Table;
 
 use super::quiet::{self, Look};
 use super::{inputs, tables};
+use crate::language::refuse;
 use crate::store::timestamp;
 
 /// CPUs of a machine at most.
@@ -166,7 +167,7 @@ pub fn fitted(host: &HostFacts, request: Request, table: Option<&Table>) -> Resu
 /// The plan of a run from what its file says.
 pub fn planned_before(run: &Run) -> Result<Plan> {
     if !is_machine(&run.host) {
-        bail!("the run is of a machine that cannot be; measure anew");
+        refuse!("the run is of a machine that cannot be; measure anew", "该运行所记录的机器不可能存在；请重新测量");
     }
     let request = Request {
         filters: run.settings.filters.clone(),

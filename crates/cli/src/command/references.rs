@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
 use hostmark_model::{Exit, Lang};
 use hostmark_report::RenderOptions;
 use hostmark_report::references::{self, Reference, SCHEMA};
 use hostmark_report::render::against::against;
 
 use super::{EndsWith, load};
+use crate::language::{both, refuse, refused};
 use crate::{output, store};
 
 /// Files that are read of the directory at most: each may be as large as a run.
@@ -29,7 +30,10 @@ fn own() -> (Vec<(Reference, PathBuf)>, Vec<String>) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (found, complaints),
         Err(error) => {
             let at = directory.display();
-            complaints.push(format!("the references in {at} cannot be read ({error}); become the directory's owner"));
+            complaints.push(both!(
+                "the references in {at} cannot be read ({error}); become the directory's owner",
+                "无法读取 {at} 中的参考（{error}）；请成为该目录的所有者"
+            ));
             return (found, complaints);
         }
     };
@@ -39,8 +43,10 @@ fn own() -> (Vec<(Reference, PathBuf)>, Vec<String>) {
     paths.sort();
     if paths.len() > MOST_FILES {
         let (count, at) = (paths.len(), directory.display());
-        complaints
-            .push(format!("of the {count} references in {at} the first {MOST_FILES} are taken; move others away"));
+        complaints.push(both!(
+            "of the {count} references in {at} the first {MOST_FILES} are taken; move others away",
+            "{at} 中有 {count} 个参考，只取前 {MOST_FILES} 个；请移走其余"
+        ));
         paths.truncate(MOST_FILES);
     }
     for path in paths {
@@ -57,7 +63,9 @@ fn read(path: &Path) -> Result<Reference> {
     let text = store::text(path)?;
     let (shown, name) = (path.display(), path.file_stem().unwrap_or_default().to_string_lossy());
     let read = Reference::parse(&text, &name, &shown.to_string());
-    read.map_err(|error| anyhow!("{shown} {error}; mend it, or move it away"))
+    read.map_err(|error| {
+        refused!("{shown} {error}; mend it, or move it away", "{shown} {error}；请修正该文件，或把它移走")
+    })
 }
 
 /// Brings a person's own references along for what is printed; what is wrong with a file is said and nothing else.
@@ -94,7 +102,10 @@ pub fn find(name: &str) -> Result<Named> {
     }
     match store::find(name) {
         Ok(_) => Ok(Named::Runs(name.to_owned())),
-        Err(_) => bail!("there is no reference '{name}'; hostmark list --references shows them, and a file is one too"),
+        Err(_) => refuse!(
+            "there is no reference '{name}'; hostmark list --references shows them, and a file is one too",
+            "没有参考“{name}”；hostmark list --references 列出全部，也可以给出文件"
+        ),
     }
 }
 
@@ -115,13 +126,19 @@ pub fn held(run: &str, reference: &Reference, format: &str, options: &RenderOpti
     let run = load::found(run, lang)?;
     let Some(beside) = against(&run, reference) else {
         let (run, name) = (&run.name, &reference.name);
-        let sentence =
-            format!("the run {run} has none of the values of {name}; measure what hostmark explain {name} lists");
+        let sentence = both!(
+            "the run {run} has none of the values of {name}; measure what hostmark explain {name} lists",
+            "运行 {run} 没有 {name} 中的任何数值；请测量 hostmark explain {name} 所列的内容"
+        );
         return Err(EndsWith(Exit::BadInput, sentence).into());
     };
     match format {
         "table" => Ok(beside.table(options)),
         "json" => Ok(beside.json()),
-        other => bail!("--format {other} does not go with --against {}; give table or json", reference.name),
+        other => refuse!(
+            "--format {other} does not go with --against {}; give table or json",
+            "--format {other} 不能与 --against {} 同用；请用 table 或 json",
+            reference.name
+        ),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_launch::place::TCP;
@@ -11,6 +11,7 @@ use hostmark_report::{RenderOptions, export};
 
 use super::place::Place;
 use super::{again, hand_over, load, on, references, several};
+use crate::language::{both, refuse};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -86,8 +87,9 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let lacks =
         export::format_named(format).and_then(|format| format.lacks(&runs)).filter(|_| arguments.base.is_none());
     if let Some(table) = lacks {
-        bail!(
-            "there is nothing for --format {format} in what was measured; measure it by hostmark run --table {table}"
+        refuse!(
+            "there is nothing for --format {format} in what was measured; measure it by hostmark run --table {table}",
+            "测量结果中没有 --format {format} 所需的内容；请用 hostmark run --table {table} 测量"
         );
     }
     let text = match &arguments.base {
@@ -95,7 +97,10 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         Some(base) if format == "overhead" => {
             export::overhead_over(&runs, Some(base), &options).map_err(anyhow::Error::msg)?
         }
-        Some(_) => bail!("--base belongs to --format overhead; add it, or leave --base out"),
+        Some(_) => refuse!(
+            "--base belongs to --format overhead; add it, or leave --base out",
+            "--base 与 --format overhead 同用；请加上后者，或去掉 --base"
+        ),
     };
     hand_over(&text, arguments.out.as_deref())?;
     Ok(Exit::Fine)
@@ -104,7 +109,10 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 /// The place that keeps runs.
 fn kept_at(typed: &str) -> Result<Place> {
     if typed.trim_start().starts_with(TCP) {
-        bail!("hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'");
+        refuse!(
+            "hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'",
+            "hostmark serve 不提供那里保存的运行；请登录过去，例如 --on 'ssh HOST'"
+        );
     }
     Place::named(typed, "--on", None)
 }
@@ -129,8 +137,9 @@ fn render_with(runs: &[Run], format: &str, options: &RenderOptions) -> Result<St
     }
     let text = export::format_named(format).and_then(|format| format.render(runs, options));
     text.with_context(|| {
-        format!(
-            "--format {format} shows one run; give one, or --format hosts, html, markdown, lmbench or overhead for several"
+        both!(
+            "--format {format} shows one run; give one, or --format hosts, html, markdown, lmbench or overhead for several",
+            "--format {format} 只显示一次运行；请只给一次，多次运行可用 --format hosts、html、markdown、lmbench 或 overhead"
         )
     })
 }

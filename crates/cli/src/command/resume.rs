@@ -5,13 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::{Header, Journal, PastRound, Wall, clock};
 use hostmark_model::{BegunRun, Elsewhere, HostFacts, Run, RunRequest, Text, counted};
 
 use super::inputs::scratch;
 use super::kept::Kept;
 use super::ready::{Ready, binary, planned_before};
+use crate::language::refuse;
 use crate::store::{self, JOURNAL, Place};
 
 /// A journal that a run goes on with.
@@ -31,10 +32,10 @@ impl Begun {
     pub fn open(named: &str, out: Option<Place>) -> Result<Begun> {
         let path = store::find_journal(named)?;
         let shown = path.display().to_string();
-        let (journal, mut header, past) =
-            Journal::resume::<Run>(&path).map_err(|error| anyhow::anyhow!("{shown} {error}"))?;
+        let (journal, mut header, past) = Journal::resume::<Run>(&path)
+            .map_err(|error| anyhow::anyhow!("{shown} {}", crate::refusals::of_journal(&error)))?;
         if !lies_beside(&header, &path) {
-            bail!("{shown} names no run file; measure anew");
+            refuse!("{shown} names no run file; measure anew", "{shown} 没有指明运行文件；请重新测量");
         }
         let file = PathBuf::from(OsStr::from_bytes(&header.origin.file.0));
         let place = match out {
@@ -76,11 +77,21 @@ impl Begun {
         let Begun { kept, header, past, shown } = self;
         match (header.run.settings.inputs.within.as_slice(), within) {
             (before, now) if before == now => {}
-            ([], _) => bail!("{shown} was begun outside of all layers; leave out --within"),
-            (before, _) => bail!("{shown} was begun within layers; add --within {}", before.join(",")),
+            ([], _) => refuse!(
+                "{shown} was begun outside of all layers; leave out --within",
+                "{shown} 开始时不在任何层内；请去掉 --within"
+            ),
+            (before, _) => refuse!(
+                "{shown} was begun within layers; add --within {}",
+                "{shown} 是在层内开始的；请加上 --within {}",
+                before.join(",")
+            ),
         }
         if header.origin.binary != binary() {
-            bail!("{shown} was begun by another build of hostmark; go on with that one, or measure anew");
+            refuse!(
+                "{shown} was begun by another build of hostmark; go on with that one, or measure anew",
+                "{shown} 由另一个构建的 hostmark 开始；请用那一个继续，或重新测量"
+            );
         }
         Ok((go_on(header.run, &header.cases, past, host, &shown)?, kept))
     }
@@ -89,23 +100,38 @@ impl Begun {
 /// What the rest of a run needs, on the machine where it began. `shown` is what a person knows it by.
 pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFacts, shown: &str) -> Result<Ready> {
     if run.host.boot_id != host.boot_id {
-        bail!("{shown} was begun before this host was started anew; measure anew");
+        refuse!(
+            "{shown} was begun before this host was started anew; measure anew",
+            "{shown} 开始之后本机重启过；请重新测量"
+        );
     }
     let Ok(plan) = planned_before(&run) else {
-        bail!("{shown} has a plan that this host no longer has; measure anew");
+        refuse!(
+            "{shown} has a plan that this host no longer has; measure anew",
+            "{shown} 的计划在本机已不成立；请重新测量"
+        );
     };
     if plan.cases.len() != cases.len() || !plan.cases.iter().zip(cases).all(|(case, id)| case.id.to_string() == *id) {
-        bail!("{shown} has another plan than its settings give; measure anew");
+        refuse!(
+            "{shown} has another plan than its settings give; measure anew",
+            "{shown} 的计划与其设置不符；请重新测量"
+        );
     }
     let usable = host.usable_cpus();
     let mut cpus = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.cpus);
     if let Some(cpu) = cpus.find(|cpu| !usable.contains(cpu)) {
-        bail!("{shown} needs CPU {cpu}, which cannot be used any more; allow it, or measure anew");
+        refuse!(
+            "{shown} needs CPU {cpu}, which cannot be used any more; allow it, or measure anew",
+            "{shown} 需要 CPU {cpu}，而它已不可用；请放开它，或重新测量"
+        );
     }
     let calibration = clock::choose(&host);
     let (before, now) = (&run.settings.clock.source, calibration.facts().source);
     if *before != now {
-        bail!("{shown} was timed by {before}, and this host now has {now}; measure anew");
+        refuse!(
+            "{shown} was timed by {before}, and this host now has {now}; measure anew",
+            "{shown} 以 {before} 计时，而本机现在使用 {now}；请重新测量"
+        );
     }
     // Planned for the host as it was, and careful with the memory that it has now.
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };

@@ -5,7 +5,7 @@ mod matrix;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
@@ -22,8 +22,8 @@ use super::peers::{self, Direct, FarPeers};
 use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::resume::Begun;
-use super::{dry_run, history, lost, place, remedy, report, unsaved};
-use crate::language::both;
+use super::{dry_run, history, lost, place, remedy, remedy_or_another_file, report, unsaved};
+use crate::language::{both, refuse};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -89,7 +89,7 @@ pub struct RunArguments {
     /// Measure and print only the cells of this table
     ///
     /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, overhead, data-path.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"], hide_short_help = true)]
     table: Option<String>,
     /// Output format [default: answer, or that of --table]
     ///
@@ -108,7 +108,7 @@ pub struct RunArguments {
     ///
     /// Without PROBE it applies to every selected probe with that axis; PROBE may be a group. `matrix` means all
     /// pairs of CPUs on an axis that takes pairs. Repeat the option for more axes.
-    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
+    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
     set: Vec<String>,
     #[command(flatten)]
     inputs: InputArguments,
@@ -145,7 +145,10 @@ impl RunArguments {
     /// Where the run's peers are.
     fn peers(&self) -> Result<Vec<place::Place>> {
         if self.token_file.is_some() && !self.peer.iter().chain(&self.on).any(|typed| is_served(typed)) {
-            bail!("--token-file belongs to a place as tcp:HOST, and there is none; leave it out");
+            refuse!(
+                "--token-file belongs to a place as tcp:HOST, and there is none; leave it out",
+                "--token-file 用于 tcp:HOST 形式的位置，而这里没有；请去掉它"
+            );
         }
         self.peer.iter().map(|typed| place::Place::named(typed, "--peer", self.token_of(typed))).collect()
     }
@@ -301,8 +304,11 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
         _ => {}
     }
     if let Some(error) = sink_lost {
-        let remedy = remedy(&error).unwrap_or("name another file by --out");
-        return Err(lost(format!("the journal could not be written to its end ({error}); {remedy}")));
+        let remedy = remedy_or_another_file(&error);
+        return Err(lost(both!(
+            "the journal could not be written to its end ({error}); {remedy}",
+            "日志未能写完（{error}）；{remedy}"
+        )));
     }
     Ok(exit_of(&run, signal))
 }
@@ -313,12 +319,13 @@ fn unsaved_with_journal(place: &Place, journal: Option<&Path>, error: &std::io::
     let Some(journal) = journal.filter(|journal| journal.exists()) else {
         return unsaved(&file.to_string(), error);
     };
-    let make = remedy(error).map_or("", |_| "make room and ");
+    let make = remedy(error).map_or_else(String::new, |_| both!("make room and ", "腾出空间，"));
     let shown = journal.display().to_string();
     let journal = crate::words::quoted(&shown).unwrap_or(shown);
-    lost(format!(
+    lost(both!(
         "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by hostmark run \
-         --resume {journal}, with --out for another file"
+         --resume {journal}, with --out for another file",
+        "运行无法保存到 {file}（{error}）；测得的内容在日志中：请{make}用 hostmark run --resume {journal} 保存，或加 --out 换一个文件"
     ))
 }
 

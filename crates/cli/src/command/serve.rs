@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use hostmark_launch::program::OWN;
 use hostmark_launch::serve::{self, PORT, SESSIONS, Terms};
@@ -52,9 +52,12 @@ fn address(typed: &str) -> Result<SocketAddr, String> {
 pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     let token = match &arguments.token_file {
         Some(file) => Token::read(file)?,
-        None => {
-            Token::fresh().map_err(|error| lost(format!("the kernel gives no random bytes ({error}); try again")))?
-        }
+        None => Token::fresh().map_err(|error| {
+            lost(both!(
+                "the kernel gives no random bytes ({error}); try again",
+                "内核没有给出随机字节（{error}）；请重试"
+            ))
+        })?,
     };
     let stop = catch(&Outside::default())?;
     let listener = TcpListener::bind(arguments.bind).map_err(|error| unbound(arguments.bind, &error))?;
@@ -72,7 +75,9 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
             tell: &mut |line| output::complain(line),
         },
     );
-    served.map_err(|error| lost(format!("the server cannot go on ({error}); start it again")))?;
+    served.map_err(|error| {
+        lost(both!("the server cannot go on ({error}); start it again", "服务端无法继续（{error}）；请重新启动"))
+    })?;
     Ok(stop.signal().map_or(Exit::Fine, Exit::Signal))
 }
 
@@ -99,12 +104,17 @@ fn opening(at: SocketAddr, made: Option<&str>, lang: Lang) -> String {
 
 fn unbound(at: SocketAddr, error: &io::Error) -> anyhow::Error {
     let remedy = match error.kind() {
-        io::ErrorKind::AddrInUse => "another process has it: end that, or name another port by --bind",
-        io::ErrorKind::PermissionDenied => "name a port from 1024 up by --bind",
-        _ => "name an address of this machine by --bind",
+        io::ErrorKind::AddrInUse => both!(
+            "another process has it: end that, or name another port by --bind",
+            "已被其他进程占用：请结束它，或用 --bind 换一个端口"
+        ),
+        io::ErrorKind::PermissionDenied => {
+            both!("name a port from 1024 up by --bind", "请用 --bind 指定 1024 以上的端口")
+        }
+        _ => both!("name an address of this machine by --bind", "请用 --bind 指定本机的地址"),
     };
     let exit = if error.kind() == io::ErrorKind::AddrInUse { Exit::ResourceLost } else { Exit::BadInput };
-    EndsWith(exit, anyhow!("cannot listen at {at} ({error}); {remedy}").to_string()).into()
+    EndsWith(exit, both!("cannot listen at {at} ({error}); {remedy}", "无法在 {at} 监听（{error}）；{remedy}")).into()
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use crate::language::refuse;
 use crate::store;
 
 /// Whether an argument may mean several runs. A file may have a comma or a star in its name.
@@ -18,7 +19,10 @@ pub fn files(name: &str) -> Result<Vec<PathBuf>> {
     if Path::new(name).is_dir() {
         let found = matching(Path::new(name), "*.json")?;
         if found.is_empty() {
-            bail!("there is no run (*.json) in {name}; give another directory");
+            refuse!(
+                "there is no run (*.json) in {name}; give another directory",
+                "{name} 中没有运行文件（*.json）；请换一个目录"
+            );
         }
         return Ok(found);
     }
@@ -33,12 +37,18 @@ pub fn files(name: &str) -> Result<Vec<PathBuf>> {
         }
         let found = of_pattern(part)?;
         if found.is_empty() {
-            bail!("no run is called like '{part}'; hostmark runs shows those that are kept");
+            refuse!(
+                "no run is called like '{part}'; hostmark runs shows those that are kept",
+                "没有名称符合“{part}”的运行；hostmark runs 列出已保存的运行"
+            );
         }
         all.extend(found);
     }
     if all.is_empty() {
-        bail!("'{name}' names no run; give a file, a run's name, or last");
+        refuse!(
+            "'{name}' names no run; give a file, a run's name, or last",
+            "“{name}”不指任何运行；请给出文件、运行名称或 last"
+        );
     }
     Ok(all)
 }
@@ -62,7 +72,11 @@ fn of_pattern(pattern: &str) -> Result<Vec<PathBuf>> {
 fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            bail!("{} cannot be read ({error}); give a directory that may be read", folder.display())
+            refuse!(
+                "{} cannot be read ({error}); give a directory that may be read",
+                "无法读取 {}（{error}）；请给出可读的目录",
+                folder.display()
+            )
         }
         Err(_) => return Ok(Vec::new()),
         Ok(entries) => entries,

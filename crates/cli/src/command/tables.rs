@@ -1,13 +1,15 @@
 //! `--table NAME`: the table that is meant, and what may be set beside it.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_report::tables::{self, Table};
+
+use crate::language::refuse;
 
 /// The table of this name.
 pub fn named(name: &str) -> Result<&'static Table> {
     match tables::table_named(name) {
         Some(table) => Ok(table),
-        None => bail!("no table is called '{name}'; choose {}", names()),
+        None => refuse!("no table is called '{name}'; choose {}", "没有名为“{name}”的表；可选 {}", names()),
     }
 }
 
@@ -28,7 +30,11 @@ pub fn check_set(table: &Table, set: &[String]) -> Result<()> {
         cells.iter().any(|cell| is_meant(&cell.probe) && cell.params.get(axis).is_some_and(fixed))
     };
     match set.iter().find(is_of_table) {
-        Some(typed) => bail!("--table {} has points of its own there; leave out --set {typed}", table.name),
+        Some(typed) => refuse!(
+            "--table {} has points of its own there; leave out --set {typed}",
+            "--table {} 在该轴上有自己的取值；请去掉 --set {typed}",
+            table.name
+        ),
         None => Ok(()),
     }
 }

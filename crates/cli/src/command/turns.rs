@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PlanLine};
 use hostmark_model::{Elsewhere, RoundLine, Run, RunRequest};
@@ -14,6 +14,7 @@ use super::on::{self, Keeper};
 use super::peers::{Direct, typed};
 use super::place::Place;
 use super::unwritten;
+use crate::language::{both, refuse};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store;
@@ -44,7 +45,10 @@ pub fn measured_at(
 /// A run that came to its end.
 pub fn whole(run: Run, place: &str) -> Result<Run> {
     match &run.interrupted {
-        Some(why) => bail!("'{place}' ended before its plan did ({why}); measure again"),
+        Some(why) => refuse!(
+            "'{place}' ended before its plan did ({why}); measure again",
+            "“{place}”在计划完成前结束（{why}）；请重新测量"
+        ),
         None => Ok(run),
     }
 }
@@ -72,14 +76,19 @@ pub fn file_stem(side: &str, turn: u32) -> String {
 pub fn prepare<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
     refuse_used(directory, sides)?;
     std::fs::create_dir_all(directory).map_err(|error| {
-        unwritten(&error, &format!("{} cannot be made", directory.display()), "give another directory")
+        let what = both!("{} cannot be made", "无法创建 {}", directory.display());
+        unwritten(&error, &what, &another_directory())
     })
 }
 
 /// Refuses a directory that holds runs of these sides.
 pub fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
     if sides.any(|side| directory.join(format!("{}.json", file_stem(side, 0))).exists()) {
-        bail!("{} holds runs of an earlier trial; give another directory", directory.display());
+        refuse!(
+            "{} holds runs of an earlier trial; give another directory",
+            "{} 中已有先前试验的运行；请换一个目录",
+            directory.display()
+        );
     }
     Ok(())
 }
@@ -87,8 +96,13 @@ pub fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str
 /// Keeps a run there.
 pub fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
     let file = directory.join(format!("{stem}.json"));
-    store::write(&file, text)
-        .map_err(|error| unwritten(&error, &format!("{} cannot be written", file.display()), "give another directory"))
+    store::write(&file, text).map_err(|error| {
+        unwritten(&error, &both!("{} cannot be written", "无法写入 {}", file.display()), &another_directory())
+    })
+}
+
+fn another_directory() -> String {
+    both!("give another directory", "请换一个目录")
 }
 
 /// A turn within the progress of all.

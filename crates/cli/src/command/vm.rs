@@ -10,7 +10,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use hostmark_engine::Observer;
 use hostmark_host::Root;
@@ -31,6 +31,7 @@ use super::place::Place;
 use super::run::exit_of;
 use super::turns::{prepare, refuse_used};
 use super::{dry_run, lost, report};
+use crate::language::{both, refuse};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::within::Outside;
@@ -119,8 +120,9 @@ fn asked(arguments: &VmRunArguments) -> Size {
 /// The guest that is there already, and what it is.
 fn existing(typed: &str, stop: &StopRequest) -> Result<(Place, HostFacts)> {
     if typed.trim_start().starts_with(TCP) {
-        bail!(
-            "the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'"
+        refuse!(
+            "the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'",
+            "虚拟机须与本机运行同一个程序，而 hostmark serve 用的是它自己的；请登录过去，例如 --on 'ssh vm1'"
         );
     }
     let place = Place::named(typed, "--on", None)?;
@@ -147,8 +149,9 @@ fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang
             output::print(&closing(&directory, &sides, lang));
         }
     } else if !runs.is_empty() {
-        output::complain(&format!(
+        output::complain(&both!(
             "not every side has a run that could be shown; whole runs: {}, in {}",
+            "并非每一侧都有可显示的运行；完整的运行有 {} 个，在 {} 中",
             runs.len(),
             directory.display()
         ));

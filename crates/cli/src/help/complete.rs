@@ -3,13 +3,15 @@
 
 use std::ffi::OsStr;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use hostmark_engine::probe::{Axis, Entry, Points, entries};
-use hostmark_model::AxisKind;
+use hostmark_model::{AxisKind, Lang};
 use hostmark_probes::CATALOGUE;
 
 use super::join;
+use super::page::value_help;
 use crate::store;
 
 /// At most so many stored runs are offered, the newest first.
@@ -20,13 +22,31 @@ const SIZES: [&str; 7] = ["4K", "32K", "256K", "1M", "16M", "64M", "256M"];
 const TABLES: [&str; 7] = ["memory-bandwidth", "size-stride", "pipe", "stream", "lmbench", "overhead", "data-path"];
 
 /// A command and those below it, each argument with what it completes to.
-pub fn attached(command: Command, path: &str) -> Command {
-    let command = command.mut_args(|argument| with_completer(argument, path));
+pub fn attached(command: Command, path: &str, lang: Lang) -> Command {
+    let command = command.mut_args(|argument| with_completer(with_values_in(argument, path, lang), path));
     let names: Vec<String> = command.get_subcommands().map(|part| part.get_name().to_owned()).collect();
     names.into_iter().fold(command, |command, name| {
         let path = join(path, &name);
-        command.mut_subcommand(name, |part| attached(part, &path))
+        command.mut_subcommand(name, |part| attached(part, &path, lang))
     })
+}
+
+/// What is said of an argument's values, in this language.
+fn with_values_in(argument: Arg, path: &str, lang: Lang) -> Arg {
+    let said = |value: &PossibleValue| {
+        let help = value.get_help().map(ToString::to_string);
+        let help = value_help(path, argument.get_id().as_str(), value.get_name(), help, lang);
+        // A process that completes says this once and ends.
+        let name: &'static str = Box::leak(value.get_name().into());
+        PossibleValue::new(name).help(help).hide(value.is_hide_set())
+    };
+    let values: Vec<PossibleValue> =
+        argument.get_possible_values().iter().filter(|value| value.get_help().is_some()).map(said).collect();
+    if values.is_empty() || lang == Lang::En {
+        argument
+    } else {
+        argument.value_parser(PossibleValuesParser::new(values))
+    }
 }
 
 fn with_completer(argument: Arg, path: &str) -> Arg {

@@ -24,9 +24,9 @@ pub fn tree(command: Command, lang: Lang) -> Command {
     }
 }
 
-/// The command line with what each argument completes to.
+/// The command line with what each argument completes to. It parses nothing: values are names with what is said of them.
 pub fn tree_that_completes(command: Command, lang: Lang) -> Command {
-    complete::attached(tree(command, lang), "")
+    complete::attached(tree(command, lang), "", lang)
 }
 
 fn translated(command: Command, path: &str) -> Command {

@@ -74,6 +74,54 @@ pub fn half_width(tree: &Tree) -> Vec<String> {
     found
 }
 
+/// Calls of the program that make an error: behind each stands its sentence.
+const MAKES_AN_ERROR: [&str; 9] = [
+    "bail!(",
+    "anyhow!(",
+    "ensure!(",
+    ".context(",
+    ".with_context(||",
+    "complain(",
+    "lost(",
+    "unwritten(&error,",
+    "EndsWith(exit,",
+];
+/// The far end of a connection and processes that hostmark starts: their sentences are told within one of the near end.
+const SPEAKS_A_PROTOCOL: [&str; 5] = ["agent", "worker", "service", "dial", "guest"];
+
+/// Errors of the program that are told in English alone: a sentence that stands in the call itself, not in `both!`.
+pub fn in_one_language(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    let is_ours = |path: &str| {
+        let rest = path.strip_prefix("crates/cli/src/command/").unwrap_or_default();
+        let command = rest.split(['.', '/']).next().unwrap_or_default();
+        path.starts_with("crates/cli/src/") && !SPEAKS_A_PROTOCOL.contains(&command)
+    };
+    for file in tree.files().filter(|file| is_ours(&file.path)) {
+        for call in MAKES_AN_ERROR {
+            for (at, _) in file.text.match_indices(call) {
+                let behind = file.text[at + call.len()..].trim_start();
+                let behind = behind.trim_start_matches('{').trim_start();
+                let behind =
+                    ["&", "format!("].iter().fold(behind, |rest, lead| rest.strip_prefix(lead).unwrap_or(rest));
+                let literal = behind.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
+                // Three letters in a row are a word; `{error}` is a value.
+                let mut outside = 0;
+                let is_word = literal.unwrap_or_default().split(['{', '}']).any(|part| {
+                    outside += 1;
+                    let letters = part.as_bytes().windows(3).any(|three| three.iter().all(u8::is_ascii_lowercase));
+                    outside % 2 == 1 && letters
+                });
+                if is_word {
+                    let line = file.text[..at].lines().count().max(1);
+                    found.push(file.says(format!("line {line}: {call} has its sentence in English alone")));
+                }
+            }
+        }
+    }
+    found
+}
+
 fn is_half_mark(c: char) -> bool {
     matches!(c, ',' | ';' | ':' | '(' | ')')
 }
@@ -118,5 +166,25 @@ fn a_half_width_mark_beside_chinese_is_found() {
         let tree = Tree::of(&[("crates/a.rs", line), ("README.zh-CN.md", line), ("a.txt", line)]);
         let found = half_width(&tree);
         assert_eq!(found.len(), if is_wrong { 2 } else { 0 }, "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn an_error_in_english_alone_is_found() {
+    let lines = [
+        ("bail!(\"there is no {name}; give another\")", true),
+        ("bail!(\n    \"there is none\"\n)", true),
+        ("lost(format!(\"{path} cannot be set\"))", true),
+        ("x.with_context(|| format!(\"{path} has no name\"))", true),
+        ("output::complain(&format!(\"it is lost\"))", true),
+        ("bail!(both!(\"there is none\", \"没有\"))", false),
+        ("anyhow!(\"{} {}\", path.display(), of_run(&error))", false),
+        ("anyhow!(\"{sentence}\")", false),
+        ("refuse!(\"there is none\", \"没有\")", false),
+    ];
+    for (line, is_wrong) in lines {
+        let tree = Tree::of(&[("crates/cli/src/a.rs", line), ("crates/cli/src/command/agent.rs", line)]);
+        let found = in_one_language(&tree);
+        assert_eq!(found.len(), usize::from(is_wrong), "{line}: {found:?}");
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_model::{Lang, Run};
 use hostmark_report::compare::{History, Pool};
 
 use crate::command::{load, several};
+use crate::language::refuse;
 use crate::store;
 
 /// Earlier runs that are read at most, the newest: each is some megabytes of text.
@@ -31,18 +32,21 @@ impl Side {
 /// The sides that a person names, the base first.
 pub fn read(names: &[String], lang: Lang) -> Result<Vec<Side>> {
     if names.len() < 2 {
-        bail!("a comparison has a base and something new; give both, as hostmark compare last-1 last");
+        refuse!(
+            "a comparison has a base and something new; give both, as hostmark compare last-1 last",
+            "比较需要基准与对比两侧；请都给出，例如 hostmark compare last-1 last"
+        );
     }
     let sides = names.iter().map(|name| side(name, lang)).collect::<Result<Vec<Side>>>()?;
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for side in &sides {
         for run in &side.runs {
             if let Some(other) = seen.insert(&run.id, &side.name) {
-                bail!(
-                    "the run {} is in '{other}' and again in '{}'; a run compared with itself tells nothing, so name each \
-                     run once",
-                    run.name,
-                    side.name
+                let (run, side) = (&run.name, &side.name);
+                refuse!(
+                    "the run {run} is in '{other}' and again in '{side}'; a run compared with itself tells nothing, so \
+                     name each run once",
+                    "运行 {run} 既在“{other}”中，又在“{side}”中；与自身比较没有意义，请让每次运行只出现一次"
                 );
             }
         }

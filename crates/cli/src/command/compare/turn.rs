@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
 use clap::ValueEnum;
 use hostmark_engine::Observer;
 use hostmark_engine::janitor::CleanupEntry;
@@ -18,6 +18,7 @@ use crate::command::janitor::Janitor;
 use crate::command::place::Place;
 use crate::command::run::ProfileName;
 use crate::command::turns;
+use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 use crate::{store, words};
 
@@ -49,10 +50,16 @@ impl Side {
     /// What a person typed: a command where one of its words is a hostmark, else a place.
     pub fn of(typed: &str, token_file: Option<&Path>) -> Result<Side> {
         let words = words::split(typed).map_err(|why| {
-            anyhow!("the command {typed:?} cannot be split into words: {why}; quote it as for a shell")
+            refused!(
+                "the command {typed:?} cannot be split into words: {why}; quote it as for a shell",
+                "命令 {typed:?} 无法拆分成词：{why}；请按 shell 的规则加引号"
+            )
         })?;
         if words.is_empty() {
-            bail!("--interleave wants two places, or commands that each end in a hostmark; one of them is empty");
+            refuse!(
+                "--interleave wants two places, or commands that each end in a hostmark; one of them is empty",
+                "--interleave 需要两个位置，或两条以 hostmark 结尾的命令；其中一个为空，请补上"
+            );
         }
         Ok(match words.iter().any(|word| is_hostmark(word)) {
             true => Side::Command(words),
@@ -161,8 +168,12 @@ impl Turn<'_> {
         let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));
         let stop = Some(self.stop.readable());
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
-        let mut process = Supervised::start(command, terms)
-            .map_err(|error| anyhow!("'{name}' cannot be started ({error}); give another command"))?;
+        let mut process = Supervised::start(command, terms).map_err(|error| {
+            refused!(
+                "'{name}' cannot be started ({error}); give another command",
+                "“{name}”无法启动（{error}）；请换一条命令"
+            )
+        })?;
         janitor.tell(&CleanupEntry::Group(process.id()));
         let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
         let text = process.heard();
@@ -172,30 +183,62 @@ impl Turn<'_> {
         if status.is_ok() {
             janitor.tell(&CleanupEntry::Reaped(process.id()));
         }
-        match heard.map_err(|error| anyhow!("'{name}' cannot be heard ({error}); try again"))? {
+        match heard.map_err(|error| {
+            refused!("'{name}' cannot be heard ({error}); try again", "无法读取“{name}”的输出（{error}）；请重试")
+        })? {
             Heard::Stopped => return Ok(None),
             Heard::TimedOut => {
-                bail!("'{name}' took over {} s; a far host must let hostmark in without asking", self.limit.as_secs())
+                refuse!(
+                    "'{name}' took over {} s; a far host must let hostmark in without asking",
+                    "“{name}”超过了 {} s；远端主机必须不经询问就允许 hostmark 登录",
+                    self.limit.as_secs()
+                )
             }
-            Heard::TooLong => bail!("'{name}' printed over 256 MiB; the command must end with the hostmark executable"),
+            Heard::TooLong => refuse!(
+                "'{name}' printed over 256 MiB; the command must end with the hostmark executable",
+                "“{name}”输出超过 256 MiB；命令必须以 hostmark 可执行文件结尾"
+            ),
             Heard::Closed | Heard::Line(_) => {}
         }
         let Some(status) = status.ok().filter(|_| has_ended) else {
-            bail!("'{name}' closed its output and did not end; give another command")
+            refuse!(
+                "'{name}' closed its output and did not end; give another command",
+                "“{name}”关闭了输出却没有结束；请换一条命令"
+            )
         };
         // A case that failed is told in the comparison.
         if ![Exit::Fine, Exit::CaseFailed].iter().any(|fine| status.code() == Some(fine.code().into())) {
-            bail!("'{name}' ended with {status}{}; try it by itself", because(&mut process));
+            refuse!(
+                "'{name}' ended with {status}{}; try it by itself",
+                "“{name}”以 {status} 结束{}；请单独试运行它",
+                because(&mut process)
+            );
         }
-        String::from_utf8(text).map(Some).map_err(|_| anyhow!("'{name}' printed no text; it must end in a hostmark"))
+        String::from_utf8(text).map(Some).map_err(|_| {
+            refused!(
+                "'{name}' printed no text; it must end in a hostmark",
+                "“{name}”输出的不是文本；它必须以 hostmark 结尾"
+            )
+        })
     }
 
     /// The run that was printed.
     fn read(&self, text: &str) -> Result<Run> {
         if text.trim().is_empty() {
-            bail!("'{}' printed nothing; it must end in a hostmark", self.name);
+            refuse!(
+                "'{}' printed nothing; it must end in a hostmark",
+                "“{}”没有任何输出；它必须以 hostmark 结尾",
+                self.name
+            );
         }
-        let run = load_run(text).map_err(|error| anyhow!("what '{}' printed {error}", self.name))?;
+        let run = load_run(text).map_err(|error| {
+            refused!(
+                "what '{}' printed {error}",
+                "“{}”的输出 {error}",
+                self.name,
+                error = crate::refusals::of_run(&error)
+            )
+        })?;
         turns::whole(run, self.name)
     }
 }

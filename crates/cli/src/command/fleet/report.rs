@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_engine::sys::regular;
@@ -12,6 +12,7 @@ use hostmark_report::fleet::{Fleet, Gathering};
 
 use super::files;
 use crate::command::{EndsWith, hand_over};
+use crate::language::{both, refuse, refused};
 use crate::output;
 
 fn formats() -> PossibleValuesParser {
@@ -42,12 +43,19 @@ pub struct ReportArguments {
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let format = fleet::format_named(&arguments.format);
-    let format = format.context("there is no such format; hostmark fleet report --help names them")?;
+    let format = format.with_context(|| {
+        both!(
+            "there is no such format; hostmark fleet report --help names them",
+            "没有这种格式；hostmark fleet report --help 列出全部"
+        )
+    })?;
     let gathering = read(&arguments.directory, &arguments.filters)?;
     if gathering.runs() > 0 && !arguments.filters.is_empty() && !gathering.has_cases() {
         let named = arguments.filters.join(" ");
-        let sentence =
-            format!("no run there has a case of {named}; name groups, probes or cases as hostmark list does");
+        let sentence = both!(
+            "no run there has a case of {named}; name groups, probes or cases as hostmark list does",
+            "其中没有运行含 {named} 的用例；请按 hostmark list 的写法给出组、探针或用例"
+        );
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     }
     let fleet = Fleet::of(&gathering);
@@ -67,7 +75,11 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 /// Reads one file after the other: no more than one is in memory at a time.
 fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
     let found = files::below(directory).map_err(|error| {
-        anyhow::anyhow!("{} cannot be read ({error}); give a directory with run files", directory.display())
+        refused!(
+            "{} cannot be read ({error}); give a directory with run files",
+            "无法读取 {}（{error}）；请给出存放运行文件的目录",
+            directory.display()
+        )
     })?;
     let shown = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_string_lossy().into_owned();
     let mut gathering = Gathering::new(filters);
@@ -94,10 +106,15 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
     if gathering.runs() == 0 {
         let refused = found.files.len();
         match refused {
-            0 => bail!("there is no run (*.json) in {}; give the directory with the runs", directory.display()),
-            _ => bail!(
+            0 => refuse!(
+                "there is no run (*.json) in {}; give the directory with the runs",
+                "{} 中没有运行文件（*.json）；请给出存放运行的目录",
+                directory.display()
+            ),
+            _ => refuse!(
                 "none of the {refused} files in {} is a run that can be read (hostmark report FILE says why); give the \
                  directory with the runs",
+                "{} 中的 {refused} 个文件都不是可读的运行文件（hostmark report FILE 说明原因）；请给出存放运行的目录",
                 directory.display()
             ),
         }

@@ -1,6 +1,6 @@
 //! Which cases a trial measures on either side, and how those are the same case afterwards that differ by its axis.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::plan;
 use hostmark_engine::probe::Entry;
 use hostmark_model::{CaseId, CaseRecord, HostFacts, Outcome, Run, Text};
@@ -8,6 +8,7 @@ use hostmark_probes::CATALOGUE;
 
 use super::catalogue::{Knob, NEAR, Turned};
 use super::possible::near;
+use crate::language::refuse;
 
 /// What a case notes of the pages that it got. Where the trial is of pages they differ, and are no reason to compare nothing.
 const PAGES: &str = "pages";
@@ -35,12 +36,11 @@ pub fn of_sides(knob: &Knob, filters: &[String]) -> Result<[Vec<String>; 2]> {
     }
     if without.is_empty() {
         let names: Vec<&str> = axes.iter().map(|[axis, ..]| *axis).collect();
-        bail!(
-            "{} tries the axis {}, and no probe of {} has it, or its point is given; leave the filter out (hostmark list \
-             shows the axes)",
-            knob.name,
-            names.join(" or "),
-            filters.join(", ")
+        let (knob, names, filters) = (knob.name, names.join("/"), filters.join(", "));
+        refuse!(
+            "{knob} tries the axis {names}, and no probe of {filters} has it, or its point is given; leave the filter out \
+             (hostmark list shows the axes)",
+            "{knob} 试验轴 {names}，而 {filters} 的探针都没有它，或其取值已给定；请去掉过滤表达式（hostmark list 列出各轴）"
         );
     }
     Ok([without, with])

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use hostmark_engine::Observer;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::process::forbid_huge_pages;
@@ -16,6 +16,7 @@ use crate::command::lost;
 use crate::command::measure::own_program;
 use crate::command::neighbour::{self, Work};
 use crate::command::place::Place;
+use crate::language::{both, refuse};
 
 /// The root of the kernel's files.
 const ROOT: &str = "/";
@@ -85,7 +86,10 @@ impl<'a> Turned<'a> {
             During::Usual => {}
             During::WithoutHugePages => {
                 forbid_huge_pages(true).map_err(|error| {
-                    lost(format!("huge pages cannot be forbidden ({error}); Linux has it since 3.15"))
+                    lost(both!(
+                        "huge pages cannot be forbidden ({error}); Linux has it since 3.15",
+                        "无法禁用大页（{error}）；Linux 3.15 起支持"
+                    ))
                 })?;
                 turned.are_huge_pages_forbidden = true;
             }
@@ -103,10 +107,17 @@ impl<'a> Turned<'a> {
 
     fn set(&mut self, setting: Setting, word: &str) -> Result<()> {
         let (root, path) = (Path::new(ROOT), setting.path());
-        let failed =
-            |error: std::io::Error| lost(format!("{path} cannot be set to {word} ({error}); it is left as it was"));
+        let failed = |error: std::io::Error| {
+            lost(both!(
+                "{path} cannot be set to {word} ({error}); it is left as it was",
+                "无法把 {path} 设为 {word}（{error}）；它保持原样"
+            ))
+        };
         let Some(lock) = Lock::of(setting, root).map_err(failed)? else {
-            bail!("another hostmark tries {path} now; wait for its end")
+            refuse!(
+                "another hostmark tries {path} now; wait for its end",
+                "另一个 hostmark 正在试验 {path}；请等它结束"
+            )
         };
         self.locks.push(lock);
         let before = setting.read(root).map_err(failed)?;
@@ -140,7 +151,10 @@ impl<'a> Turned<'a> {
         if std::mem::take(&mut self.are_huge_pages_forbidden)
             && let Err(error) = forbid_huge_pages(false)
         {
-            say(format!("huge pages cannot be allowed again ({error}); start hostmark anew"));
+            say(both!(
+                "huge pages cannot be allowed again ({error}); start hostmark anew",
+                "无法重新启用大页（{error}）；请重新启动 hostmark"
+            ));
         }
         for change in self.changes.drain(..).rev() {
             let (setting, path) = (change.setting, change.setting.path());
@@ -151,7 +165,11 @@ impl<'a> Turned<'a> {
                     say(changed_by_others(&path, &now));
                 }
                 // The janitor goes on to try.
-                Err(error) => say(format!("{path} cannot be put back ({error}); write {} to it", change.before)),
+                Err(error) => say(both!(
+                    "{path} cannot be put back ({error}); write {} to it",
+                    "无法还原 {path}（{error}）；请把 {} 写入它",
+                    change.before
+                )),
             }
         }
         for (setting, word) in self.unchanged.drain(..) {
@@ -167,7 +185,10 @@ impl<'a> Turned<'a> {
 }
 
 fn changed_by_others(path: &str, now: &str) -> String {
-    format!("somebody else has changed {path} to {now} meanwhile, and it is left so; try again when nobody does")
+    both!(
+        "somebody else has changed {path} to {now} meanwhile, and it is left so; try again when nobody does",
+        "期间有人把 {path} 改为 {now}，现保持不变；请在无人改动时重试"
+    )
 }
 
 impl Drop for Turned<'_> {

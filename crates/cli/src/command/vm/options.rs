@@ -68,7 +68,7 @@ pub struct VmRunArguments {
     /// Seed of the order and of all runs, decimal or 0x…
     ///
     /// [default: a new one, which the run files record]
-    #[arg(long, value_name = "N", value_parser = seed)]
+    #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     pub seed: Option<u64>,
     /// Override an axis's values on all sides, as size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
@@ -226,7 +226,10 @@ pub struct GuestArguments {
 fn cpu_model(typed: &str) -> Result<String, String> {
     match parse_cpu_list(typed) {
         None if !typed.is_empty() => Ok(typed.to_owned()),
-        _ => Err("it is no model of a CPU; give one as host or max, and the host's CPUs by --pin".into()),
+        _ => Err(both!(
+            "it is no model of a CPU; give one as host or max, and the host's CPUs by --pin",
+            "不是 CPU 型号；请写成 host 或 max，主机的 CPU 由 --pin 指定"
+        )),
     }
 }
 
@@ -243,7 +246,9 @@ fn pins(typed: &str) -> Result<Pins, String> {
     }
     let allowed = affinity::allowed().unwrap_or_default();
     match list.iter().find(|cpu| !allowed.is_empty() && !allowed.contains(cpu)) {
-        Some(cpu) => Err(format!("this process may not use CPU {cpu}; choose others")),
+        Some(cpu) => {
+            Err(both!("this process may not use CPU {cpu}; choose others", "本进程不能使用 CPU {cpu}；请选用其他 CPU"))
+        }
         None => Ok(Pins(list)),
     }
 }
@@ -287,8 +292,19 @@ fn disk(typed: &str) -> Result<Disk, String> {
             ("qcow2", _) => disk.is_qcow2 = true,
             ("iothread", _) => disk.iothread = true,
             (_, Some(cache)) if CACHES.contains(&cache) => cache.clone_into(&mut disk.cache),
-            (_, Some(_)) => return Err(format!("QEMU has no such cache mode; choose {}", CACHES.join(", "))),
-            _ => return Err(format!("'{part}' says nothing of a disk; choose raw, qcow2, cache=MODE or iothread")),
+            (_, Some(_)) => {
+                return Err(both!(
+                    "QEMU has no such cache mode; choose {}",
+                    "QEMU 没有这种缓存模式；可选 {}",
+                    CACHES.join(", ")
+                ));
+            }
+            _ => {
+                return Err(both!(
+                    "'{part}' says nothing of a disk; choose raw, qcow2, cache=MODE or iothread",
+                    "“{part}”与磁盘无关；可选 raw、qcow2、cache=MODE 或 iothread"
+                ));
+            }
         }
     }
     Ok(disk)
@@ -317,12 +333,19 @@ fn net(typed: &str) -> Result<Net, String> {
         let interface = Some(name).filter(is_name)?.to_owned();
         Some(Net::Tap { interface, address: address.parse().ok()?, prefix })
     };
-    tap().ok_or_else(|| "it is no network; give user, or as tap=tap0,10.0.5.2/24 a device that is there".into())
+    tap().ok_or_else(|| {
+        both!(
+            "it is no network; give user, or as tap=tap0,10.0.5.2/24 a device that is there",
+            "不是网络；请写 user，或已有的设备，例如 tap=tap0,10.0.5.2/24"
+        )
+    })
 }
 
 fn seconds(typed: &str) -> Result<Duration, String> {
     let number = typed.parse::<u64>().ok().filter(|number| (1..=3600).contains(number));
-    number.map(Duration::from_secs).ok_or_else(|| "it is no number of seconds from 1 to 3600; give one as 60".into())
+    number.map(Duration::from_secs).ok_or_else(|| {
+        both!("it is no number of seconds from 1 to 3600; give one as 60", "不是 1 到 3600 之间的秒数；请写成 60")
+    })
 }
 
 /// Names of sides that are there by themselves.
@@ -334,15 +357,25 @@ const LONGEST_NAME: usize = 40;
 
 /// A further side: its name, and what leads there.
 fn also(typed: &str) -> Result<(String, String), String> {
-    let (name, place) =
-        typed.split_once('=').ok_or("it has no equals sign; give it as container='docker exec -i c'")?;
+    let (name, place) = typed.split_once('=').ok_or_else(|| {
+        both!(
+            "it has no equals sign; give it as container='docker exec -i c'",
+            "其中没有等号；请写成 container='docker exec -i c'"
+        )
+    })?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     match () {
-        () if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) => {
-            Err("its name has to be letters, digits, dashes and underscores, 40 at most; give another".into())
+        () if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) => Err(both!(
+            "its name has to be letters, digits, dashes and underscores, 40 at most; give another",
+            "其名称只能由字母、数字、连字符和下划线组成，最多 40 个；请换一个"
+        )),
+        () if [NATIVE, GUEST, FREE].contains(&name) => {
+            Err(both!("{name} is there by itself; give another name", "{name} 本来就有；请换一个名称"))
         }
-        () if [NATIVE, GUEST, FREE].contains(&name) => Err(format!("{name} is there by itself; give another name")),
-        () if place.trim().is_empty() => Err("nothing leads there; give a command, as 'docker exec -i c'".into()),
+        () if place.trim().is_empty() => Err(both!(
+            "nothing leads there; give a command, as 'docker exec -i c'",
+            "没有通往那里的命令；请给出命令，例如 'docker exec -i c'"
+        )),
         () => Ok((name.to_owned(), place.to_owned())),
     }
 }

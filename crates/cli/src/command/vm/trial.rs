@@ -16,6 +16,7 @@ use super::watch::Watch;
 use crate::command::place::Place;
 use crate::command::turns::{Progress, file_stem, keep, measured_at};
 use crate::command::{EndsWith, exit_of, sentence};
+use crate::language::both;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store;
@@ -87,8 +88,19 @@ impl Trial<'_> {
         }
         let measured = measured_at(place, request, name, &self.peers, self.stop, progress).map_err(|error| {
             let (turn, runs, directory) = (turn + 1, self.runs, self.directory.display());
-            let kept = if whole > 0 { format!("; whole runs: {whole}, in {directory}") } else { String::new() };
-            EndsWith(exit_of(&error), format!("turn {turn} of {runs} of {name}: {}{kept}", sentence(&error)))
+            let kept = if whole > 0 {
+                both!("; whole runs: {whole}, in {directory}", "；完整的运行有 {whole} 个，在 {directory} 中")
+            } else {
+                String::new()
+            };
+            EndsWith(
+                exit_of(&error),
+                both!(
+                    "turn {turn} of {runs} of {name}: {}{kept}",
+                    "{name} 的第 {turn}/{runs} 轮：{}{kept}",
+                    sentence(&error)
+                ),
+            )
         })?;
         let Some(mut run) = measured else { return Ok(false) };
         match &mut self.watch {
