@@ -159,12 +159,14 @@ impl Estimate {
         half_width(self.of_this_run()?, self.value())
     }
 
-    /// Between what the rounds lie, where they disagree so far that no ± tells it, or where they are too few for an interval.
-    /// None of what rounds voted on, and of older runs.
+    /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
+    /// interval. None of what rounds voted on, and of older runs.
     pub fn shown_range(&self) -> Option<[f64; 2]> {
         let is_apart = |half: f64| half > UNSTABLE;
         let is_unstable = self.relative_half_width_of_this_run().is_none_or(is_apart);
-        self.range.filter(|[low, high]| is_unstable && self.agreement.is_none() && low < high)
+        let range = self.range.filter(|[low, high]| is_unstable && self.agreement.is_none() && low < high);
+        // A quiet value may lie beside the medians of all rounds.
+        range.map(|[low, high]| [low.min(self.value()), high.max(self.value())])
     }
 
     /// Whether the rounds disagree so far that no ± tells it; of older runs that is not said.
@@ -383,4 +385,23 @@ pub const HERE: &str = "here";
 /// The first record of `probe`, which is its default case: run files keep catalogue order, default first.
 pub fn default_case_of<'a>(cases: &'a [CaseRecord], probe: &str) -> Option<&'a CaseRecord> {
     cases.iter().find(|case| case.probe == probe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_that_is_shown_holds_the_value_that_is_shown() {
+        // Four rounds: the quiet value is what the best samples of all come to, below the median of each.
+        let estimate: Estimate = serde_json::from_value(serde_json::json!({
+            "median": 142.5, "ci_low": null, "ci_high": null, "confidence": 0.95, "method": "none", "min": 116.6, "max": 300.0,
+            "mean": 150.0, "stddev": 9.0, "mad": 5.0, "best_round": 119.1, "n": 52, "rounds": 4, "range": [119.1, 162.3],
+            "quiet": { "value": 117.3 }, "leading": "quiet"
+        }))
+        .unwrap();
+        assert_eq!((estimate.value(), estimate.shown_range()), (117.3, Some([117.3, 162.3])));
+        let typical = Estimate { leading: Leading::Typical, ..estimate };
+        assert_eq!((typical.value(), typical.shown_range()), (142.5, Some([119.1, 162.3])));
+    }
 }

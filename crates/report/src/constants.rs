@@ -256,15 +256,20 @@ pub(crate) fn told(run: &Run) -> Vec<(&'static Line, Vec<Told<'_>>)> {
 
 /// What is absent from them, and why: a sentence for each reason.
 pub(crate) fn untold(run: &Run) -> Vec<Text<String>> {
-    let mut by_reason: Vec<(&str, Vec<Text>)> = Vec::new();
-    for untold in LINES.iter().flat_map(|line| line.constants).filter_map(|constant| constant.untold(run)) {
-        match by_reason.iter_mut().find(|(reason, _)| *reason == untold.reason) {
-            Some((_, names)) => names.push(untold.name),
-            None => by_reason.push((untold.reason, vec![untold.name])),
+    let mut by_reason: Vec<(&str, Vec<[Text; 2]>)> = Vec::new();
+    let of_line = |line: &'static Line| line.constants.iter().map(move |constant| (line.name, constant));
+    for (kind, constant) in LINES.iter().flat_map(of_line) {
+        let Some(Untold { name, reason }) = constant.untold(run) else { continue };
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push([kind, name]),
+            None => by_reason.push((reason, vec![[kind, name]])),
         }
     }
-    let sentence = |(reason, names): (&str, Vec<Text>)| {
-        let joined = |lang: Lang, comma: &str| names.iter().map(|name| name.say(lang)).collect::<Vec<_>>().join(comma);
+    let sentence = |(reason, names): (&str, Vec<[Text; 2]>)| {
+        let joined = |lang: Lang, comma: &str| {
+            let named = names.iter().map(|[kind, name]| format!("{} · {}", kind.say(lang), name.say(lang)));
+            named.collect::<Vec<_>>().join(comma)
+        };
         Text {
             en: format!("{} not measured: {reason}", joined(Lang::En, ", ")),
             zh: format!("{} 未测量：{reason}", joined(Lang::Zh, "、")),

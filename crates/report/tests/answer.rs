@@ -45,7 +45,7 @@ fn it_has_the_constants_that_the_run_has() {
         case.outcome = Outcome::Skipped { reason: "time budget".into() };
     }
     let text = shown(&less, RenderOptions::default());
-    assert!(text.contains("null call, context switch not measured: time budget"), "{text}");
+    assert!(text.contains("kernel · null call, kernel · context switch not measured: time budget"), "{text}");
     less.cases.retain(|case| case.probe != "syscall.null");
     assert!(!shown(&less, RenderOptions::default()).contains("null call"));
 }
@@ -103,7 +103,7 @@ fn the_page_and_markdown_have_the_ratios_of_the_console_and_say_what_is_absent()
     assert!(ratios.iter().all(|ratio| first.contains(&format!("\">{ratio}</small>"))), "{ratios:?}");
     let markdown = format_named("markdown").unwrap().render_one(&run, &options);
     for (name, text) in [("console", &console), ("page", &page), ("markdown", &markdown)] {
-        let is_told = text.contains("context switch not measured: time budget");
+        let is_told = text.contains("kernel · context switch not measured: time budget");
         assert!(is_told && text.contains("1.3x: over "), "{name}:\n{text}");
     }
 }

@@ -111,6 +111,9 @@ fn doubt(name: Name, told: &Told, plateau: &Plateau, largest: f64) -> Option<Str
         Name::Unnamed(_) if plateau.capacity.is_none() => {
             Some("a cache or memory: neither its size nor its time tells".into())
         }
+        Name::Unnamed(_) if told.is_claim && last.is_some_and(|told| plateau.first_size < told) => {
+            Some("within the reported last cache, which neighbours may use: neither its size nor its time tells".into())
+        }
         Name::Unnamed(_) => Some("no reported cache is of its size".into()),
         Name::Cache(_) => None,
     }

@@ -114,7 +114,8 @@ pub fn names(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<Name> {
     let mut names: Vec<Name> = (1..=plateaus.len()).map(Name::Unnamed).collect();
     let last = last(plateaus, told, largest);
     let caches = if last == Last::Cache { names.len() } else { names.len().saturating_sub(1) };
-    for (index, level) in caches_of(&plateaus[..caches], told, largest) {
+    let memory_ns = plateaus.last().filter(|_| matches!(last, Last::Memory(_))).map(|memory| memory.latency);
+    for (index, level) in caches_of(&plateaus[..caches], told, largest, memory_ns) {
         names[index] = called(level).map_or(names[index], Name::Cache);
     }
     if let (Last::Memory(_), Some(name)) = (last, names.last_mut()) {
@@ -128,8 +129,9 @@ pub fn names(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<Name> {
 }
 
 /// Which plateau is which level of the told caches: all by their order where there are as many; else each takes the plateau that
-/// ends nearest to its size, in order.
-fn caches_of(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<(usize, u8)> {
+/// ends nearest to its size, in order. Of a cache that neighbours use up a part answers as fast as ever, and behind it loads find
+/// now the cache and now memory: what is nearer to memory than to the plateau before it is no cache.
+fn caches_of(plateaus: &[Plateau], told: &Told, largest: f64, memory_ns: Option<f64>) -> Vec<(usize, u8)> {
     let levels = &told.caches;
     if levels.len() == plateaus.len() {
         return levels.iter().enumerate().map(|(index, (level, _))| (index, *level)).collect();
@@ -144,6 +146,16 @@ fn caches_of(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<(usize, u8)
         let Some(bytes) = *bytes else { continue };
         let after = levels[position + 1..].iter().filter(|(_, bytes)| bytes.is_some()).count();
         let until = plateaus.len().saturating_sub(after).max(from + 1).min(plateaus.len());
+        let is_shared = told.is_claim && after == 0;
+        let is_mixed = |index: usize| {
+            let before = index.checked_sub(1).filter(|before| is_shared && *before >= from);
+            let apart = |one: f64, other: f64| (one / other).ln().abs();
+            before.zip(memory_ns).is_some_and(|(before, memory_ns)| {
+                let latency = plateaus[index].latency;
+                apart(latency, memory_ns) < apart(latency, plateaus[before].latency)
+            })
+        };
+        let until = (from..until).find(|index| is_mixed(*index)).unwrap_or(until);
         let nearest = (from..until).min_by(|one, other| distance(*one, bytes).total_cmp(&distance(*other, bytes)));
         // A plateau that ends nearer to the next level's size is that one's.
         let next = levels[position + 1..].iter().find_map(|(_, bytes)| *bytes);

@@ -72,6 +72,34 @@ fn a_told_cache_that_neighbours_use_up_does_not_lend_its_name_to_memory() {
 }
 
 #[test]
+fn what_lies_between_a_used_up_cache_and_memory_is_not_the_cache() {
+    let plateau = |latency: f64, first: f64, last: f64| Plateau {
+        latency,
+        first_size: first,
+        last_size: last,
+        capacity: (latency < 140.0).then_some(last),
+    };
+    // As seen beside neighbours: 4 MiB of 32 are left, and from there to 32 MiB loads find now the cache and now memory.
+    let found = |third: f64, between: f64| {
+        [
+            plateau(1.08, 4.0 * KIB, 32.0 * KIB),
+            plateau(3.8, 64.0 * KIB, 1.0 * MIB),
+            plateau(third, 2.0 * MIB, 5.0 * MIB),
+            plateau(between, 20.0 * MIB, 28.0 * MIB),
+            plateau(148.0, 64.0 * MIB, 128.0 * MIB),
+        ]
+    };
+    let guest = told(&[32.0 * KIB, 1.0 * MIB, 32.0 * MIB], true);
+    let largest = 128.0 * MIB;
+    assert_names(&found(15.0, 75.0), &guest, largest, &["l1d", "l2", "l3", "plateau4", "dram"]);
+    // What is nearer to a step before it than to memory is the cache: the step was something else.
+    assert_names(&found(6.0, 15.0), &guest, largest, &["l1d", "l2", "plateau3", "l3", "dram"]);
+    // Hardware of its own has no neighbours.
+    let sure = Told { is_claim: false, ..guest };
+    assert_names(&found(15.0, 75.0), &sure, largest, &["l1d", "l2", "plateau3", "l3", "dram"]);
+}
+
+#[test]
 fn a_cache_that_is_told_too_small_is_not_memory() {
     // Hypervisors invent 16 MiB where the hardware has hundreds.
     let told = told(&[32.0 * KIB, 4.0 * MIB, 16.0 * MIB], true);
