@@ -1,5 +1,6 @@
 //! The runs kept on this machine: where they lie, how they are named, how one is found again.
 
+pub mod summary;
 mod whole;
 
 use std::fs::{self, File};
@@ -89,8 +90,10 @@ impl Place {
     }
 
     /// Writes the run's file: whole and synced, or not at all.
-    pub fn save(&self, text: &str) -> io::Result<()> {
-        whole::write(&self.file, text, self.replace)
+    pub fn save(&self, run: &Run) -> io::Result<()> {
+        whole::write(&self.file, &text_of(run), self.replace)?;
+        summary::remember(&self.file, run);
+        Ok(())
     }
 }
 

@@ -61,7 +61,7 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
     };
     run.name.clone_from(&place.name);
     run.findings = hostmark_report::findings(&run);
-    place.save(&store::text_of(&run)).map_err(|error| unsaved(&place.file.display().to_string(), &error))?;
+    place.save(&run).map_err(|error| unsaved(&place.file.display().to_string(), &error))?;
     output::print(&done(&run, &place.file, arguments.out.is_some(), lang));
     Ok(Exit::Fine)
 }

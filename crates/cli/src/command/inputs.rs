@@ -79,7 +79,6 @@ impl SampledArguments {
 
 /// A number of bytes above 0, as a person types it: `10G`, `64M`, `4096`.
 fn bytes(typed: &str) -> Result<u64, String> {
-    const WANTED: &str = "it is no size above 0; give bytes, or 64K, 100M, 10G, 1T";
     let (digits, shift) = match typed.char_indices().last() {
         Some((at, 'K' | 'k')) => (&typed[..at], 10),
         Some((at, 'M' | 'm')) => (&typed[..at], 20),
@@ -88,7 +87,12 @@ fn bytes(typed: &str) -> Result<u64, String> {
         _ => (typed, 0),
     };
     let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
-    number.and_then(|number| number.checked_mul(1 << shift)).filter(|bytes| *bytes > 0).ok_or_else(|| WANTED.to_owned())
+    number.and_then(|number| number.checked_mul(1 << shift)).filter(|bytes| *bytes > 0).ok_or_else(|| {
+        both!(
+            "it is no size above 0; give bytes, or 64K, 100M, 10G, 1T",
+            "不是大于 0 的大小；请给出字节数，或 64K、100M、10G、1T"
+        )
+    })
 }
 
 /// A regular expression that can be searched for.

@@ -46,7 +46,7 @@ impl Kept {
     /// Saves the run's file, and removes the journal, which would only be a copy. None where it is not kept.
     pub fn save(self, run: &Run) -> Option<(Place, io::Result<()>)> {
         let place = self.place?;
-        let saved = place.save(&store::text_of(run));
+        let saved = place.save(run);
         if saved.is_ok()
             && let Some(journal) = self.journal
         {

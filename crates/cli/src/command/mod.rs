@@ -27,6 +27,7 @@ mod on;
 mod peers;
 mod place;
 mod processes;
+mod prune;
 mod quiet;
 mod ready;
 pub mod references;

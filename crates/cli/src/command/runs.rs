@@ -1,15 +1,17 @@
 //! `hostmark runs`: the runs that are kept on this machine.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use hostmark_engine::Journal;
-use hostmark_model::{Exit, Lang, Outcome, Run, Text};
+use hostmark_model::{Exit, Lang, Run, Text};
 use hostmark_report::escape::visible;
 use hostmark_report::render::columns::{Column, columns};
 use serde_json::{Value, json};
 
+use super::prune::{self, Unwanted};
+use crate::store::summary::{Summary, summaries};
 use crate::{output, store};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,10 +21,25 @@ enum Format {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("unwanted").args(["keep", "older_than"]).multiple(true)))]
 pub struct RunsArguments {
     /// Output format
-    #[arg(long, value_enum, default_value = "table")]
+    #[arg(long, value_enum, default_value = "table", conflicts_with = "prune")]
     format: Format,
+    /// Remove stored runs: those beyond --keep, and those of --older-than
+    ///
+    /// Of both given, runs that both name go. The newest run stays, and whatever is no run file: journals, other files, links.
+    #[arg(long, requires = "unwanted")]
+    prune: bool,
+    /// Keep this number of the newest runs
+    #[arg(long, value_name = "N", requires = "prune", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Remove runs that began this long ago, as 90d, 12w or 1y
+    #[arg(long, value_name = "TIME", value_parser = prune::days, requires = "prune")]
+    older_than: Option<i64>,
+    /// Show what --prune would remove, and remove nothing
+    #[arg(long, requires = "prune")]
+    dry_run: bool,
 }
 
 /// How far a run came.
@@ -39,17 +56,22 @@ enum State {
 
 /// A run that is kept, or a file that is none.
 enum Kept {
-    Run { run: Box<Run>, state: State, measured: usize, skipped: usize, failed: usize },
+    Run(Box<Summary>, State),
     Unreadable { name: String, reason: String },
 }
 
 pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
-    let mut files: Vec<(String, PathBuf)> =
-        store::kept()?.into_iter().map(|path| (name(&path, ".json"), path)).collect();
-    files.extend(store::journals()?.into_iter().map(|path| (name(&path, store::JOURNAL), path)));
+    let files = store::kept()?;
+    if arguments.prune && !files.is_empty() {
+        let RunsArguments { keep, older_than, dry_run: is_dry, .. } = *arguments;
+        return prune::prune(&files, Unwanted { keep, older_than, is_dry }, jiff::Timestamp::now());
+    }
+    let whole = files.iter().zip(summaries(&files)).map(|(path, summary)| finished(path, summary));
+    let journals = store::journals()?;
+    let mut kept: Vec<(String, Kept)> = whole.chain(journals.iter().map(|path| begun(path))).collect();
     // Names begin with the time: the newest is the last.
-    files.sort();
-    let kept: Vec<Kept> = files.iter().map(|(name, path)| read(name, path)).collect();
+    kept.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let kept: Vec<Kept> = kept.into_iter().map(|(_, kept)| kept).collect();
     let text = match arguments.format {
         Format::Json => output::json(&serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())?),
         Format::Table if kept.is_empty() => String::new(),
@@ -72,47 +94,52 @@ fn name(path: &Path, ending: &str) -> String {
     name.strip_suffix(ending).unwrap_or(&name).to_owned()
 }
 
-fn read(name: &str, path: &Path) -> Kept {
-    let unreadable = |reason: String| Kept::Unreadable { name: name.to_owned(), reason };
-    if path.extension().is_some_and(|extension| extension == "json") {
-        return match store::load(path) {
-            // It is named already.
-            Err(error) => unreadable(error.to_string().replacen(&path.display().to_string(), "", 1).trim().to_owned()),
-            Ok(run) => {
-                let of = |is: fn(&Outcome) -> bool| run.cases.iter().filter(|case| is(&case.outcome)).count();
-                let measured = of(|outcome| matches!(outcome, Outcome::Measured(_)));
-                let skipped = of(|outcome| matches!(outcome, Outcome::Skipped { .. }));
-                let failed = of(|outcome| matches!(outcome, Outcome::Failed { .. }));
-                let state = run.interrupted.clone().map_or(State::Finished, State::Interrupted);
-                Kept::Run { run: Box::new(run), state, measured, skipped, failed }
-            }
-        };
-    }
-    match Journal::read::<Run>(path) {
-        Err(error) => unreadable(error.to_string()),
+/// A run file by its name, and what it holds.
+fn finished(path: &Path, summary: Result<Summary>) -> (String, Kept) {
+    let name = name(path, ".json");
+    let kept = match summary {
+        // It is named already.
+        Err(error) => {
+            let reason = error.to_string().replacen(&path.display().to_string(), "", 1).trim().to_owned();
+            Kept::Unreadable { name: name.clone(), reason }
+        }
+        Ok(summary) => {
+            let state = summary.interrupted.clone().map_or(State::Finished, State::Interrupted);
+            Kept::Run(Box::new(summary), state)
+        }
+    };
+    (name, kept)
+}
+
+/// A journal by its run's name, and how far that came.
+fn begun(path: &Path) -> (String, Kept) {
+    let name = name(path, store::JOURNAL);
+    let kept = match Journal::read::<Run>(path) {
+        Err(error) => Kept::Unreadable { name: name.clone(), reason: crate::refusals::of_journal(&error) },
         Ok((header, rounds, is_under_way)) => {
             let begun: std::collections::HashSet<&str> = rounds.iter().map(|past| past.case.as_str()).collect();
             let state = if is_under_way { State::UnderWay } else { State::Partial };
-            Kept::Run { run: Box::new(header.run), state, measured: begun.len(), skipped: 0, failed: 0 }
+            Kept::Run(Box::new(Summary { measured: begun.len(), ..Summary::of(&header.run) }), state)
         }
-    }
+    };
+    (name, kept)
 }
 
 fn value(kept: &Kept) -> Value {
     match kept {
         Kept::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason }),
-        Kept::Run { run, state, measured, skipped, failed } => json!({
+        Kept::Run(run, state) => json!({
             "name": run.name,
             "id": run.id,
             "started": run.started,
             "finished": run.finished,
-            "host": run.host.hostname,
-            "profile": run.settings.profile,
+            "host": run.host,
+            "profile": run.profile,
             "imported": run.imported,
-            "filters": run.settings.filters,
-            "measured": measured,
-            "skipped": skipped,
-            "failed": failed,
+            "filters": run.filters,
+            "measured": run.measured,
+            "skipped": run.skipped,
+            "failed": run.failed,
             "interrupted": run.interrupted,
             "state": match state {
                 State::Finished => "finished",
@@ -140,10 +167,10 @@ fn table(kept: &[Kept], lang: Lang) -> String {
     ];
     let row = |kept: &Kept| match kept {
         Kept::Unreadable { name, reason } => vec![visible(name), format!("! {}", visible(reason))],
-        Kept::Run { run, state, measured, skipped, failed } => {
+        Kept::Run(run, state) => {
             let profile = match &run.imported {
                 Some(_) => word("imported", "导入").to_owned(),
-                None => format!("{:?}", run.settings.profile).to_lowercase(),
+                None => format!("{:?}", run.profile).to_lowercase(),
             };
             let state = match state {
                 State::Finished => String::new(),
@@ -151,8 +178,8 @@ fn table(kept: &[Kept], lang: Lang) -> String {
                 State::Partial => word("cut short; --resume goes on", "未完成；--resume 可继续").into(),
                 State::UnderWay => word("under way", "进行中").into(),
             };
-            let counts = [measured, skipped, failed].map(ToString::to_string);
-            let texts = [run.name.clone(), run.host.hostname.clone(), run.started.clone(), profile];
+            let counts = [run.measured, run.skipped, run.failed].map(|count| count.to_string());
+            let texts = [run.name.clone(), run.host.clone(), run.started.clone(), profile];
             texts.into_iter().chain(counts).chain([state]).map(|text| visible(&text)).collect()
         }
     };

@@ -145,6 +145,12 @@ pub const ALL: &[Example] = &[
     example("import", "hostmark import fio result.json", "Import a result of fio.", "导入 fio 的结果。"),
     example("runs", "hostmark runs", "List the stored runs.", "列出已保存的运行。"),
     example(
+        "runs",
+        "hostmark runs --prune --keep 100 --older-than 90d --dry-run",
+        "Show which runs are beyond the newest 100 and older than 90 days.",
+        "显示哪些运行在最新的 100 个之外且早于 90 天。",
+    ),
+    example(
         "vm",
         "hostmark vm run --dry-run",
         "Show what would be measured in a guest.",

@@ -1,0 +1,168 @@
+//! The runs that are kept: a list of many in little time, whatever lies beside them, and what is removed when asked.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Home, ended, files};
+
+/// What a command prints that must do what it was asked for.
+fn printed(home: &Home, words: &[&str]) -> String {
+    let (code, out, errors) = ended(&mut home.hostmark(words));
+    assert_eq!((code, errors.as_str()), (0, ""), "{words:?} {out}");
+    out
+}
+
+/// A measured run, and the directory it lies in.
+fn measured(home: &Home) -> (String, PathBuf) {
+    printed(home, &["run", "clock.loop"]);
+    let runs = home.data.path().join("hostmark/runs");
+    let [file] = &files(&runs)[..] else { panic!("one run is kept") };
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_file(file).unwrap();
+    (text, runs)
+}
+
+/// The same run as it was measured on another day.
+fn on_day(text: &str, day: u32) -> (String, String) {
+    let mut run: Value = serde_json::from_str(text).unwrap();
+    let name = format!("2026{:02}{:02}T000000Z-host-0000", 1 + day / 28, 1 + day % 28);
+    run["name"] = name.clone().into();
+    run["started"] = format!("2026-{:02}-{:02}T00:00:00Z", 1 + day / 28, 1 + day % 28).into();
+    (name, run.to_string())
+}
+
+fn names(home: &Home) -> Vec<String> {
+    let list: Value = serde_json::from_str(&printed(home, &["runs", "--format", "json"])).unwrap();
+    list.as_array().unwrap().iter().map(|run| run["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn keep(runs: &Path, name: &str, text: &str) {
+    fs::write(runs.join(format!("{name}.json")), text).unwrap();
+}
+
+#[test]
+fn what_is_remembered_of_runs_is_never_believed_against_their_files() {
+    let home = Home::new();
+    let (text, runs) = measured(&home);
+    assert!(runs.with_file_name("summaries.json").is_file(), "a run is remembered where it is kept");
+    for day in 0..3 {
+        let (name, text) = on_day(&text, day);
+        keep(&runs, &name, &text);
+    }
+    let first = printed(&home, &["runs"]);
+    let index = runs.with_file_name("summaries.json");
+    assert!(index.is_file());
+    assert_eq!(printed(&home, &["runs"]), first, "what is remembered says the same");
+    // A file that has changed, with the same size and the same time of change as anybody may set it.
+    let (name, old) = on_day(&text, 1);
+    let path = runs.join(format!("{name}.json"));
+    let facts = fs::metadata(&path).unwrap();
+    fs::write(&path, old.replace("2026-01-02T00:00:00Z", "2025-12-31T00:00:00Z")).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(facts.modified().unwrap()).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), facts.len());
+    assert!(printed(&home, &["runs"]).contains("2025-12-31"));
+    // One that is gone, and one that is new.
+    fs::remove_file(&path).unwrap();
+    let (new, text) = on_day(&text, 5);
+    keep(&runs, &new, &text);
+    let now = names(&home);
+    assert!(now.len() == 3 && now.contains(&new) && !now.contains(&name), "{now:?}");
+    // Torn, of another form, empty, no file at all: the list is the same.
+    let list = printed(&home, &["runs"]);
+    let whole = fs::read_to_string(&index).unwrap();
+    for broken in [&whole[..whole.len() / 2], &whole.replace("\"form\":1", "\"form\":2"), "", "[]", "null"] {
+        fs::write(&index, broken).unwrap();
+        assert_eq!(printed(&home, &["runs"]), list, "{broken:.40}");
+    }
+    fs::remove_file(&index).unwrap();
+    fs::create_dir(&index).unwrap();
+    assert_eq!(printed(&home, &["runs"]), list);
+    fs::remove_dir(&index).unwrap();
+    // A link leads to somebody's file, which is neither believed nor written to.
+    let thesis = home.data.path().join("thesis");
+    fs::write(&thesis, "chapter one").unwrap();
+    symlink(&thesis, &index).unwrap();
+    assert_eq!(printed(&home, &["runs"]), list);
+    assert_eq!(fs::read_to_string(&thesis).unwrap(), "chapter one");
+}
+
+#[test]
+fn a_thousand_runs_are_listed_much_sooner_than_they_are_read() {
+    let home = Home::new();
+    let (text, runs) = measured(&home);
+    // As large as a run of everything is: a field that nobody reads makes up for cases.
+    let mut large: Value = serde_json::from_str(&text).unwrap();
+    large["filler"] = "x".repeat(1 << 20).into();
+    let large = large.to_string();
+    for number in 0..300 {
+        keep(&runs, &format!("20260101T{number:06}Z-host-0000"), &large);
+    }
+    let timed = || {
+        let began = Instant::now();
+        let list = printed(&home, &["runs"]);
+        (began.elapsed(), list)
+    };
+    let (read, first) = timed();
+    let (again, second) = (0..3).map(|_| timed()).min().unwrap();
+    assert_eq!(first.lines().count(), 301, "{:.300}", first);
+    assert!(first == second, "what is remembered says the same");
+    assert!(again < read / 3 || again < Duration::from_millis(100), "{again:?} beside {read:?}");
+}
+
+#[test]
+fn only_what_was_asked_for_is_removed_and_never_the_newest_or_another_file() {
+    let home = Home::new();
+    let (text, runs) = measured(&home);
+    let all: Vec<String> = (0..6)
+        .map(|day| {
+            let (name, text) = on_day(&text, day);
+            keep(&runs, &name, &text);
+            name
+        })
+        .collect();
+    // What is no run of hostmark's, and a run that does not lie here.
+    let elsewhere = home.data.path().join("elsewhere.json");
+    fs::write(&elsewhere, on_day(&text, 0).1).unwrap();
+    symlink(&elsewhere, runs.join("20250101T000000Z-link-0000.json")).unwrap();
+    fs::write(runs.join("20250101T000000Z-notes.json"), r#"{"my":"notes"}"#).unwrap();
+    fs::write(runs.join("20250101T000000Z-x.partial.jsonl"), "a journal").unwrap();
+    let listed = || {
+        let mut names: Vec<String> = fs::read_dir(&runs)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = listed();
+    for words in [
+        &["runs", "--prune"][..],
+        &["runs", "--keep", "2"],
+        &["runs", "--prune", "--keep", "0"],
+        &["runs", "--prune", "--older-than", "soon"],
+        &["runs", "--prune", "--keep", "2", "--format", "json"],
+    ] {
+        assert_eq!(ended(&mut home.hostmark(words)).0, 2, "{words:?}");
+    }
+    let would = printed(&home, &["runs", "--prune", "--keep", "4", "--dry-run"]);
+    assert!(would.contains(&all[0]) && would.contains(&all[1]) && !would.contains(&all[2]), "{would}");
+    assert!(would.contains("2 of 7 runs would go"), "{would}");
+    assert_eq!(listed(), before, "nothing is removed that is only shown");
+    let done = printed(&home, &["runs", "--prune", "--keep", "4"]);
+    assert!(done.contains(&all[0]) && done.contains(&all[1]) && done.contains("2 of 7 runs are gone"), "{done}");
+    let mut left: Vec<String> = before.clone();
+    left.retain(|name| !name.starts_with(&all[0]) && !name.starts_with(&all[1]));
+    assert_eq!(listed(), left);
+    // Whatever is asked for, the newest stays, and so does what is no run.
+    printed(&home, &["runs", "--prune", "--older-than", "1d"]);
+    left.retain(|name| !all[..5].iter().any(|gone| name.starts_with(gone)));
+    assert_eq!(listed(), left);
+    assert!(left.iter().any(|name| name.starts_with(&all[5])) && elsewhere.is_file());
+    assert_eq!(printed(&home, &["runs", "--prune", "--keep", "1", "--lang", "zh"]).matches("删除 0 个").count(), 1);
+}
