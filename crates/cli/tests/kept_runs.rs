@@ -167,3 +167,50 @@ fn only_what_was_asked_for_is_removed_and_never_the_newest_or_another_file() {
     assert!(left.iter().any(|name| name.starts_with(&all[5])) && elsewhere.is_file());
     assert_eq!(printed(&home, &["runs", "--prune", "--keep", "1", "--lang", "zh"]).matches("删除 0 个").count(), 1);
 }
+
+/// The same run with every value times a factor, on another kernel.
+fn scaled(text: &str, day: u32, factor: f64) -> (String, String) {
+    let (name, text) = on_day(text, day);
+    let mut run: Value = serde_json::from_str(&text).unwrap();
+    run["id"] = format!("00000000-0000-7000-8000-{day:012}").into();
+    run["host"]["kernel"]["release"] = if factor > 1.1 { "6.99.0" } else { "6.1.0" }.into();
+    for case in run["cases"].as_array_mut().unwrap() {
+        let estimate = &mut case["outcome"]["measured"]["estimate"];
+        let noise = 1.0 + 0.01 * f64::from(day * 37 % 11) / 11.0;
+        for key in ["median", "ci_low", "ci_high", "min", "max", "mean", "best_round"] {
+            let value = estimate[key].as_f64().unwrap_or(0.0);
+            estimate[key] = (value * factor * noise).into();
+        }
+        estimate.as_object_mut().unwrap().remove("quiet");
+        estimate["leading"] = "typical".into();
+    }
+    (name, run.to_string())
+}
+
+#[test]
+fn a_change_for_good_is_told_with_its_run_and_what_changed_with_it() {
+    let home = Home::new();
+    let (text, runs) = measured(&home);
+    for day in 0..16 {
+        let (name, text) = scaled(&text, day, if day < 8 { 1.0 } else { 1.25 });
+        keep(&runs, &name, &text);
+    }
+    fs::write(runs.join("20260102T000000Z-torn.json"), &text[..text.len() / 2]).unwrap();
+    let (code, table, errors) = ended(&mut home.hostmark(&["runs", "--changes"]));
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.lines().count() == 1 && errors.contains("torn"), "{errors}");
+    for word in ["16 runs, 1 change", "2026-01-09T00:00:00Z", "clock.loop", "6.1.0 → 6.99.0", "8 and 8 runs"] {
+        assert!(table.contains(word), "{word} is not in\n{table}");
+    }
+    let list: Value =
+        serde_json::from_str(&ended(&mut home.hostmark(&["runs", "--changes", "clock", "--format", "json"])).1)
+            .unwrap();
+    let ratio = list[0]["cases"][0]["ratio"].as_f64().unwrap();
+    assert!((ratio - 1.25).abs() < 0.02, "{list}");
+    let chinese = ended(&mut home.hostmark(&["runs", "--changes", "--lang", "zh"])).1;
+    assert!(chinese.contains("16 次运行，1 处变化") && chinese.contains("同时改变：内核版本"), "{chinese}");
+    // Nothing asked for is there.
+    let nothing: i32 = hostmark_model::Exit::NothingSelected.code().into();
+    assert_eq!(ended(&mut home.hostmark(&["runs", "--changes", "memory"])).0, nothing);
+    assert_eq!(ended(&mut home.hostmark(&["runs", "memory"])).0, 2, "a filter is for changes");
+}

@@ -20,4 +20,5 @@ pub mod random_effects;
 pub mod repetition;
 pub mod scale;
 pub mod selection;
+pub mod steps;
 pub mod trend;

@@ -2,6 +2,7 @@
 
 mod again;
 pub mod agent;
+mod changed;
 mod closing;
 pub mod compare;
 pub mod completions;

@@ -8,8 +8,10 @@ use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Run, Text};
 use hostmark_report::escape::visible;
 use hostmark_report::render::columns::{Column, columns};
+use hostmark_report::render::console;
 use serde_json::{Value, json};
 
+use super::changed;
 use super::prune::{self, Unwanted};
 use crate::store::summary::{Summary, summaries};
 use crate::{output, store};
@@ -26,6 +28,17 @@ pub struct RunsArguments {
     /// Output format
     #[arg(long, value_enum, default_value = "table", conflicts_with = "prune")]
     format: Format,
+    /// Show when values of the stored runs changed for good, and what else changed then
+    ///
+    /// It takes at least three runs on each side of a change.
+    #[arg(long, conflicts_with = "prune")]
+    changes: bool,
+    /// With --changes: groups, probes or cases [default: all]
+    #[arg(value_name = "FILTER", requires = "changes")]
+    filters: Vec<String>,
+    /// With --changes: show every case and fact
+    #[arg(long, short, requires = "changes")]
+    verbose: bool,
     /// Remove stored runs: those beyond --keep, and those of --older-than
     ///
     /// Of both given, runs that both name go. The newest run stays, and whatever is no run file: journals, other files, links.
@@ -65,6 +78,14 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     if arguments.prune && !files.is_empty() {
         let RunsArguments { keep, older_than, dry_run: is_dry, .. } = *arguments;
         return prune::prune(&files, Unwanted { keep, older_than, is_dry }, jiff::Timestamp::now());
+    }
+    if arguments.changes && !files.is_empty() {
+        let (all, runs) = changed::found(&files, &arguments.filters)?;
+        output::print(&match arguments.format {
+            Format::Json => output::json(&serde_json::to_string_pretty(&all)?),
+            Format::Table => console::changes(&all, runs, &output::options(lang, arguments.verbose)),
+        });
+        return Ok(Exit::Fine);
     }
     let whole = files.iter().zip(summaries(&files)).map(|(path, summary)| finished(path, summary));
     let journals = store::journals()?;

@@ -146,6 +146,12 @@ pub const ALL: &[Example] = &[
     example("runs", "hostmark runs", "List the stored runs.", "列出已保存的运行。"),
     example(
         "runs",
+        "hostmark runs --changes memory",
+        "Show when memory got slower or faster here, and what changed with it.",
+        "显示本机内存何时变慢或变快，以及同时改变了什么。",
+    ),
+    example(
+        "runs",
         "hostmark runs --prune --keep 100 --older-than 90d --dry-run",
         "Show which runs are beyond the newest 100 and older than 90 days.",
         "显示哪些运行在最新的 100 个之外且早于 90 天。",

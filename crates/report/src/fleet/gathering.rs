@@ -110,6 +110,11 @@ impl Gathering {
         !self.cases.is_empty()
     }
 
+    /// Files that tell nothing.
+    pub fn unread(&self) -> &[Unread] {
+        &self.unread
+    }
+
     /// Notes a file that cannot be read.
     pub fn refuse(&mut self, file: &str, reason: Text<String>) {
         self.unread.push(Unread { file: file.to_owned(), reason });

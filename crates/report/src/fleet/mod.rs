@@ -1,6 +1,7 @@
 //! Many hosts beside each other: which are not like the others of their kind, and why.
 
 mod assembly;
+mod changes;
 mod data;
 mod drift;
 mod gathering;
@@ -12,6 +13,7 @@ mod score;
 mod slim;
 mod why;
 
+pub use changes::{CaseChange, Change, Changed, changes};
 pub use data::{
     CaseSpread, Cause, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, Place, Reason, SCHEMA, WithinBy,
 };

@@ -1,6 +1,7 @@
 //! The table of `hostmark run` and `hostmark report`, made from a run alone.
 
 mod answer;
+mod changes;
 mod comparison;
 mod fleet;
 mod grid;
@@ -32,6 +33,11 @@ use crate::format::{percent, value};
 /// The table of a comparison; it ends with a line break.
 pub fn comparison(comparison: &crate::compare::Comparison, options: &RenderOptions) -> String {
     comparison::table(comparison, options)
+}
+
+/// The changes over so many runs that are kept; it ends with a line break.
+pub fn changes(changes: &[crate::fleet::Change], runs: usize, options: &RenderOptions) -> String {
+    changes::table(changes, runs, options)
 }
 
 /// The table of a fleet; it ends with a line break.
