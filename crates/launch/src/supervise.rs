@@ -408,6 +408,11 @@ impl Supervised {
         }
     }
 
+    /// Sends a signal to everybody in its group, and waits for nobody.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        self.group.signal(signal)
+    }
+
     /// Kills it and everything in its group, whatever the terms say, and waits until it is gone: how it ended.
     pub fn kill(&mut self) -> io::Result<ExitStatus> {
         self.group.end()

@@ -116,7 +116,7 @@ fn percent(typed: &str) -> Result<f64, String> {
 }
 
 /// A time as a person types it: `90s`, `10m`, `2h`.
-fn time(typed: &str) -> Result<Duration, String> {
+pub(super) fn time(typed: &str) -> Result<Duration, String> {
     let wanted = || {
         both!(
             "it is no time; give a number with its unit, as 90s, 10m or 2h",

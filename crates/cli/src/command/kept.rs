@@ -76,6 +76,13 @@ impl Kept {
     }
 }
 
+/// A sentence of [`Kept::goes_on_later`] without what can be done with the rounds: for who does not keep them.
+pub fn without_rounds(sentence: &str) -> &str {
+    let told = [": hostmark run --resume ", ": hostmark report --again "].iter().find_map(|told| sentence.find(told));
+    let end = told.and_then(|told| sentence[..told].rfind("; "));
+    end.map_or(sentence, |end| &sentence[..end])
+}
+
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
 fn keep(hostname: &str) -> Option<Place> {
     let (stamp, unique) = store::moment(jiff::Timestamp::now());
@@ -121,4 +128,19 @@ fn open_journal(place: &Place, is_named: bool, run: &Run, planned: &PlanLine, by
             &both!("name another file by --out", "请用 --out 换一个文件"),
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_keeps_no_rounds_is_told_the_rest_of_the_sentence() {
+        let kept = Kept { place: None, journal: None };
+        let bare = kept.goes_on_later(super::super::lost("'ssh a' broke off; look there".into()), 3, false).to_string();
+        assert_eq!(without_rounds(&bare), "'ssh a' broke off; look there");
+        let told = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";
+        assert_eq!(without_rounds(told), "'ssh a' broke off; look there");
+        assert_eq!(without_rounds("its disk is full; make room"), "its disk is full; make room");
+    }
 }

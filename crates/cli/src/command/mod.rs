@@ -97,7 +97,7 @@ pub enum Command {
     Compare(compare::CompareArguments),
     /// Try a setting: measure without and with it in turn
     Try(knobs::TryArguments),
-    /// Find the hosts of a fleet that are not like the others
+    /// Measure a fleet, and find the hosts that are not like the others
     Fleet(fleet::FleetArguments),
     /// Import another tool's results
     Import(import::ImportArguments),

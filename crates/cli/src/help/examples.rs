@@ -96,6 +96,36 @@ pub const ALL: &[Example] = &[
     ),
     example(
         "fleet",
+        "hostmark fleet run --hosts hosts.txt --each 'ssh {host}' --out runs",
+        "Measure the hosts of a list, one after the other.",
+        "逐台测量名单中的主机。",
+    ),
+    example(
+        "fleet run",
+        "hostmark fleet run --hosts hosts.txt --each 'ssh {host}' --at-once 4 --out runs",
+        "Measure the hosts of a list, four at a time.",
+        "测量名单中的主机，每次四台。",
+    ),
+    example(
+        "fleet run",
+        "hostmark fleet run --hosts hosts.txt --each 'ssh {host}' --resume runs",
+        "Measure the hosts that are still missing there.",
+        "测量该目录中尚缺的主机。",
+    ),
+    example(
+        "fleet run",
+        "hostmark fleet run memory --slurm '-p batch -N 64'",
+        "Measure the memory of 64 nodes.",
+        "测量 64 个节点的内存。",
+    ),
+    example(
+        "fleet run",
+        "hostmark fleet run --kubernetes pool=bench --image busybox",
+        "Measure the nodes of a pool.",
+        "测量一个节点池。",
+    ),
+    example(
+        "fleet",
         "hostmark fleet report runs/",
         "Find the hosts that are not like the others.",
         "找出与众不同的主机。",

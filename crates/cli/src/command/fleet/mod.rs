@@ -2,6 +2,7 @@
 
 mod files;
 mod report;
+mod run;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -15,12 +16,15 @@ pub struct FleetArguments {
 
 #[derive(Debug, Subcommand)]
 enum FleetCommand {
+    /// Measure many hosts, each by itself: a list, Slurm's nodes or Kubernetes's
+    Run(Box<run::RunArguments>),
     /// Find the hosts that are not like the others of their kind, and what they have that others lack
     Report(report::ReportArguments),
 }
 
 pub fn fleet(arguments: &FleetArguments, lang: Lang) -> Result<Exit> {
     match &arguments.command {
+        FleetCommand::Run(run) => run::run(run, lang),
         FleetCommand::Report(report) => report::report(report, lang),
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_engine::sys::regular;
-use hostmark_model::{Exit, Lang, Text};
+use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
 use hostmark_report::export::fleet;
 use hostmark_report::fleet::{Fleet, Gathering};
 
@@ -86,7 +86,10 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
     for path in &found.files {
         let name = shown(path);
         match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
-            Ok(Some(bytes)) => gathering.read(&name, &bytes),
+            Ok(Some(bytes)) => match fleet_of(path, &bytes) {
+                Some(fleet) => refuse_missing(&fleet, &mut gathering),
+                None => gathering.read(&name, &bytes),
+            },
             Ok(None) => gathering.refuse(&name, text("is too large for a run", "过大，不是运行文件")),
             Err(error) => gathering.refuse(&name, cannot(&error)),
         }
@@ -120,6 +123,26 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
         }
     }
     Ok(gathering)
+}
+
+/// What `hostmark fleet run` left beside the runs, where this file is that.
+fn fleet_of(path: &Path, bytes: &[u8]) -> Option<FleetRun> {
+    let is_called_so = path.file_name().is_some_and(|name| name == FLEET_RUN_FILE);
+    std::str::from_utf8(bytes).ok().filter(|_| is_called_so).and_then(FleetRun::load)
+}
+
+/// Hosts that were to be measured and have no run are told as files that cannot be read are.
+fn refuse_missing(fleet: &FleetRun, gathering: &mut Gathering) {
+    for host in fleet.hosts.iter().filter(|host| host.state != HostState::Measured) {
+        let (state, why) = (host.state.word(), host.reason.as_deref().unwrap_or_default());
+        let (en, zh) = match why {
+            "" => (String::new(), String::new()),
+            why => (format!(": {why}"), format!("：{why}")),
+        };
+        let en = format!("has no run ({}{en}); hostmark fleet run --resume goes on", state.en);
+        let zh = format!("没有运行（{}{zh}）；可用 hostmark fleet run --resume 继续", state.zh);
+        gathering.refuse(&host.host, Text { en, zh });
+    }
 }
 
 fn text(en: &str, zh: &str) -> Text<String> {

@@ -1,0 +1,225 @@
+//! The directory of a fleet's runs: one file a host, each whole, and beside them what became of every host.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use hostmark_model::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetRequest, FleetRun, HostState};
+use rustix::fs::{FlockOperation, flock};
+
+use super::name;
+use crate::command::unwritten;
+use crate::language::both;
+use crate::store;
+
+/// Where runs lie that are under way. Hidden, so that nothing takes them for whole ones.
+const UNDER_WAY: &str = ".under-way";
+/// Held by the hostmark that measures into the directory.
+const LOCK: &str = "lock";
+
+/// A directory that this process measures into; no other does meanwhile.
+pub struct Directory {
+    path: PathBuf,
+    fleet: FleetRun,
+    _lock: File,
+}
+
+impl Directory {
+    /// A new one, or an empty or foreign one that a person named.
+    pub fn make(named: Option<&Path>, request: FleetRequest, engine: &str) -> Result<Directory> {
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None => store::fresh_directory("fleet")?,
+        };
+        let shown = path.display();
+        fs::create_dir_all(&path).map_err(|error| {
+            unwritten(&error, &format!("{shown} cannot be made"), "give another directory by --out")
+        })?;
+        if path.join(FLEET_RUN_FILE).symlink_metadata().is_ok() {
+            bail!(both!(
+                "{shown} holds a fleet already; go on with it by --resume, or give another directory",
+                "{shown} 中已有一个机群；请用 --resume 继续，或换一个目录"
+            ));
+        }
+        let lock = locked(&path)?;
+        let started = store::timestamp(jiff::Timestamp::now());
+        let (schema, engine, hosts) = (FLEET_RUN_SCHEMA.to_owned(), engine.to_owned(), Vec::new());
+        Ok(Directory { path, fleet: FleetRun { schema, engine, started, request, hosts }, _lock: lock })
+    }
+
+    /// One that was measured into before, by the same request.
+    pub fn open(path: &Path, request: &FleetRequest, engine: &str) -> Result<Directory> {
+        let shown = path.display();
+        let text = store::text(&path.join(FLEET_RUN_FILE)).map_err(|error| {
+            anyhow::anyhow!(both!(
+                "{shown} holds no fleet to go on with ({error}); give the directory of a fleet run",
+                "{shown} 中没有可继续的机群（{error}）；请给出 fleet run 的目录"
+            ))
+        })?;
+        let Some(mut fleet) = FleetRun::load(&text).filter(is_sound) else {
+            bail!(both!(
+                "{shown}/{FLEET_RUN_FILE} is not what fleet run writes; measure anew into another directory",
+                "{shown}/{FLEET_RUN_FILE} 不是 fleet run 写的文件；请重新测到另一个目录"
+            ))
+        };
+        if fleet.request != *request || fleet.engine != engine {
+            bail!(both!(
+                "{shown} was measured with other filters, options or another engine; give the same, or measure anew by --out",
+                "{shown} 使用了其他过滤表达式、选项或调度方式；请保持一致，或用 --out 重新测量"
+            ));
+        }
+        let lock = locked(path)?;
+        for host in &mut fleet.hosts {
+            if host.state == HostState::Measured && !is_whole(&path.join(&host.file)) {
+                host.state = HostState::Waiting;
+            }
+        }
+        Ok(Directory { path: path.to_owned(), fleet, _lock: lock })
+    }
+
+    /// The rows of these hosts, which are added where they are new.
+    pub fn rows_of(&mut self, names: &[String]) -> Vec<usize> {
+        let mut taken: HashSet<String> = self.fleet.hosts.iter().map(|host| host.file.to_ascii_lowercase()).collect();
+        taken.insert(FLEET_RUN_FILE.to_owned());
+        if self.fleet.hosts.is_empty() {
+            // What a person has lying there stays.
+            let listed = fs::read_dir(&self.path).into_iter().flatten().flatten();
+            taken.extend(listed.map(|entry| entry.file_name().to_string_lossy().to_ascii_lowercase()));
+        }
+        let mut rows = Vec::new();
+        for host in names {
+            let known = self.fleet.hosts.iter().position(|row| row.host == *host);
+            rows.push(known.unwrap_or_else(|| {
+                let file = name::file_of(host, &mut taken);
+                let (state, reason, elapsed_s) = (HostState::Waiting, None, None);
+                self.fleet.hosts.push(FleetHost { host: host.clone(), state, reason, elapsed_s, file });
+                self.fleet.hosts.len() - 1
+            }));
+        }
+        rows
+    }
+
+    /// What became of a host.
+    pub fn row(&mut self, row: usize, state: HostState, reason: Option<String>, elapsed_s: Option<f64>) {
+        let host = &mut self.fleet.hosts[row];
+        (host.state, host.reason, host.elapsed_s) = (state, reason, elapsed_s);
+    }
+
+    /// Where a host's run is written while it goes on: a place that is empty.
+    pub fn begin(&self, row: usize) -> io::Result<PathBuf> {
+        let file = self.path.join(UNDER_WAY).join(&self.fleet.hosts[row].file);
+        forget(&file)?;
+        Ok(file)
+    }
+
+    /// Gives a host the run that lies there, if it is whole: the number of its cases that failed.
+    pub fn take(&mut self, row: usize, file: &Path) -> Result<usize> {
+        let run = store::load(file)?;
+        if let Some(why) = &run.interrupted {
+            bail!(both!("the run did not come to its end ({why})", "运行未测完（{why}）"));
+        }
+        let whole = self.path.join(&self.fleet.hosts[row].file);
+        fs::rename(file, &whole).map_err(|error| {
+            unwritten(&error, &format!("{} cannot be written", whole.display()), "give another directory by --out")
+        })?;
+        Ok(run.cases.iter().filter(|case| matches!(case.outcome, hostmark_model::Outcome::Failed { .. })).count())
+    }
+
+    /// Writes down what became of every host.
+    pub fn save(&self) -> Result<()> {
+        let file = self.path.join(FLEET_RUN_FILE);
+        let text = serde_json::to_string_pretty(&self.fleet)? + "\n";
+        store::write(&file, &text).map_err(|error| {
+            unwritten(&error, &format!("{} cannot be written", file.display()), "give another directory by --out")
+        })
+    }
+
+    /// Nothing is under way any more.
+    pub fn rest(&self) {
+        let _ = fs::remove_dir_all(self.path.join(UNDER_WAY));
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn hosts(&self) -> &[FleetHost] {
+        &self.fleet.hosts
+    }
+
+    pub fn request(&self) -> &FleetRequest {
+        &self.fleet.request
+    }
+
+    pub fn is_measured(&self, row: usize) -> bool {
+        self.fleet.hosts[row].state == HostState::Measured
+    }
+
+    /// Whether every host has a run.
+    pub fn is_whole(&self) -> bool {
+        self.missing().is_empty()
+    }
+
+    /// The hosts without a run.
+    pub fn missing(&self) -> Vec<String> {
+        let missing = self.fleet.hosts.iter().filter(|host| host.state != HostState::Measured);
+        missing.map(|host| host.host.clone()).collect()
+    }
+}
+
+/// Whether all names and files are such as this program writes: the file may be anybody's.
+fn is_sound(fleet: &FleetRun) -> bool {
+    let mut files = HashSet::from([FLEET_RUN_FILE.to_owned()]);
+    let mut hosts = HashSet::new();
+    fleet.hosts.iter().all(|host| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let is_file = host.file.ends_with(".json") && host.file.chars().all(is_plain) && !host.file.starts_with('.');
+        let is_new = hosts.insert(host.host.clone()) && files.insert(host.file.to_ascii_lowercase());
+        name::refused(&host.host).is_none() && is_file && is_new
+    })
+}
+
+/// Whether a host's run lies there.
+fn is_whole(file: &Path) -> bool {
+    store::load(file).is_ok_and(|run| run.interrupted.is_none())
+}
+
+/// The directory below for runs under way, and the lock in it, which ends with this process.
+fn locked(path: &Path) -> Result<File> {
+    let (below, shown) = (path.join(UNDER_WAY), path.display());
+    let cannot = |error: io::Error| {
+        unwritten(&error, &format!("{shown} cannot be written to"), "give another directory by --out")
+    };
+    match fs::create_dir(&below) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(cannot(error)),
+        _ => {}
+    }
+    // A link in its place would lead elsewhere.
+    if !below.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        bail!("{} is no directory; remove it, or give another directory by --out", below.display());
+    }
+    let lock = File::options().create(true).truncate(false).write(true).open(below.join(LOCK)).map_err(cannot)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => bail!(both!(
+            "another hostmark measures into {shown}; wait for its end, or give another directory",
+            "另一个 hostmark 正在测入 {shown}；请等它结束，或换一个目录"
+        )),
+        // A filesystem without locks is taken at its user's word.
+        _ => Ok(lock),
+    }
+}
+
+/// Removes what an earlier turn left there.
+fn forget(file: &Path) -> io::Result<()> {
+    let mut journal = file.with_extension("").into_os_string();
+    journal.push(store::JOURNAL);
+    for left in [file, Path::new(&journal)] {
+        match fs::remove_file(left) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

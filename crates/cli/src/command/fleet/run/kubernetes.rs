@@ -1,0 +1,326 @@
+//! Hosts from a cluster of Kubernetes: a pod on each node, and `kubectl exec -i` that leads into it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use hostmark_engine::Wall;
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms, Told};
+use hostmark_model::Exit;
+use serde_json::Value;
+
+use super::manifest::{self, CONTAINER, LABEL};
+use super::name;
+use super::options::Cluster;
+use super::places::{Places, Registered, Way};
+use crate::command::{EndsWith, lost};
+use crate::language::both;
+use crate::signals::StopRequest;
+use crate::wall::SinceStart;
+
+/// How long the cluster may take to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+/// Bytes of an answer at most: tens of thousands of nodes.
+const MOST_BYTES: usize = 256 << 20;
+/// How long a pod may take to start: its image has to come.
+const STARTS_WITHIN: Duration = Duration::from_secs(300);
+/// How long the pods may take to be gone from the cluster's list.
+const REMOVED_WITHIN: Duration = Duration::from_secs(60);
+/// The time between two looks at the pods.
+const LOOKS: Duration = Duration::from_secs(1);
+/// How long a pod lives at most: the longest run, twice over, and its start.
+pub const LIVES_S: u64 = 2 * 3600;
+
+/// Waits until this process closes the pipe or is gone, then removes the pods: whatever ends this process, none stays.
+const REMOVE: &str = r#"trap "" INT TERM HUP
+cat > /dev/null
+exec "$@""#;
+
+/// Nodes, and the pods on them.
+pub struct Pods {
+    cluster: Client,
+    image: Cluster,
+    /// What all pods of this fleet are labelled by, and their names begin with.
+    fleet: String,
+    hosts: Vec<Registered>,
+    requests: Vec<Value>,
+    states: Vec<State>,
+    /// What is known of the pods, and since when.
+    seen: Option<(SinceStart, Vec<Value>)>,
+    remover: Option<Supervised>,
+}
+
+/// How far a pod is.
+enum State {
+    None,
+    Starting(SinceStart),
+    Open,
+    Gone,
+}
+
+impl Pods {
+    /// The nodes that the selector chooses.
+    pub fn of(cluster: &Cluster, stop: &StopRequest) -> Result<Pods> {
+        let client = Client { words: cluster.kubectl.clone(), stop: stop.readable() };
+        let given = cluster.request.as_deref().map(manifest::requested).transpose()?;
+        let (mut hosts, mut requests) = (Vec::new(), Vec::new());
+        for node in nodes(&client, &cluster.selector)? {
+            let Some(name) = node["metadata"]["name"].as_str() else { continue };
+            if let Some(why) = name::refused(name) {
+                return Err(lost(format!(
+                    "the cluster names a node '{name}' that is none ({why}); look at kubectl get nodes"
+                )));
+            }
+            hosts.push(Registered { name: name.to_owned(), refused: unusable(&node) });
+            requests.push(given.clone().unwrap_or_else(|| manifest::more_than_half(&node["status"]["allocatable"])));
+        }
+        // The end of it is drawn at random.
+        let unique = uuid::Uuid::now_v7().simple().to_string().split_off(22);
+        let states = hosts.iter().map(|_| State::None).collect();
+        let image = Cluster {
+            selector: cluster.selector.clone(),
+            image: cluster.image.clone(),
+            request: None,
+            kubectl: cluster.kubectl.clone(),
+        };
+        let fleet = format!("hostmark-{unique}");
+        Ok(Pods { cluster: client, image, fleet, hosts, requests, states, seen: None, remover: None })
+    }
+
+    fn pod(&self, host: usize) -> String {
+        format!("{}-{host}", self.fleet)
+    }
+
+    fn selector(&self) -> String {
+        format!("{LABEL}={}", self.fleet)
+    }
+
+    /// Starts the pod of a host. Before the first, who removes them all is started.
+    fn create(&mut self, host: usize) -> Result<()> {
+        if self.remover.is_none() {
+            let mut command = Command::new("sh");
+            command.args(["-c", REMOVE, "sh"]).args(&self.cluster.words);
+            command.args(["delete", "pods", "-l", &self.selector(), "--ignore-not-found", "--wait=false"]);
+            let (errors, ending) = (Errors::HeardAtLeisure, Ending::Awaited);
+            let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
+            self.remover = Some(Supervised::start(command, terms)?);
+        }
+        let node = &self.hosts[host].name;
+        let pod = manifest::pod(&self.image, &self.fleet, host, node, &self.requests[host], LIVES_S);
+        self.cluster.ask(&["create", "-f", "-"], Some(&pod.to_string())).map(|_| ())
+    }
+
+    /// What the cluster says of a pod, asked for all at once and not too often.
+    fn look(&mut self, host: usize) -> Result<Option<Value>> {
+        if self.seen.as_ref().is_none_or(|(since, _)| since.elapsed() > LOOKS) {
+            let said = self.cluster.ask(&["get", "pods", "-l", &self.selector(), "-o", "json"], None)?;
+            let list: Value = serde_json::from_str(&said).map_err(|error| {
+                lost(format!("kubectl prints no JSON ({error}); try kubectl get pods -o json by hand"))
+            })?;
+            let items = list["items"].as_array().cloned().unwrap_or_default();
+            self.seen = Some((SinceStart::now(), items));
+        }
+        let name = self.pod(host);
+        let pods = self.seen.iter().flat_map(|(_, pods)| pods);
+        Ok(pods.into_iter().find(|pod| pod["metadata"]["name"] == *name).cloned())
+    }
+}
+
+impl Places for Pods {
+    fn hosts(&self) -> &[Registered] {
+        &self.hosts
+    }
+
+    fn way(&mut self, host: usize) -> Way {
+        let since = match &self.states[host] {
+            State::None => {
+                if let Err(error) = self.create(host) {
+                    self.states[host] = State::Starting(SinceStart::now());
+                    return Way::Closed(crate::command::sentence(&error));
+                }
+                self.states[host] = State::Starting(SinceStart::now());
+                self.seen = None;
+                return Way::NotYet;
+            }
+            State::Starting(since) => since.elapsed(),
+            State::Open | State::Gone => Duration::ZERO,
+        };
+        match self.look(host) {
+            Err(error) => Way::Closed(crate::command::sentence(&error)),
+            Ok(pod) => match pod.as_ref().map_or(Ok(false), is_ready) {
+                Err(why) => Way::Closed(why),
+                Ok(true) => {
+                    self.states[host] = State::Open;
+                    let words = self.cluster.words.iter().cloned();
+                    let pod = self.pod(host);
+                    let exec = ["exec", "-i", &pod, "-c", CONTAINER, "--"].map(str::to_owned);
+                    Way::Open(words.chain(exec).collect())
+                }
+                Ok(false) if since > STARTS_WITHIN => {
+                    let seconds = STARTS_WITHIN.as_secs();
+                    Way::Closed(both!("its pod did not start in {seconds} s", "Pod 在 {seconds} 秒内未启动"))
+                }
+                Ok(false) => Way::NotYet,
+            },
+        }
+    }
+
+    fn leave(&mut self, host: usize) {
+        if matches!(self.states[host], State::Starting(_) | State::Open) {
+            // What is not removed now is removed at the end.
+            let pod = self.pod(host);
+            let _ = self.cluster.ask(&["delete", "pod", &pod, "--ignore-not-found", "--wait=false"], None);
+        }
+        self.states[host] = State::Gone;
+    }
+
+    fn why_lost(&mut self, host: usize) -> Option<String> {
+        self.seen = None;
+        let pod = self.look(host).ok()?;
+        match pod {
+            None => Some(both!("its pod was deleted", "Pod 已被删除")),
+            Some(pod) => is_ready(&pod).err(),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(mut remover) = self.remover.take() else { return Ok(()) };
+        let _ = remover.tell_last("\n");
+        let is_over = remover.ends_within(REMOVED_WITHIN);
+        let word = remover.last_word().unwrap_or_default();
+        if is_over && remover.kill().is_ok_and(|status| status.success()) {
+            return Ok(());
+        }
+        let _ = remover.kill();
+        let selector = self.selector();
+        Err(lost(both!(
+            "the pods could not be removed ({word}); remove them by kubectl delete pods -l {selector}",
+            "无法删除 Pod（{word}）；请用 kubectl delete pods -l {selector} 删除"
+        )))
+    }
+}
+
+/// Whether a pod's shell can be started; an error if that will never be so.
+fn is_ready(pod: &Value) -> Result<bool, String> {
+    let status = &pod["status"];
+    let container = &status["containerStatuses"][0];
+    let said = |value: &Value| -> String {
+        let parts = ["reason", "message"].map(|part| value[part].as_str().unwrap_or_default());
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    };
+    match status["phase"].as_str() {
+        Some("Failed" | "Succeeded") => {
+            let why = Some(said(status)).filter(|why| !why.is_empty());
+            let why = why.unwrap_or_else(|| said(&container["state"]["terminated"]));
+            Err(both!("its pod ended: {why}", "Pod 已结束：{why}"))
+        }
+        Some("Running") if !container["state"]["running"].is_null() => Ok(true),
+        _ => {
+            let waiting = &container["state"]["waiting"];
+            // What a second attempt would not mend.
+            let is_final = |reason: &str| {
+                ["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"].contains(&reason)
+                    || reason.starts_with("CreateContainer")
+            };
+            match waiting["reason"].as_str() {
+                Some(reason) if is_final(reason) => {
+                    let why = said(waiting);
+                    Err(both!("its pod cannot start: {why}", "Pod 无法启动：{why}"))
+                }
+                _ => Ok(false),
+            }
+        }
+    }
+}
+
+/// The nodes that a selector chooses.
+fn nodes(client: &Client, selector: &str) -> Result<Vec<Value>> {
+    let said = client.ask(&["get", "nodes", "-l", selector, "-o", "json"], None)?;
+    let list: Value = serde_json::from_str(&said)
+        .map_err(|error| lost(format!("kubectl prints no JSON ({error}); try kubectl get nodes -o json by hand")))?;
+    Ok(list["items"].as_array().cloned().unwrap_or_default())
+}
+
+/// The nodes that can be measured, and what each pod of a Job is to request: what the smallest gives.
+pub fn usable(cluster: &Cluster, stop: &StopRequest) -> Result<(usize, Value)> {
+    let client = Client { words: cluster.kubectl.clone(), stop: stop.readable() };
+    let nodes: Vec<Value> =
+        nodes(&client, &cluster.selector)?.into_iter().filter(|node| unusable(node).is_none()).collect();
+    let halves = nodes.iter().map(|node| manifest::more_than_half(&node["status"]["allocatable"]));
+    let number = |value: &Value| value["memory"].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(u64::MAX);
+    let least = halves.min_by_key(number).unwrap_or_default();
+    let given = cluster.request.as_deref().map(manifest::requested).transpose()?;
+    Ok((nodes.len(), given.unwrap_or(least)))
+}
+
+/// Why a node gets no pod.
+fn unusable(node: &Value) -> Option<String> {
+    let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
+    if node["spec"]["unschedulable"] == true {
+        return Some(both!("the node is cordoned", "该节点已被标记为不可调度"));
+    }
+    match ready {
+        Some(condition) if condition["status"] != "True" => {
+            let why = condition["message"].as_str().unwrap_or_default();
+            Some(both!("the node is not ready: {why}", "该节点未就绪：{why}"))
+        }
+        _ => None,
+    }
+}
+
+/// The cluster's client.
+struct Client {
+    words: Vec<String>,
+    stop: std::rc::Rc<rustix::fd::OwnedFd>,
+}
+
+impl Client {
+    /// What it says, when it ended well.
+    fn ask(&self, words: &[&str], input: Option<&str>) -> Result<String> {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).args(words);
+        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
+        let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(self.stop.clone()) };
+        let cannot = |error: std::io::Error| {
+            let client = &self.words[0];
+            anyhow!(both!(
+                "{client} cannot be asked ({error}); start hostmark where it is in PATH, or name it by --kubectl",
+                "无法运行 {client}（{error}）；请确保它在 PATH 中，或用 --kubectl 指定"
+            ))
+        };
+        let mut client = Supervised::start(command, terms).map_err(cannot)?;
+        let told = client.tell_within(input.unwrap_or_default(), ANSWERS_WITHIN).map_err(cannot)?;
+        let _ = client.tell_last("");
+        let heard = match told {
+            Told::Stopped => Heard::Stopped,
+            _ => client.hear_out(ANSWERS_WITHIN, MOST_BYTES).map_err(cannot)?,
+        };
+        match heard {
+            Heard::Closed => {}
+            Heard::Stopped => {
+                let sentence =
+                    both!("stopped before the cluster answered; start again", "集群应答之前即被停止；请重新运行");
+                return Err(EndsWith(Exit::Signal(2), sentence).into());
+            }
+            _ => {
+                return Err(lost(both!(
+                    "the cluster does not answer; try kubectl by hand",
+                    "集群没有应答；请手动运行 kubectl"
+                )));
+            }
+        }
+        client.ends_within(ANSWERS_WITHIN);
+        let (said, word) = (client.heard(), client.last_word().unwrap_or_default());
+        match client.kill() {
+            Ok(status) if status.success() => Ok(String::from_utf8_lossy(&said).into_owned()),
+            _ => {
+                let asked = words.iter().take(2).copied().collect::<Vec<_>>().join(" ");
+                Err(lost(both!(
+                    "kubectl {asked} failed: {word}; try it by hand",
+                    "kubectl {asked} 失败：{word}；请手动运行"
+                )))
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `hostmark fleet run`: measures every host of a list, an allocation or a cluster, each into a run of its own.
+
+mod directory;
+mod hosts;
+mod kubernetes;
+mod manifest;
+mod measuring;
+mod name;
+mod options;
+mod places;
+mod printed;
+mod rows;
+mod slurm;
+mod turns;
+
+use anyhow::{Result, bail};
+use hostmark_model::{Exit, HostState, Lang};
+
+use self::directory::Directory;
+pub use self::options::RunArguments;
+use self::options::{Engine, typed_again};
+use self::places::{Places, Registered};
+use crate::command::measure::{catch, own_program};
+use crate::command::ready;
+use crate::language::both;
+use crate::output;
+use crate::signals::StopRequest;
+use crate::within::Outside;
+
+pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
+    let engine = arguments.engine()?;
+    let request = arguments.request();
+    // A name that no host could know is told once, and before anything is started.
+    ready::planned(&request.as_run(), hostmark_host::read(&hostmark_host::Root::here()), uuid::Uuid::now_v7())?;
+    if arguments.print {
+        output::print(&printed::text(&engine, arguments)?);
+        return Ok(Exit::Fine);
+    }
+    let before =
+        arguments.resume.as_deref().map(|path| Directory::open(path, &request.0, engine.name())).transpose()?;
+    let program = own_program()?;
+    let stop = catch(&Outside::default())?;
+    let missing = before.as_ref().map(Directory::missing);
+    if let (Some(directory), Some([])) = (&before, missing.as_deref())
+        && !matches!(engine, Engine::Hosts { .. })
+    {
+        output::print(&rows::closing(directory, None, lang));
+        return Ok(Exit::Fine);
+    }
+    let mut places: Box<dyn Places> = match &engine {
+        Engine::Hosts { file, each } => Box::new(hosts::Listed::read(file, each)?),
+        Engine::Slurm { arguments } => Box::new(slurm::Allocation::of(arguments, missing.as_deref(), &stop)?),
+        Engine::Kubernetes(cluster) => Box::new(kubernetes::Pods::of(cluster, &stop)?),
+    };
+    let measured = measure(arguments, &engine, before, &program, places.as_mut(), &stop);
+    let left = places.finish();
+    let directory = measured?;
+    let resume = (!directory.is_whole()).then(|| typed_again(arguments, directory.path()));
+    output::print(&rows::closing(&directory, resume.as_deref(), lang));
+    left?;
+    let exit = if directory.is_whole() { Exit::Fine } else { Exit::CaseFailed };
+    Ok(exit.or(stop.signal().map_or(Exit::Fine, Exit::Signal)))
+}
+
+/// Measures the hosts that are not measured yet.
+fn measure(
+    arguments: &RunArguments,
+    engine: &Engine,
+    before: Option<Directory>,
+    program: &std::path::Path,
+    places: &mut dyn Places,
+    stop: &StopRequest,
+) -> Result<Directory> {
+    let names: Vec<String> = places.hosts().iter().map(|host| host.name.clone()).collect();
+    if names.is_empty() {
+        bail!(both!("there is no host to measure; {}", "没有可测量的主机；{}", engine.how_to_have_hosts()));
+    }
+    let mut directory = match before {
+        Some(directory) => directory,
+        None => Directory::make(arguments.out.as_deref(), arguments.request().0, engine.name())?,
+    };
+    let rows = directory.rows_of(&names);
+    for (host, row) in rows.iter().enumerate() {
+        if let Registered { refused: Some(reason), .. } = &places.hosts()[host] {
+            directory.row(*row, HostState::Failed, Some(reason.clone()), None);
+        }
+    }
+    let turns: Vec<(usize, usize)> = rows
+        .into_iter()
+        .enumerate()
+        .filter(|(host, row)| !directory.is_measured(*row) && places.hosts()[*host].refused.is_none())
+        .collect();
+    output::remark(&both!(
+        "{} of {} hosts are measured into {}",
+        "共 {1} 台主机，其中 {0} 台将测入 {2}",
+        turns.len(),
+        directory.hosts().len(),
+        directory.path().display()
+    ));
+    directory.save()?;
+    let at_once = arguments.at_once.unwrap_or_else(|| engine.usually_at_once(turns.len())).get();
+    let terms = turns::Terms { program, request: directory.request().clone(), at_once, timeout: arguments.timeout };
+    turns::take(&mut directory, turns, places, &terms, stop)?;
+    Ok(directory)
+}

@@ -1,0 +1,47 @@
+//! What became of the hosts, as a person reads it at the end.
+
+use hostmark_model::{HostState, Lang};
+use hostmark_report::escape::visible;
+use hostmark_report::render::columns::{Column, columns};
+
+use super::directory::Directory;
+use crate::output;
+use crate::words;
+
+/// The table of all hosts, where the runs lie, what to do with them, and how to go on where some are missing.
+pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> String {
+    let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
+    let column = |head: &str, is_number: bool, may_go: bool| Column { head: head.to_owned(), is_number, may_go };
+    let heads = [
+        column(word("host", "主机"), false, false),
+        column(word("state", "状态"), false, false),
+        column(word("time", "用时"), true, true),
+        column(word("file", "文件"), false, true),
+        column(word("reason", "原因"), false, false),
+    ];
+    let row = |host: &hostmark_model::FleetHost| {
+        let time = host.elapsed_s.map(|seconds| format!("{seconds} s")).unwrap_or_default();
+        let file = if host.state == HostState::Measured { host.file.clone() } else { String::new() };
+        let cells = [host.host.clone(), host.state.word().get(lang).to_string(), time, file];
+        cells.into_iter().chain([host.reason.clone().unwrap_or_default()]).map(|cell| visible(&cell)).collect()
+    };
+    let rows: Vec<Vec<String>> = directory.hosts().iter().map(row).collect();
+    let mut text = columns(&heads, &rows, output::options(lang, false).width);
+    if output::is_quiet() {
+        return text;
+    }
+    let measured = directory.hosts().len() - directory.missing().len();
+    let path = directory.path().display().to_string();
+    let typed = words::quoted(&path).unwrap_or_else(|| visible(&path));
+    text += &match lang {
+        Lang::En => format!("\n{measured} of {} hosts are measured, in {}\n", rows.len(), visible(&path)),
+        Lang::Zh => format!("\n{} 台主机中 {measured} 台已测，位于 {}\n", rows.len(), visible(&path)),
+    };
+    if measured > 0 {
+        text += &format!("{}hostmark fleet report {typed}\n", word("which are odd: ", "查看异常主机："));
+    }
+    if let Some(resume) = resume {
+        text += &format!("{}{}\n", word("measure the others: ", "测量其余主机："), visible(resume));
+    }
+    text
+}

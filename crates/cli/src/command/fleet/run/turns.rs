@@ -1,0 +1,182 @@
+//! Takes the hosts' turns: so many at once, each watched until its end, its limit or the person's request to stop.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use hostmark_engine::Wall;
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_model::{FleetRequest, HostState};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::directory::Directory;
+use super::measuring::{Ended, Measuring, STOPS_WITHIN};
+use super::places::{Places, Way};
+use crate::command::janitor::Janitor;
+use crate::command::lost;
+use crate::language::both;
+use crate::output;
+use crate::signals::StopRequest;
+use crate::wall::SinceStart;
+
+/// The time between two looks at those under way.
+const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// How the turns are taken.
+pub struct Terms<'a> {
+    pub program: &'a Path,
+    pub request: FleetRequest,
+    pub at_once: usize,
+    /// How long a host's turn may last.
+    pub timeout: Option<Duration>,
+}
+
+/// A host whose turn it is.
+struct Turn {
+    host: usize,
+    row: usize,
+    since: SinceStart,
+    /// Its run, once there is a way.
+    measuring: Option<Measuring>,
+    /// Why and when it was asked to stop.
+    asked: Option<(HostState, String, SinceStart)>,
+}
+
+/// Takes the turns of these hosts, each a number among the places' and a row of the directory.
+pub fn take(
+    directory: &mut Directory,
+    waiting: Vec<(usize, usize)>,
+    places: &mut dyn Places,
+    terms: &Terms,
+    stop: &StopRequest,
+) -> Result<()> {
+    let janitor = Janitor::start(terms.program).map_err(lost)?;
+    let all = waiting.len();
+    let mut taking = Taking { directory, places, terms, janitor, all, over: 0 };
+    let mut waiting = waiting.into_iter();
+    let mut turns: Vec<Turn> = Vec::new();
+    let readable = stop.readable();
+    let mut result = Ok(());
+    loop {
+        let is_over = stop.signal().is_some() || result.is_err();
+        if is_over {
+            turns.iter_mut().for_each(|turn| turn.ask(HostState::Stopped, &both!("stopped by a signal", "被信号停止")));
+        }
+        while !is_over && turns.len() < terms.at_once {
+            let Some((host, row)) = waiting.next() else { break };
+            taking.directory.row(row, HostState::Running, None, None);
+            turns.push(Turn { host, row, since: SinceStart::now(), measuring: None, asked: None });
+        }
+        if turns.is_empty() {
+            break;
+        }
+        let mut going_on = Vec::new();
+        for turn in turns {
+            match taking.step(turn) {
+                Ok(turn) => going_on.extend(turn),
+                // The directory cannot be written to: all others end as well.
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        turns = going_on;
+        // Somebody who asked to stop once is heard; from then on time alone passes.
+        let mut request = [PollFd::new(&*readable, PollFlags::IN)];
+        let looked = if is_over { &mut [][..] } else { &mut request[..] };
+        let _ = poll(looked, Some(&TURN));
+    }
+    taking.directory.rest();
+    result.and(directory.save())
+}
+
+/// What every turn needs.
+struct Taking<'a> {
+    directory: &'a mut Directory,
+    places: &'a mut dyn Places,
+    terms: &'a Terms<'a>,
+    janitor: Janitor,
+    all: usize,
+    over: usize,
+}
+
+impl Taking<'_> {
+    /// Looks after a turn: none when it is over.
+    fn step(&mut self, mut turn: Turn) -> Result<Option<Turn>> {
+        if let Some(limit) = self.terms.timeout.filter(|limit| turn.since.elapsed() > *limit) {
+            let seconds = limit.as_secs();
+            turn.ask(
+                HostState::Slow,
+                &both!("not done after {seconds} s (--timeout)", "{seconds} 秒后仍未测完（--timeout）"),
+            );
+        }
+        if turn.measuring.is_none() {
+            if let Some((state, why, _)) = turn.asked.take() {
+                return self.is_over(turn, state, Some(why)).map(|()| None);
+            }
+            match self.places.way(turn.host) {
+                Way::NotYet => return Ok(Some(turn)),
+                Way::Closed(why) => return self.is_over(turn, HostState::Failed, Some(why)).map(|()| None),
+                Way::Open(way) => {
+                    let begun = self.directory.begin(turn.row).map_err(anyhow::Error::from);
+                    let begun =
+                        begun.and_then(|file| Measuring::start(self.terms.program, &way, &self.terms.request, file));
+                    match begun {
+                        Ok(measuring) => {
+                            self.janitor.tell(&CleanupEntry::Group(measuring.id()));
+                            turn.measuring = Some(measuring);
+                        }
+                        Err(error) => {
+                            let why = crate::command::sentence(&error);
+                            return self.is_over(turn, HostState::Failed, Some(why)).map(|()| None);
+                        }
+                    }
+                }
+            }
+        }
+        let is_late = turn.asked.as_ref().is_some_and(|(_, _, since)| since.elapsed() > STOPS_WITHIN);
+        let Some(mut measuring) = turn.measuring.take() else { return Ok(Some(turn)) };
+        if !measuring.has_ended() && !is_late {
+            turn.measuring = Some(measuring);
+            return Ok(Some(turn));
+        }
+        let (id, file) = (measuring.id(), measuring.file().to_owned());
+        let ended = measuring.end();
+        self.janitor.tell(&CleanupEntry::Reaped(id));
+        let (state, why) = match (ended, turn.asked.take()) {
+            (Ended::WithRun, _) => match self.directory.take(turn.row, &file) {
+                Ok(0) => (HostState::Measured, None),
+                Ok(failed) => (HostState::Measured, Some(both!("{failed} cases failed", "{failed} 个用例失败"))),
+                Err(error) => (HostState::Failed, Some(crate::command::sentence(&error))),
+            },
+            (Ended::Without(..), Some((state, why, _))) => (state, Some(why)),
+            (Ended::Without(state, why), None) => (state, Some(self.places.why_lost(turn.host).unwrap_or(why))),
+        };
+        self.is_over(turn, state, why).map(|()| None)
+    }
+
+    /// Writes down what became of a host, and says it.
+    fn is_over(&mut self, turn: Turn, state: HostState, why: Option<String>) -> Result<()> {
+        let elapsed_s = (turn.since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+        self.places.leave(turn.host);
+        self.over += 1;
+        self.directory.row(turn.row, state, why.clone(), Some(elapsed_s));
+        let (over, all) = (self.over, self.all);
+        let (host, words) = (&self.directory.hosts()[turn.row].host, state.word());
+        let word = words.get(crate::language::current());
+        let why = why.map(|why| both!(": {why}", "：{why}")).unwrap_or_default();
+        output::remark(&both!(
+            "{over} of {all}: {host} {word} after {elapsed_s} s{why}",
+            "{over}/{all}：{host} {word}，用时 {elapsed_s} 秒{why}"
+        ));
+        self.directory.save()
+    }
+}
+
+impl Turn {
+    /// Asks its run to stop, once.
+    fn ask(&mut self, state: HostState, why: &str) {
+        if self.asked.is_none() {
+            self.asked = Some((state, why.to_owned(), SinceStart::now()));
+            self.measuring.iter().for_each(Measuring::ask_to_stop);
+        }
+    }
+}
