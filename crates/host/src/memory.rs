@@ -2,7 +2,7 @@
 
 use hostmark_model::{HugePages, MemoryFacts};
 
-use crate::root::{Root, kilobytes_field};
+use crate::root::{Root, field, kilobytes_field};
 
 /// What a captured tree that does not tell its page size is taken to have: the only base page of x86_64.
 const USUAL_PAGE_BYTES: u64 = 4096;
@@ -23,6 +23,9 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
         page_bytes: page_bytes(root),
         pmd_page_bytes: root.number(&format!("{THP_DIR}/hpage_pmd_size")).filter(|size| *size > 0),
         transparent_huge_pages: root.text(&format!("{THP_DIR}/enabled")).as_deref().and_then(chosen).map(str::to_owned),
+        transparent_huge_pages_forbidden: root
+            .raw("/proc/self/status")
+            .and_then(|status| field(&status, "THP_enabled").map(|enabled| enabled == "0")),
         transparent_huge_page_defrag: root
             .text(&format!("{THP_DIR}/defrag"))
             .as_deref()
@@ -60,4 +63,19 @@ pub(crate) fn page_bytes(root: &Root) -> u64 {
 /// The word in brackets of `always [madvise] never`.
 pub(crate) fn chosen(text: &str) -> Option<&str> {
     Some(text.split_once('[')?.1.split_once(']')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_that_a_process_was_denied_are_told_where_the_kernel_tells() {
+        for (line, wanted) in [("THP_enabled:\t1\n", Some(false)), ("THP_enabled:\t0\n", Some(true)), ("", None)] {
+            let at = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(at.path().join("proc/self")).unwrap();
+            std::fs::write(at.path().join("proc/self/status"), format!("Name:\tsh\n{line}")).unwrap();
+            assert_eq!(read(&Root::at(at.path())).transparent_huge_pages_forbidden, wanted);
+        }
+    }
 }

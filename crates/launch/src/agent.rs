@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE};
 
 use crate::link_speed::SLOWEST_LINK;
-use crate::place::{Place, PlaceError};
+use crate::place::{PATIENCE, Place, PlaceError};
 use crate::program::Programs;
 use crate::supervise::{Heard, Supervised, Terms, Told, left, now};
 
@@ -168,8 +168,7 @@ impl AgentLink {
         terms: Terms,
         started: impl FnOnce(u32),
     ) -> Result<AgentLink, AgentError> {
-        let begun = place.start(programs, &[AGENT], terms)?;
-        started(begun.process.id());
+        let begun = place.start_told(programs, &[AGENT], terms, PATIENCE, started)?;
         let mut link = AgentLink {
             process: begun.process,
             name: name.to_owned(),

@@ -19,7 +19,7 @@ pub use guest::Guest;
 pub use tcp::{TCP, Tcp};
 
 /// A login, and each step of the copying, takes less.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The descriptor by which a copied program is executed: the script says it too.
 const DESCRIPTOR: i32 = 9;
 
@@ -53,12 +53,26 @@ impl Place {
         terms: Terms,
         patience: Duration,
     ) -> Result<Started, PlaceError> {
+        self.start_told(programs, arguments, terms, patience, |_| {})
+    }
+
+    /// The same, where `told` hears of the process of this machine that leads there as soon as it is started: a way may hang
+    /// before its shell begins, and who watches over it has to know of it by then.
+    pub(crate) fn start_told(
+        &self,
+        programs: &Programs,
+        arguments: &[&str],
+        terms: Terms,
+        patience: Duration,
+        told: impl FnOnce(u32),
+    ) -> Result<Started, PlaceError> {
         let prefix = match self {
             Place::Here => {
                 let ours = programs.ours()?;
                 let mut command = Command::new(programs.own());
                 command.args(arguments);
                 let process = Supervised::start(command, terms)?;
+                told(process.id());
                 return Ok(Started {
                     process,
                     digest: Some(ours.digest),
@@ -66,8 +80,8 @@ impl Place {
                     is_static: ours.is_static,
                 });
             }
-            Place::Tcp(tcp) => return tcp.start(programs, terms),
-            Place::Guest(guest) => return guest.start(programs, terms),
+            Place::Tcp(tcp) => return tcp.start(programs, terms).inspect(|started| told(started.process.id())),
+            Place::Guest(guest) => return guest.start(programs, terms).inspect(|started| told(started.process.id())),
             Place::Command(prefix) => prefix,
         };
         let name = Name::of(&prefix.join(OsStr::new(" ")).to_string_lossy());
@@ -80,6 +94,7 @@ impl Place {
             let word = Name::of(&word.to_string_lossy());
             PlaceError::NotStarted { place: name.clone(), word, error }
         })?;
+        told(process.id());
         let mut started = Far::new(name, process, patience)?.copy_in(programs, arguments)?;
         if !has_input {
             started.process.tell_no_more();

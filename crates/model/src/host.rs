@@ -259,6 +259,10 @@ pub struct MemoryFacts {
     pub pmd_page_bytes: Option<u64>,
     /// Transparent huge pages: always, madvise or never.
     pub transparent_huge_pages: Option<String>,
+    /// Whether transparent huge pages are kept from this process and all that it starts (prctl PR_SET_THP_DISABLE), whatever the
+    /// mode is; none where the kernel does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transparent_huge_pages_forbidden: Option<bool>,
     /// When a page fault waits for a huge page to be made: always, defer, defer+madvise, madvise or never.
     pub transparent_huge_page_defrag: Option<String>,
     /// Reserved huge pages of the whole machine (nr_hugepages); none when the kernel does not tell.

@@ -167,6 +167,12 @@ fn memory(host: &HostFacts, is_known: bool, facts: &mut Facts) {
         "透明大页",
         memory.transparent_huge_pages.clone(),
     );
+    facts.shown(
+        "host.memory.transparent_huge_pages_forbidden",
+        "transparent huge pages forbidden (prctl)",
+        "透明大页被禁用（prctl）",
+        memory.transparent_huge_pages_forbidden.map(|are_forbidden| if are_forbidden { "yes" } else { "no" }),
+    );
     let defrag = memory.transparent_huge_page_defrag.clone();
     facts.add("host.memory.transparent_huge_page_defrag", "huge page defragmentation", "大页碎片整理", defrag);
     let reserved = memory.huge_pages.as_ref().map(|pages| {

@@ -136,11 +136,6 @@ impl Directory {
         })
     }
 
-    /// Nothing is under way any more.
-    pub fn rest(&self) {
-        let _ = fs::remove_dir_all(self.path.join(UNDER_WAY));
-    }
-
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -166,6 +161,13 @@ impl Directory {
     pub fn missing(&self) -> Vec<String> {
         let missing = self.fleet.hosts.iter().filter(|host| host.state != HostState::Measured);
         missing.map(|host| host.host.clone()).collect()
+    }
+}
+
+/// Nothing is under way any more; what was is no run.
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.path.join(UNDER_WAY));
     }
 }
 

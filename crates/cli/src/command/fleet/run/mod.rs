@@ -21,7 +21,7 @@ pub use self::options::RunArguments;
 use self::options::{Engine, typed_again};
 use self::places::{Places, Registered};
 use crate::command::measure::{catch, own_program};
-use crate::command::ready;
+use crate::command::{EndsWith, exit_of, ready};
 use crate::language::both;
 use crate::output;
 use crate::signals::StopRequest;
@@ -49,8 +49,12 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
     }
     let mut places: Box<dyn Places> = match &engine {
         Engine::Hosts { file, each } => Box::new(hosts::Listed::read(file, each)?),
-        Engine::Slurm { arguments } => Box::new(slurm::Allocation::of(arguments, missing.as_deref(), &stop)?),
-        Engine::Kubernetes(cluster) => Box::new(kubernetes::Pods::of(cluster, &stop)?),
+        Engine::Slurm { arguments } => Box::new(
+            slurm::Allocation::of(arguments, missing.as_deref(), &stop).map_err(|error| ended_by(&stop, error))?,
+        ),
+        Engine::Kubernetes(cluster) => {
+            Box::new(kubernetes::Pods::of(cluster, &stop).map_err(|error| ended_by(&stop, error))?)
+        }
     };
     let measured = measure(arguments, &engine, before, &program, places.as_mut(), &stop);
     let left = places.finish();
@@ -60,6 +64,14 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
     left?;
     let exit = if directory.is_whole() { Exit::Fine } else { Exit::CaseFailed };
     Ok(exit.or(stop.signal().map_or(Exit::Fine, Exit::Signal)))
+}
+
+/// An error of who was asked to stop ends by the signal that asked.
+fn ended_by(stop: &StopRequest, error: anyhow::Error) -> anyhow::Error {
+    match (exit_of(&error), stop.signal()) {
+        (Exit::Signal(_), Some(signal)) => EndsWith(Exit::Signal(signal), error.to_string()).into(),
+        _ => error,
+    }
 }
 
 /// Measures the hosts that are not measured yet.

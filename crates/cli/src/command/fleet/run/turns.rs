@@ -52,7 +52,7 @@ pub fn take(
 ) -> Result<()> {
     let janitor = Janitor::start(terms.program).map_err(lost)?;
     let all = waiting.len();
-    let mut taking = Taking { directory, places, terms, janitor, all, over: 0 };
+    let mut taking = Taking { directory, places, terms, stop, janitor, all, over: 0 };
     let mut waiting = waiting.into_iter();
     let mut turns: Vec<Turn> = Vec::new();
     let readable = stop.readable();
@@ -62,6 +62,7 @@ pub fn take(
         if is_over {
             turns.iter_mut().for_each(|turn| turn.ask(HostState::Stopped, &both!("stopped by a signal", "被信号停止")));
         }
+        let before = turns.len();
         while !is_over && turns.len() < terms.at_once {
             let Some((host, row)) = waiting.next() else { break };
             taking.directory.row(row, HostState::Running, None, None);
@@ -69,6 +70,9 @@ pub fn take(
         }
         if turns.is_empty() {
             break;
+        }
+        if turns.len() > before {
+            result = result.and(taking.directory.save());
         }
         let mut going_on = Vec::new();
         for turn in turns {
@@ -84,7 +88,6 @@ pub fn take(
         let looked = if is_over { &mut [][..] } else { &mut request[..] };
         let _ = poll(looked, Some(&TURN));
     }
-    taking.directory.rest();
     result.and(directory.save())
 }
 
@@ -93,6 +96,7 @@ struct Taking<'a> {
     directory: &'a mut Directory,
     places: &'a mut dyn Places,
     terms: &'a Terms<'a>,
+    stop: &'a StopRequest,
     janitor: Janitor,
     all: usize,
     over: usize,
@@ -114,6 +118,8 @@ impl Taking<'_> {
             }
             match self.places.way(turn.host) {
                 Way::NotYet => return Ok(Some(turn)),
+                // Who was asked to stop while a way was looked for looks no further; that is told at the next look.
+                Way::Closed(_) if self.stop.signal().is_some() => return Ok(Some(turn)),
                 Way::Closed(why) => return self.is_over(turn, HostState::Failed, Some(why)).map(|()| None),
                 Way::Open(way) => {
                     let begun = self.directory.begin(turn.row).map_err(anyhow::Error::from);

@@ -1,0 +1,239 @@
+//! `hostmark fleet run --kubernetes` with a stand-in for kubectl that keeps pods as files: which pods are made, entered and removed,
+//! whatever becomes of them; and what is printed, held against the API's schema where that is there.
+
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/fleets.rs"]
+mod fleets;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+mod support;
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use alone::alone;
+use fleets::Fleet;
+use hostmark_model::{HostState, load_run};
+use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use skip::skipped;
+use support::{ended, files};
+
+const SHORT: &str = "syscall.null";
+const SOON: Duration = Duration::from_secs(60);
+
+/// Pods are files in `pods`, the manifest of each and beside it how it is; `log` has what was asked. A node may have a file
+/// `status-NODE` with the status of its pods, and `hang-NODE` keeps its shell from starting.
+const KUBECTL: &str = r#"
+cd "$FLEET" || exit
+echo "$*" >> log
+mkdir -p pods
+case "$1 $2" in
+"get nodes") [ "$3 $4" = "-l pool=bench" ] || exit 1; cat nodes.json ;;
+"create -f")
+    cat > new.$$
+    name=$(sed 's/.*"name":"\(hostmark-[0-9a-f]*-[0-9]*\)".*/\1/' new.$$)
+    mv new.$$ "pods/$name"
+    cp "pods/$name" "made-$name"
+    ;;
+"get pods")
+    printf '{"items":['
+    comma=
+    for pod in pods/*; do
+        [ -e "$pod" ] || continue
+        node=$(sed 's/.*"nodeName":"\([^"]*\)".*/\1/' "$pod")
+        status='{"phase":"Running","containerStatuses":[{"state":{"running":{}}}]}'
+        [ ! -e "status-$node" ] || status=$(cat "status-$node")
+        printf '%s{"metadata":{"name":"%s"},"status":%s}' "$comma" "${pod#pods/}" "$status"
+        comma=,
+    done
+    printf ']}'
+    ;;
+"exec -i")
+    [ -e "pods/$3" ] && [ "$4 $5 $6" = "-c hostmark --" ] || exit 1
+    node=$(sed 's/.*"nodeName":"\([^"]*\)".*/\1/' "pods/$3")
+    if [ -e "hang-$node" ]; then : > hangs; exec sleep 1000; fi
+    shift 6
+    exec "$@"
+    ;;
+"delete pod") rm -f "pods/$3" ;;
+"delete pods") rm -f pods/* ;;
+*) echo "what is $*?" >&2; exit 1 ;;
+esac"#;
+
+fn node(name: &str, ready: &str, is_cordoned: bool) -> Value {
+    json!({
+        "metadata": { "name": name },
+        "spec": { "unschedulable": is_cordoned },
+        "status": {
+            "allocatable": { "cpu": "4", "memory": "8Gi" },
+            "conditions": [{ "type": "Ready", "status": ready, "message": "kubelet stopped posting" }]
+        }
+    })
+}
+
+fn cluster(nodes: &[Value]) -> Fleet {
+    let fleet = Fleet::new();
+    fleet.script("bin/kubectl", KUBECTL);
+    fleet.write("nodes.json", &json!({ "items": nodes }).to_string());
+    fleet
+}
+
+const COMMON: [&str; 5] = ["--kubernetes", "pool=bench", "--image", "registry/busybox:1", SHORT];
+
+/// The manifests that were made, by node.
+fn made(fleet: &Fleet) -> Vec<Value> {
+    let names = fleet.names("").into_iter().filter(|name| name.starts_with("made-"));
+    names.map(|name| serde_json::from_str(&fleet.text(&name)).unwrap()).collect()
+}
+
+#[test]
+fn each_node_has_a_pod_that_is_entered_and_removed() {
+    let _alone = alone();
+    let nodes = [
+        node("pool-a1", "True", false),
+        node("pool-a2.example.org", "True", false),
+        node("full", "True", false),
+        node("cordoned", "True", true),
+        node("dead", "Unknown", false),
+        node("imageless", "True", false),
+    ];
+    let fleet = cluster(&nodes);
+    fleet.write(
+        "status-full",
+        r#"{"phase":"Failed","reason":"OutOfcpu","message":"Node didn't have enough resource: cpu"}"#,
+    );
+    let waiting = r#"{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image \u001b[31m"}}"#;
+    fleet.write("status-imageless", &format!(r#"{{"phase":"Pending","containerStatuses":[{{"state":{waiting}}}]}}"#));
+    let runs = fleet.at("runs").display().to_string();
+    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--out", &runs]].concat()));
+    assert_eq!(code, 3, "{out} {errors}");
+    for ((host, state, why), (name, wanted, part)) in fleet.rows("runs").iter().zip([
+        ("pool-a1", HostState::Measured, ""),
+        ("pool-a2.example.org", HostState::Measured, ""),
+        ("full", HostState::Failed, "OutOfcpu: Node didn't have enough resource"),
+        ("cordoned", HostState::Failed, "cordoned"),
+        ("dead", HostState::Failed, "kubelet stopped posting"),
+        ("imageless", HostState::Failed, "ImagePullBackOff"),
+    ]) {
+        assert!(host == name && *state == wanted && why.contains(part), "{host} {state:?} {why}");
+    }
+    assert!(!format!("{out}{errors}").contains('\u{1b}'));
+    assert!(load_run(&fleet.text("runs/pool-a2.example.org.json")).is_ok());
+    assert_eq!(fleet.names("pods"), Vec::<String>::new(), "{}", fleet.text("log"));
+    assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
+    let made = made(&fleet);
+    assert_eq!(made.len(), 4);
+    let nodes: std::collections::BTreeSet<&str> =
+        made.iter().map(|pod| pod["spec"]["nodeName"].as_str().unwrap()).collect();
+    assert_eq!(nodes.len(), 4);
+    for pod in &made {
+        let container = &pod["spec"]["containers"][0];
+        assert_eq!(container["image"], "registry/busybox:1");
+        // More than half of the node, and no limit, which would be a quota.
+        assert_eq!(container["resources"], json!({ "requests": { "cpu": "2001m", "memory": "4294967297" } }));
+        assert_eq!(pod["spec"]["hostname"], pod["spec"]["nodeName"].as_str().unwrap().replace('.', "-"));
+        assert_eq!(pod["spec"]["restartPolicy"], "Never");
+        assert!(pod["spec"]["activeDeadlineSeconds"].as_u64() > Some(0));
+        held_against_the_schema(&pod.to_string());
+    }
+}
+
+#[test]
+fn pods_go_however_the_fleet_ends() {
+    let _alone = alone();
+    for signal in [Signal::INT, Signal::KILL] {
+        let fleet = cluster(&[node("a", "True", false), node("b", "True", false)]);
+        fleet.write("hang-a", "");
+        fleet.write("hang-b", "");
+        let runs = fleet.at("runs").display().to_string();
+        let mut command = fleet.command(&[&COMMON[..], &["--out", &runs]].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let hangs = within(SOON, || fleet.at("hangs").exists() && fleet.names("pods").len() == 2);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let status = child.wait().unwrap();
+        assert!(hangs, "{}", fleet.text("log"));
+        assert_eq!(status.code(), (signal == Signal::INT).then_some(130));
+        assert!(within(SOON, || fleet.names("pods").is_empty()), "{signal:?} {}", fleet.text("log"));
+        assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+    }
+}
+
+#[test]
+fn a_client_that_fails_is_told_with_what_it_said() {
+    let fleet = cluster(&[]);
+    for (script, part) in [
+        ("echo 'error: You must be logged in' >&2; exit 1", "kubectl get nodes failed: error: You must be logged in"),
+        ("echo '<html>'", "kubectl prints no JSON"),
+        ("echo '{\"items\": []}'", "there is no host to measure; give another selector"),
+        (
+            "echo '{\"items\": [{\"metadata\": {\"name\": \"-oProxyCommand\"}}]}'",
+            "the cluster names a node '-oProxyCommand' that is none",
+        ),
+    ] {
+        fleet.script("bin/kubectl", script);
+        let (code, out, errors) = ended(&mut fleet.command(&COMMON));
+        assert!([2, 5].contains(&code) && out.is_empty() && errors.lines().count() == 1, "{code} {out} {errors}");
+        assert!(errors.contains(part), "{errors}");
+    }
+    let (code, _, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--kubectl", "no-such-client -n x"]].concat()));
+    assert!(code == 2 && errors.contains("no-such-client cannot be asked") && errors.contains("--kubectl"), "{errors}");
+}
+
+#[test]
+fn the_printed_job_is_one_that_the_api_takes() {
+    let fleet = cluster(&[node("a", "True", false), node("b", "True", false), node("c", "True", true)]);
+    let words = [&COMMON[..], &["--print", "--timeout", "10m"]].concat();
+    let (code, yaml, errors) = ended(&mut fleet.command(&words));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    for part in ["kind: \"Job\"", "completionMode: \"Indexed\"", "completions: 2\n", "activeDeadlineSeconds: 600\n"] {
+        assert!(yaml.contains(part), "{part}\n{yaml}");
+    }
+    let (code, _, errors) = ended(&mut fleet.command(&[&words[..], &["--at-once", "1"]].concat()));
+    assert!(code == 2 && errors.contains("leave out --at-once"), "{errors}");
+    assert!(!fleet.text("log").contains("create"), "{}", fleet.text("log"));
+    let Some(job) = parsed(&yaml) else { return skipped("there is no python3 with yaml") };
+    let template = &job["spec"]["template"]["spec"];
+    assert_eq!(job["spec"]["parallelism"], 2);
+    assert_eq!(
+        template["containers"][0]["command"],
+        json!(["hostmark", "run", SHORT, "--profile=quick", "--format=json"])
+    );
+    assert_eq!(
+        template["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0],
+        json!({ "matchExpressions": [{ "key": "pool", "operator": "In", "values": ["bench"] }] })
+    );
+    assert!(!template["affinity"]["podAntiAffinity"].is_null());
+    if !held_against_the_schema(&yaml) {
+        skipped("there is no kubernetes-validate");
+    }
+}
+
+/// What a library reads in YAML; none where there is no library.
+fn parsed(yaml: &str) -> Option<Value> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), yaml).unwrap();
+    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let output = Command::new("python3").args(["-c", script]).arg(file.path()).output().ok()?;
+    match output.status.success() {
+        true => Some(serde_json::from_slice(&output.stdout).unwrap()),
+        false if String::from_utf8_lossy(&output.stderr).contains("ModuleNotFoundError") => None,
+        false => panic!("{yaml}\n{}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+/// Whether the API's schema is there; what it does not take ends the test.
+fn held_against_the_schema(manifest: &str) -> bool {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), manifest).unwrap();
+    let script = "import sys, yaml, kubernetes_validate as k\nk.validate(yaml.safe_load(open(sys.argv[1])), k.latest_version(), strict=True)";
+    let Ok(output) = Command::new("python3").args(["-c", script]).arg(file.path()).output() else { return false };
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() || errors.contains("ModuleNotFoundError"), "{manifest}\n{errors}");
+    output.status.success()
+}

@@ -1,0 +1,350 @@
+//! `hostmark fleet run` over a list of hosts: rows, limits, interrupts, going on, hostile lists, and ssh for real.
+
+// Runs are timed: one at a time.
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/fleets.rs"]
+mod fleets;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+#[path = "../../../tests/support/sshd.rs"]
+mod sshd;
+mod support;
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use alone::alone;
+use fleets::Fleet;
+use hostmark_model::{HostState, load_run};
+use processes::{processes, within};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+use skip::skipped;
+use sshd::{Options, Sshd};
+use support::{ended, said};
+
+/// What each host measures: a few seconds.
+const SHORT: &str = "syscall.null";
+/// Long enough for a loaded machine to do what is done at once, and for a far end to put things in order.
+const SOON: Duration = Duration::from_secs(40);
+/// Long enough for a host's run on a loaded machine.
+const MEASURED_WITHIN: Duration = Duration::from_secs(120);
+
+/// Leads to this machine, but for hosts that the directory has a file of: `fail` says why it fails, `hang` makes it wait.
+const WAY: &str = r#"
+if [ -e "$FLEET/fail-$1" ]; then cat "$FLEET/fail-$1" >&2; exit 1; fi
+if [ -e "$FLEET/hang-$1" ]; then : > "$FLEET/hangs"; exec sleep 1000; fi
+shift
+exec "$@""#;
+
+fn state(rows: &[(String, HostState, String)]) -> Vec<(&str, HostState)> {
+    rows.iter().map(|(host, state, _)| (host.as_str(), *state)).collect()
+}
+
+#[test]
+fn a_failed_host_is_a_row_and_going_on_measures_it_alone() {
+    let _alone = alone();
+    let fleet = Fleet::new();
+    let hosts = fleet.write("hosts", "# rack 1\na\nb # slow?\n\nc\n");
+    let each = format!("{} {{host}}", fleet.script("way", WAY));
+    fleet.write("fail-b", "\u{1b}[31mno such host\u{202e}\n");
+    let runs = fleet.at("runs").display().to_string();
+    let common = ["--hosts", &hosts, "--each", &each, "--at-once", "3", SHORT];
+    let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--out", &runs]].concat()));
+    assert_eq!(code, 3, "{out} {errors}");
+    let rows = fleet.rows("runs");
+    use HostState::{Failed, Measured};
+    assert_eq!(state(&rows), [("a", Measured), ("b", Failed), ("c", Measured)]);
+    assert!(rows[1].2.contains("no such host") && out.contains("no such host"), "{out}");
+    assert!(out.contains("2 of 3 hosts are measured") && out.contains("--resume"), "{out}");
+    assert!(!format!("{out}{errors}").contains(['\u{1b}', '\u{202e}']), "{out} {errors}");
+    assert_eq!(errors.lines().count(), 4, "{errors}");
+    assert_eq!(fleet.names("runs"), ["a.json", "c.json", "fleet.json"]);
+    let run = load_run(&fleet.text("runs/a.json")).unwrap();
+    assert!(run.name == "a" && run.place.is_some_and(|place| place.ends_with("way a")));
+    let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
+    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    assert!(out.contains("b has no run (failed: ") && !out.contains('\u{1b}'), "{out}");
+
+    fs::remove_file(fleet.at("fail-b")).unwrap();
+    let before = fleet.text("runs/a.json");
+    let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat()));
+    assert_eq!(code, 0, "{out} {errors}");
+    assert!(errors.contains("1 of 3 hosts are measured into") && !out.contains("--resume"), "{out} {errors}");
+    assert_eq!(fleet.names("runs"), ["a.json", "b.json", "c.json", "fleet.json"]);
+    assert_eq!(fleet.text("runs/a.json"), before);
+    // A file that is lost or torn meanwhile is measured again.
+    fleet.write("runs/a.json", &before[..before.len() / 2]);
+    let (code, _, errors) = ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat()));
+    assert!(code == 0 && errors.contains("1 of 3 hosts are measured into"), "{errors}");
+    assert!(load_run(&fleet.text("runs/a.json")).is_ok());
+}
+
+#[test]
+fn a_host_without_an_end_is_given_up_and_nothing_of_it_is_left() {
+    let _alone = alone();
+    let fleet = Fleet::new();
+    let hosts = fleet.write("hosts", "a\nb\n");
+    let each = format!("{} {{host}}", fleet.script("way", WAY));
+    fleet.write("hang-a", "");
+    fleet.write("fail-b", "away");
+    let runs = fleet.at("runs").display().to_string();
+    let words = ["--hosts", &hosts, "--each", &each, "--timeout", "1s", "--out", &runs, SHORT];
+    let (code, out, errors) = ended(&mut fleet.command(&words));
+    assert_eq!(code, 3, "{out} {errors}");
+    let rows = fleet.rows("runs");
+    assert_eq!(state(&rows), [("a", HostState::Slow), ("b", HostState::Failed)]);
+    assert!(rows[0].2.contains("not done after 1 s") && out.contains("0 of 2 hosts are measured"), "{out}");
+    assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+    assert_eq!(fleet.names("runs"), ["fleet.json"]);
+}
+
+#[test]
+fn no_more_hosts_than_asked_for_are_measured_at_once() {
+    let fleet = Fleet::new();
+    let hosts = fleet.write("hosts", "a\nb\nc\nd\ne\n");
+    // Each waits for a second one to be there, and a third one would be seen.
+    let way = fleet.script(
+        "way",
+        r#"mkdir -p "$FLEET/in"; : > "$FLEET/in/$1"
+n=0; while [ $n -lt 40 ]; do ls "$FLEET/in" | wc -l >> "$FLEET/counts"; sleep 0.02; n=$((n + 1)); done
+rm "$FLEET/in/$1"; exit 1"#,
+    );
+    let each = format!("{way} {{host}}");
+    for (at_once, most) in [("2", 2), ("1", 1)] {
+        let runs = fleet.at(&format!("runs-{at_once}")).display().to_string();
+        let words = ["--hosts", &hosts, "--each", &each, "--at-once", at_once, "--out", &runs, SHORT];
+        assert_eq!(ended(&mut fleet.command(&words)).0, 3);
+        let counts: Vec<usize> = fleet.text("counts").lines().filter_map(|line| line.trim().parse().ok()).collect();
+        assert_eq!(counts.iter().max(), Some(&most), "{counts:?}");
+        fs::remove_file(fleet.at("counts")).unwrap();
+        assert!(state(&fleet.rows(&format!("runs-{at_once}"))).iter().all(|(_, state)| *state == HostState::Failed));
+    }
+}
+
+/// A fleet of which the first host is measured and the second hangs is ended by this signal.
+fn ended_by(signal: Signal) {
+    let _alone = alone();
+    let fleet = Fleet::new();
+    let hosts = fleet.write("hosts", "a\nb\nc\n");
+    let each = format!("{} {{host}}", fleet.script("way", WAY));
+    fleet.write("hang-b", "");
+    let runs = fleet.at("runs").display().to_string();
+    let common = ["--hosts", &hosts, "--each", &each, SHORT];
+    let mut command = fleet.command(&[&common[..], &["--out", &runs]].concat());
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let hangs = within(MEASURED_WITHIN, || fleet.at("hangs").exists());
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let (code, out, errors) = said(&child.wait_with_output().unwrap());
+    assert!(hangs, "{out} {errors}");
+    assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+    let rows = fleet.rows("runs");
+    use HostState::{Measured, Running, Stopped, Waiting};
+    if signal == Signal::INT {
+        assert_eq!(code, 130, "{out} {errors}");
+        assert_eq!(state(&rows), [("a", Measured), ("b", Stopped), ("c", Waiting)]);
+        assert!(out.contains("1 of 3 hosts are measured") && out.contains(&format!("--resume {runs}")), "{out}");
+        assert_eq!(fleet.names("runs"), ["a.json", "fleet.json"]);
+    } else {
+        assert_eq!(code, -1);
+        assert_eq!(state(&rows), [("a", Measured), ("b", Running), ("c", Waiting)]);
+    }
+    fs::remove_file(fleet.at("hang-b")).unwrap();
+    let before = fleet.text("runs/a.json");
+    let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat()));
+    assert_eq!(code, 0, "{out} {errors}");
+    assert_eq!(fleet.names("runs"), ["a.json", "b.json", "c.json", "fleet.json"]);
+    assert_eq!(fleet.text("runs/a.json"), before);
+}
+
+#[test]
+fn who_interrupts_a_fleet_keeps_what_has_arrived_and_goes_on_later() {
+    ended_by(Signal::INT);
+}
+
+#[test]
+fn a_fleet_that_is_killed_leaves_no_process_and_goes_on_later() {
+    ended_by(Signal::KILL);
+}
+
+#[test]
+fn a_list_that_has_anything_but_hosts_is_refused_with_its_line() {
+    let fleet = Fleet::new();
+    let runs = fleet.at("runs").display().to_string();
+    for (list, part) in [
+        ("a\n-oProxyCommand=touch${IFS}x\n", "line 2: '-oProxyCommand"),
+        ("a\nme@-oProxyCommand=x\n", "line 2: 'me@-oProxyCommand"),
+        ("\u{1b}[2Ja\n", "line 1: "),
+        ("a b\n", "line 1: "),
+        ("a\n\n# b\na\n", "line 4: 'a' is in line 1 already"),
+        ("$(touch x)\n", "line 1: "),
+        ("# nobody\n", "there is no host to measure"),
+        ("", "there is no host to measure"),
+    ] {
+        let hosts = fleet.write("hosts", list);
+        let (code, out, errors) =
+            ended(&mut fleet.command(&["--hosts", &hosts, "--each", "ssh {host}", "--out", &runs, SHORT]));
+        assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{list:?} {errors}");
+        assert!(errors.contains(part) && !errors.contains('\u{1b}'), "{errors}");
+        assert!(!fleet.at("runs").exists());
+    }
+    let hosts = fleet.write("hosts", "a\n");
+    for (words, wanted, part) in [
+        (["--hosts", &hosts, "--each", "ssh db"], 2, "write {host}"),
+        (["--hosts", &hosts, "--each", "{host}"], 2, "begin with a command"),
+        (["--hosts", "/dev/zero", "--each", "ssh {host}"], 2, "is a device"),
+        (["--hosts", &hosts, "--out", &runs], 2, "--each"),
+        (["--out", &runs, "--at-once", "1"], 2, "nothing says which hosts"),
+        (["--kubernetes", "a=b", "--out", &runs], 2, "--image"),
+    ] {
+        let (code, _, errors) = ended(&mut fleet.command(&[&words[..], &[SHORT]].concat()));
+        assert!(code == wanted && errors.contains(part) && errors.lines().count() == 1, "{words:?} {code} {errors}");
+    }
+    let words = ["--hosts", &hosts, "--each", "ssh {host}", "--out", &runs, "memroy"];
+    assert_eq!(ended(&mut fleet.command(&words)).0, 4);
+    assert!(!fleet.at("runs").exists());
+}
+
+#[test]
+fn a_directory_that_is_not_this_fleets_is_refused() {
+    let fleet = Fleet::new();
+    let hosts = fleet.write("hosts", "a\n");
+    let each = format!("{} {{host}}", fleet.script("way", WAY));
+    fleet.write("fail-a", "away");
+    let runs = fleet.at("runs").display().to_string();
+    let common = ["--hosts", hosts.as_str(), "--each", &each];
+    let run = |further: &[&str]| ended(&mut fleet.command(&[&common[..], further].concat()));
+    // What a person has lying there stays, whatever its name.
+    fleet.write("runs/a.json", "mine");
+    assert_eq!(run(&["--out", &runs, SHORT]).0, 3);
+    assert_eq!((fleet.text("runs/a.json").as_str(), fleet.names("runs").len()), ("mine", 2));
+    for (words, part) in [
+        (["--out", &runs, SHORT], "holds a fleet already"),
+        (["--resume", &runs, "syscall.stat"], "other filters"),
+        (["--resume", "/nowhere", SHORT], "holds no fleet"),
+    ] {
+        let (code, _, errors) = run(&words);
+        assert!(code == 2 && errors.contains(part) && errors.lines().count() == 1, "{words:?} {errors}");
+    }
+    let whole = fleet.text("runs/fleet.json");
+    for (from, to) in [
+        ("\"a-2.json\"", "\"../../a.json\""),
+        ("\"a-2.json\"", "\"fleet.json\""),
+        ("\"a\"", "\"-oProxyCommand=x\""),
+        ("hostmark.fleet_run/1", "hostmark.fleet_run/2"),
+        ("{", "["),
+    ] {
+        assert!(whole.contains(from), "{whole}");
+        fleet.write("runs/fleet.json", &whole.replacen(from, to, 9));
+        let (code, _, errors) = run(&["--resume", &runs, SHORT]);
+        assert!(code == 2 && errors.contains("is not what fleet run writes"), "{to} {errors}");
+        // Who reads it all the same is told that it is no run.
+        let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
+        assert!(code == 2 && out.is_empty() && errors.lines().count() == 1, "{code} {out} {errors}");
+    }
+    fleet.write("runs/fleet.json", &whole);
+    let lock = fleet.write("runs/.under-way/lock", "");
+    let held = fs::File::open(lock).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let (code, _, errors) = run(&["--resume", &runs, SHORT]);
+    assert!(code == 2 && errors.contains("another hostmark measures into"), "{errors}");
+    drop(held);
+    assert_eq!(run(&["--resume", &runs, SHORT]).0, 3);
+}
+
+#[test]
+fn what_is_no_far_end_is_that_hosts_failure() {
+    let fleet = Fleet::new();
+    let hosts = fleet.write("hosts", "flood\nquiet\nliar\n");
+    let way = fleet.script(
+        "way",
+        r#"case $1 in
+flood) exec yes ;;
+quiet) exit 0 ;;
+*) cat > /dev/null & echo '{"schema": "hostmark.run/1"}'; echo 'no run'; exit 0 ;;
+esac"#,
+    );
+    let each = format!("{way} {{host}}");
+    let runs = fleet.at("runs").display().to_string();
+    let (code, out, errors) =
+        ended(&mut fleet.command(&["--hosts", &hosts, "--each", &each, "--at-once", "3", "--out", &runs, SHORT]));
+    assert_eq!(code, 3, "{out} {errors}");
+    for (host, state, why) in fleet.rows("runs") {
+        assert!(state == HostState::Failed && why.contains(&format!("way {host}")), "{host} {state:?} {why}");
+    }
+    assert_eq!(fleet.names("runs"), ["fleet.json"]);
+}
+
+#[test]
+fn the_printed_script_measures_the_same_hosts() {
+    let _alone = alone();
+    let fleet = Fleet::new();
+    let hosts = fleet.write("hosts", "a\nme@b\nc\n");
+    let each = format!("{} {{host}}", fleet.script("my way/it's", WAY).replace("my way/it's", "'my way/it'\\''s'"));
+    fleet.write("fail-c", "away");
+    let words = ["--hosts", &hosts, "--each", &each, "--at-once", "3", "--print", "--seed", "7", SHORT];
+    let (code, script, errors) = ended(&mut fleet.command(&words));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let path = fleet.script("printed", script.strip_prefix("#!/bin/sh\n").unwrap());
+    for shell in ["sh", "bash"] {
+        assert!(Command::new(shell).args(["-n", &path]).status().unwrap().success(), "{shell} {script}");
+    }
+    let command = fleet.command(&[]);
+    let (variables, mut run) = (command.get_envs().collect::<Vec<_>>(), Command::new(&path));
+    for (name, value) in variables {
+        if let Some(value) = value {
+            run.env(name, value);
+        }
+    }
+    let runs = fleet.at("printed-runs").display().to_string();
+    let (code, out, errors) = ended(run.arg(&runs));
+    assert_ne!(code, 0, "{script} {out} {errors}");
+    assert!(errors.contains("c: not measured"), "{script} {errors}");
+    assert_eq!(fleet.names("printed-runs"), ["a.json", "c.log", "me-b.json"], "{errors}");
+    assert_eq!(load_run(&fleet.text("printed-runs/me-b.json")).unwrap().settings.seed, 7);
+}
+
+#[test]
+fn hosts_behind_ssh_are_measured_and_nothing_is_left_there() {
+    const HOSTS: usize = 4;
+    let _alone = alone();
+    let (fleet, far) = (Fleet::new(), support::Home::new());
+    let directories = [&far.data, &far.scratch].map(|directory| directory.path().display().to_string());
+    let environment = [("XDG_DATA_HOME", directories[0].as_str()), ("TMPDIR", directories[1].as_str())];
+    let mut servers = Vec::new();
+    for host in 0..HOSTS {
+        let Some(server) = Sshd::start(&Options { environment: &environment, ..Options::default() }) else {
+            return skipped("there is no sshd here that lets this user in");
+        };
+        fs::copy(&server.prefix()[2], fleet.at(&format!("host{host}.config"))).unwrap();
+        servers.push(server);
+    }
+    let hosts = fleet.write("hosts", "host0\nhost1\nhost2\nhost3\nhost4\n");
+    // Nobody listens there.
+    fleet.write("host4.config", "Host far\n HostName 127.0.0.1\n Port 1\n BatchMode yes\n");
+    let each = format!("ssh -F {}/{{host}}.config far", fleet.at("").display());
+    let runs = fleet.at("runs").display().to_string();
+    let words = ["--hosts", &hosts, "--each", &each, "--at-once", "5", "--out", &runs, SHORT];
+    let (code, out, errors) = ended(&mut fleet.command(&words));
+    assert_eq!(code, 3, "{out} {errors}");
+    for (host, state, why) in fleet.rows("runs") {
+        match host.as_str() {
+            "host4" => assert!(state == HostState::Failed && why.contains("Connection refused"), "{state:?} {why}"),
+            _ => assert!(state == HostState::Measured && load_run(&fleet.text(&format!("runs/{host}.json"))).is_ok()),
+        }
+    }
+    assert!(within(SOON, || processes(&far).is_empty()), "{:?}", processes(&far));
+    for listener in servers.iter().map(Sshd::pid) {
+        let sessions = || fs::read_to_string(format!("/proc/{listener}/task/{listener}/children")).unwrap();
+        assert!(within(SOON, || sessions().is_empty()), "{}", sessions());
+    }
+    for directory in [&far.data, &far.scratch] {
+        assert!(support::files(directory.path()).is_empty(), "{:?}", support::files(directory.path()));
+    }
+}

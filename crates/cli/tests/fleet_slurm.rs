@@ -1,0 +1,162 @@
+//! `hostmark fleet run --slurm` over a cluster that the test makes and removes: eight nodes of which two are unlike the others,
+//! and one that dies.
+
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/fleets.rs"]
+mod fleets;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+#[path = "support/slurm.rs"]
+mod slurm;
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use alone::alone;
+use fleets::Fleet;
+use hostmark_model::{HostState, load_run};
+use processes::{processes, within};
+use skip::skipped;
+use slurm::{Slurm, Wrapper};
+use support::{ended, files, said};
+
+const NODES: usize = 8;
+/// The node that has half a CPU, and the one without huge pages.
+const QUOTA: usize = 2;
+const NO_HUGE: usize = 5;
+/// A node's processes have no huge pages from here on.
+const FORBID: &str =
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])";
+/// Long enough for nodes that are measured one after the other on a loaded machine.
+const SOON: Duration = Duration::from_secs(120);
+
+/// A control group with half a CPU, which is removed at the end; none where this user or kernel makes none.
+struct HalfCpu(PathBuf);
+
+impl HalfCpu {
+    fn make() -> Option<HalfCpu> {
+        let name = format!("hostmark-test-{}", std::process::id());
+        let v1 = PathBuf::from("/sys/fs/cgroup/cpu").join(&name);
+        let v2 = PathBuf::from("/sys/fs/cgroup").join(&name);
+        let (group, file, text) = match v1.parent()?.join("cpu.shares").exists() {
+            true => (v1, "cpu.cfs_quota_us", "50000"),
+            false => (v2, "cpu.max", "50000 100000"),
+        };
+        fs::create_dir(&group).ok()?;
+        let group = HalfCpu(group);
+        fs::write(group.0.join(file), text).ok()?;
+        Some(group)
+    }
+
+    /// What puts itself and what it becomes into it.
+    fn wrapper(&self) -> Wrapper {
+        let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.0.display());
+        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
+    }
+}
+
+impl Drop for HalfCpu {
+    fn drop(&mut self) {
+        let _ = within(Duration::from_secs(10), || fs::remove_dir(&self.0).is_ok() || !self.0.exists());
+    }
+}
+
+/// Each node measures this: what a quota and huge pages touch, with few rounds' time.
+const MEASURED: [&str; 2] = ["syscall.null", "memory.latency@size=67108864"];
+
+#[test]
+fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts() {
+    let _alone = alone();
+    let Some(half) = HalfCpu::make() else { return skipped("no control group with a CPU quota can be made here") };
+    if !Command::new("python3").arg("-c").arg("import ctypes").stdin(Stdio::null()).status().is_ok_and(|s| s.success())
+    {
+        return skipped("there is no python3 to forbid huge pages by prctl");
+    }
+    let mut wrappers: Vec<Wrapper> = vec![Vec::new(); NODES];
+    wrappers[QUOTA] = half.wrapper();
+    wrappers[NO_HUGE] = ["python3", "-c", FORBID].map(str::to_owned).to_vec();
+    let slurm = match Slurm::start(&wrappers) {
+        Ok(slurm) => slurm,
+        Err(why) => return skipped(&format!("no cluster of Slurm can be made here ({why})")),
+    };
+    let fleet = Fleet::new();
+    let runs = fleet.at("runs").display().to_string();
+    let nodes = format!("-p batch -N {NODES}");
+    let (name, value) = slurm.variable();
+    let mut words = vec!["--slurm", &nodes, "--at-once", "1", "--out", &runs];
+    words.extend(MEASURED);
+    let (code, out, errors) = ended(fleet.command(&words).env(name, &value));
+    assert_eq!(code, 0, "{out} {errors}");
+    assert!(fleet.rows("runs").len() == NODES && out.contains("8 of 8 hosts are measured"), "{out}");
+    assert!(within(SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
+    assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+    assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
+    let run = |node: usize| load_run(&fleet.text(&format!("runs/node{node}.json"))).unwrap();
+    for node in 0..NODES {
+        let host = run(node).host;
+        assert_eq!(host.hostname, format!("node{node}"));
+        assert_eq!(host.memory.transparent_huge_pages_forbidden, Some(node == NO_HUGE), "{node}");
+        assert_eq!(host.limits.cpu_quota, (node == QUOTA).then_some(0.5), "{node}");
+    }
+    let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs, "--verbose"]));
+    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    println!("{out}");
+}
+
+#[test]
+fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
+    let _alone = alone();
+    let mut slurm = match Slurm::start(&vec![Vec::new(); 3]) {
+        Ok(slurm) => slurm,
+        Err(why) => return skipped(&format!("no cluster of Slurm can be made here ({why})")),
+    };
+    let fleet = Fleet::new();
+    let runs = fleet.at("runs").display().to_string();
+    let (name, value) = slurm.variable();
+    let common = ["--slurm", "-p batch -N 3", "syscall"];
+    let mut command = fleet.command(&[&common[..], &["--out", &runs]].concat());
+    command.env(name, &value).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let is_measuring = within(SOON, || fleet.text("runs/.under-way/node1.partial.jsonl").lines().count() > 2);
+    slurm.kill_node(1);
+    let (code, out, errors) = said(&child.wait_with_output().unwrap());
+    assert!(is_measuring, "{out} {errors}");
+    assert_eq!(code, 3, "{out} {errors}");
+    for (host, state, why) in fleet.rows("runs") {
+        match host.as_str() {
+            "node1" => {
+                assert!(state == HostState::Lost && !why.is_empty() && !why.contains("--resume"), "{state:?} {why}")
+            }
+            _ => assert!(state == HostState::Measured, "{host} {state:?} {why}"),
+        }
+    }
+    assert!(within(SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
+    assert!(within(SOON, || slurm.states().iter().any(|state| state.starts_with("down"))), "{:?}", slurm.states());
+    // No allocation has a node that is down, and none is waited for.
+    let mut command = fleet.command(&[&common[..], &["--resume", &runs]].concat());
+    let (code, out, errors) = ended(command.env(name, &value));
+    assert_eq!(code, 3, "{out} {errors}");
+    assert!(fleet.rows("runs")[1].2.contains("down or drained"), "{:?} {errors}", fleet.rows("runs"));
+
+    let words = ["--slurm", "-p batch -N 2", "--print", "--seed", "7", "syscall.null"];
+    let (code, script, errors) = ended(&mut fleet.command(&words));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let path = fleet.script("job", script.strip_prefix("#!/bin/sh\n").unwrap());
+    for shell in ["sh", "bash"] {
+        assert!(Command::new(shell).args(["-n", &path]).status().unwrap().success(), "{shell} {script}");
+    }
+    let mut sbatch = fleet.home.start("sbatch");
+    sbatch.args(["--wait", "--chdir=/", &format!("--output={}", fleet.at("job.log").display()), &path]);
+    sbatch.env(name, &value).env("HOSTMARK", support::PROGRAM).env("OUT", fleet.at("printed"));
+    let (code, out, errors) = ended(&mut sbatch);
+    assert_eq!(code, 0, "{out} {errors} {}", fleet.text("job.log"));
+    assert_eq!(fleet.names("printed"), ["node0.json", "node2.json"], "{}", fleet.text("job.log"));
+    let run = load_run(&fleet.text("printed/node2.json")).unwrap();
+    assert_eq!((run.settings.seed, run.host.hostname.as_str()), (7, "node2"));
+}
