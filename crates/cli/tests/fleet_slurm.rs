@@ -67,8 +67,9 @@ impl Drop for HalfCpu {
     }
 }
 
-/// Each node measures this: what a quota and huge pages touch, with few rounds' time.
-const MEASURED: [&str; 2] = ["syscall.null", "memory.latency@size=67108864"];
+/// Each node measures this: what a quota delays, and what huge pages hasten.
+const MEASURED: [&str; 3] =
+    ["sched.messaging", "memory.random_access", "memory.latency@size=67108864,pattern=random,page=pmd,copies=1"];
 
 #[test]
 fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts() {

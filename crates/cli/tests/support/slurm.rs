@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::processes::within;
 
 /// What the daemons need to find each other; they wait for each other while the machine is busy.
@@ -141,11 +143,16 @@ impl Slurm {
         String::from_utf8_lossy(&self.client(&["squeue", "-h"]).stdout).trim().to_owned()
     }
 
-    /// Kills a node's daemon and everything that it started.
+    /// Kills a node's daemon and everything that it started: all that has its host name. Steps are no children of the daemon.
     pub fn kill_node(&mut self, number: usize) {
-        let daemon = self.nodes[number].id();
-        for process in children(daemon) {
-            let _ = Command::new("kill").args(["-9", &process.to_string()]).status();
+        let name_of = |process: &str| fs::read_link(format!("/proc/{process}/ns/uts")).ok();
+        let node = name_of(&self.nodes[number].id().to_string());
+        if let Some(node) = node.filter(|node| Some(node) != name_of("self").as_ref()) {
+            let listed = fs::read_dir("/proc").into_iter().flatten().flatten();
+            let processes = listed.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+            for process in processes.filter(|process| name_of(&process.to_string()).as_ref() == Some(&node)) {
+                let _ = kill_process(Pid::from_raw(process).unwrap(), Signal::KILL);
+            }
         }
         let _ = self.nodes[number].kill();
         let _ = self.nodes[number].wait();
@@ -157,16 +164,6 @@ impl Slurm {
         let lines: Vec<&str> = text.lines().rev().take(3).collect();
         format!("{log}: {}", lines.into_iter().rev().collect::<Vec<_>>().join(" / "))
     }
-}
-
-/// Every process below one, as far as it still is there. Steps are in sessions of their own, and children of the daemon.
-fn children(parent: u32) -> Vec<u32> {
-    let listed = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
-    let mut found: Vec<u32> = listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-    for child in found.clone() {
-        found.extend(children(child));
-    }
-    found
 }
 
 impl Drop for Slurm {
