@@ -264,9 +264,11 @@ mod tests {
 
     #[test]
     fn two_pods_never_fit_on_one_node() {
-        for (cpu, memory, wanted) in
-            [("4", "8Gi", ("2001m", 4_294_967_297)), ("3920m", "1000k", ("1961m", 500_001)), ("0.5", "7", ("251m", 4))]
-        {
+        for (cpu, memory, wanted) in [
+            ("4", "8Gi", ("2001m", 4_294_967_297_u64)),
+            ("3920m", "1000k", ("1961m", 500_001)),
+            ("0.5", "7", ("251m", 4)),
+        ] {
             let request = more_than_half(&json!({ "cpu": cpu, "memory": memory }));
             assert_eq!(request, json!({ "cpu": wanted.0, "memory": wanted.1.to_string() }));
         }
