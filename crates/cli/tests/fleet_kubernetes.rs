@@ -124,6 +124,9 @@ fn each_node_has_a_pod_that_is_entered_and_removed() {
         assert!(host == name && *state == wanted && why.contains(part), "{host} {state:?} {why}");
     }
     assert!(!format!("{out}{errors}").contains('\u{1b}'));
+    let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
+    assert!(code == 0 && out.contains("cordoned has no run (failed: the node is cordoned)"), "{out} {errors}");
+    assert!(!format!("{out}{errors}").contains('\u{1b}'));
     assert!(load_run(&fleet.text("runs/pool-a2.example.org.json")).is_ok());
     assert_eq!(fleet.names("pods"), Vec::<String>::new(), "{}", fleet.text("log"));
     assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
