@@ -75,13 +75,13 @@ fn a_failed_host_is_a_row_and_going_on_measures_it_alone() {
     let before = fleet.text("runs/a.json");
     let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat()));
     assert_eq!(code, 0, "{out} {errors}");
-    assert!(errors.contains("1 of 3 hosts are measured into") && !out.contains("--resume"), "{out} {errors}");
+    assert!(errors.contains("measuring 1 of 3 hosts into") && !out.contains("--resume"), "{out} {errors}");
     assert_eq!(fleet.names("runs"), ["a.json", "b.json", "c.json", "fleet.json"]);
     assert_eq!(fleet.text("runs/a.json"), before);
     // A file that is lost or torn meanwhile is measured again.
     fleet.write("runs/a.json", &before[..before.len() / 2]);
     let (code, _, errors) = ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat()));
-    assert!(code == 0 && errors.contains("1 of 3 hosts are measured into"), "{errors}");
+    assert!(code == 0 && errors.contains("measuring 1 of 3 hosts into"), "{errors}");
     assert!(load_run(&fleet.text("runs/a.json")).is_ok());
 }
 

@@ -13,7 +13,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("compare", "比较运行：逐个用例给出结论"),
     ("try", "尝试一项设置：轮流测量不含与含该设置的情形"),
     ("fleet", "测量机群，并找出与众不同的主机"),
-    ("fleet run", "逐台测量多台主机：名单、Slurm 节点或 Kubernetes 节点"),
+    ("fleet run", "测量多台主机：名单中的主机、Slurm 分配的节点或 Kubernetes 集群的节点"),
     ("fleet report", "找出与同类不同的主机，以及它们有而其他主机没有的特征"),
     ("import", "导入其他工具的结果"),
     ("runs", "列出已保存的运行"),

@@ -103,8 +103,8 @@ fn measure(
         .filter(|(host, row)| !directory.is_measured(*row) && places.hosts()[*host].refused.is_none())
         .collect();
     output::remark(&both!(
-        "{} of {} hosts are measured into {}",
-        "共 {1} 台主机，其中 {0} 台将测入 {2}",
+        "measuring {} of {} hosts into {}",
+        "测量 {1} 台主机中的 {0} 台，存入 {2}",
         turns.len(),
         directory.hosts().len(),
         directory.path().display()

@@ -8,6 +8,7 @@ use hostmark_engine::Wall;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_model::{FleetRequest, HostState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::directory::Directory;
 use super::measuring::{Ended, Measuring, STOPS_WITHIN};
@@ -50,6 +51,7 @@ pub fn take(
     terms: &Terms,
     stop: &StopRequest,
 ) -> Result<()> {
+    allow_many_files();
     let janitor = Janitor::start(terms.program).map_err(lost)?;
     let all = waiting.len();
     let mut taking = Taking { directory, places, terms, stop, janitor, all, over: 0 };
@@ -89,6 +91,13 @@ pub fn take(
         let _ = poll(looked, Some(&TURN));
     }
     result.and(directory.save())
+}
+
+/// Each host under way takes some descriptors: a thousand at once are more than the usual soft limit. Where it cannot be raised, the
+/// hosts for which there are none are rows with that reason.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// What every turn needs.
