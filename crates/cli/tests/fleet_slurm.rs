@@ -22,6 +22,7 @@ use alone::alone;
 use fleets::Fleet;
 use hostmark_model::{HostState, load_run};
 use processes::{processes, within};
+use rustix::process::{Pid, Signal, kill_process};
 use skip::skipped;
 use slurm::{Slurm, Wrapper};
 use support::{ended, files, said};
@@ -176,6 +177,20 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
     let (code, out, errors) = ended(command.env(name, &value));
     assert_eq!(code, 3, "{out} {errors}");
     assert!(fleet.rows("runs")[1].2.contains("down or drained"), "{:?} {errors}", fleet.rows("runs"));
+
+    for (signal, wanted) in [(Signal::INT, 130), (Signal::KILL, -1)] {
+        let runs = format!("ended-by-{wanted}");
+        let mut command = fleet.command(&["--slurm", "-p batch -N 2", "syscall", "--out"]);
+        command.arg(fleet.at(&runs)).env(name, &value).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let journal = format!("{runs}/.under-way/node2.partial.jsonl");
+        let is_measuring = within(SOON, || fleet.text(&journal).lines().count() > 2);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let (code, out, errors) = said(&child.wait_with_output().unwrap());
+        assert!(is_measuring && code == wanted, "{code} {out} {errors}");
+        assert!(within(SOON, || slurm.jobs().is_empty()), "{signal:?} {}", slurm.jobs());
+        assert!(within(SOON, || processes(&fleet.home).is_empty()), "{signal:?} {:?}", processes(&fleet.home));
+    }
 
     let words = ["--slurm", "-p batch -N 2", "--print", "--seed", "7", "syscall.null"];
     let (code, script, errors) = ended(&mut fleet.command(&words));
