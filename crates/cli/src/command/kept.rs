@@ -78,8 +78,9 @@ impl Kept {
 
 /// A sentence of [`Kept::goes_on_later`] without what can be done with the rounds: for who does not keep them.
 pub fn without_rounds(sentence: &str) -> &str {
-    let told = [": hostmark run --resume ", ": hostmark report --again "].iter().find_map(|told| sentence.find(told));
-    let end = told.and_then(|told| sentence[..told].rfind("; "));
+    let told = ["hostmark run --resume ", "hostmark report --again "].iter().find_map(|told| sentence.find(told));
+    let before = told.and_then(|told| sentence[..told].strip_suffix(": ").or(sentence[..told].strip_suffix("：")));
+    let end = before.and_then(|before| before.rfind("; ").max(before.rfind("；")));
     end.map_or(sentence, |end| &sentence[..end])
 }
 
@@ -141,6 +142,8 @@ mod tests {
         assert_eq!(without_rounds(&bare), "'ssh a' broke off; look there");
         let told = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";
         assert_eq!(without_rounds(told), "'ssh a' broke off; look there");
+        let told = "“ssh a”中断；请检查；已保存 3 轮：hostmark run --resume /runs/a.partial.jsonl";
+        assert_eq!(without_rounds(told), "“ssh a”中断；请检查");
         assert_eq!(without_rounds("its disk is full; make room"), "its disk is full; make room");
     }
 }

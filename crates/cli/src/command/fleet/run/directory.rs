@@ -35,7 +35,7 @@ impl Directory {
         };
         let shown = path.display();
         fs::create_dir_all(&path).map_err(|error| {
-            unwritten(&error, &format!("{shown} cannot be made"), "give another directory by --out")
+            unwritten(&error, &both!("{shown} cannot be made", "无法创建 {shown}"), &another_directory())
         })?;
         if path.join(FLEET_RUN_FILE).symlink_metadata().is_ok() {
             bail!(both!(
@@ -122,7 +122,7 @@ impl Directory {
         }
         let whole = self.path.join(&self.fleet.hosts[row].file);
         fs::rename(file, &whole).map_err(|error| {
-            unwritten(&error, &format!("{} cannot be written", whole.display()), "give another directory by --out")
+            unwritten(&error, &both!("{} cannot be written", "无法写入 {}", whole.display()), &another_directory())
         })?;
         Ok(run.cases.iter().filter(|case| matches!(case.outcome, hostmark_model::Outcome::Failed { .. })).count())
     }
@@ -132,7 +132,7 @@ impl Directory {
         let file = self.path.join(FLEET_RUN_FILE);
         let text = serde_json::to_string_pretty(&self.fleet)? + "\n";
         store::write(&file, &text).map_err(|error| {
-            unwritten(&error, &format!("{} cannot be written", file.display()), "give another directory by --out")
+            unwritten(&error, &both!("{} cannot be written", "无法写入 {}", file.display()), &another_directory())
         })
     }
 
@@ -188,11 +188,15 @@ fn is_whole(file: &Path) -> bool {
     store::load(file).is_ok_and(|run| run.interrupted.is_none())
 }
 
+fn another_directory() -> String {
+    both!("give another directory by --out", "请用 --out 换一个目录")
+}
+
 /// The directory below for runs under way, and the lock in it, which ends with this process.
 fn locked(path: &Path) -> Result<File> {
     let (below, shown) = (path.join(UNDER_WAY), path.display());
     let cannot = |error: io::Error| {
-        unwritten(&error, &format!("{shown} cannot be written to"), "give another directory by --out")
+        unwritten(&error, &both!("{shown} cannot be written to", "无法写入 {shown}"), &another_directory())
     };
     match fs::create_dir(&below) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(cannot(error)),
@@ -200,7 +204,11 @@ fn locked(path: &Path) -> Result<File> {
     }
     // A link in its place would lead elsewhere.
     if !below.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        bail!("{} is no directory; remove it, or give another directory by --out", below.display());
+        bail!(both!(
+            "{} is no directory; remove it, or give another directory by --out",
+            "{} 不是目录；请删除它，或用 --out 换一个目录",
+            below.display()
+        ));
     }
     let lock = File::options().create(true).truncate(false).write(true).open(below.join(LOCK)).map_err(cannot)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {

@@ -60,7 +60,10 @@ pub fn words_of(each: &str) -> Result<Vec<String>> {
             "--each “{each}” 以主机名开头；请以命令开头，如 'ssh {HOST}'"
         )),
         Ok(words) => Ok(words),
-        Err(why) => bail!("--each '{each}': {why}; quote it as for a shell"),
+        Err(why) => bail!(both!(
+            "--each '{each}': {why}; quote it as for a shell",
+            "--each “{each}”：{why}；请按 shell 的规则加引号"
+        )),
     }
 }
 

@@ -67,8 +67,9 @@ impl Pods {
         for node in nodes(&client, &cluster.selector)? {
             let Some(name) = node["metadata"]["name"].as_str() else { continue };
             if let Some(why) = name::refused(name) {
-                return Err(lost(format!(
-                    "the cluster names a node '{name}' that is none ({why}); look at kubectl get nodes"
+                return Err(lost(both!(
+                    "the cluster names a node '{name}' that is none ({why}); look at kubectl get nodes",
+                    "集群给出的节点名“{name}”不合法（{why}）；请检查 kubectl get nodes"
                 )));
             }
             hosts.push(Registered { name: name.to_owned(), refused: unusable(&node) });
@@ -115,7 +116,10 @@ impl Pods {
         if self.seen.as_ref().is_none_or(|(since, _)| since.elapsed() > LOOKS) {
             let said = self.cluster.ask(&["get", "pods", "-l", &self.selector(), "-o", "json"], None)?;
             let list: Value = serde_json::from_str(&said).map_err(|error| {
-                lost(format!("kubectl prints no JSON ({error}); try kubectl get pods -o json by hand"))
+                lost(both!(
+                    "kubectl prints no JSON ({error}); try kubectl get pods -o json by hand",
+                    "kubectl 的输出不是 JSON（{error}）；请手动运行 kubectl get pods -o json"
+                ))
             })?;
             let items = list["items"].as_array().cloned().unwrap_or_default();
             self.seen = Some((SinceStart::now(), items));
@@ -236,8 +240,12 @@ fn is_ready(pod: &Value) -> Result<bool, String> {
 /// The nodes that a selector chooses.
 fn nodes(client: &Client, selector: &str) -> Result<Vec<Value>> {
     let said = client.ask(&["get", "nodes", "-l", selector, "-o", "json"], None)?;
-    let list: Value = serde_json::from_str(&said)
-        .map_err(|error| lost(format!("kubectl prints no JSON ({error}); try kubectl get nodes -o json by hand")))?;
+    let list: Value = serde_json::from_str(&said).map_err(|error| {
+        lost(both!(
+            "kubectl prints no JSON ({error}); try kubectl get nodes -o json by hand",
+            "kubectl 的输出不是 JSON（{error}）；请手动运行 kubectl get nodes -o json"
+        ))
+    })?;
     Ok(list["items"].as_array().cloned().unwrap_or_default())
 }
 

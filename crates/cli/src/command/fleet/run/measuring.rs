@@ -51,8 +51,12 @@ impl Measuring {
         command.args(words_of(request));
         let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(STOPS_WITHIN));
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop: None };
-        let process = Supervised::start(command, terms)
-            .map_err(|error| lost(format!("hostmark cannot be started ({error}); look at ulimit -a")))?;
+        let process = Supervised::start(command, terms).map_err(|error| {
+            lost(both!(
+                "hostmark cannot be started ({error}); look at ulimit -a",
+                "无法启动 hostmark（{error}）；请检查 ulimit -a"
+            ))
+        })?;
         Ok(Measuring { process, file })
     }
 

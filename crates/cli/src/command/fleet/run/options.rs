@@ -18,7 +18,7 @@ pub struct RunArguments {
     /// What to measure: groups, probes or cases [default: all]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Measure the hosts that this file names, one a line
+    /// Hosts that this file names, one a line
     ///
     /// `#` begins a comment. `/dev/stdin` reads the list from a pipe.
     #[arg(long, value_name = "FILE", requires = "each")]
@@ -28,17 +28,17 @@ pub struct RunArguments {
     /// Any command that gives a shell there, as for `hostmark run --on`. {host} stands for the host's name.
     #[arg(long, value_name = "COMMAND", requires = "hosts")]
     each: Option<String>,
-    /// Measure the nodes of an allocation with these arguments of salloc, as '-p batch -N 64'
+    /// Nodes of an allocation: salloc's arguments
     ///
-    /// The nodes are allocated whole (--exclusive) and released at the end.
+    /// As '-p batch -N 64'. The nodes are allocated whole (--exclusive) and released at the end.
     #[arg(long, value_name = "ARGUMENTS", allow_hyphen_values = true, conflicts_with_all = ["hosts", "kubernetes"])]
     slurm: Option<String>,
-    /// Measure the nodes that this label selector chooses; '' chooses all
+    /// Nodes that this label selector chooses
     ///
-    /// A pod of --image is started on each, and removed at the end.
+    /// '' chooses all. A pod of --image is started on each, and removed at the end.
     #[arg(long, value_name = "SELECTOR", conflicts_with = "hosts", requires = "image")]
     kubernetes: Option<String>,
-    /// Image of the pods; it needs a shell and nothing else
+    /// Image of the pods: a shell and nothing else
     #[arg(long, value_name = "IMAGE", requires = "kubernetes")]
     image: Option<String>,
     /// What a pod requests [default: more than half of its node]
@@ -49,14 +49,14 @@ pub struct RunArguments {
     /// The client and its own options, as 'kubectl -n bench'
     #[arg(long, value_name = "COMMAND", default_value = "kubectl", requires = "kubernetes", hide_short_help = true)]
     kubectl: String,
-    /// Hosts that are measured at the same time [default: all; 1 for --hosts]
+    /// Hosts at the same time [default: all; 1 for --hosts]
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroUsize>,
     /// Time limit of each run
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
     /// Give up on a host after this time, as 90s or 10m
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, hide_short_help = true)]
     pub timeout: Option<Duration>,
     /// Override an axis's values, as size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
@@ -67,12 +67,14 @@ pub struct RunArguments {
     /// Directory for the runs [default: a new one in the run store]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
-    /// Continue in this directory: measure the hosts that have no run there
+    /// Continue in this directory
     ///
-    /// The other options are given as the first time.
+    /// The hosts that have no run there are measured. The other options are given as the first time.
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
-    /// Print an sbatch script, a Kubernetes Job or a shell script that measures the same, and measure nothing
+    /// Print a script or manifest, and measure nothing
+    ///
+    /// An sbatch script, a Kubernetes Job or a shell script that measures the same with nothing but the engine's own client.
     #[arg(long, conflicts_with = "resume")]
     pub print: bool,
 }

@@ -11,7 +11,7 @@ use hostmark_model::Exit;
 use super::name;
 use super::places::{Places, Registered, Way};
 use crate::command::{EndsWith, lost};
-use crate::language::both;
+use crate::language::{both, refused};
 use crate::output;
 use crate::signals::StopRequest;
 use crate::words;
@@ -82,10 +82,12 @@ impl Allocation {
         let Some(holder) = &mut self.holder else { return Ok(()) };
         let mut told = SOON;
         loop {
-            match holder
-                .hear_line(told)
-                .map_err(|error| lost(format!("salloc cannot be heard ({error}); start again")))?
-            {
+            match holder.hear_line(told).map_err(|error| {
+                lost(both!(
+                    "salloc cannot be heard ({error}); start again",
+                    "无法读取 salloc 的输出（{error}）；请重试"
+                ))
+            })? {
                 Heard::TimedOut => {
                     if told == SOON {
                         output::remark(&both!("waiting for an allocation of salloc", "正在等待 salloc 分配节点"));
@@ -99,8 +101,9 @@ impl Allocation {
                     None => {
                         let node = line.trim();
                         if let Some(why) = name::refused(node) {
-                            bail!(lost(format!(
-                                "Slurm names a node '{node}' that is none ({why}); look at scontrol show hostnames"
+                            bail!(lost(both!(
+                                "Slurm names a node '{node}' that is none ({why}); look at scontrol show hostnames",
+                                "Slurm 给出的节点名“{node}”不合法（{why}）；请检查 scontrol show hostnames"
                             )));
                         }
                         self.hosts.push(Registered::named(node.to_owned()));
@@ -154,13 +157,23 @@ impl Places for Allocation {
         // Slurm itself is asked, and then nobody any more.
         let _ = Command::new("scancel").arg(&self.job).status();
         let _ = holder.kill();
-        Err(lost(format!("job {} was not released in {} s; look at squeue", self.job, RELEASED_WITHIN.as_secs())))
+        Err(lost(both!(
+            "job {} was not released in {} s; look at squeue",
+            "作业 {} 未能在 {} s 内释放；请检查 squeue",
+            self.job,
+            RELEASED_WITHIN.as_secs()
+        )))
     }
 }
 
 /// The words that a person gives salloc.
 pub fn words_of(arguments: &str) -> Result<Vec<String>> {
-    words::split(arguments).map_err(|why| anyhow!("--slurm '{arguments}': {why}; quote it as for a shell"))
+    words::split(arguments).map_err(|why| {
+        refused!(
+            "--slurm '{arguments}': {why}; quote it as for a shell",
+            "--slurm“{arguments}”：{why}；请按 shell 的规则加引号"
+        )
+    })
 }
 
 /// A job's number as it stands in a command: digits, and what a heterogeneous one adds.
