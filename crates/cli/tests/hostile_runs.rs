@@ -1,13 +1,16 @@
 //! A run that was measured on somebody's machine may say anything: whatever its values are, it is estimated and shown here,
-//! by every format. 100 mutations of a real one; `HOSTMARK_FUZZ=10000` asks for as many.
+//! by every format. 100 mutations of a real one, and each of its counts at the end of its range; `HOSTMARK_FUZZ=10000` asks for as many.
 
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 mod support;
 
+use std::collections::BTreeSet;
+
 use hostmark_engine::{PastRound, again};
 use hostmark_model::{RoundLine, Run, load_run};
 use hostmark_probes::CATALOGUE;
+use hostmark_report::compare::{Comparison, History, Pool};
 use hostmark_report::{RenderOptions, export, findings};
 use mutated::{Mutator, trials};
 use serde_json::Value;
@@ -52,6 +55,76 @@ fn a_run_is_estimated_again_and_shown_whatever_it_says() {
         }
         true
     });
+}
+
+/// The names of all whole numbers of a document.
+fn names(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(name, value)| {
+            if whole_numbers(&mut value.clone()).next().is_some() {
+                names.insert(name.clone());
+            }
+            self::names(value, names);
+        }),
+        Value::Array(list) => list.iter().for_each(|value| self::names(value, names)),
+        _ => {}
+    }
+}
+
+/// The whole numbers that a value is, or is a list of.
+fn whole_numbers(value: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
+    match value {
+        Value::Array(list) => Box::new(list.iter_mut().filter(|value| value.is_u64())),
+        value if value.is_u64() => Box::new(std::iter::once(value)),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Sets all whole numbers that stand under a name.
+fn set(document: &mut Value, name: &str, to: u64) {
+    match document {
+        Value::Object(map) => {
+            map.get_mut(name).into_iter().flat_map(whole_numbers).for_each(|number| *number = to.into());
+            map.values_mut().for_each(|value| set(value, name, to));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| set(value, name, to)),
+        _ => {}
+    }
+}
+
+#[test]
+fn counts_at_the_end_of_their_range_are_added_and_shown() {
+    let run = measured();
+    let options = RenderOptions { verbose: true, ..RenderOptions::default() };
+    let whole = serde_json::to_value(&run).unwrap();
+    let mut all = BTreeSet::new();
+    names(&whole, &mut all);
+    assert!(all.contains("faults") && all.contains("counts") && all.len() > 30, "{all:?}");
+    let mut too_much = Vec::new();
+    for name in all {
+        let hostile = |most: u64| {
+            let mut document = whole.clone();
+            set(&mut document, &name, most);
+            serde_json::from_value::<Run>(document).ok()
+        };
+        let Some(hostile) = [u64::MAX, u32::MAX.into()].into_iter().find_map(hostile) else { continue };
+        let came = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let made = again::of_run(CATALOGUE, &hostile).0;
+            let mut run = Run { cases: made.cases, lost_rounds: made.lost_rounds, ..hostile.clone() };
+            run.findings = findings(&run);
+            for format in export::FORMATS {
+                format.render_one(&hostile, &options);
+                format.render_one(&run, &options);
+            }
+            let two = [hostile.clone(), hostile.clone()];
+            let pool = || Pool { name: "both", runs: &two };
+            Comparison::of(pool(), &[pool()], &History::default(), 0.0);
+        }));
+        if came.is_err() {
+            too_much.push(name);
+        }
+    }
+    assert!(too_much.is_empty(), "{too_much:?}");
 }
 
 #[test]

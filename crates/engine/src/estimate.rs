@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use hostmark_model::{
-    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, Quiet, RoundRecord,
-    Taint, Unit, counted,
+    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, Quiet, RoundNoise,
+    RoundRecord, Taint, Unit, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -341,14 +341,17 @@ fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
     let steal: Vec<f64> = rounds.iter().filter_map(|round| round.noise.steal_ns).collect();
     let throttled: Vec<f64> = rounds.iter().filter_map(|round| Some(round.noise.throttled?.ns)).collect();
     let is_counted = !throttled.is_empty();
+    // A run file may say anything.
+    let all =
+        |count: fn(&RoundNoise) -> u64| rounds.iter().map(|round| count(&round.noise)).fold(0, u64::saturating_add);
     let is_judged = rounds.iter().any(|round| round.round.others.is_some());
     Noise {
         tainted: rounds.iter().map(tainted).sum(),
         left_out: rounds.iter().filter(|round| leave_out && !round.is_mostly_tainted()).map(tainted).sum(),
         run_delay_ns: rounds.iter().map(|round| round.noise.run_delay_ns).sum(),
         steal_ns: (!steal.is_empty()).then(|| steal.iter().sum()),
-        involuntary_switches: rounds.iter().map(|round| round.noise.involuntary_switches).sum(),
-        faults: rounds.iter().map(|round| round.noise.faults).sum(),
+        involuntary_switches: all(|noise| noise.involuntary_switches),
+        faults: all(|noise| noise.faults),
         unsettled_rounds: rounds.iter().filter(|round| !round.noise.settled).count() as u32,
         throttled_rounds: is_counted.then(|| rounds.iter().filter(|round| is_throttled(round)).count() as u32),
         throttled_ns: is_counted.then(|| throttled.iter().sum()),

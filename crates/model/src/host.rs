@@ -87,7 +87,7 @@ impl HostFacts {
                 caches.push(cache);
             }
         }
-        caches.iter().map(|cache| cache.size_bytes).sum()
+        caches.iter().map(|cache| cache.size_bytes).fold(0, u64::saturating_add)
     }
 }
 

@@ -238,8 +238,8 @@ pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
         high,
         runs: measured.len(),
         rounds: measured.iter().map(|measured| measured.rounds.len()).sum(),
-        samples: measured.iter().map(|measured| measured.taken()).sum(),
-        disturbed: measured.iter().map(|measured| measured.noise.tainted).sum(),
+        samples: measured.iter().map(|measured| measured.taken()).fold(0, u64::saturating_add),
+        disturbed: measured.iter().map(|measured| measured.noise.tainted).fold(0, u64::saturating_add),
     })
 }
 

@@ -75,8 +75,8 @@ fn by_percentile(p99: &Estimate) -> Option<(Text<String>, f64)> {
 fn by_count(measured: &Measured) -> Option<(Text<String>, f64)> {
     let histogram = measured.histogram.as_ref()?;
     let of_all = || histogram.values.iter().zip(&histogram.counts);
-    let all: u64 = of_all().map(|(_, count)| count).sum();
-    let slow: u64 = of_all().filter(|&(&ns, _)| ns as f64 > MOST_NS).map(|(_, count)| count).sum();
+    let all = of_all().map(|(_, &count)| count).fold(0, u64::saturating_add);
+    let slow = of_all().filter(|&(&ns, _)| ns as f64 > MOST_NS).map(|(_, &count)| count).fold(0, u64::saturating_add);
     let most = SLOW_SHARE * all as f64;
     if slow < LEAST_SLOW || slow as f64 <= most {
         return None;

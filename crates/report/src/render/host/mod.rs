@@ -112,7 +112,7 @@ fn id_list(ids: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for id in ids {
         match parts.last_mut() {
-            Some((_, last)) if *last + 1 == *id => *last = *id,
+            Some((_, last)) if last.checked_add(1) == Some(*id) => *last = *id,
             _ => parts.push((*id, *id)),
         }
     }
@@ -128,6 +128,7 @@ mod tests {
     #[test]
     fn ids_read_as_the_kernel_writes_them() {
         assert_eq!(id_list(&[0, 1, 2, 4, 6, 7]), "0-2,4,6-7");
+        assert_eq!(id_list(&[usize::MAX, usize::MAX]), format!("{0},{0}", usize::MAX));
         assert_eq!(id_list(&[]), "");
     }
 }
