@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use alone::alone;
 use fleets::Fleet;
-use hostmark_model::{HostState, load_run};
+use hostmark_model::{FleetRun, HostState, load_run};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
 use skip::skipped;
@@ -211,4 +211,27 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
     assert_eq!(fleet.names("printed"), ["node0.json", "node2.json"], "{}", fleet.text("job.log"));
     let run = load_run(&fleet.text("printed/node2.json")).unwrap();
     assert_eq!((run.settings.seed, run.host.hostname.as_str()), (7, "node2"));
+}
+
+#[test]
+fn nodes_of_an_allocation_meet_within_it() {
+    let _alone = alone();
+    let slurm = match Slurm::start(&vec![Vec::new(); 3]) {
+        Ok(slurm) => slurm,
+        Err(why) => return skipped(&format!("no cluster of Slurm can be made here ({why})")),
+    };
+    let fleet = Fleet::new();
+    let runs = fleet.at("runs").display().to_string();
+    let (name, value) = slurm.variable();
+    let words = ["--slurm", "-p batch -N 3", "--at-once", "2", "--pairs", "syscall.null", "--out", &runs];
+    let (code, out, errors) = ended(fleet.command(&words).env(name, &value));
+    assert_eq!(code, 0, "{out} {errors}");
+    assert!(out.contains("6 of 6 pairs are measured"), "{out}");
+    let told = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
+    for pair in &told.pairs {
+        let values = [&pair.bandwidth, &pair.round_trip].map(|value| value.as_ref().is_some_and(|it| it.value() > 0.0));
+        assert!(pair.from != pair.to && values == [true, true], "{pair:?}");
+    }
+    assert!(within(SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
+    assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
 }

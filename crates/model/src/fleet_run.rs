@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Profile, Text};
+use crate::{Estimate, Profile, Text};
 
 /// The form of that file.
 pub const FLEET_RUN_SCHEMA: &str = "hostmark.fleet_run/1";
@@ -22,6 +22,30 @@ pub struct FleetRun {
     pub request: FleetRequest,
     /// The hosts, in order.
     pub hosts: Vec<FleetHost>,
+    /// What was measured between them, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<FleetPair>,
+}
+
+/// What the network carries between two hosts, in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetPair {
+    /// The host that sent and asked, as its engine calls it.
+    pub from: String,
+    /// The host that received and answered.
+    pub to: String,
+    /// The turn of the tournament, from 0: pairs of one turn may have been measured at the same time.
+    #[serde(default)]
+    pub turn: u32,
+    /// What TCP carries, bytes a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Estimate>,
+    /// How long a TCP round trip takes, nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Estimate>,
+    /// Why there is neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// What each host measures. Runs of different requests have nothing to be held against each other.

@@ -35,7 +35,7 @@ pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text
 pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
-pub use fleet_run::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetRequest, FleetRun, HostState};
+pub use fleet_run::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
 pub use guest::{Guest, GuestNet, GuestSetup, IN_SOFTWARE};
 pub use histogram::Histogram;
 pub use host::{

@@ -3,7 +3,7 @@
 #[path = "../../../tests/support/made_up_fleet.rs"]
 mod made_up_fleet;
 
-use hostmark_model::Lang;
+use hostmark_model::{FleetHost, FleetPair, FleetRequest, FleetRun, HostState, Lang, Profile, load_run};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::fleet::{FORMATS, format_named};
 use hostmark_report::fleet::{Fleet, Gathering};
@@ -295,4 +295,92 @@ fn only_the_cases_that_are_asked_for_judge() {
         (of("memory"), of("memory.p1"), of("cpu"), of("nothing")),
         ((true, 2), (true, 2), (true, 0), (false, 0))
     );
+}
+
+/// A tournament of these hosts: what each way carries, as a factor of what is usual.
+fn tournament(made_up: &MadeUp, carries: impl Fn(usize, usize) -> f64) -> FleetRun {
+    let mut estimate = load_run(&made_up.run(0, 0)).unwrap().cases.remove(0).measured().unwrap().estimate.clone();
+    let name = |host: usize| format!("engine-{host}");
+    let mut pairs = Vec::new();
+    for (from, to) in (0..made_up.hosts).flat_map(|from| (0..made_up.hosts).map(move |to| (from, to))) {
+        if from == to {
+            continue;
+        }
+        // No two values are the same, as no two are that were measured.
+        let factor = carries(from, to) * (1.0 + ((from * 7 + to * 13) % 11) as f64 / 1000.0);
+        let mut of = |value: f64| {
+            (estimate.median, estimate.quiet) = (value, None);
+            estimate.clone()
+        };
+        let (bandwidth, round_trip) = (Some(of(1e9 * factor)), Some(of(1e5 / factor)));
+        pairs.push(FleetPair { from: name(from), to: name(to), turn: 0, bandwidth, round_trip, failed: None });
+    }
+    let hosts = (0..made_up.hosts).map(|host| FleetHost {
+        host: name(host),
+        state: HostState::Measured,
+        reason: None,
+        elapsed_s: None,
+        file: format!("{host}.json"),
+    });
+    let request = FleetRequest { profile: Profile::Quick, filters: Vec::new(), set: Vec::new(), seed: None };
+    let text = |text: &str| text.to_owned();
+    let (schema, engine, started) = (text("hostmark.fleet_run/1"), text("hosts"), text("2026-01-01T00:00:00Z"));
+    FleetRun { schema, engine, started, request, hosts: hosts.collect(), pairs }
+}
+
+fn met(made_up: &MadeUp, carries: impl Fn(usize, usize) -> f64) -> Fleet {
+    let mut gathering = gathered(made_up);
+    gathering.pairs(&tournament(made_up, carries), str::to_owned);
+    Fleet::of(&gathering)
+}
+
+#[test]
+fn a_slow_link_is_its_hosts_and_a_slow_way_is_that_of_two() {
+    let made_up = MadeUp::usual(8, 3);
+    let fleet = met(&made_up, |_, _| 1.0);
+    assert!(odd(&fleet).is_empty());
+    let between = fleet.between.as_ref().unwrap();
+    assert!((between.measured, between.apart.len(), between.failed.len()) == (56, 0, 0), "{between:?}");
+    assert!(text(&fleet, "table", Lang::En).contains("56 measured, both ways counted: none is worse"));
+
+    let fleet = met(&made_up, |from, _| if from == 5 { 0.4 } else { 1.0 });
+    let (_, host) = fleet.odd().next().unwrap();
+    assert!(fleet.odd().count() == 1 && host.file == "5.json", "{host:?}");
+    assert!(host.odd_cases.iter().any(|case| case.id == "net.pairs@direction=send"), "{:?}", host.odd_cases);
+    assert!(host.odd_cases.iter().all(|case| case.id != "net.pairs@direction=receive"), "{:?}", host.odd_cases);
+    assert!(fleet.between.unwrap().apart.is_empty());
+
+    let fleet = met(&made_up, |from, to| if (from, to) == (2, 6) { 0.5 } else { 1.0 });
+    assert!(odd(&fleet).is_empty());
+    let between = fleet.between.as_ref().unwrap();
+    assert_eq!(between.apart.len(), 2);
+    for apart in &between.apart {
+        assert!((apart.from.as_str(), apart.to.as_str()) == ("engine-2", "engine-6"), "{apart:?}");
+        assert!((-0.52..-0.48).contains(&apart.change), "{apart:?}");
+    }
+    for format in ["table", "markdown", "html"] {
+        for lang in [Lang::En, Lang::Zh] {
+            assert!(text(&fleet, format, lang).contains("engine-2 → engine-6"), "{format}");
+        }
+    }
+}
+
+#[test]
+fn a_tournament_that_says_anything_is_told_or_left_out() {
+    let made_up = MadeUp::usual(6, 3);
+    let mut fleet = tournament(&made_up, |_, _| 1.0);
+    for (pair, value) in fleet.pairs.iter_mut().zip([f64::NAN, 0.0, -1.0, f64::INFINITY, 1e308, 5e-324]) {
+        pair.bandwidth.as_mut().unwrap().median = value;
+    }
+    fleet.pairs[7].failed = Some("\u{1b}[31mred\n<b>".into());
+    fleet.pairs[8].from = "\u{1b}]0;x\u{7}".into();
+    fleet.hosts[2].file = "../../etc/passwd".into();
+    let mut gathering = gathered(&made_up);
+    gathering.pairs(&fleet, str::to_owned);
+    let fleet = Fleet::of(&gathering);
+    assert_eq!(fleet.between.as_ref().unwrap().failed.len(), 1);
+    for format in FORMATS {
+        let text = text(&fleet, format.name, Lang::En);
+        assert!(!text.contains('\u{1b}') && !text.contains("red\n<b>"), "{}", format.name);
+    }
 }

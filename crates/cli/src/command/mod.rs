@@ -25,6 +25,7 @@ mod load;
 mod measure;
 pub mod neighbour;
 mod on;
+mod pairs;
 mod peers;
 mod place;
 mod processes;

@@ -169,6 +169,8 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
      "客户端及其选项，如 'kubectl -n bench'"),
     ("fleet run", "at_once",
      "同时测量的主机数 [默认：全部；--hosts 为 1]"),
+    ("fleet run", "pairs",
+     "随后测量每两台主机之间的网络，双向\n\n测量 TCP 带宽和往返时间，按循环赛编排：全部主机同时参加时，N 台主机需 2 (N − 1) 轮，每轮约 10 秒，一半主机测向另一半。"),
     ("fleet run", "profile",
      "每次运行的时间上限"),
     ("fleet run", "timeout",

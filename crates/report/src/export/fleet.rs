@@ -155,8 +155,10 @@ fn markdown(fleet: &Fleet, options: &RenderOptions) -> String {
     let causes = fleet.causes.iter().map(|cause| words::cause(cause, lang)).collect();
     let drifts = fleet.drifts.iter().map(|drift| words::drift(drift, lang)).collect();
     let unread = fleet.unread.iter().map(|unread| format!("{} {}", unread.file, unread.reason.get(lang))).collect();
-    let lists: [(Text, Vec<String>); 3] = [(words::CAUSES, causes), (words::DRIFTS, drifts), (words::UNREAD, unread)];
-    for (title, lines) in &lists[..2] {
+    let pairs = (words::BETWEEN_HOSTS, words::pairs(fleet, lang));
+    let lists: [(Text, Vec<String>); 4] =
+        [(words::CAUSES, causes), (words::DRIFTS, drifts), pairs, (words::UNREAD, unread)];
+    for (title, lines) in &lists[..3] {
         list(&mut out, title.say(lang), lines);
     }
     for kind in &fleet.kinds {
@@ -173,7 +175,7 @@ fn markdown(fleet: &Fleet, options: &RenderOptions) -> String {
             let _ = writeln!(out, "| {} | {} | {between} | {within} |", text(&group.name), group.cases);
         }
     }
-    list(&mut out, lists[2].0.say(lang), &lists[2].1);
+    list(&mut out, lists[3].0.say(lang), &lists[3].1);
     out
 }
 

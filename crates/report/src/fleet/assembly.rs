@@ -95,6 +95,7 @@ impl Fleet {
             kinds,
             causes: causes(gathering, &all_judged),
             drifts: drifts(gathering, &hosts),
+            between: Some(&gathering.between).filter(|between| between.measured + between.failed.len() > 0).cloned(),
             unread: gathering.unread.clone(),
         }
     }

@@ -3,6 +3,7 @@
 use hostmark_model::{Better, Text, Unit};
 use serde::Serialize;
 
+use super::between::BetweenHosts;
 use super::gathering::Unread;
 use super::kind::Kind;
 
@@ -24,6 +25,9 @@ pub struct Fleet {
     pub causes: Vec<Cause>,
     /// Hosts whose runs rise or fall with time.
     pub drifts: Vec<Drift>,
+    /// What was measured between hosts; none where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<BetweenHosts>,
     /// Files that told nothing.
     pub unread: Vec<Unread>,
 }

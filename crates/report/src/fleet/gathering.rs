@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hostmark_model::{Better, HostFacts, Neighbours, Run, Text, Unit, size_text};
 
+use super::between::BetweenHosts;
 use super::kind::Kind;
 use super::slim::{SlimCase, SlimMeasured, SlimOutcome, SlimProbe, SlimRun};
 use crate::compare::facts::facts;
@@ -55,6 +56,15 @@ pub(super) struct CaseInfo {
     pub(super) better: Better,
 }
 
+/// What a case is that no run has, but the fleet.
+pub(super) struct Named {
+    pub(super) id: &'static str,
+    pub(super) probe: &'static str,
+    pub(super) title: Text,
+    pub(super) unit: Unit,
+    pub(super) better: Better,
+}
+
 /// A value of a run: the case by number, the logarithm of its value as it stands in the file, and how far its rounds let that be off.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
@@ -92,6 +102,7 @@ pub struct Gathering {
     pub(super) unread: Vec<Unread>,
     ids: HashMap<String, usize>,
     filters: Vec<String>,
+    pub(super) between: BetweenHosts,
 }
 
 impl Gathering {
@@ -198,8 +209,25 @@ impl Gathering {
 
     fn is_wanted(&self, case: &SlimCase) -> bool {
         let group = case.probe.split('.').next().unwrap_or_default();
-        let names = [group, case.probe.as_str(), case.id.as_str()];
+        self.is_asked_for(&[group, case.probe.as_str(), case.id.as_str()])
+    }
+
+    /// Whether a filter is one of these names, or there is none.
+    pub(super) fn is_asked_for(&self, names: &[&str]) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| names.contains(&filter.as_str()))
+    }
+
+    /// The number of a case of the fleet.
+    pub(super) fn number_of(&mut self, named: &Named) -> Option<u32> {
+        let key = (named.id.to_owned(), 0);
+        if let Some(number) = self.numbers.get(&key) {
+            return Some(*number);
+        }
+        let number = u32::try_from(self.cases.len()).ok()?;
+        let (id, probe, title) = (named.id.to_owned(), named.probe.to_owned(), named.title.to_owned_text());
+        self.cases.push(CaseInfo { id, probe, title, unit: named.unit, better: named.better });
+        self.numbers.insert(key, number);
+        Some(number)
     }
 
     fn value(&mut self, case: &SlimCase, probe: &SlimProbe, measured: &SlimMeasured) -> Option<Value> {

@@ -1,6 +1,7 @@
 //! Many hosts beside each other: which are not like the others of their kind, and why.
 
 mod assembly;
+mod between;
 mod changes;
 mod data;
 mod drift;
@@ -9,10 +10,12 @@ mod host;
 mod kind;
 #[cfg(test)]
 mod made_up;
+mod pairs;
 mod score;
 mod slim;
 mod why;
 
+pub use between::{BetweenHosts, Carried, FailedPair, PairApart};
 pub use changes::{CaseChange, Change, Changed, changes};
 pub use data::{
     CaseSpread, Cause, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, Place, Reason, SCHEMA, WithinBy,

@@ -92,7 +92,10 @@ pub(super) fn page(fleet: &Fleet, options: &RenderOptions) -> FleetPage {
     let list = |title: Text, lines: Vec<Words>| List { title: fixed(title), lines };
     let causes = fleet.causes.iter().map(|cause| each(|lang| words::cause(cause, lang))).collect();
     let drifts = fleet.drifts.iter().map(|drift| each(|lang| words::drift(drift, lang))).collect();
-    let mut lists = vec![list(words::CAUSES, causes), list(words::DRIFTS, drifts)];
+    let (en, zh) = (words::pairs(fleet, Lang::En), words::pairs(fleet, Lang::Zh));
+    let mut pairs: Vec<Words> = en.into_iter().zip(zh).map(|(en, zh)| Text { en, zh }).collect();
+    pairs.truncate(MOST_ROWS);
+    let mut lists = vec![list(words::CAUSES, causes), list(words::DRIFTS, drifts), list(words::BETWEEN_HOSTS, pairs)];
     lists.retain(|list| !list.lines.is_empty());
     let room = MOST_DETAILS / fleet.kinds.iter().filter(|kind| kind.is_judged).count().max(1);
     let details: Vec<Details> = fleet.kinds.iter().map(|kind| details(kind, room)).collect();

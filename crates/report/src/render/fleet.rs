@@ -1,8 +1,10 @@
 //! What a fleet's report says, in words that the table, the page and markdown have in common.
 
-use hostmark_model::{Lang, Text};
+use hostmark_model::{Lang, Text, Unit};
 
-use crate::fleet::{Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, Reason, WithinBy};
+use crate::fleet::{
+    BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, PairApart, Reason, WithinBy,
+};
 use crate::format::percent;
 
 /// Groups of an odd host that are named in a line.
@@ -132,6 +134,46 @@ pub(crate) fn drift(drift: &Drift, lang: Lang) -> String {
     }
 }
 
+/// What the tournament tells: how many pairs, ways that are worse than both hosts' other ways, and pairs that could not be measured.
+pub(crate) fn pairs(fleet: &Fleet, lang: Lang) -> Vec<String> {
+    fleet.between.iter().flat_map(|all| between(all, lang)).collect()
+}
+
+fn between(between: &BetweenHosts, lang: Lang) -> Vec<String> {
+    let (met, failed) = (between.measured, between.failed.len());
+    let mut lines = vec![match (lang, between.apart.len()) {
+        (Lang::En, 0) => format!("{met} measured, both ways counted: none is worse than its two hosts' other ways"),
+        (Lang::En, apart) => {
+            format!("{met} measured, both ways counted: {apart} worse than both hosts' other ways")
+        }
+        (Lang::Zh, 0) => format!("已测 {met} 对（两个方向分别计数）：没有一条路径差于两端主机的其他路径"),
+        (Lang::Zh, apart) => format!("已测 {met} 对（两个方向分别计数）：{apart} 条路径差于两端主机的其他路径"),
+    }];
+    lines.extend(between.apart.iter().map(|pair| {
+        let PairApart { from, to, carried, value, change: off } = pair;
+        let (unit, what) = match carried {
+            Carried::Bandwidth => (Unit::BytesPerSecond, Text { en: "bandwidth", zh: "带宽" }),
+            Carried::RoundTrip => (Unit::Nanoseconds, Text { en: "round trip", zh: "往返时间" }),
+        };
+        let (value, off, what) = (crate::format::value(*value, unit, lang), change(*off), what.say(lang));
+        match lang {
+            Lang::En => format!("{from} → {to}: {what} {value}, delivers {off} beside what the two do with others"),
+            Lang::Zh => format!("{from} → {to}：{what} {value}，与两者同其他主机之间相比 {off}"),
+        }
+    }));
+    lines.extend(between.failed.iter().map(|pair| match lang {
+        Lang::En => format!("{} → {} failed: {}", pair.from, pair.to, pair.reason),
+        Lang::Zh => format!("{} → {} 失败：{}", pair.from, pair.to, pair.reason),
+    }));
+    if failed > 0 {
+        lines.push(match lang {
+            Lang::En => "measure them again: hostmark fleet run --pairs --resume".to_owned(),
+            Lang::Zh => "重新测量：hostmark fleet run --pairs --resume".to_owned(),
+        });
+    }
+    lines
+}
+
 /// By what the scatter within a host is known, where that is not by its runs.
 pub(crate) fn within_by_rounds(kind: &KindOfHosts) -> Option<Text> {
     let by_rounds = kind.cases.iter().any(|case| case.within_by == Some(WithinBy::Rounds));
@@ -147,6 +189,8 @@ pub(crate) const ODD: Text = Text { en: "Hosts that are not like the others", zh
 pub(crate) const CAUSES: Text =
     Text { en: "What odd hosts share and others lack", zh: "异常主机共有而其他主机没有的" };
 pub(crate) const DRIFTS: Text = Text { en: "Hosts that change from run to run", zh: "随时间变化的主机" };
+pub(crate) const BETWEEN_HOSTS: Text =
+    Text { en: "Pairs of hosts over the network", zh: "主机两两之间的网络" };
 pub(crate) const UNREAD: Text = Text { en: "Files that were not read", zh: "未读取的文件" };
 pub(crate) const GROUP: Text = Text { en: "group", zh: "组" };
 pub(crate) const CASES: Text = Text { en: "cases", zh: "用例" };

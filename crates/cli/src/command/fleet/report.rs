@@ -83,16 +83,23 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
     })?;
     let shown = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_string_lossy().into_owned();
     let mut gathering = Gathering::new(filters);
+    let mut fleets = Vec::new();
     for path in &found.files {
         let name = shown(path);
         match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
             Ok(Some(bytes)) => match fleet_of(path, &bytes) {
-                Some(fleet) => refuse_missing(&fleet, &mut gathering),
+                Some(fleet) => {
+                    refuse_missing(&fleet, &mut gathering);
+                    fleets.push((path.parent().unwrap_or(directory).to_owned(), fleet));
+                }
                 None => gathering.read(&name, &bytes),
             },
             Ok(None) => gathering.refuse(&name, text("is too large for a run", "过大，不是运行文件")),
             Err(error) => gathering.refuse(&name, cannot(&error)),
         }
+    }
+    for (below, fleet) in &fleets {
+        gathering.pairs(fleet, |file| shown(&below.join(file)));
     }
     for path in &found.journals {
         let why = text("was cut short; finish it: hostmark run --resume", "未测完；可用 hostmark run --resume 继续");

@@ -33,6 +33,7 @@ pub(in crate::render) fn table(fleet: &Fleet, options: &RenderOptions) -> String
     list(&mut page, words::CAUSES, &causes);
     let drifts: Vec<String> = fleet.drifts.iter().map(|drift| words::drift(drift, lang)).collect();
     list(&mut page, words::DRIFTS, &drifts);
+    list(&mut page, words::BETWEEN_HOSTS, &words::pairs(fleet, lang));
     for kind in &fleet.kinds {
         page.blank();
         page.paragraph("", &words::kind(kind, lang), Style::Heading);

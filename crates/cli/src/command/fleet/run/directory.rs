@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use hostmark_model::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetRequest, FleetRun, HostState};
+use hostmark_model::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
 use rustix::fs::{FlockOperation, flock};
 
 use super::name;
@@ -45,8 +45,8 @@ impl Directory {
         }
         let lock = locked(&path)?;
         let started = store::timestamp(jiff::Timestamp::now());
-        let (schema, engine, hosts) = (FLEET_RUN_SCHEMA.to_owned(), engine.to_owned(), Vec::new());
-        Ok(Directory { path, fleet: FleetRun { schema, engine, started, request, hosts }, _lock: lock })
+        let (schema, engine, hosts, pairs) = (FLEET_RUN_SCHEMA.to_owned(), engine.to_owned(), Vec::new(), Vec::new());
+        Ok(Directory { path, fleet: FleetRun { schema, engine, started, request, hosts, pairs }, _lock: lock })
     }
 
     /// One that was measured into before, by the same request.
@@ -134,6 +134,27 @@ impl Directory {
         store::write(&file, &text).map_err(|error| {
             unwritten(&error, &both!("{} cannot be written", "无法写入 {}", file.display()), &another_directory())
         })
+    }
+
+    /// Whether something was measured between two hosts, from the first.
+    pub fn has_pair(&self, from: &str, to: &str) -> bool {
+        self.pairs().iter().any(|pair| pair.failed.is_none() && pair.from == from && pair.to == to)
+    }
+
+    /// Adds a pair, in the place of an earlier try.
+    pub fn add_pair(&mut self, pair: FleetPair) {
+        self.fleet.pairs.retain(|known| known.from != pair.from || known.to != pair.to);
+        self.fleet.pairs.push(pair);
+    }
+
+    pub fn pairs(&self) -> &[FleetPair] {
+        &self.fleet.pairs
+    }
+
+    /// Whether all measured hosts met each other.
+    pub fn has_all_pairs(&self) -> bool {
+        let hosts = self.fleet.hosts.iter().filter(|host| host.state == HostState::Measured).count();
+        self.pairs().iter().filter(|pair| pair.failed.is_none()).count() >= hosts * hosts.saturating_sub(1)
     }
 
     pub fn path(&self) -> &Path {

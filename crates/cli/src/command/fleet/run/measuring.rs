@@ -38,13 +38,7 @@ pub enum Ended {
 impl Measuring {
     /// Starts it behind these words.
     pub fn start(program: &Path, way: &[String], request: &FleetRequest, file: PathBuf) -> Result<Measuring> {
-        let quoted: Option<Vec<String>> = way.iter().map(|word| words::quoted(word)).collect();
-        let Some(place) = quoted.map(|words| words.join(" ")) else {
-            return Err(lost(both!(
-                "the command that leads there has a control character; write it without",
-                "通往该主机的命令含有控制字符；请去掉"
-            )));
-        };
+        let place = quoted(way)?;
         let lang = if language::current() == Lang::Zh { "zh" } else { "en" };
         let mut command = Command::new(program);
         command.args(["--quiet", "--color=never", "--lang", lang, "run", "--on", &place, "--out"]).arg(&file);
@@ -98,4 +92,15 @@ impl Measuring {
         let silent = || both!("it ended with code {code} and said nothing", "以代码 {code} 结束，未说明原因");
         Ended::Without(state, if sentence.is_empty() { silent() } else { sentence })
     }
+}
+
+/// The words of a command as one word for `--on`.
+pub fn quoted(way: &[String]) -> Result<String> {
+    let quoted: Option<Vec<String>> = way.iter().map(|word| words::quoted(word)).collect();
+    quoted.map(|words| words.join(" ")).ok_or_else(|| {
+        lost(both!(
+            "the command that leads there has a control character; write it without",
+            "通往该主机的命令含有控制字符；请去掉"
+        ))
+    })
 }

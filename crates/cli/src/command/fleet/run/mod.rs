@@ -7,6 +7,7 @@ mod manifest;
 mod measuring;
 mod name;
 mod options;
+mod pairs;
 mod places;
 mod printed;
 mod rows;
@@ -40,7 +41,10 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
         arguments.resume.as_deref().map(|path| Directory::open(path, &request.0, engine.name())).transpose()?;
     let program = own_program()?;
     let stop = catch(&Outside::default())?;
-    let missing = before.as_ref().map(Directory::missing);
+    let missing = before.as_ref().map(|directory| {
+        let all = || directory.hosts().iter().map(|host| host.host.clone()).collect();
+        if is_whole(arguments, directory) || !arguments.pairs { directory.missing() } else { all() }
+    });
     if let (Some(directory), Some([])) = (&before, missing.as_deref())
         && !matches!(engine, Engine::Hosts { .. })
     {
@@ -59,11 +63,16 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
     let measured = measure(arguments, &engine, before, &program, places.as_mut(), &stop);
     let left = places.finish();
     let directory = measured?;
-    let resume = (!directory.is_whole()).then(|| typed_again(arguments, directory.path()));
+    let resume = (!is_whole(arguments, &directory)).then(|| typed_again(arguments, directory.path()));
     output::print(&rows::closing(&directory, resume.as_deref(), lang));
     left?;
-    let exit = if directory.is_whole() { Exit::Fine } else { Exit::CaseFailed };
+    let exit = if is_whole(arguments, &directory) { Exit::Fine } else { Exit::CaseFailed };
     Ok(exit.or(stop.signal().map_or(Exit::Fine, Exit::Signal)))
+}
+
+/// Whether there is all that was asked for.
+fn is_whole(arguments: &RunArguments, directory: &Directory) -> bool {
+    directory.is_whole() && (!arguments.pairs || directory.has_all_pairs())
 }
 
 /// An error of who was asked to stop ends by the signal that asked.
@@ -97,11 +106,9 @@ fn measure(
             directory.row(*row, HostState::Failed, Some(reason.clone()), None);
         }
     }
-    let turns: Vec<(usize, usize)> = rows
-        .into_iter()
-        .enumerate()
-        .filter(|(host, row)| !directory.is_measured(*row) && places.hosts()[*host].refused.is_none())
-        .collect();
+    let known: Vec<(usize, usize)> =
+        rows.into_iter().enumerate().filter(|(host, _)| places.hosts()[*host].refused.is_none()).collect();
+    let turns: Vec<(usize, usize)> = known.iter().copied().filter(|(_, row)| !directory.is_measured(*row)).collect();
     output::remark(&both!(
         "measuring {} of {} hosts into {}",
         "测量 {1} 台主机中的 {0} 台，存入 {2}",
@@ -110,8 +117,13 @@ fn measure(
         directory.path().display()
     ));
     directory.save()?;
-    let at_once = arguments.at_once.unwrap_or_else(|| engine.usually_at_once(turns.len())).get();
-    let terms = turns::Terms { program, request: directory.request().clone(), at_once, timeout: arguments.timeout };
+    let at_once = arguments.at_once.unwrap_or_else(|| engine.usually_at_once(known.len())).get();
+    let (request, timeout, keeps_ways) = (directory.request().clone(), arguments.timeout, arguments.pairs);
+    let terms = turns::Terms { program, request, at_once, timeout, keeps_ways };
     turns::take(&mut directory, turns, places, &terms, stop)?;
+    if arguments.pairs && stop.signal().is_none() {
+        let met: Vec<(usize, usize)> = known.into_iter().filter(|(_, row)| directory.is_measured(*row)).collect();
+        pairs::measure(&mut directory, &met, places, at_once, stop)?;
+    }
     Ok(directory)
 }

@@ -52,6 +52,12 @@ pub struct RunArguments {
     /// Hosts at the same time [default: all; 1 for --hosts]
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroUsize>,
+    /// Then measure the network between every two hosts, both ways
+    ///
+    /// TCP's bandwidth and round trip, in a tournament: with all at once N hosts take 2 (N − 1) turns of some 10 s, in each of
+    /// which half of them measure to the other half.
+    #[arg(long, conflicts_with = "print")]
+    pub pairs: bool,
     /// Time limit of each run
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
@@ -203,6 +209,12 @@ pub fn typed_again(arguments: &RunArguments, directory: &Path) -> String {
     option("--request", arguments.request.clone());
     option("--kubectl", Some(arguments.kubectl.clone()).filter(|kubectl| kubectl != "kubectl"));
     option("--at-once", arguments.at_once.map(|count| count.to_string()));
+    if arguments.pairs {
+        words.push("--pairs".into());
+    }
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+    };
     option("--timeout", arguments.timeout.map(|time| format!("{}s", time.as_secs())));
     words.extend(words_of(&arguments.request().0));
     words.extend(["--resume".to_owned(), directory.display().to_string()]);

@@ -37,6 +37,14 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
         Lang::En => format!("\n{measured} of {} hosts are measured, in {}\n", rows.len(), visible(&path)),
         Lang::Zh => format!("\n{} 台主机中 {measured} 台已测，位于 {}\n", rows.len(), visible(&path)),
     };
+    let (pairs, failed) = (directory.pairs(), directory.pairs().iter().filter(|pair| pair.failed.is_some()).count());
+    if !pairs.is_empty() {
+        let met = pairs.len() - failed;
+        text += &match lang {
+            Lang::En => format!("{met} of {} pairs are measured, both ways counted\n", pairs.len()),
+            Lang::Zh => format!("{} 对主机中 {met} 对已测（两个方向分别计数）\n", pairs.len()),
+        };
+    }
     if measured > 0 {
         text += &format!("{}hostmark fleet report {typed}\n", word("which are odd: ", "查看异常主机："));
     }

@@ -30,6 +30,8 @@ pub struct Terms<'a> {
     pub at_once: usize,
     /// How long a host's turn may last.
     pub timeout: Option<Duration>,
+    /// Whether ways to measured hosts are needed afterwards.
+    pub keeps_ways: bool,
 }
 
 /// A host whose turn it is.
@@ -171,7 +173,9 @@ impl Taking<'_> {
     /// Writes down what became of a host, and says it.
     fn is_over(&mut self, turn: Turn, state: HostState, why: Option<String>) -> Result<()> {
         let elapsed_s = (turn.since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
-        self.places.leave(turn.host);
+        if !self.terms.keeps_ways || state != HostState::Measured {
+            self.places.leave(turn.host);
+        }
         self.over += 1;
         self.directory.row(turn.row, state, why.clone(), Some(elapsed_s));
         let (over, all) = (self.over, self.all);

@@ -1,0 +1,145 @@
+//! Runs of this program between two hosts, and the rounds in which all hosts meet.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::plan::profile_limits;
+use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_model::{CaseRecord, HERE, Inputs, Profile, Scratch, load_run};
+
+use super::janitor::Janitor;
+use super::measure::own_program;
+use super::{inputs, lost};
+use crate::signals::StopRequest;
+
+/// What is measured between two hosts, from the first of them.
+const FILTERS: [&str; 2] =
+    ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
+/// Beyond its limit a pair may take this: two logins, the copying.
+const SLACK: Duration = Duration::from_secs(120);
+/// How long one that is asked to end may take.
+const GRACE: Duration = Duration::from_secs(5);
+/// Bytes that a run prints at most.
+const MOST_BYTES: usize = 64 << 20;
+/// Characters of a reason at most.
+const LONGEST_REASON: usize = 500;
+
+/// Runs between two hosts.
+pub struct Pairs<'a> {
+    program: PathBuf,
+    /// Where those runs are kept, which nobody asked for: it goes with the janitor.
+    data: OsString,
+    janitor: Janitor,
+    seed: Option<u64>,
+    stop: &'a StopRequest,
+}
+
+impl Pairs<'_> {
+    /// With the seed of all random sequences, where there is one.
+    pub fn new(seed: Option<u64>, stop: &StopRequest) -> Result<Pairs<'_>> {
+        let program = own_program()?;
+        let mut janitor = Janitor::start(&program).map_err(lost)?;
+        let data = match janitor.directory(&inputs::scratch(&Inputs::default())) {
+            Scratch::Made { path, .. } => OsString::from_vec(path.0),
+            Scratch::Missing(sentence) => return Err(lost(sentence)),
+        };
+        Ok(Pairs { program, data, janitor, seed, stop })
+    }
+
+    /// Starts one that measures at a place, which is here where there is none, and has its peer at another.
+    pub fn begin(
+        &mut self,
+        from: Option<&str>,
+        to: Option<&str>,
+        token_file: Option<&Path>,
+    ) -> Result<Supervised, String> {
+        let mut command = Command::new(&self.program);
+        command.arg("run").args(FILTERS).args(["--profile", "quick", "--format", "json"]);
+        command.args(self.seed.into_iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
+        command.env("XDG_DATA_HOME", &self.data);
+        command.args(from.into_iter().flat_map(|from| ["--on", from]));
+        if let Some(file) = token_file {
+            command.arg("--token-file").arg(file);
+        }
+        command.args(["--peer", to.unwrap_or(HERE)]);
+        let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));
+        let terms =
+            Terms { group: Membership::Own, has_input: false, errors, ending, stop: Some(self.stop.readable()) };
+        let process = Supervised::start(command, terms).map_err(|error| error.to_string())?;
+        self.janitor.tell(&CleanupEntry::Group(process.id()));
+        Ok(process)
+    }
+
+    /// Waits for its end: the cases that it printed; none when the person asked to stop.
+    pub fn heard(&mut self, mut process: Supervised) -> Result<Option<Vec<CaseRecord>>, String> {
+        let heard = process.hear_out(profile_limits(Profile::Quick).limit * 2 + SLACK, MOST_BYTES);
+        let text = process.heard();
+        process.ends_within(GRACE);
+        let status = process.end();
+        if status.is_ok() {
+            self.janitor.tell(&CleanupEntry::Reaped(process.id()));
+        }
+        match heard {
+            Ok(Heard::Stopped) => return Ok(None),
+            Ok(Heard::Closed) => {}
+            Ok(_) => return Err("it did not end in time".into()),
+            Err(error) => return Err(error.to_string()),
+        }
+        match load_run(&String::from_utf8_lossy(&text)) {
+            Ok(run) if run.interrupted.is_none() => Ok(Some(run.cases)),
+            _ => {
+                let why = process.last_word().unwrap_or_else(|| "it printed no run".into());
+                Err(why.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect())
+            }
+        }
+    }
+}
+
+/// The rounds of a tournament of so many hosts: each pair once, and no host twice in a round (the circle method).
+pub fn tournament(hosts: usize) -> Vec<Vec<(usize, usize)>> {
+    // With an odd number one has nobody to meet in each round.
+    let seats = hosts + hosts % 2;
+    let rounds = 0..seats.saturating_sub(1);
+    let met = |round: usize, seat: usize| match seat {
+        0 => 0,
+        _ => 1 + (seat - 1 + round) % (seats - 1),
+    };
+    rounds
+        .map(|round| {
+            let pairs = (0..seats / 2).map(|seat| (met(round, seat), met(round, seats - 1 - seat)));
+            let mut pairs: Vec<_> = pairs.map(|(one, other)| (one.min(other), one.max(other))).collect();
+            pairs.retain(|&(_, other)| other < hosts);
+            pairs
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_pair_meets_once_and_no_host_is_twice_in_a_round() {
+        for hosts in 0..12 {
+            let rounds = tournament(hosts);
+            let all: Vec<_> = rounds.iter().flatten().copied().collect();
+            let pairs: BTreeSet<_> =
+                (0..hosts).flat_map(|one| (one + 1..hosts).map(move |other| (one, other))).collect();
+            assert_eq!(all.len(), pairs.len(), "{hosts}");
+            assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), pairs, "{hosts}");
+            for round in &rounds {
+                let present: Vec<usize> = round.iter().flat_map(|&(one, other)| [one, other]).collect();
+                assert_eq!(present.iter().collect::<BTreeSet<_>>().len(), present.len(), "{hosts}: {round:?}");
+            }
+            // As few rounds as there can be.
+            assert!(hosts < 2 || rounds.len() == hosts - 1 + hosts % 2, "{hosts}");
+        }
+    }
+}

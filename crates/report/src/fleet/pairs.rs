@@ -1,0 +1,71 @@
+//! What the network carries between hosts as values of each host, which are held against the others' as any are.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::{Better, FleetRun, Text, Unit};
+use hostmark_stats::descriptive::{median, robust_stddev};
+
+use super::between::{Carried, LEAST_MET, Ways, between, ways};
+use super::gathering::{Gathering, Named, Value};
+
+/// A median's standard error over the standard deviation, times the square root of the number: sqrt(pi / 2).
+const OF_MEDIAN: f64 = 1.2533;
+
+impl Gathering {
+    /// Adds what was measured between the hosts of a fleet whose runs were read. `file_of` gives a run's name as it was read.
+    pub fn pairs(&mut self, fleet: &FleetRun, file_of: impl Fn(&str) -> String) {
+        let runs: BTreeMap<String, usize> =
+            self.runs.iter().enumerate().map(|(index, run)| (run.file.clone(), index)).collect();
+        let found = between(&fleet.pairs);
+        self.between.measured += found.measured;
+        self.between.failed.extend(found.failed);
+        self.between.apart.extend(found.apart);
+        let (rates, times) = (ways(&fleet.pairs, Carried::Bandwidth), ways(&fleet.pairs, Carried::RoundTrip));
+        for host in &fleet.hosts {
+            let Some(run) = runs.get(&file_of(&host.file)) else { continue };
+            let ends = |ways: &Ways, sends: bool, receives: bool| -> Vec<f64> {
+                let is_end =
+                    |(from, to, _): &&(&str, &str, f64)| sends && *from == host.host || receives && *to == host.host;
+                ways.iter().filter(is_end).map(|(_, _, value)| *value).collect()
+            };
+            let of_host = [ends(&rates, true, false), ends(&rates, false, true), ends(&times, true, true)];
+            for (named, (sign, values)) in CASES.iter().zip([1.0, 1.0, -1.0].into_iter().zip(of_host)) {
+                if values.len() < LEAST_MET || !self.is_asked_for(&["net", PROBE, named.id]) {
+                    continue;
+                }
+                let Some(middle) = median(&values) else { continue };
+                let deviation = robust_stddev(&values).unwrap_or(f64::NAN);
+                let error = (OF_MEDIAN * deviation / (values.len() as f64).sqrt()) as f32;
+                if let Some(case) = self.number_of(named) {
+                    self.runs[*run].values.push(Value { case, logarithm: sign * middle, error });
+                }
+            }
+        }
+    }
+}
+
+/// What the three values of a host are called.
+const PROBE: &str = "net.pairs";
+static CASES: [Named; 3] = [
+    Named {
+        id: "net.pairs@direction=send",
+        probe: PROBE,
+        title: Text { en: "TCP bandwidth to the other hosts", zh: "到其他主机的 TCP 带宽" },
+        unit: Unit::BytesPerSecond,
+        better: Better::Higher,
+    },
+    Named {
+        id: "net.pairs@direction=receive",
+        probe: PROBE,
+        title: Text { en: "TCP bandwidth from the other hosts", zh: "来自其他主机的 TCP 带宽" },
+        unit: Unit::BytesPerSecond,
+        better: Better::Higher,
+    },
+    Named {
+        id: "net.pairs@time=round_trip",
+        probe: PROBE,
+        title: Text { en: "TCP round trip to the other hosts", zh: "到其他主机的 TCP 往返时间" },
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+    },
+];
