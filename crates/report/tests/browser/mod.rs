@@ -108,10 +108,12 @@ impl Browser {
         }
     }
 
-    /// Presses and releases a key that writes nothing, as `ArrowRight`.
+    /// Presses and releases a key that writes nothing, as `ArrowRight`, or `Enter`.
     pub fn press(&mut self, key: &str) {
-        for kind in ["rawKeyDown", "keyUp"] {
-            self.call("Input.dispatchKeyEvent", json!({"type": kind, "key": key, "code": key}));
+        // What Enter does, it does as the character that it writes.
+        let (down, text) = if key == "Enter" { ("keyDown", "\r") } else { ("rawKeyDown", "") };
+        for kind in [down, "keyUp"] {
+            self.call("Input.dispatchKeyEvent", json!({"type": kind, "key": key, "code": key, "text": text}));
         }
     }
 
