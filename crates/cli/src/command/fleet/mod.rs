@@ -16,7 +16,7 @@ pub struct FleetArguments {
 
 #[derive(Debug, Subcommand)]
 enum FleetCommand {
-    /// Measure many hosts: those of a list, of a Slurm allocation or of a Kubernetes cluster
+    /// Measure many hosts: of a list, a Slurm allocation or a Kubernetes cluster
     Run(Box<run::RunArguments>),
     /// Find the hosts that are not like the others of their kind, and what they have that others lack
     Report(report::ReportArguments),

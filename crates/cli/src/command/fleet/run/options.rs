@@ -52,7 +52,7 @@ pub struct RunArguments {
     /// Hosts at the same time [default: all; 1 for --hosts]
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroUsize>,
-    /// Then measure the network between every two hosts, both ways
+    /// Then measure between every two hosts
     ///
     /// TCP's bandwidth and round trip, in a tournament: with all at once N hosts take 2 (N − 1) turns of some 10 s, in each of
     /// which half of them measure to the other half.
