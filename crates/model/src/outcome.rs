@@ -92,7 +92,7 @@ pub struct Estimate {
     pub stddev: f64,
     /// Median absolute deviation of all samples from their median, unscaled.
     pub mad: f64,
-    /// The best round's median: what the hardware gave when it was least disturbed. Never used in a comparison.
+    /// The best round's median: the least disturbed value. Never used in a comparison.
     pub best_round: f64,
     /// Samples used.
     pub n: u64,

@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, Lang, Run};
+use hostmark_report::redact::redact;
 use hostmark_report::{RenderOptions, export};
 
 use super::place::Place;
@@ -51,6 +52,12 @@ pub struct ReportArguments {
     /// they are, and are named.
     #[arg(long)]
     again: bool,
+    /// Leave out what names a host, a person or a path
+    ///
+    /// Host names, users, paths, addresses, the boot id, measured commands, and kernel arguments that explain no figure are
+    /// replaced in every format: host-1, path-2. Read it before you publish it.
+    #[arg(long)]
+    redact: bool,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -76,6 +83,14 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let mut runs = Vec::new();
     for typed in &arguments.runs {
         runs.extend(named(typed, &load_all)?);
+    }
+    if arguments.redact {
+        runs = redact(runs).with_context(|| {
+            both!(
+                "a run cannot be read once its names are left out; report it without --redact, and read it with care",
+                "去掉名称后运行无法读取；请不加 --redact 显示，并仔细检查"
+            )
+        })?;
     }
     let usual = match runs.len() {
         _ if arguments.full => "table",

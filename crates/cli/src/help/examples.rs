@@ -90,6 +90,12 @@ pub const ALL: &[Example] = &[
     ),
     example(
         "report",
+        "hostmark report last --redact --format markdown",
+        "Print it without names of hosts, people and paths.",
+        "打印时去掉主机、个人和路径的名称。",
+    ),
+    example(
+        "report",
         "hostmark report old=last-1 new=last --format html --out page.html",
         "Write two runs to one page.",
         "将两次运行写到一个网页。",

@@ -329,7 +329,7 @@ fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &
     }
     let all = || old.iter().chain(new).filter_map(Found::measured);
     if all().any(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution)) {
-        say("a value is under what the clock can tell apart".into(), "有低于时钟分辨能力的数值".into());
+        say("a value is below clock resolution".into(), "有低于时钟分辨率的数值".into());
     }
     for (side, value, en, zh) in
         [(old, old_value, "on the base", "基准一方"), (new, new_value, "on the other side", "另一方")]

@@ -77,9 +77,7 @@ pub(crate) const fn profile(profile: Profile) -> Text {
 pub(crate) const fn flag(kind: FlagKind) -> Text {
     match kind {
         FlagKind::FewRounds => Text { en: "fewer than five rounds: their range", zh: "不足五轮：给出范围" },
-        FlagKind::UnderResolution => {
-            Text { en: "under what the clock can tell apart", zh: "低于时钟的分辨能力" }
-        }
+        FlagKind::UnderResolution => Text { en: "below clock resolution", zh: "低于时钟分辨率" },
         FlagKind::Implausible => Text { en: "implausible", zh: "不可信" },
         FlagKind::MostlyTainted => Text { en: "most samples disturbed", zh: "多数样本受扰" },
         FlagKind::Unsettled => Text { en: "the clock never settled", zh: "频率未稳定" },
