@@ -2,6 +2,7 @@
 
 mod answer;
 mod bars;
+mod card;
 pub mod comparison;
 mod csv;
 mod data_path;
@@ -91,6 +92,8 @@ pub static FORMATS: &[Format] = &[
     jsonl::FORMAT,
     csv::FORMAT,
     markdown::FORMAT,
+    card::FORMAT,
+    card::MARKDOWN,
     prometheus::FORMAT,
     openbenchmarking::FORMAT,
     sizes::MEMORY_BANDWIDTH,

@@ -94,7 +94,7 @@ pub(super) fn times(ratio: &Joined, all: bool) -> String {
 }
 
 pub(super) fn two_digits(ratio: f64) -> String {
-    if ratio.is_finite() { format!("{ratio:.2}") } else { number(ratio) }
+    if ratio.abs() < 1e6 { format!("{ratio:.2}") } else { number(ratio) }
 }
 
 /// Standard deviation over mean, by environment, side and operation: the least, the middle and the greatest of the points.

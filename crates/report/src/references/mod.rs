@@ -299,6 +299,8 @@ pub fn named(name: &str) -> Option<&'static Reference> {
 /// A value over that of a reference: two digits are what such a ratio can bear.
 pub(crate) fn ratio_text(ratio: f64) -> String {
     match ratio {
+        // Nothing real is off by so much; a file may say anything.
+        9999.5.. => format!("{ratio:.0e}x"),
         9.95.. => format!("{ratio:.0}x"),
         0.995.. => format!("{ratio:.1}x"),
         0.0095.. => format!("{ratio:.2}x"),
@@ -312,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_ratio_has_two_digits() {
-        let shown = [0.004, 0.53, 0.996, 1.04, 1.26, 9.9, 17.3].map(ratio_text);
-        assert_eq!(shown, ["4e-3x", "0.53x", "1.0x", "1.0x", "1.3x", "9.9x", "17x"]);
+        let shown = [0.004, 0.53, 0.996, 1.04, 1.26, 9.9, 17.3, 9999.0, 1.8e299].map(ratio_text);
+        assert_eq!(shown, ["4e-3x", "0.53x", "1.0x", "1.0x", "1.3x", "9.9x", "17x", "9999x", "2e299x"]);
     }
 }

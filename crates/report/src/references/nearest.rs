@@ -1,6 +1,6 @@
 //! The reference that is the nearest kind of machine, and the constants of a run beside it.
 
-use hostmark_model::{HostFacts, Lang, Run, Text};
+use hostmark_model::{Better, HostFacts, Lang, Run, Text};
 
 use super::{Reference, Standing, all, ratio_text};
 use crate::constants::{self, Told};
@@ -86,6 +86,22 @@ impl Beside<'_> {
         // What rounds to the same costs nobody anything, however narrow the intervals are.
         let bad = if standing == Standing::Worse && ratio != SAME { "!" } else { "" };
         Some(format!("{about}{ratio}{bad}"))
+    }
+
+    /// What is delivered over what the reference delivers: above 1 is better; none where the reference lacks the constant.
+    pub(crate) fn better(&self, told: &Told) -> Option<f64> {
+        let ratio = told.estimate.value() / self.reference.of_constant(told)?.value;
+        let better = if told.better == Better::Lower { ratio.recip() } else { ratio };
+        (better.is_finite() && better > 0.0).then_some(better)
+    }
+
+    /// What the ratios are over: the reference, and what machine it is.
+    pub(crate) fn machine(&self, lang: Lang) -> String {
+        let (name, machine) = (visible(&self.reference.name), visible(self.reference.machine.get(lang)));
+        match lang {
+            Lang::En => format!("1.3x: over {name}, {machine}"),
+            Lang::Zh => format!("1.3x：与 {name}（{machine}）之比"),
+        }
     }
 
     /// What the ratios mean, of those that stand there, and where the reference's values come from.

@@ -9,6 +9,7 @@ use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Ru
 use super::RenderOptions;
 use super::console::header::{again, place};
 use super::console::words::shows;
+use super::console::{first_clause, first_sentence, machine};
 use super::network::{TITLE, section};
 use crate::bilingual::joined;
 use crate::consistency;
@@ -76,6 +77,27 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         }
     }
     findings(FURTHER, MOST_FINDINGS + 1, all.iter().skip(MOST_FINDINGS), lang, &mut out);
+    out
+}
+
+/// A few lines for an issue: the machine without its name, the grade, the constants, and what costs most.
+pub fn short(run: &Run, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let machine: Vec<String> = machine(run, lang).iter().map(|part| safe(part)).collect();
+    let mut out = format!("**{}**\n\n", machine.join(" · "));
+    for text in guest::warning(run).into_iter().chain(consistency::warning(run)) {
+        let _ = writeln!(out, "! {}\n", safe(text.get(lang)));
+    }
+    if let Some(trust) = &run.trust {
+        let _ = writeln!(out, "{}\n", safe(trust::line(trust, 0).get(lang)));
+    }
+    constants(run, lang, &mut out);
+    for (index, finding) in findings_and_kept(run).iter().filter(|one| one.cost > 0.0).take(MOST_FINDINGS).enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(&first_clause(first_sentence(finding.text.get(lang)))));
+    }
+    let day = run.started.split('T').next().unwrap_or_default();
+    let _ = writeln!(out, "\nhostmark {} · {}", safe(&run.tool.version), safe(day));
     out
 }
 

@@ -1,6 +1,7 @@
 //! A run for the eye: the console's tables, and markdown.
 
 pub mod against;
+pub mod card;
 pub mod columns;
 pub(crate) mod comparison;
 pub mod console;

@@ -169,7 +169,7 @@ fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
 }
 
 /// A text up to the end of its first sentence. A point within a name, a number or brackets ends none.
-fn first_sentence(text: &str) -> &str {
+pub(crate) fn first_sentence(text: &str) -> &str {
     let mut depth = 0_i32;
     for (at, c) in text.char_indices() {
         let rest = &text[at + c.len_utf8()..];
@@ -185,7 +185,7 @@ fn first_sentence(text: &str) -> &str {
 }
 
 /// A sentence up to its colon, with a point in its place.
-fn first_clause(sentence: &str) -> String {
+pub(crate) fn first_clause(sentence: &str) -> String {
     let end = sentence.find(": ").map(|at| (at, ".")).or_else(|| sentence.find('：').map(|at| (at, "。")));
     end.map_or_else(|| sentence.to_owned(), |(at, point)| format!("{}{point}", &sentence[..at]))
 }

@@ -23,12 +23,21 @@ pub(crate) mod words;
 use hostmark_model::{CaseRecord, Lang, Run, Unit};
 
 pub use self::answer::{answer, is_answered};
+pub(crate) use self::answer::{first_clause, first_sentence};
 pub use self::hosts::hosts;
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use super::RenderOptions;
 use crate::findings::findings_and_kept;
 use crate::format::{percent, value};
+
+/// What machine a run is of, without its name: the processor with its CPUs and memory first.
+pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {
+    let options = RenderOptions { lang, ..RenderOptions::default() };
+    let pieces = header::machine(&View::new(run, &options));
+    // The program and the host's name stand before it.
+    pieces.into_iter().skip(2).map(|piece| piece.text).filter(|text| !text.is_empty()).collect()
+}
 
 /// The table of a comparison; it ends with a line break.
 pub fn comparison(comparison: &crate::compare::Comparison, options: &RenderOptions) -> String {
