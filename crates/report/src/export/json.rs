@@ -15,7 +15,12 @@ pub(super) const FORMAT: Format = Format {
 
 fn render(run: &Run, _: &RenderOptions) -> String {
     match serde_json::to_string_pretty(run) {
-        Ok(pretty) => escape::json(&lists_on_one_line(&pretty)),
+        Ok(pretty) => {
+            let text = lists_on_one_line(&pretty);
+            // Of a long run each of these texts takes megabytes.
+            drop(pretty);
+            if text.contains(|c| c != '\n' && escape::steers(c)) { escape::json(&text) } else { text }
+        }
         // Only a key that is no string could fail, and the model has none: still a document, and never a panic.
         Err(error) => format!("{}\n", serde_json::json!({ "error": error.to_string() })),
     }
