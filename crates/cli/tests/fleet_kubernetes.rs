@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use alone::alone;
 use fleets::Fleet;
-use hostmark_model::{HostState, load_run};
+use hostmark_model::{FleetRun, HostState, load_run};
 use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -28,7 +28,8 @@ const SHORT: &str = "syscall.null";
 const SOON: Duration = Duration::from_secs(60);
 
 /// Pods are files in `pods`, the manifest of each and beside it how it is; `log` has what was asked. A node may have a file
-/// `status-NODE` with the status of its pods, and `hang-NODE` keeps its shell from starting.
+/// `status-NODE` with the status of its pods; `hang-NODE` keeps its shell from starting, and of `vanish-NODE` the pod is deleted when a
+/// shell in it ends.
 const KUBECTL: &str = r#"
 cd "$FLEET" || exit
 echo "$*" >> log
@@ -58,8 +59,11 @@ case "$1 $2" in
     [ -e "pods/$3" ] && [ "$4 $5 $6" = "-c hostmark --" ] || exit 1
     node=$(sed 's/.*"nodeName":"\([^"]*\)".*/\1/' "pods/$3")
     if [ -e "hang-$node" ]; then : > hangs; exec sleep 1000; fi
+    pod=$3
     shift 6
-    exec "$@"
+    [ -e "vanish-$node" ] || exec "$@"
+    "$@"
+    rm -f "pods/$pod"
     ;;
 "delete pod") rm -f "pods/$3" ;;
 "delete pods") rm -f pods/* ;;
@@ -165,6 +169,29 @@ fn pods_go_however_the_fleet_ends() {
         assert!(within(SOON, || fleet.names("pods").is_empty()), "{signal:?} {}", fleet.text("log"));
         assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
     }
+}
+
+#[test]
+fn pods_stay_until_all_have_met_and_one_that_is_deleted_is_told_in_its_pairs() {
+    let _alone = alone();
+    let fleet = cluster(&["a", "b", "c"].map(|name| node(name, "True", false)));
+    fleet.write("vanish-c", "");
+    let runs = fleet.at("runs").display().to_string();
+    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--pairs", "--out", &runs]].concat()));
+    assert_eq!(code, 3, "{out} {errors}");
+    let told = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
+    assert!(told.hosts.iter().all(|host| host.state == HostState::Measured), "{:?}", told.hosts);
+    assert_eq!(told.pairs.len(), 6);
+    for pair in &told.pairs {
+        match [pair.from.as_str(), pair.to.as_str()].contains(&"c") {
+            true => assert_eq!(pair.failed.as_deref(), Some("its pod was deleted")),
+            false => assert!(pair.failed.is_none() && pair.bandwidth.is_some(), "{pair:?}"),
+        }
+    }
+    assert!(out.contains("2 of 6 pairs are measured") && out.contains("--pairs"), "{out}");
+    assert_eq!(made(&fleet).len(), 3);
+    assert_eq!(fleet.names("pods"), Vec::<String>::new(), "{}", fleet.text("log"));
+    assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
 }
 
 #[test]

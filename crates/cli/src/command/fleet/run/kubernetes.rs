@@ -130,6 +130,10 @@ impl Pods {
     }
 }
 
+fn deleted() -> String {
+    both!("its pod was deleted", "Pod 已被删除")
+}
+
 impl Places for Pods {
     fn hosts(&self) -> &[Registered] {
         &self.hosts
@@ -151,6 +155,8 @@ impl Places for Pods {
         };
         match self.look(host) {
             Err(error) => Way::Closed(crate::command::sentence(&error)),
+            // Who was there once does not come again by waiting.
+            Ok(None) if matches!(self.states[host], State::Open | State::Gone) => Way::Closed(deleted()),
             Ok(pod) => match pod.as_ref().map_or(Ok(false), is_ready) {
                 Err(why) => Way::Closed(why),
                 Ok(true) => {
@@ -182,7 +188,7 @@ impl Places for Pods {
         self.seen = None;
         let pod = self.look(host).ok()?;
         match pod {
-            None => Some(both!("its pod was deleted", "Pod 已被删除")),
+            None => Some(deleted()),
             Some(pod) => is_ready(&pod).err(),
         }
     }
