@@ -317,7 +317,9 @@ fn whoever_is_killed_only_the_journal_is_left() {
         assert!(victims.len() >= least, "{at}: {victims:?} of {:?}", processes(&run.home));
         let directories = directories(&run);
         assert_eq!(directories.len(), 2, "{at}");
-        victims.into_iter().for_each(|victim| kill_process(victim, Signal::KILL).unwrap());
+        // Of several some end with the first.
+        let killed = victims.into_iter().filter(|victim| kill_process(*victim, Signal::KILL).is_ok()).count();
+        assert!(killed > 0, "{at}");
         let ended = run.ends(SOON);
         assert_eq!(ended.status.code(), code, "{at}: {ended:?}");
         run.assert_only_the_journal_is_left();
