@@ -55,6 +55,10 @@ case "$1 $2" in
     done
     printf ']}'
     ;;
+"get events")
+    [ "$3 $5" = "--field-selector -o" ] || exit 1
+    printf '{"items":[%s]}' "$(cat events 2>/dev/null)"
+    ;;
 "exec -i")
     [ -e "pods/$3" ] && [ "$4 $5 $6" = "-c hostmark --" ] || exit 1
     node=$(sed 's/.*"nodeName":"\([^"]*\)".*/\1/' "pods/$3")
@@ -169,6 +173,25 @@ fn pods_go_however_the_fleet_ends() {
         assert!(within(SOON, || fleet.names("pods").is_empty()), "{signal:?} {}", fleet.text("log"));
         assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
     }
+}
+
+#[test]
+fn a_pod_that_does_not_start_is_told_with_the_clusters_last_warning() {
+    let _alone = alone();
+    let fleet = cluster(&[node("a", "True", false)]);
+    fleet.write("status-a", r#"{"phase":"Pending"}"#);
+    let event = |time: &str, message: &str| {
+        json!({ "lastTimestamp": time, "reason": "FailedCreatePodSandBox", "message": message }).to_string()
+    };
+    let last = event("2026-01-01T00:02:00Z", "runc create failed: \u{1b}[31mEOF");
+    fleet.write("events", &[last, event("2026-01-01T00:01:00Z", "no network")].join(","));
+    let runs = fleet.at("runs").display().to_string();
+    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--timeout", "2s", "--out", &runs]].concat()));
+    assert_eq!(code, 3, "{out} {errors}");
+    let (_, state, why) = fleet.rows("runs").remove(0);
+    assert_eq!(state, HostState::Slow);
+    assert!(why.contains("2 s (--timeout): FailedCreatePodSandBox: runc create failed"), "{why}");
+    assert!(!format!("{out}{errors}").contains('\u{1b}') && fleet.names("pods").is_empty());
 }
 
 #[test]

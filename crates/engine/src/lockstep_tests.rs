@@ -120,8 +120,8 @@ fn all_threads_try_every_way_at_once_and_then_go_the_fastest() {
         (1..=20).map(attempt).find(|measured| measured.way == 2).expect("the fastest way in one of 20 attempts");
     let all = std::mem::take(&mut *told.lock().unwrap());
     let (tried, passed): (Vec<Told>, Vec<Told>) = all.iter().partition(|told| matches!(told, Told::Trial(_)));
-    // Two trials by two threads, each with a stretch before it that is not timed.
-    assert!((0..3).all(|way| tried.iter().filter(|told| **told == Told::Trial(way)).count() >= 8), "{tried:?}");
+    // Two trials by two threads, each with a stretch before it that is not timed but where stretches take long, as on a busy machine.
+    assert!((0..3).all(|way| tried.iter().filter(|told| **told == Told::Trial(way)).count() >= 4), "{tried:?}");
     assert!(!passed.is_empty() && passed.iter().all(|told| *told == Told::Pass(Some(2))), "{passed:?}");
     assert_eq!(passed.len(), 2 * (measured.samples.ns.len() + 1));
     assert!(measured.trials_ns >= 20e6);

@@ -42,7 +42,7 @@ impl UnderWay {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut run = UnderWay { child: command.spawn().unwrap(), home };
         let is_measuring =
-            within(BEGUN_WITHIN, || run.journal().lines().count() > 3 || run.child.try_wait().unwrap().is_some());
+            within(BEGUN_WITHIN, || run.journal().matches('\n').count() > 3 || run.child.try_wait().unwrap().is_some());
         assert!(is_measuring, "{:?}", files(run.home.data.path()));
         run
     }

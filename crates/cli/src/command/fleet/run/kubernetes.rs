@@ -168,7 +168,8 @@ impl Places for Pods {
                 }
                 Ok(false) if since > STARTS_WITHIN => {
                     let seconds = STARTS_WITHIN.as_secs();
-                    Way::Closed(both!("its pod did not start in {seconds} s", "Pod 在 {seconds} 秒内未启动"))
+                    let why = self.why_waiting(host).map(|why| both!(": {why}", "：{why}")).unwrap_or_default();
+                    Way::Closed(both!("its pod did not start in {seconds} s{why}", "Pod 在 {seconds} 秒内未启动{why}"))
                 }
                 Ok(false) => Way::NotYet,
             },
@@ -193,6 +194,15 @@ impl Places for Pods {
         }
     }
 
+    /// The last warning among the cluster's events of a pod: why it does not start, which its state does not tell.
+    fn why_waiting(&mut self, host: usize) -> Option<String> {
+        let of_pod = format!("type=Warning,involvedObject.name={}", self.pod(host));
+        let said = self.cluster.ask(&["get", "events", "--field-selector", &of_pod, "-o", "json"], None).ok()?;
+        let list: Value = serde_json::from_str(&said).ok()?;
+        let time = |event: &Value| event["lastTimestamp"].as_str().unwrap_or_default().to_owned();
+        list["items"].as_array()?.iter().max_by_key(|event| time(event)).map(said_of)
+    }
+
     fn finish(&mut self) -> Result<()> {
         let Some(mut remover) = self.remover.take() else { return Ok(()) };
         let _ = remover.tell_last("\n");
@@ -214,14 +224,10 @@ impl Places for Pods {
 fn is_ready(pod: &Value) -> Result<bool, String> {
     let status = &pod["status"];
     let container = &status["containerStatuses"][0];
-    let said = |value: &Value| -> String {
-        let parts = ["reason", "message"].map(|part| value[part].as_str().unwrap_or_default());
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
-    };
     match status["phase"].as_str() {
         Some("Failed" | "Succeeded") => {
-            let why = Some(said(status)).filter(|why| !why.is_empty());
-            let why = why.unwrap_or_else(|| said(&container["state"]["terminated"]));
+            let why = Some(said_of(status)).filter(|why| !why.is_empty());
+            let why = why.unwrap_or_else(|| said_of(&container["state"]["terminated"]));
             Err(both!("its pod ended: {why}", "Pod 已结束：{why}"))
         }
         Some("Running") if !container["state"]["running"].is_null() => Ok(true),
@@ -234,13 +240,19 @@ fn is_ready(pod: &Value) -> Result<bool, String> {
             };
             match waiting["reason"].as_str() {
                 Some(reason) if is_final(reason) => {
-                    let why = said(waiting);
+                    let why = said_of(waiting);
                     Err(both!("its pod cannot start: {why}", "Pod 无法启动：{why}"))
                 }
                 _ => Ok(false),
             }
         }
     }
+}
+
+/// The reason and the message of what the cluster says.
+fn said_of(value: &Value) -> String {
+    let parts = ["reason", "message"].map(|part| value[part].as_str().unwrap_or_default());
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
 /// The nodes that a selector chooses.

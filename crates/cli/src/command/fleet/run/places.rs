@@ -45,6 +45,11 @@ pub trait Places {
         None
     }
 
+    /// Why there is no way to a host yet, where the engine says.
+    fn why_waiting(&mut self, _host: usize) -> Option<String> {
+        None
+    }
+
     /// Gives back what the engine lent; an error where that did not work.
     fn finish(&mut self) -> Result<()>;
 }

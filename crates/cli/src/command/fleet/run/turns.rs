@@ -124,7 +124,11 @@ impl Taking<'_> {
             );
         }
         if turn.measuring.is_none() {
-            if let Some((state, why, _)) = turn.asked.take() {
+            if let Some((state, mut why, _)) = turn.asked.take() {
+                let known = if state == HostState::Slow { self.places.why_waiting(turn.host) } else { None };
+                if let Some(known) = known {
+                    why = both!("{why}: {known}", "{why}：{known}");
+                }
                 return self.is_over(turn, state, Some(why)).map(|()| None);
             }
             match self.places.way(turn.host) {
