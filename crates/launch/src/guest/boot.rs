@@ -161,6 +161,8 @@ impl Booted {
         };
         let remedy = match &how {
             _ if is_missing => "install it, or name it by --qemu",
+            // Its own word for a call of KVM that went otherwise than it must.
+            how if how.contains("kvm_") => "this KVM does not do what QEMU asks of it; take --accel tcg",
             how if how.contains("KVM") => "let this user open /dev/kvm, or take --accel tcg",
             how if how.contains("memory") => "choose less by --memory, or set pages aside on this host",
             _ => "look at the option that it names, or leave that out",
