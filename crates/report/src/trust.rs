@@ -213,12 +213,22 @@ fn by(trust: &Trust) -> Text<String> {
 
 /// The grade, and what it stands on: `TRUST B  9 of 10 values of another run lie within 11 % …`.
 fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
-    let (grade, within) = (trust.grade.letter(), percent(trust.within));
-    let Text { en: by, zh: by_zh } = by;
+    let (grade, Text { en, zh }) = (trust.grade.letter(), promised(trust, by));
+    Text { en: format!("TRUST {grade}  {en}"), zh: format!("可信度 {grade}  {zh}") }
+}
+
+/// What the grade promises, and on what ground.
+fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
+    let (within, Text { en: by, zh: by_zh }) = (percent(trust.within), by);
     Text {
-        en: format!("TRUST {grade}  9 of 10 values of another run lie within {within} of these ({by})"),
-        zh: format!("可信度 {grade}  在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
+        en: format!("9 of 10 values of another run lie within {within} of these ({by})"),
+        zh: format!("在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
     }
+}
+
+/// What the grade promises, without the grade.
+pub(crate) fn promise(trust: &Trust) -> Text<String> {
+    promised(trust, by(trust))
 }
 
 /// A reason with what to do about it.

@@ -124,11 +124,18 @@ fn every_case_has_a_row_with_its_value_or_the_reason_why_it_has_none() {
 fn the_charts_that_a_person_wants_are_drawn_for_two_cpus_and_for_many() {
     for cpus in [2, 64] {
         let page = page(&[thorough::with_charts(synthetic::plausible(), cpus)]);
-        let charts = page.split_once("id=\"charts\"").unwrap().1.split_once("</section>").unwrap().0;
+        let part = |id: &str| {
+            let from = page.split_once(&format!("<section id=\"{id}\"")).unwrap().1;
+            from.split_once("</section>").unwrap().0
+        };
+        // The two that everybody wants stand beside the constants.
+        for title in ["Memory latency by size", "Memory bandwidth by size"] {
+            assert!(part("answer").contains(&format!("<span lang=\"en\">{title}</span>")), "{cpus}: {title}");
+        }
+        let charts = part("charts");
         for title in [
-            "Memory latency by size",
-            "Memory bandwidth by size",
-            "Core to core",
+            "Memory latency by size and pattern",
+            "Roofline",
             "Latency between nodes",
             "Memory latency by load",
             "Context switch by processes and footprint",
@@ -136,7 +143,13 @@ fn the_charts_that_a_person_wants_are_drawn_for_two_cpus_and_for_many() {
         ] {
             assert!(charts.contains(&format!("<span lang=\"en\">{title}</span>")), "{cpus}: {title}");
         }
-        let cores = charts.split_once("Core to core").unwrap().1.split_once("</figure>").unwrap().0;
+        // A map of one pair says no more than its row.
+        let Some((_, cores)) = charts.split_once("Core to core") else {
+            assert!(cpus < 4);
+            continue;
+        };
+        assert!(cpus >= 4);
+        let cores = cores.split_once("</figure>").unwrap().0;
         assert_eq!(cores.matches("class=\"m h").count(), cpus * (cpus - 1));
         assert!(cores.contains("<title>CPU 0-1: "));
     }
@@ -148,6 +161,70 @@ fn the_charts_that_a_person_wants_are_drawn_for_two_cpus_and_for_many() {
     // The host reports another L3 than was measured: both borders are there.
     assert_eq!(latency.matches("class=\"m border\"").count(), 3);
     assert_eq!(latency.matches("class=\"m border claimed\"").count(), 1);
+}
+
+#[test]
+fn a_roof_rises_with_the_bandwidth_and_ends_at_the_peak() {
+    let page = page(&[thorough::with_charts(synthetic::plausible(), 2)]);
+    let roof = page.split_once(">Roofline</span>").unwrap().1.split_once("</figure>").unwrap().0;
+    let dram = roof.split_once("data-en=\"one core, DRAM\"").unwrap().1.split_once("</g>").unwrap().0;
+    // What one core reads of memory, by 1/32 of an operation a byte; and the peak, at which all roofs end.
+    let run = thorough::with_charts(synthetic::plausible(), 2);
+    let memory = run.cases.iter().find(|case| case.id == "memory.hierarchy@level=dram").unwrap();
+    let read = memory.measured().unwrap().also["read"].estimate.value();
+    let slope = format!("{:.0}", read / 32.0 / 1e6);
+    assert!(dram.contains(&format!("<title>0.031 flop/B: {}", &slope[..2])), "{read} {dram}");
+    assert!(dram.contains("<title>64.000 flop/B: 50.0 G/s (peak of arithmetic)</title>"), "{dram}");
+    let without = self::page(&[synthetic::plausible()]);
+    assert!(!without.contains(">Roofline</span>"), "a roof without a peak");
+}
+
+#[test]
+fn a_distribution_is_drawn_as_far_as_its_operations_tell() {
+    let mut run = synthetic::plausible();
+    let named = |case: &&mut hostmark_model::CaseRecord| case.id.starts_with("ipc.pipe@");
+    let case = run.cases.iter_mut().find(named).unwrap();
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+    let values: Vec<u64> = (1000..3000).collect();
+    measured.histogram = Some(hostmark_model::Histogram { counts: vec![1; values.len()], values });
+    let page = page(&[run]);
+    let figure = page.split_once(">Percentiles: Communication</span>").unwrap().1.split_once("</figure>").unwrap().0;
+    let line = figure.split_once("<path class=\"l\" d=\"").unwrap().1.split_once('"').unwrap().0;
+    assert!(line.matches('L').count() >= 40, "{line}");
+    assert!(figure.contains("all operations of all rounds together"), "{figure}");
+}
+
+#[test]
+fn a_reference_is_drawn_behind_and_named() {
+    let mut run = synthetic::plausible();
+    run.host.cpu.architecture = "x86_64".into();
+    // The reference has an axis more.
+    let probe = run.probes.iter_mut().find(|probe| probe.id == "memory.latency").unwrap();
+    let axis = probe.axes[0].clone();
+    probe.axes.push(hostmark_model::AxisInfo { name: "copies".into(), default: "1".into(), ..axis });
+    let page = page(&[run]);
+    let latency = page.split_once(">Memory latency by size</span>").unwrap().1.split_once("</figure>").unwrap().0;
+    let bandwidth = page.split_once(">Memory bandwidth by size</span>").unwrap().1.split_once("</figure>").unwrap().0;
+    let (line, legend) = latency.split_once("<ul").unwrap();
+    assert!(line.contains("<path class=\"behind\" d=\"M"), "{line}");
+    assert!(legend.contains("· Memory latency") || legend.contains("· memory latency"), "{legend}");
+    for level in ["L1d", "L2", "L3", "DRAM"] {
+        assert!(bandwidth.contains(&format!(">{level}</text>")), "{level}");
+    }
+    // The bar of a constant begins or ends in the middle, where both are the same.
+    let bars: Vec<(f64, f64)> = page
+        .split("<i style=\"left:")
+        .skip(1)
+        .map(|rest| {
+            let (left, rest) = rest.split_once("%;width:").unwrap();
+            (left.parse().unwrap(), rest.split_once('%').unwrap().0.parse().unwrap())
+        })
+        .collect();
+    assert!(bars.len() >= 3, "{bars:?}");
+    for (left, width) in bars {
+        assert!((left - 50.0).abs() < 0.11 || (left + width - 50.0).abs() < 0.9, "{left} {width}");
+        assert!((0.0..=100.0).contains(&left) && left + width <= 100.9, "{left} {width}");
+    }
 }
 
 #[test]
@@ -185,7 +262,8 @@ fn several_runs_stand_beside_each_other() {
     assert!(page.contains("<title>db-17, db-18 · hostmark</title>"));
     let null = page.split_once("id=\"p-syscall.null\"").unwrap().1.split_once("</article>").unwrap().0;
     assert_eq!(null.matches("not in this run&#39;s plan").count(), 2);
-    let latency = page.split_once("Memory latency by size").unwrap().1.split_once("</figure>").unwrap().0;
+    let charts = page.split_once("<section id=\"charts\"").unwrap().1;
+    let latency = charts.split_once("Memory latency by size").unwrap().1.split_once("</figure>").unwrap().0;
     for label in ["A pattern random", "B pattern random"] {
         assert!(latency.contains(&format!("data-en=\"{label}\"")), "{label}");
     }
@@ -231,6 +309,11 @@ fn a_comparison_is_a_forest_plot_and_a_table_of_every_case() {
         let plot = part.split_once("<figure>").unwrap().1.split_once("</figure>").unwrap().0;
         assert_eq!(plot.matches("class=\"m\"").count(), 3, "{plot}");
         assert!(plot.contains("+38 % ▼ slower") && plot.contains("+38 % ▲ faster"), "{plot}");
+        // What changed stands in the order of its size, apart from all others.
+        let (changed, rest) = part.split_once("All other cases").unwrap();
+        let rows: Vec<&str> =
+            changed.matches("<tr class=\"slower\"").chain(changed.matches("<tr class=\"faster\"")).collect();
+        assert!(rows.len() == 2 && rest.matches("<tr class=\"equal\"").count() == 1);
         for kind in ["slower", "faster", "equal"] {
             assert_eq!(part.matches(&format!("<tr class=\"{kind}\"")).count(), 1, "{kind}");
         }

@@ -17,9 +17,11 @@ use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use skip::skipped;
 
-/// Time from the request of the page until it is loaded, ms. It is 2000 that is promised; a machine that builds and tests
+/// Time from the request of the page until it is loaded, ms. It is 1500 that is promised; a machine that builds and tests
 /// at the same time gets some more.
 const MOST_LOAD_MS: f64 = 6000.0;
+/// Sheets of A4 that a page fills as it is first shown.
+const MOST_SHEETS: usize = 4;
 
 /// The browser; says so where there is none. `HOSTMARK_CHROMIUM=required` makes its absence an error.
 fn chromium() -> Option<PathBuf> {
@@ -74,23 +76,25 @@ fn a_reader_can_switch_the_language_and_read_a_point() {
     let mut browser = Browser::start(&program, 1280, 900);
     browser.open(&file);
 
-    // Every chart has a size and marks in it.
+    // Groups are closed at first; opened, every chart has a size and marks in it.
+    assert_eq!(browser.eval("document.querySelectorAll('main details.group[open]').length"), 0);
+    browser.eval("document.querySelectorAll('details.group').forEach(group => { group.open = true; })");
     let empty = browser.eval(
         "[...document.querySelectorAll('svg.chart')].filter(c => c.querySelectorAll('.m').length < 2 && \
          !c.querySelector('.dots') || (!c.closest('details') && c.getBoundingClientRect().height < 60)).length",
     );
     assert_eq!(empty, 0);
-    assert!(browser.eval("document.querySelectorAll('#charts svg.chart').length").as_u64().unwrap() >= 7);
+    assert!(browser.eval("document.querySelectorAll('#charts svg.chart').length").as_u64().unwrap() >= 6);
 
     // The page speaks English, then Chinese once the switch is clicked, and says so in its root.
     let visible = "[...document.querySelectorAll('h2')].map(h => h.innerText.trim()).join('|')";
-    assert!(browser.eval(visible).as_str().unwrap().starts_with("Answer|Host and settings|Findings|Charts|"));
+    assert!(browser.eval(visible).as_str().unwrap().starts_with("Answer|Findings|Charts|Values|Host"));
     let at = browser.eval(
         "(r => [r.x + r.width / 2, r.y + r.height / 2])(document.getElementById('l-zh').getBoundingClientRect())",
     );
     browser.click(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
     assert_eq!(browser.eval("document.documentElement.lang"), "zh-CN");
-    assert!(browser.eval(visible).as_str().unwrap().starts_with("概要|主机与设置|结论|图表|"));
+    assert!(browser.eval(visible).as_str().unwrap().starts_with("概要|结论|图表|数值|主机与设置"));
 
     // The pointer reads the value of a point and its interval.
     let place = "(m => { m.scrollIntoView({block: 'center'}); const r = m.getBoundingClientRect(); \
@@ -156,12 +160,14 @@ fn what_is_open_is_printed_on_white_and_no_column_cuts_a_word() {
     let mut browser = Browser::start(&program, 703, 1000);
     browser.open(&file);
     browser.eval("document.getElementById('t-dark').click()");
+    browser.eval("document.querySelector('#values details.group').open = true");
+    browser.eval("document.getElementById('charts').querySelector('details').open = true");
     browser.eval("document.querySelector('article details.explain').open = true");
     browser.call("Emulation.setEmulatedMedia", serde_json::json!({"media": "print"}));
     let shown = |what: &str| {
         format!("[...document.querySelectorAll('{what}')].filter(e => e.getBoundingClientRect().height > 0).length")
     };
-    for (what, least) in [("nav, .switches, #tip", 0), ("article details", 1), ("#charts svg.chart", 7)] {
+    for (what, least) in [("nav, .switches, #tip", 0), ("article details", 1), ("#charts svg.chart", 6)] {
         let all = browser.eval(&shown(what)).as_u64();
         let is_right = if what.starts_with('#') { all >= Some(least) } else { all == Some(least) };
         assert!(is_right, "{what}: {all:?}");
@@ -196,5 +202,125 @@ fn the_largest_page_opens_at_once() {
     say(&format!("a page of {} cases: {took:.0} ms until it is painted", thorough::CASES));
     assert!(took < MOST_LOAD_MS, "{took} ms");
     assert!(browser.eval("document.querySelectorAll('tr[id]').length").as_u64().unwrap() >= thorough::CASES as u64);
+    assert_eq!(misdeeds(&browser, &file), Vec::<String>::new());
+}
+
+/// The bytes of a text in base 64.
+fn decoded(text: &str) -> Vec<u8> {
+    let place = |c: u8| match c {
+        b'A'..=b'Z' => u32::from(c - b'A'),
+        b'a'..=b'z' => u32::from(c - b'a') + 26,
+        b'0'..=b'9' => u32::from(c - b'0') + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u8> = text.bytes().filter(|c| *c != b'=').collect();
+    let four = |part: &[u8]| {
+        let bits = part.iter().fold(0, |bits, c| bits << 6 | place(*c)) << (6 * (4 - part.len()));
+        bits.to_be_bytes()[1..part.len()].to_vec()
+    };
+    digits.chunks(4).flat_map(four).collect()
+}
+
+#[test]
+fn a_page_is_printed_on_four_sheets_unless_more_is_opened() {
+    let Some(program) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut browser = Browser::start(&program, 1280, 900);
+    let mut sheets = |lang: &str| {
+        let file = written(folder.path(), &[thorough::thorough()]);
+        browser.events.clear();
+        browser.open(&file);
+        browser.eval(&format!("document.getElementById('{lang}').click()"));
+        let size = serde_json::json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
+        let printed = browser.call("Page.printToPDF", size);
+        let pdf = decoded(printed["data"].as_str().unwrap());
+        let has = |what: &[u8]| pdf.windows(what.len()).filter(|part| part == &what).count();
+        has(b"/Type /Page") - has(b"/Type /Pages")
+    };
+    for lang in ["l-en", "l-zh"] {
+        let sheets = sheets(lang);
+        assert!((1..=MOST_SHEETS).contains(&sheets), "{lang}: {sheets} sheets");
+    }
+}
+
+/// What the first cells of a probe's rows say, as they stand there.
+fn rows_of(browser: &mut Browser, probe: &str) -> Vec<String> {
+    let rows = browser.eval(&format!(
+        "[...document.getElementById('p-{probe}').querySelectorAll('tbody tr')].filter(row => !row.hidden).map(row => row.id)"
+    ));
+    rows.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_column_sorts_by_its_numbers_and_not_by_their_letters() {
+    let Some(program) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // The times go from ns to µs, where 1.1 is more than 900.
+    let mut run = synthetic::plausible();
+    let mut next = [950.0, 1_100.0, 20.0, 3_000.0, 250.0].into_iter().cycle();
+    for case in run.cases.iter_mut().filter(|case| case.probe == "memory.latency") {
+        if let hostmark_model::Outcome::Measured(measured) = &mut case.outcome {
+            **measured = synthetic::measured(next.next().unwrap(), 0.01);
+        }
+    }
+    let file = written(folder.path(), &[run]);
+    let mut browser = Browser::start(&program, 1280, 900);
+    browser.open(&file);
+    browser.eval("document.querySelectorAll('details.group').forEach(group => { group.open = true; })");
+    let before = rows_of(&mut browser, "memory.latency");
+    let head = "document.querySelector('#p-memory\\\\.latency thead th.n')";
+    let values = |browser: &mut Browser| -> Vec<f64> {
+        let all = browser.eval(
+            "[...document.getElementById('p-memory.latency').querySelectorAll('tbody td.v')].map(cell => Number(cell.dataset.v))",
+        );
+        all.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+    };
+    for (key, descends) in [("Enter", true), (" ", false)] {
+        browser.eval(&format!("{head}.focus()"));
+        browser.press(key);
+        let values = values(&mut browser);
+        assert!(values.len() >= 5, "{values:?}");
+        let is_sorted = values.windows(2).all(|two| if descends { two[0] >= two[1] } else { two[0] <= two[1] });
+        assert!(is_sorted, "{values:?}");
+        let said = browser.eval(&format!("{head}.getAttribute('aria-sort')"));
+        assert_eq!(said, if descends { "descending" } else { "ascending" });
+    }
+    let mut after = rows_of(&mut browser, "memory.latency");
+    assert_ne!(after, before);
+    after.sort();
+    let mut whole = before.clone();
+    whole.sort();
+    assert_eq!(after, whole, "no row is lost");
+    assert_eq!(misdeeds(&browser, &file), Vec::<String>::new());
+}
+
+#[test]
+fn a_search_opens_what_it_finds_and_puts_all_back() {
+    let Some(program) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), &[synthetic::plausible()]);
+    let mut browser = Browser::start(&program, 1280, 900);
+    browser.open(&file);
+    let open = "document.querySelectorAll('details.group[open]').length";
+    let shown = "[...document.querySelectorAll('#values tr[id]')].filter(row => row.checkVisibility()).length";
+    assert_eq!(browser.eval(shown), 0);
+    browser.eval("document.getElementById('find').focus()");
+    browser.call("Input.insertText", serde_json::json!({"text": "latency 64 kib"}));
+    let found = browser.eval("Number(document.getElementById('found').textContent)").as_u64().unwrap();
+    assert!(found >= 1);
+    assert_eq!(browser.eval(shown).as_u64(), Some(found));
+    assert!(browser.eval(open).as_u64().unwrap() >= 1);
+    let every = browser.eval(
+        "[...document.querySelectorAll('#values tr[id]')].filter(row => !row.hidden).every(row => /64/.test(row.textContent) && /KiB/.test(row.textContent))",
+    );
+    assert_eq!(every, true);
+    browser.press("Escape");
+    assert_eq!(browser.eval("document.getElementById('find').value"), "");
+    assert_eq!(browser.eval(open), 0);
+    // A link to a case that lies in a closed group shows it.
+    browser.eval("location.hash = 'c0'");
+    browser.eval("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
+    assert_eq!(browser.eval("document.getElementById('c0').checkVisibility()"), true);
     assert_eq!(misdeeds(&browser, &file), Vec::<String>::new());
 }

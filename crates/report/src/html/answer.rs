@@ -38,6 +38,27 @@ struct Cell {
     sure: Words,
     ratio: Option<String>,
     is_worse: bool,
+    bar: Option<Bar>,
+}
+
+/// A ratio as a bar from the middle of its room, where the two are the same: to the right what is larger, each half an octave
+/// twice. In percent of the room.
+#[derive(Debug, Serialize)]
+struct Bar {
+    left: String,
+    width: String,
+}
+
+/// How far the bars reach: a quarter and four times.
+const REACH: f64 = 4.0;
+
+impl Bar {
+    fn of(ratio: f64) -> Option<Bar> {
+        let at = (ratio.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0;
+        // What is the same is a line in the middle.
+        let (from, to) = (50.0 + at.min(0.0), 50.0 + at.max(0.0));
+        at.is_finite().then(|| Bar { left: format!("{from:.1}"), width: format!("{:.1}", (to - from).max(0.8)) })
+    }
 }
 
 /// The answer of runs: the kinds of which any has something.
@@ -55,7 +76,9 @@ pub(super) fn answer(runs: &Runs) -> Answer {
             let beside = constant.beside(runs.all)?;
             let cell = |(run, told): (&Run, &Option<Told>)| {
                 let ratio = reference.as_ref().zip(told.as_ref()).and_then(|(reference, told)| reference.ratio(told));
+                let over = reference.as_ref().zip(told.as_ref()).and_then(|(reference, told)| reference.over(told));
                 Cell {
+                    bar: over.and_then(Bar::of),
                     value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
                     sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
                     is_worse: ratio.as_ref().is_some_and(|ratio| ratio.ends_with('!')),

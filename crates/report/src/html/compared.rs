@@ -25,7 +25,11 @@ pub(super) struct Compared {
     said: Vec<Words>,
     warnings: Vec<Words>,
     together: Vec<Together>,
-    rows: Vec<Case>,
+    /// The changes, the greatest first.
+    changed: Vec<Case>,
+    /// All others, by section.
+    rest: Vec<Case>,
+    others: usize,
     method: Vec<Words>,
 }
 
@@ -71,6 +75,8 @@ struct Case {
     base: Words,
     new: Words,
     change: String,
+    /// The change in percent, by which rows are sorted.
+    key: String,
     interval: String,
     verdict: Words,
     sign: &'static str,
@@ -87,8 +93,12 @@ pub(super) fn compared(base: &Side, against: &Against) -> Compared {
         base: unknown(&difference.base),
         new: unknown(&difference.new),
     });
+    let (mut changed, rest): (Vec<&CaseComparison>, Vec<&CaseComparison>) =
+        against.cases.iter().partition(|case| words::is_change(case.verdict));
+    changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let changed_count = changed.len();
     let mut last: Option<&Words> = None;
-    let rows = against.cases.iter().map(|case| {
+    let rest = rest.into_iter().map(|case| {
         let section = (last != Some(&case.section)).then(|| case.section.clone());
         last = Some(&case.section);
         row(case, section)
@@ -102,7 +112,9 @@ pub(super) fn compared(base: &Side, against: &Against) -> Compared {
         said: against.said.clone(),
         warnings: against.warnings.clone(),
         together: words::together(against).map(|part| together(against, part)).collect(),
-        rows: rows.collect(),
+        changed: changed.into_iter().map(|case| row(case, None)).collect(),
+        others: against.cases.len() - changed_count,
+        rest: rest.collect(),
         method: both(words::method(against, Lang::En), words::method(against, Lang::Zh)),
     }
 }
@@ -137,6 +149,11 @@ fn together(against: &Against, (heading, groups): (Text, &[Group])) -> Together 
     Together { heading: fixed(heading), rows: groups.iter().map(row).collect() }
 }
 
+/// How large a change is: as much for a half as for twice.
+fn size(case: &CaseComparison) -> f64 {
+    case.effect.as_ref().map_or(0.0, |effect| effect.ratio.ln().abs())
+}
+
 fn row(case: &CaseComparison, section: Option<Words>) -> Case {
     let [base, new] = [0, 1].map(|side| each(|lang| words::values(case, lang)[side].clone()));
     let [change, interval] = words::change(case);
@@ -155,6 +172,7 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
         base,
         new,
         change,
+        key: case.effect.as_ref().map(|effect| format!("{:.3}", (effect.ratio - 1.0) * 100.0)).unwrap_or_default(),
         interval,
         verdict: each(|lang| words::verdict_text(case, lang)),
         sign,
@@ -196,7 +214,6 @@ fn style(verdict: Verdict) -> usize {
 pub(super) fn forest(against: &Against) -> Option<Figure> {
     let known = |case: &&CaseComparison| case.effect.as_ref().is_some_and(|effect| effect.test.is_some());
     let mut cases: Vec<&CaseComparison> = against.cases.iter().filter(known).collect();
-    let size = |case: &CaseComparison| case.effect.as_ref().map_or(0.0, |effect| effect.ratio.ln().abs());
     cases.sort_by(|a, b| {
         let is_equal = |case: &CaseComparison| !words::is_change(case.verdict);
         is_equal(a).cmp(&is_equal(b)).then(size(b).total_cmp(&size(a)))

@@ -13,6 +13,7 @@ use crate::labels::run_letter;
 use crate::render::console::header::{warnings, whole_seconds};
 use crate::render::console::words;
 use crate::render::host::blocks;
+use crate::trust;
 
 /// A table of facts: a column a run.
 #[derive(Debug, Serialize)]
@@ -36,10 +37,22 @@ pub(super) struct Head {
     pub(super) host: String,
     pub(super) name: String,
     machine: Words,
+    /// How far it can be trusted.
+    verdict: Option<Verdict>,
     /// What disturbed it and how it ended.
     pub(super) warnings: Vec<Words>,
     /// What its host's facts mean for its values.
     pub(super) conditions: Vec<Condition>,
+}
+
+/// How far a run can be trusted: the grade, what it promises, and why it is no better.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    grade: &'static str,
+    promise: Words,
+    reasons: Vec<Words>,
+    /// How many there are behind the first.
+    more: usize,
 }
 
 /// Something about the host that disturbs or shifts values.
@@ -61,6 +74,12 @@ pub(super) fn heads(runs: &Runs) -> Vec<Head> {
             host: run.host.hostname.clone(),
             name: run.name.clone(),
             machine: machine(run),
+            verdict: run.trust.as_ref().map(|trust| Verdict {
+                grade: trust.grade.letter(),
+                promise: trust::promise(trust),
+                more: trust.doubts.len().saturating_sub(1),
+                reasons: trust.doubts.iter().map(trust::doubted).collect(),
+            }),
             warnings: en.into_iter().zip(zh).map(|(en, zh)| Words { en: en.en, zh: zh.zh }).collect(),
             conditions: (conditions.into_iter().filter(|finding| finding.weight != HostWeight::Note))
                 .map(|finding| Condition {

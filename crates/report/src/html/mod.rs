@@ -42,7 +42,7 @@ const FLEET_STYLE: &str = include_str!("templates/fleet.css");
 const FLEET_SCRIPT: &str = include_str!("templates/fleet.js");
 const FIGURE: &str = include_str!("templates/figure.html");
 const STYLE: &str = include_str!("templates/style.css");
-const SCRIPT: &str = include_str!("templates/script.js");
+const SCRIPT: &str = concat!(include_str!("templates/script.js"), include_str!("templates/table.js"));
 
 /// Several runs beside each other as a page that stands alone.
 pub fn page(runs: &[Run], options: &RenderOptions) -> String {

@@ -6,10 +6,10 @@ use hostmark_model::{Lang, Run};
 use serde::Serialize;
 
 use super::answer::{Answer, answer};
-use super::bilingual::Words;
+use super::bilingual::{Words, each};
 use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
-use super::figures::{Figure, MOST_SAMPLES, figures, of_probe, of_samples};
+use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::gather::{Probe, Runs};
 use super::layers::{Layers, by_environment, layers};
 use super::network::{Links, links};
@@ -21,6 +21,7 @@ use crate::constants::MOST_FINDINGS;
 use crate::findings::findings_and_kept;
 use crate::labels::run_letter;
 use crate::overhead::is_wanted;
+use crate::render::console::{first_clause, first_sentence};
 
 /// Pictures of samples in a page at most. A probe's default case comes first, the case with its widest interval has what
 /// room is left.
@@ -44,8 +45,12 @@ pub(super) struct Page {
     layers: Option<Layers>,
     network: Vec<Links>,
     comparisons: Vec<Beside>,
+    /// The charts beside the constants.
+    leading: Vec<Picture>,
     figures: Vec<Picture>,
     sections: Vec<Section>,
+    all_findings: usize,
+    all_figures: usize,
     cases: usize,
     most_samples: usize,
     most_strips: usize,
@@ -63,6 +68,8 @@ struct Beside {
 #[derive(Debug, Serialize)]
 struct Found {
     run: String,
+    /// Its first clause.
+    short: Words,
     text: Words,
     cure: Option<Words>,
     command: Option<String>,
@@ -82,6 +89,7 @@ struct Link {
 struct Section {
     id: String,
     title: Words,
+    cases: usize,
     probes: Vec<Shown>,
 }
 
@@ -98,9 +106,10 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
     let all = sorted.as_deref().unwrap_or(all);
     let runs = Runs::new(all, options);
     let sides = sides(all);
-    let (first, shown) = figures(&runs);
+    let Figures { leading, all: first, shown } = figures(&runs);
     let mut numbers = 0..;
     let mut picture = |figure: Figure| Picture::of(figure, numbers.next().unwrap_or(0));
+    let leading: Vec<Picture> = leading.into_iter().map(&mut picture).collect();
     let first: Vec<Picture> = first.into_iter().map(&mut picture).collect();
     let mut strips = 0;
     let mut sections: Vec<Section> = Vec::new();
@@ -115,10 +124,17 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         let shown = Shown { table: table(&runs, probe), figures, samples };
         let title = probe.section();
         match sections.iter_mut().find(|section| section.title == title) {
-            Some(section) => section.probes.push(shown),
-            None => sections.push(Section { id: format!("s{}", sections.len()), title, probes: vec![shown] }),
+            Some(section) => {
+                section.cases += probe.cases.len();
+                section.probes.push(shown);
+            }
+            None => {
+                let id = format!("s{}", sections.len());
+                sections.push(Section { id, title, cases: probe.cases.len(), probes: vec![shown] });
+            }
         }
     }
+    let findings = found(&runs);
     Page {
         lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
         title: title(all),
@@ -129,10 +145,13 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         facts: tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>()),
         has_runs: true,
         answer: answer(&runs),
-        findings: found(&runs),
+        all_findings: findings.len(),
+        findings,
         layers: layers(all, &mut picture),
         network: links(&runs),
         comparisons: beside(&sides).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
+        leading,
+        all_figures: first.len(),
         figures: first,
         cases: runs.probes.iter().map(|probe| probe.cases.len()).sum(),
         sections,
@@ -158,9 +177,12 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         facts: Vec::new(),
         answer: Answer::default(),
         findings: Vec::new(),
+        all_findings: 0,
+        all_figures: 0,
         layers: None,
         network: Vec::new(),
         comparisons: comparisons(comparison, &mut picture),
+        leading: Vec::new(),
         figures: Vec::new(),
         cases: comparison.new.iter().map(|against| against.cases.len()).sum(),
         sections: Vec::new(),
@@ -221,6 +243,7 @@ fn found(runs: &Runs) -> Vec<Found> {
         for finding in findings_and_kept(run) {
             all.push(Found {
                 run: if runs.are_many() { run_letter(index) } else { String::new() },
+                short: each(|lang| first_clause(first_sentence(finding.text.get(lang)))),
                 text: finding.text,
                 cure: finding.cure,
                 command: finding.command,

@@ -45,7 +45,7 @@ struct Explained {
 struct Row {
     anchor: String,
     /// Where it stands on the axes; empty for the further runs of a case.
-    points: Vec<Words>,
+    points: Vec<Point>,
     /// Rows that share the points.
     span: usize,
     run: String,
@@ -57,9 +57,24 @@ struct Row {
     remarks: Vec<Remark>,
 }
 
+/// Where a case stands on an axis, and by what it is sorted there; empty where that is its name.
+#[derive(Debug, Serialize)]
+struct Point {
+    text: Words,
+    key: String,
+}
+
+/// A further quantity, and by what it is sorted.
+#[derive(Debug, Serialize)]
+struct Also {
+    text: Words,
+    key: String,
+}
+
 #[derive(Debug, Serialize)]
 struct Cells {
     value: Words,
+    key: String,
     interval: Words,
     half: String,
     samples: String,
@@ -67,7 +82,7 @@ struct Cells {
     disturbed: String,
     /// Whether they are so many that the value may be theirs.
     is_disturbed: bool,
-    also: Vec<Words>,
+    also: Vec<Also>,
 }
 
 #[derive(Debug, Serialize)]
@@ -95,16 +110,19 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
         let instead = instead(record);
         let also = |measured: &Measured| {
             let cell = |quantity: &&hostmark_model::QuantityInfo| match measured.also.get(&quantity.name) {
-                Some(also) => each(|lang| {
+                Some(also) => {
                     let median = also.estimate.value();
-                    // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
-                    let shown = match quantity.unit {
-                        Unit::CoreCycles | Unit::ReferenceCycles => number(median),
-                        unit => value(median, unit, lang),
-                    };
-                    format!("{shown} {}", plus_minus(&also.estimate)).trim_end().to_owned()
-                }),
-                None => same("–"),
+                    let text = each(|lang| {
+                        // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
+                        let shown = match quantity.unit {
+                            Unit::CoreCycles | Unit::ReferenceCycles => number(median),
+                            unit => value(median, unit, lang),
+                        };
+                        format!("{shown} {}", plus_minus(&also.estimate)).trim_end().to_owned()
+                    });
+                    Also { text, key: key(median) }
+                }
+                None => Also { text: same("–"), key: String::new() },
             };
             quantities.iter().map(cell).collect()
         };
@@ -168,15 +186,22 @@ fn explained(info: &ProbeInfo) -> Explained {
     }
 }
 
-fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
-    case.params.get(axis).map_or_else(|| same("–"), |at| probe.labels.value(axis, at))
+fn point(probe: &Probe, case: &Case, axis: &str) -> Point {
+    let text = case.params.get(axis).map_or_else(|| same("–"), |at| probe.labels.value(axis, at));
+    Point { text, key: case.number_on(axis).map(key).unwrap_or_default() }
 }
 
-fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
+/// A number by which rows are sorted: enough digits to tell neighbours apart; empty for what is none.
+fn key(value: f64) -> String {
+    if value.is_finite() { format!("{value:.4e}") } else { String::new() }
+}
+
+fn cells(probe: &Probe, measured: &Measured, also: Vec<Also>) -> Cells {
     let (unit, estimate, tainted) = (probe.unit(), &measured.estimate, measured.noise.tainted);
     let taken = measured.taken();
     let none = fixed(words::NO_INTERVAL);
     Cells {
+        key: key(estimate.value()),
         value: each(|lang| {
             let shown = value(estimate.value(), unit, lang);
             other_value(estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))

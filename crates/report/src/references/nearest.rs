@@ -88,11 +88,16 @@ impl Beside<'_> {
         Some(format!("{about}{ratio}{bad}"))
     }
 
+    /// A constant over that of the reference; none where the reference lacks it.
+    pub(crate) fn over(&self, told: &Told) -> Option<f64> {
+        let ratio = told.estimate.value() / self.reference.of_constant(told)?.value;
+        (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+    }
+
     /// What is delivered over what the reference delivers: above 1 is better; none where the reference lacks the constant.
     pub(crate) fn better(&self, told: &Told) -> Option<f64> {
-        let ratio = told.estimate.value() / self.reference.of_constant(told)?.value;
-        let better = if told.better == Better::Lower { ratio.recip() } else { ratio };
-        (better.is_finite() && better > 0.0).then_some(better)
+        let ratio = self.over(told)?;
+        Some(if told.better == Better::Lower { ratio.recip() } else { ratio })
     }
 
     /// What the ratios are over: the reference, and what machine it is.

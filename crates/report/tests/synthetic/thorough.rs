@@ -66,6 +66,13 @@ pub fn with_charts(mut run: Run, cpus: usize) -> Run {
     let ns = Unit::Nanoseconds;
     run.probes.extend([
         probe(
+            "cpu.flops",
+            ("Peak floating-point rate", "浮点峰值速率"),
+            Unit::OperationsPerSecond,
+            core,
+            &[("isa", Choice, "best"), ("type", Choice, "f64"), ("threads", Threads, "1")],
+        ),
+        probe(
             "cpu.core_to_core",
             ("Core to core", "核心间传输"),
             ns,
@@ -94,6 +101,15 @@ pub fn with_charts(mut run: Run, cpus: usize) -> Run {
             &[("processes", Count, "2"), ("footprint", Size, "0")],
         ),
     ]);
+    for (level, read) in [("l1d", 200e9), ("l2", 90e9), ("l3", 25e9), ("dram", 12e9)] {
+        let case = run.cases.iter_mut().find(|case| case.id == format!("memory.hierarchy@level={level}"));
+        if let Some(Outcome::Measured(measured)) = case.map(|case| &mut case.outcome) {
+            measured.also.insert("read".into(), Also { estimate: estimate(read, 0.01) });
+        }
+    }
+    for threads in [1, cpus] {
+        run.cases.push(value(&format!("cpu.flops@isa=best,type=f64,threads={threads}"), 50e9 * threads as f64));
+    }
     run.cases.push(value("cpu.core_to_core@cpus=same_cache,method=compare_and_swap", 49.0));
     for one in 0..cpus {
         for other in one + 1..cpus {

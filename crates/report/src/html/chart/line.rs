@@ -20,6 +20,8 @@ pub(in crate::html) struct Line {
     pub(in crate::html) borders: Vec<Border>,
     /// What lies behind the last border; before each lies what it ends.
     pub(in crate::html) beyond: Option<Words>,
+    /// Another machine's line, drawn behind all others.
+    pub(in crate::html) behind: Option<Series>,
 }
 
 /// One line.
@@ -27,6 +29,15 @@ pub(in crate::html) struct Series {
     pub(in crate::html) label: Words,
     /// In the order in which they are joined.
     pub(in crate::html) points: Vec<Point>,
+    /// Where the line runs, if more is known of it than its points.
+    pub(in crate::html) course: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// A line that joins its points.
+    pub(in crate::html) fn joining(label: Words, points: Vec<Point>) -> Series {
+        Series { label, points, course: Vec::new() }
+    }
 }
 
 /// One value.
@@ -46,52 +57,81 @@ pub(in crate::html) struct Border {
     pub(in crate::html) reading: Words,
 }
 
+/// The sign of another machine's line in a legend.
+const BEHIND: &str =
+    "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"behind\" d=\"M0 6h28\"/></svg>";
+
+/// The outline of a line through these values.
+fn course(plot: &Plot, through: impl Iterator<Item = (f64, f64)>) -> String {
+    let mut line = String::new();
+    for (x, y) in through.filter(|(x, y)| x.is_finite() && y.is_finite()) {
+        let pen = if line.is_empty() { 'M' } else { 'L' };
+        let _ = write!(line, "{pen}{} {}", num(plot.x(x)), num(plot.y(y)));
+    }
+    line
+}
+
 const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 250.0;
 
 impl Line {
+    /// Lines alone.
+    pub(in crate::html) fn of(x: (Words, Kind), y: (Words, Kind), series: Vec<Series>) -> Line {
+        let ((x_title, x), (y_title, y)) = (x, y);
+        Line { x_title, y_title, x, y, series, borders: Vec::new(), beyond: None, behind: None }
+    }
+
     /// The chart; none where no two points stand anywhere.
     pub(in crate::html) fn draw(self) -> Option<Chart> {
         let is_known = |point: &&Point| point.x.is_finite() && point.y.is_finite();
         let left_out = self.series.len().saturating_sub(MOST_SERIES);
-        let series: Vec<(&Words, Vec<&Point>)> = (self.series.iter().take(MOST_SERIES))
-            .map(|series| (&series.label, series.points.iter().filter(is_known).collect()))
+        let series: Vec<(&Series, Vec<&Point>)> = (self.series.iter().take(MOST_SERIES))
+            .map(|series| (series, series.points.iter().filter(is_known).collect()))
             .collect();
         let points = || series.iter().flat_map(|(_, points)| points.iter().copied());
         if points().count() < 2 {
             return None;
         }
-        let x = Axis::over(self.x, &points().map(|point| point.x).collect::<Vec<_>>())?;
+        let courses = || series.iter().flat_map(|(series, _)| series.course.iter().copied());
+        let x = Axis::over(self.x, &points().map(|point| point.x).chain(courses().map(|at| at.0)).collect::<Vec<_>>())?;
         // Intervals are in view as long as they do not push the values together.
         let (least, most) = points().fold((f64::INFINITY, 0.0f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
         let ends = points().filter_map(|point| point.interval).flat_map(|(low, high)| [low, high]);
         let ends = ends.filter(|end| *end >= least / 2.0 && *end <= most * 2.0);
-        let y = Axis::over(self.y, &points().map(|point| point.y).chain(ends).collect::<Vec<_>>())?;
+        let behind: Vec<&Point> = self.behind.iter().flat_map(|series| &series.points).filter(is_known).collect();
+        let others = courses().map(|at| at.1).chain(behind.iter().map(|point| point.y));
+        let y = Axis::over(self.y, &points().map(|point| point.y).chain(ends).chain(others).collect::<Vec<_>>())?;
         let plot = Plot { left: 52.0, right: WIDTH - 12.0, top: 24.0, bottom: HEIGHT - 34.0, x: &x, y: &y };
         let mut svg = Svg::new(WIDTH, HEIGHT);
         plot.draw(&mut svg, &self.x_title, &self.y_title);
         self.draw_borders(&mut svg, &plot);
-        for (index, (label, points)) in series.iter().enumerate() {
-            svg.open_series(&classes(index), label);
+        svg.path("behind", &course(&plot, behind.iter().filter(|point| plot.has(point.x)).map(|p| (p.x, p.y))));
+        for (index, (of, points)) in series.iter().enumerate() {
+            svg.open_series(&classes(index), &of.label);
             let mut whiskers = String::new();
-            let mut line = String::new();
             for point in points {
-                let at = plot.x(point.x);
                 if let Some((low, high)) = point.interval {
-                    let _ = write!(whiskers, "M{} {}V{}", num(at), num(plot.y(low)), num(plot.y(high)));
+                    let _ = write!(whiskers, "M{} {}V{}", num(plot.x(point.x)), num(plot.y(low)), num(plot.y(high)));
                 }
-                let pen = if line.is_empty() { 'M' } else { 'L' };
-                let _ = write!(line, "{pen}{} {}", num(at), num(plot.y(point.y)));
             }
             svg.path("w", &whiskers);
-            svg.path("l", &line);
+            svg.path(
+                "l",
+                &match of.course.as_slice() {
+                    [] => course(&plot, points.iter().map(|point| (point.x, point.y))),
+                    known => course(&plot, known.iter().copied()),
+                },
+            );
             for point in points {
                 svg.mark(&shape(index), (plot.x(point.x), plot.y(point.y)), &point.reading);
             }
             svg.close();
         }
         let mut legend: Vec<Entry> =
-            series.iter().enumerate().map(|(i, (label, _))| Entry { sign: sign(i), label: (*label).clone() }).collect();
+            series.iter().enumerate().map(|(i, (of, _))| Entry { sign: sign(i), label: of.label.clone() }).collect();
+        if let Some(other) = self.behind.as_ref().filter(|_| !behind.is_empty()) {
+            legend.push(Entry { sign: BEHIND.to_owned(), label: other.label.clone() });
+        }
         if legend.len() == 1 && legend[0].label.en.is_empty() {
             legend.clear();
         }
@@ -117,7 +157,7 @@ impl Line {
                 from = at;
             }
         }
-        if let Some(name) = self.beyond.as_ref().filter(|_| plot.right - from > 24.0) {
+        if let Some(name) = self.beyond.as_ref().filter(|_| plot.right - from > 36.0) {
             svg.text("region", ((from + plot.right) / 2.0, plot.top - 1.0), Anchor::Middle, name);
         }
     }

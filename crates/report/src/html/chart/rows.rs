@@ -88,8 +88,9 @@ impl Rows {
             svg.mark(&shape(row.style), (at(row.value), y), &row.reading);
             svg.close();
         }
-        let legend =
-            self.styles.iter().enumerate().map(|(i, label)| Entry { sign: sign(i), label: label.clone() }).collect();
+        let is_shown = |(style, _): &(usize, &Words)| rows.iter().any(|row| row.style == *style);
+        let known = self.styles.iter().enumerate().filter(is_shown);
+        let legend = known.map(|(style, label)| Entry { sign: sign(style), label: label.clone() }).collect();
         Some(Chart { svg: svg.finish("chart rows"), legend })
     }
 }

@@ -25,6 +25,8 @@ pub(in crate::html) enum Kind {
     Count,
     /// Values in this unit.
     Value(Unit),
+    /// Operations for each byte, at powers of two and their fractions.
+    Intensity,
     /// Shares, as percentages.
     Share,
     /// Quotients over one, as percentages above or below it.
@@ -58,7 +60,7 @@ impl Axis {
         Some(match kind {
             Kind::Share => Axis::nines(&known),
             Kind::Change => Axis::change(low, high),
-            Kind::Size | Kind::Count if low > 0.0 => Axis::powers(kind, low, high, &known),
+            Kind::Size | Kind::Count | Kind::Intensity if low > 0.0 => Axis::powers(kind, low, high, &known),
             Kind::Value(unit) if low > 0.0 && high / low >= LOG_SPAN => Axis::log(unit, low, high),
             _ => Axis::linear(kind, low, high),
         })
@@ -192,7 +194,8 @@ fn nice_step(least: f64, kind: Kind) -> f64 {
 fn tick(kind: Kind, at: f64, largest: f64) -> Words {
     match kind {
         Kind::Size => same(size_text(at as u64)),
-        Kind::Count => same(short(at)),
+        Kind::Intensity if at > 0.0 && at < 1.0 => same(format!("1/{}", short(1.0 / at))),
+        Kind::Count | Kind::Intensity => same(short(at)),
         Kind::Share => same(format!("{} %", short(at * 100.0))),
         Kind::Change => same(change(at)),
         Kind::Value(unit) => each(|lang: Lang| {
@@ -262,7 +265,9 @@ mod tests {
     #[test]
     fn whatever_the_values_every_place_is_a_number() {
         let odd = [0.0, -1.0, 1e-300, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, 5.0];
-        for kind in [Kind::Size, Kind::Count, Kind::Value(Unit::Nanoseconds), Kind::Share, Kind::Change] {
+        for kind in
+            [Kind::Size, Kind::Count, Kind::Intensity, Kind::Value(Unit::Nanoseconds), Kind::Share, Kind::Change]
+        {
             for one in odd {
                 for other in odd {
                     let Some(axis) = Axis::over(kind, &[one, other]) else { continue };

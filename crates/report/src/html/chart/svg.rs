@@ -140,6 +140,11 @@ impl Plot<'_> {
         self.left + self.x.place_within(value) * (self.right - self.left)
     }
 
+    /// Whether a value has its place between the ends of the axis from left to right.
+    pub(super) fn has(&self, x: f64) -> bool {
+        self.x.place(x).is_some_and(|at| (0.0..=1.0).contains(&at))
+    }
+
     pub(super) fn y(&self, value: f64) -> f64 {
         self.bottom - self.y.place_within(value) * (self.bottom - self.top)
     }

@@ -1,4 +1,4 @@
-//! Bandwidth over size: of each operation, then of each by kernel and by threads.
+//! Bandwidth over size: of each operation, with the ranges of the caches; of each by kernel and by threads.
 
 use hostmark_model::Unit;
 
@@ -7,17 +7,37 @@ use crate::html::bilingual::each;
 use crate::html::chart::scale::Kind;
 use crate::html::chart::{Line, Series};
 use crate::html::figures::generic::{Along, series_along};
-use crate::html::gather::Runs;
+use crate::html::figures::latency::{borders_of, reference_along_size};
+use crate::html::gather::{Probe, Runs};
 
 const OPERATIONS: [&str; 4] = ["memory.read", "memory.write", "memory.copy", "memory.fill"];
 
 pub(in crate::html) static KIND: FigureKind = FigureKind { id: "bandwidth_by_size", probes: &OPERATIONS, draw };
 
-fn draw(runs: &Runs) -> Vec<Figure> {
-    let mut all = Vec::new();
+fn line(series: Vec<Series>) -> Line {
+    Line::of(
+        (title("size of the buffer", "缓冲区大小"), Kind::Size),
+        (title("bandwidth", "带宽"), Kind::Value(Unit::BytesPerSecond)),
+        series,
+    )
+}
+
+/// The operations over size, with the ranges of the caches and the reads of the nearest reference.
+pub(super) fn leading(runs: &Runs) -> Option<Figure> {
     let known: Vec<_> = OPERATIONS.iter().filter_map(|id| runs.probe(id)).collect();
+    let (borders, beyond) = borders_of(runs);
+    let behind =
+        known.iter().find(|probe| probe.id == OPERATIONS[0]).and_then(|probe| reference_along_size(runs, probe));
+    let line = Line { borders, beyond, behind, ..line(together(runs, &known)) };
+    let probes = known.iter().map(|probe| probe.id.to_owned()).collect();
+    let name = title("Memory bandwidth by size", "各大小的内存带宽");
+    Some(Figure { title: name, note: None, chart: line.draw()?, probes })
+}
+
+/// The default line of each of these operations.
+fn together(runs: &Runs, known: &[&Probe]) -> Vec<Series> {
     let mut together = Vec::new();
-    for probe in &known {
+    for probe in known {
         // One line a run: the probe's name is its label.
         let lines = series_along(runs, probe, &Along { axis: "size", least: 3, but: &["size"] });
         together.extend(lines.into_iter().map(|series| Series {
@@ -28,8 +48,12 @@ fn draw(runs: &Runs) -> Vec<Figure> {
             ..series
         }));
     }
-    let probes = known.iter().map(|probe| probe.id.to_owned()).collect();
-    all.extend(figure(together, title("Memory bandwidth by size", "各大小的内存带宽"), probes));
+    together
+}
+
+fn draw(runs: &Runs) -> Vec<Figure> {
+    let mut all = Vec::new();
+    let known: Vec<_> = OPERATIONS.iter().filter_map(|id| runs.probe(id)).collect();
     for probe in &known {
         let name = probe.title();
         for (axis, en, zh) in
@@ -46,14 +70,6 @@ fn draw(runs: &Runs) -> Vec<Figure> {
 }
 
 fn figure(series: Vec<Series>, name: super::Words, probes: Vec<String>) -> Option<Figure> {
-    let line = Line {
-        x_title: title("size of the buffer", "缓冲区大小"),
-        y_title: title("bandwidth", "带宽"),
-        x: Kind::Size,
-        y: Kind::Value(Unit::BytesPerSecond),
-        series,
-        borders: Vec::new(),
-        beyond: None,
-    };
+    let line = line(series);
     Some(Figure { title: name, note: None, chart: line.draw()?, probes })
 }

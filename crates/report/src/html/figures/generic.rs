@@ -52,9 +52,8 @@ pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Ser
     // Axes that no line leaves need no word.
     let varies = |axis: &&str| distinct(all.iter().map(|(_, case, _)| case.params.get(axis).unwrap_or(""))).len() > 1;
     let varying: Vec<&str> = others.iter().copied().filter(varies).collect();
-    let series = |(run, case, points): (usize, &Case, Vec<Point>)| Series {
-        label: runs.of_run(run, probe.all_named(case.params, &varying)),
-        points,
+    let series = |(run, case, points): (usize, &Case, Vec<Point>)| {
+        Series::joining(runs.of_run(run, probe.all_named(case.params, &varying)), points)
     };
     all.into_iter().map(series).collect()
 }
@@ -91,15 +90,8 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
         Kind::Size => (axis.to_owned(), axis.to_owned()),
         _ => (format!("{axis}, number"), format!("{axis}，个数")),
     };
-    let line = Line {
-        x_title: title(&en, &zh),
-        y_title: axis_title(probe),
-        x,
-        y: Kind::Value(probe.unit()),
-        series: series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] }),
-        borders: Vec::new(),
-        beyond: None,
-    };
+    let series = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
+    let line = Line::of((title(&en, &zh), x), (axis_title(probe), Kind::Value(probe.unit())), series);
     let name = probe.title();
     let name = title(&format!("{} by {axis}", name.en), &format!("{}，按 {axis}", name.zh));
     Some(Figure { title: name, note: None, chart: line.draw()?, probes: Vec::new() })

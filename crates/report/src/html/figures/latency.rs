@@ -1,15 +1,17 @@
 //! Latency over size, with the levels of the memory hierarchy marked.
 
-use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_model::{CaseId, Lang, Run, Text, Unit};
 
 use super::{Figure, FigureKind, title};
+use crate::escape::visible;
 use crate::format::value;
 use crate::html::bilingual::{Words, each, same};
 use crate::html::chart::scale::Kind;
-use crate::html::chart::{Border, Line};
+use crate::html::chart::{Border, Line, Point, Series};
 use crate::html::figures::generic::{Along, series_along};
-use crate::html::gather::Runs;
+use crate::html::gather::{Probe, Runs};
 use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
+use crate::references::{Value, beside};
 
 const LATENCY: &str = "memory.latency";
 const MEASURED: Text = Text { en: "measured", zh: "实测" };
@@ -17,13 +19,55 @@ const REPORTED: Text = Text { en: "reported", zh: "标称" };
 
 pub(in crate::html) static KIND: FigureKind = FigureKind { id: "latency_by_size", probes: &[LATENCY, HIERARCHY], draw };
 
+/// The default line over size, with the ranges of the caches and the nearest reference's line behind it.
+pub(super) fn leading(runs: &Runs) -> Option<Figure> {
+    let probe = runs.probe(LATENCY)?;
+    let mut series = series_along(runs, probe, &Along { axis: "size", least: 3, but: &["size"] });
+    let behind = reference_along_size(runs, probe);
+    if let ([one], Some(_)) = (series.as_mut_slice(), &behind) {
+        one.label = title("this machine", "本机");
+    }
+    figure(runs, series, behind)
+}
+
+/// All lines over size, where there are more than the leading ones.
 fn draw(runs: &Runs) -> Vec<Figure> {
     let Some(probe) = runs.probe(LATENCY) else { return Vec::new() };
-    let series = series_along(runs, probe, &Along { axis: "size", least: 3, but: &[] });
-    let (borders, beyond) = match runs.all {
+    let along = |but| series_along(runs, probe, &Along { axis: "size", least: 3, but });
+    let (every, leading) = (along(&[]), along(&["size"]));
+    let is_more = every.len() > leading.len();
+    let title = title("Memory latency by size and pattern", "各大小与访问模式的内存延迟");
+    is_more.then(|| figure(runs, every, None)).flatten().map(|figure| Figure { title, ..figure }).into_iter().collect()
+}
+
+/// Where the levels of the memory hierarchy end, of one run or of several alike, and what lies behind the last.
+pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Words>) {
+    match runs.all {
         [run] => borders(run),
         all => (reported_alike(all), None),
+    }
+}
+
+/// What the nearest reference of a run alone has of a probe over size; none under three points.
+pub(super) fn reference_along_size(runs: &Runs, probe: &Probe) -> Option<Series> {
+    let [run] = runs.all else { return None };
+    let reference = beside(run)?.reference;
+    let point = |value: &Value| {
+        let id: CaseId = value.id.parse().ok().filter(|id: &CaseId| id.probe == probe.id)?;
+        let is_meant =
+            value.quantity.is_empty() && value.differs.is_none() && probe.is_default_but(&id.params, &["size"]);
+        let x = id.params.get("size")?.parse().ok().filter(|_| is_meant)?;
+        Some(Point { x, y: value.value, interval: None, reading: same("") })
     };
+    let mut points: Vec<Point> = reference.values.iter().filter_map(point).collect();
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let name = probe.title();
+    let label = each(|lang| format!("{} · {}", visible(&reference.name), name.get(lang)));
+    (points.len() >= 3).then(|| Series::joining(label, points))
+}
+
+fn figure(runs: &Runs, series: Vec<Series>, behind: Option<Series>) -> Option<Figure> {
+    let (borders, beyond) = borders_of(runs);
     let note = (!borders.is_empty()).then(|| match runs.all {
         [_] => title(
             "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports.",
@@ -34,18 +78,14 @@ fn draw(runs: &Runs) -> Vec<Figure> {
             "竖点线：这些主机共同标称的各级边界。",
         ),
     });
-    let line = Line {
-        x_title: title("size of the buffer", "缓冲区大小"),
-        y_title: title("latency of a load", "加载延迟"),
-        x: Kind::Size,
-        y: Kind::Value(Unit::Nanoseconds),
+    let lines = Line::of(
+        (title("size of the buffer", "缓冲区大小"), Kind::Size),
+        (title("latency of a load", "加载延迟"), Kind::Value(Unit::Nanoseconds)),
         series,
-        borders,
-        beyond,
-    };
-    let Some(chart) = line.draw() else { return Vec::new() };
+    );
+    let chart = Line { borders, beyond, behind, ..lines }.draw()?;
     let probes = vec![LATENCY.to_owned(), HIERARCHY.to_owned()];
-    vec![Figure { title: title("Memory latency by size", "各大小的内存延迟"), note, chart, probes }]
+    Some(Figure { title: title("Memory latency by size", "各大小的内存延迟"), note, chart, probes })
 }
 
 /// Where levels end by what every host reports; none where one reports another size than the others.

@@ -33,19 +33,15 @@ fn draw(runs: &Runs) -> Vec<Figure> {
             let mut points: Vec<Point> = of_mix.filter_map(point).collect();
             points.sort_by(|one, other| one.x.total_cmp(&other.x));
             if !points.is_empty() {
-                series.push(Series { label: runs.of_run(run, same(*mix)), points });
+                series.push(Series::joining(runs.of_run(run, same(*mix)), points));
             }
         }
     }
-    let line = Line {
-        x_title: title("traffic of the other CPUs", "其他 CPU 的流量"),
-        y_title: title("latency of a load", "加载延迟"),
-        x: Kind::Value(Unit::BytesPerSecond),
-        y: Kind::Value(Unit::Nanoseconds),
+    let line = Line::of(
+        (title("traffic of the other CPUs", "其他 CPU 的流量"), Kind::Value(Unit::BytesPerSecond)),
+        (title("latency of a load", "加载延迟"), Kind::Value(Unit::Nanoseconds)),
         series,
-        borders: Vec::new(),
-        beyond: None,
-    };
+    );
     let Some(chart) = line.draw() else { return Vec::new() };
     let name = title("Memory latency by load", "各负载下的内存延迟");
     vec![Figure { title: name, note: None, chart, probes: vec![LOADED.to_owned()] }]

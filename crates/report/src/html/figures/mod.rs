@@ -8,6 +8,7 @@ mod latency;
 mod loaded;
 mod pairs;
 mod percentiles;
+mod roofline;
 mod samples;
 mod switch;
 
@@ -46,14 +47,23 @@ pub struct FigureKind {
 
 /// Every kind, in the order of the page.
 pub static FIGURES: &[&FigureKind] =
-    &[&latency::KIND, &bandwidth::KIND, &pairs::CORES, &pairs::NODES, &loaded::KIND, &switch::KIND];
+    &[&latency::KIND, &bandwidth::KIND, &pairs::CORES, &pairs::NODES, &roofline::KIND, &loaded::KIND, &switch::KIND];
 
-/// The figures of all runs, and the probes that they show.
-pub(super) fn figures(runs: &Runs) -> (Vec<Figure>, HashSet<String>) {
+/// The figures of all runs.
+pub(super) struct Figures {
+    /// What stands beside the constants.
+    pub(super) leading: Vec<Figure>,
+    pub(super) all: Vec<Figure>,
+    /// The probes that they show.
+    pub(super) shown: HashSet<String>,
+}
+
+pub(super) fn figures(runs: &Runs) -> Figures {
+    let leading: Vec<Figure> = latency::leading(runs).into_iter().chain(bandwidth::leading(runs)).collect();
     let mut all: Vec<Figure> = FIGURES.iter().flat_map(|kind| (kind.draw)(runs)).collect();
-    let shown = all.iter().flat_map(|figure| figure.probes.iter().cloned()).collect();
+    let shown = leading.iter().chain(&all).flat_map(|figure| figure.probes.iter().cloned()).collect();
     all.extend(percentiles::figures(runs));
-    (all, shown)
+    Figures { leading, all, shown }
 }
 
 /// A fixed title.

@@ -17,7 +17,7 @@ pub(in crate::html) static CORES: FigureKind = FigureKind {
     probes: &[CORE_TO_CORE],
     draw: |runs| {
         let name = title("Core to core", "核心间传输");
-        of_pairs(runs, CORE_TO_CORE, "cpus", &name, [("CPU", "CPU"), ("CPU", "CPU")], true)
+        of_pairs(runs, (CORE_TO_CORE, "cpus"), &name, [("CPU", "CPU"), ("CPU", "CPU")], LEAST_CPUS)
     },
 };
 
@@ -30,19 +30,22 @@ pub(in crate::html) static NODES: FigureKind = FigureKind {
             (LATENCY, title("Latency between nodes", "节点间内存延迟")),
             (BANDWIDTH, title("Bandwidth between nodes", "节点间内存带宽")),
         ];
-        names.iter().flat_map(|(id, name)| of_pairs(runs, id, "nodes", name, sides, false)).collect()
+        names.iter().flat_map(|(id, name)| of_pairs(runs, (id, "nodes"), name, sides, 2)).collect()
     },
 };
 
-/// A map for each run with two values at least; `mirrored` where a pair has no direction.
+/// CPUs from which on a map of their pairs says more than the table.
+const LEAST_CPUS: usize = 4;
+
+/// A map for each run with so many names at least. Pairs of CPUs have no direction.
 fn of_pairs(
     runs: &Runs,
-    id: &str,
-    axis: &str,
+    (id, axis): (&str, &str),
     name: &Words,
     [columns, rows]: [(&str, &str); 2],
-    mirrored: bool,
+    least: usize,
 ) -> Vec<Figure> {
+    let mirrored = axis == "cpus";
     let Some(probe) = runs.probe(id) else { return Vec::new() };
     let mut all = Vec::new();
     for run in 0..runs.all.len() {
@@ -53,7 +56,7 @@ fn of_pairs(
         let mut names: Vec<usize> = pairs.iter().flat_map(|(one, other, _)| [*one, *other]).collect();
         names.sort_unstable();
         names.dedup();
-        if names.len() < 2 {
+        if names.len() < least {
             continue;
         }
         let at = |name: usize| names.binary_search(&name).unwrap_or(0);

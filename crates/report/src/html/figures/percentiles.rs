@@ -1,6 +1,6 @@
 //! Percentiles of single operations, over the number of nines: the default cases of a section's probes together.
 
-use hostmark_model::{Estimate, Measured, Unit};
+use hostmark_model::{Estimate, Histogram, Measured, Unit};
 
 use super::{Figure, title};
 use crate::html::bilingual::{Words, each};
@@ -28,7 +28,7 @@ pub(super) fn figures(runs: &Runs) -> Vec<Figure> {
         }
         let name = title(&format!("Percentiles: {}", section.en), &format!("分位数：{}", section.zh));
         let probes = probes.iter().map(|probe| probe.id.to_owned()).collect();
-        Some(Figure { title: name, note: None, chart: chart(series)?, probes })
+        Some(Figure { title: name, note: note(&series), chart: chart(series)?, probes })
     };
     sections.into_iter().filter_map(figure).collect()
 }
@@ -45,19 +45,26 @@ pub(super) fn of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
     if series.len() < 2 {
         return None;
     }
-    Some(Figure { title: title("Percentiles", "分位数"), note: None, chart: chart(series)?, probes: Vec::new() })
+    let note = note(&series);
+    Some(Figure { title: title("Percentiles", "分位数"), note, chart: chart(series)?, probes: Vec::new() })
+}
+
+/// What lines and marks mean, where they differ.
+fn note(series: &[Series]) -> Option<Words> {
+    series.iter().any(|series| !series.course.is_empty()).then(|| {
+        title(
+            "Lines: all operations of all rounds together. Marks: the median over the rounds, with its interval.",
+            "曲线：所有轮次的全部操作合并后的分布。标记：各轮的中位数及其区间。",
+        )
+    })
 }
 
 fn chart(series: Vec<Series>) -> Option<super::Chart> {
-    let line = Line {
-        x_title: title("share of operations that are as fast, %", "不慢于此的操作占比，%"),
-        y_title: title("time of one operation", "单次操作用时"),
-        x: Kind::Share,
-        y: Kind::Value(Unit::Nanoseconds),
+    let line = Line::of(
+        (title("share of operations that are as fast, %", "不慢于此的操作占比，%"), Kind::Share),
+        (title("time of one operation", "单次操作用时"), Kind::Value(Unit::Nanoseconds)),
         series,
-        borders: Vec::new(),
-        beyond: None,
-    };
+    );
     line.draw()
 }
 
@@ -80,5 +87,35 @@ fn one(probe: &Probe, case: &Case, run: usize, label: Words) -> Option<Series> {
         let reading = each(|lang| format!("{percent}: {}", told.get(lang)));
         Point { x: share, y: estimate.value(), interval: interval(estimate), reading }
     };
-    Some(Series { label, points: points.into_iter().map(point).collect() })
+    let course = measured.histogram.as_ref().map(distribution).unwrap_or_default();
+    Some(Series { label, points: points.into_iter().map(point).collect(), course })
+}
+
+/// Points of a distribution that are drawn at most.
+const COURSE: u32 = 60;
+
+/// The distribution of single operations from the middle up, evenly by the number of nines, as far as ten operations lie beyond
+/// the point.
+fn distribution(histogram: &Histogram) -> Vec<(f64, f64)> {
+    let total: u64 = histogram.counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
+    if total < 20 {
+        return Vec::new();
+    }
+    let nines = (total as f64 / 10.0).ln();
+    let least = std::f64::consts::LN_2;
+    let mut counted = histogram.values.iter().zip(&histogram.counts);
+    let mut so_far = 0u64;
+    let mut at = None;
+    let mut course: Vec<(f64, f64)> = Vec::new();
+    for step in 0..=COURSE {
+        let share = 1.0 - (-(least + (nines - least).max(0.0) * f64::from(step) / f64::from(COURSE))).exp();
+        let wanted = (share * total as f64).ceil() as u64;
+        while so_far < wanted {
+            let Some((value, count)) = counted.next() else { break };
+            so_far = so_far.saturating_add(*count);
+            at = Some(*value as f64);
+        }
+        course.extend(at.map(|value| (share, value)));
+    }
+    course
 }

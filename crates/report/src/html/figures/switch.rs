@@ -14,15 +14,11 @@ pub(in crate::html) static KIND: FigureKind = FigureKind { id: "context_switch",
 
 fn draw(runs: &Runs) -> Vec<Figure> {
     let Some(probe) = runs.probe(SWITCH) else { return Vec::new() };
-    let line = Line {
-        x_title: title("processes in the ring, number", "环中的进程，个数"),
-        y_title: title("context switch", "上下文切换"),
-        x: Kind::Count,
-        y: Kind::Value(Unit::Nanoseconds),
-        series: series_along(runs, probe, &Along { axis: "processes", least: 2, but: &["processes", "footprint"] }),
-        borders: Vec::new(),
-        beyond: None,
-    };
+    let line = Line::of(
+        (title("processes in the ring, number", "环中的进程，个数"), Kind::Count),
+        (title("context switch", "上下文切换"), Kind::Value(Unit::Nanoseconds)),
+        series_along(runs, probe, &Along { axis: "processes", least: 2, but: &["processes", "footprint"] }),
+    );
     let Some(chart) = line.draw() else { return Vec::new() };
     let name = title("Context switch by processes and footprint", "各进程数与占用大小的上下文切换");
     vec![Figure { title: name, note: None, chart, probes: vec![SWITCH.to_owned()] }]

@@ -97,15 +97,11 @@ fn grade_style(grade: Grade) -> Style {
     if grade == Grade::A { Style::Plain } else { Style::Warning }
 }
 
-/// What a reader must know of the run before its values: that its file cannot be true, how it ended, and what disturbed it;
-/// a sentence each.
+/// What a reader must know before the values, without the grade and its reasons.
 pub(crate) fn warnings(view: &View) -> Vec<Text<String>> {
     let mut all: Vec<Text<String>> = guest::warning(view.run).into_iter().chain(contradiction(view)).collect();
     how_it_ended(view, Reasons::Below, &mut |en, zh| all.push(Text { en, zh }));
     disturbed(view, &mut |en, zh| all.push(Text { en, zh }));
-    if let Some(trust) = &view.run.trust {
-        all.splice(0..0, trust::lines(trust));
-    }
     all
 }
 
