@@ -83,7 +83,7 @@ impl<'a> Blocks<'a> {
 // generator.
 #[cfg(target_arch = "x86_64")]
 global_asm!(
-    include_str!("../../../../kmod/loops/random_x86_64.inc"),
+    include_str!("loops/random_x86_64.inc"),
     ".pushsection .text.hm_places, \"ax\", @progbits",
     ".p2align 6",
     "hm_places_read:",
@@ -102,7 +102,7 @@ global_asm!(
 );
 #[cfg(target_arch = "aarch64")]
 global_asm!(
-    include_str!("../../../../kmod/loops/random_aarch64.inc"),
+    include_str!("loops/random_aarch64.inc"),
     ".pushsection .text.hm_places, \"ax\", %progbits",
     ".p2align 6",
     "hm_places_read:",

@@ -11,7 +11,7 @@ pub const WORDS: usize = (BELOW / 2).div_ceil(64);
 
 #[cfg(target_arch = "x86_64")]
 global_asm!(
-    include_str!("../../../../kmod/loops/sieve_x86_64.inc"),
+    include_str!("loops/sieve_x86_64.inc"),
     ".pushsection .text.hm_sieve, \"ax\", @progbits",
     ".p2align 6",
     "hm_sieve:",
@@ -25,7 +25,7 @@ global_asm!(
 );
 #[cfg(target_arch = "aarch64")]
 global_asm!(
-    include_str!("../../../../kmod/loops/sieve_aarch64.inc"),
+    include_str!("loops/sieve_aarch64.inc"),
     ".pushsection .text.hm_sieve, \"ax\", %progbits",
     ".p2align 6",
     "hm_sieve:",
