@@ -34,11 +34,11 @@ unpack() { # FILE ROOT
     esac
 }
 
-# What a package depends on, a line each, without what rpm itself must be able to do.
+# What a package depends on, a line each, without what rpm itself must be able to do, and the shell that removes a directory.
 requires() { # FILE
     case $1 in
     *.deb) dpkg-deb -f "$1" Depends | tr ',' '\n' | sed 's/^ *//' ;;
-    *.rpm) rpm -qp --requires "$1" | grep -v '^rpmlib(' || true ;;
+    *.rpm) rpm -qp --requires "$1" | grep -vE '^rpmlib\(|^/bin/sh$' || true ;;
     esac
 }
 
@@ -51,6 +51,20 @@ reads() { # FILE SHELL…
     "$@" "$file" || wrong "$file is no script for $1"
 }
 
+# The nightly run. The program is named where the package is unpacked: the units' own path is that of another one, or of none.
+check_units() { # ROOT
+    local unit folder=$work/units
+    rm -rf "$folder"
+    mkdir "$folder"
+    for unit in hostmark.service hostmark.timer; do
+        [ -s "$1/usr/lib/systemd/system/$unit" ] || { wrong "there is no $unit"; return; }
+        sed "s#=/usr/bin/hostmark#=$1/usr/bin/hostmark#" "$1/usr/lib/systemd/system/$unit" >"$folder/$unit"
+    done
+    if ! command -v systemd-analyze >/dev/null; then skip "the units: there is no systemd-analyze"; return; fi
+    systemd-analyze verify --man=no "$folder"/hostmark.* >"$work/verify" 2>&1 || wrong "systemd-analyze verify fails"
+    [ ! -s "$work/verify" ] || wrong "systemd-analyze says of the units: $(head -n 3 "$work/verify")"
+}
+
 check() { # PACKAGE
     local package=$1 root=$work/${1##*/} status=0
     printf '\n%s, %d bytes\n' "${package##*/}" "$(stat -c %s "$package")"
@@ -60,7 +74,8 @@ check() { # PACKAGE
     [ "$status" = 0 ] || { wrong "it cannot be unpacked"; return; }
 
     local outside
-    outside=$(find "$root" -type f ! -path "$root/usr/bin/hostmark" ! -path "$root/usr/share/*")
+    outside=$(find "$root" -type f ! -path "$root/usr/bin/hostmark" ! -path "$root/usr/share/*" \
+        ! -path "$root/usr/lib/systemd/system/hostmark.*")
     [ -z "$outside" ] || wrong "files where none belong: $outside"
     outside=$(find "$root" -type f ! -path "$root/usr/bin/hostmark" ! -perm 644)
     [ -z "$outside" ] || wrong "files with other rights than 644: $outside"
@@ -101,6 +116,7 @@ check() { # PACKAGE
     reads "$share/bash-completion/completions/hostmark" bash -n
     reads "$(find "$share/zsh" -name _hostmark)" zsh -n
     reads "$share/fish/vendor_completions.d/hostmark.fish" fish --no-execute
+    check_units "$root"
     local file
     for file in LICENSE-MIT LICENSE-APACHE README.md; do
         [ -n "$(find "$share" -name "$file*")" ] || wrong "there is no $file"

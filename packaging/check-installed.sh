@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# Installs packages in clean roots: `packaging/check-installed.sh FILE…`. A .deb goes into a minimal Debian by dpkg; an .rpm into a root of
+# its own by rpm, beside one package that has that Debian's C library and shell. There the program says its version, lists its probes and measures a
+# little; then the package is removed, and no file of it may be left. Ends with 1 when something is wrong. A line that begins with
+# "skipped" tells what could not be tried.
+#
+# Needs root, mmdebstrap and unshare; for an .rpm also rpm and rpmbuild. All happens in one temporary directory, and what is mounted is
+# mounted in a namespace that ends with the program.
+set -euo pipefail
+
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+failed=0
+DEBIAN=${DEBIAN:-bookworm}
+
+skip() { printf 'skipped: %s\n' "$*"; }
+wrong() {
+    printf 'wrong: %s\n' "$*"
+    failed=1
+}
+
+has() { # TOOL…
+    local tool
+    for tool; do command -v "$tool" >/dev/null || { skip "installing: there is no $tool"; return 1; }; done
+}
+
+# Runs a command in a root with /proc, /dev and /sys, in namespaces that end with it.
+inside() { # ROOT COMMAND…
+    # shellcheck disable=SC2016
+    unshare --mount --pid --fork --kill-child sh -ec '
+        root=$1
+        shift
+        mkdir -p "$root/proc" "$root/dev" "$root/sys" "$root/tmp"
+        mount -t proc proc "$root/proc"
+        mount --rbind /dev "$root/dev"
+        mount --rbind /sys "$root/sys"
+        exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 chroot "$root" "$@"' sh "$@"
+}
+
+# Every file of a root, but for what package managers note down.
+files() { # ROOT
+    (cd "$1" && find . -xdev ! -path './var/lib/dpkg*' ! -path './var/lib/rpm*' ! -path './var/lib/apt*' ! -path './var/log*' \
+        ! -path './var/cache*' ! -path './tmp*' ! -path './dev*' ! -path './proc*' ! -path './sys*' | sort)
+}
+
+# The minimal Debian, made once.
+debian() {
+    [ ! -d "$work/debian" ] || return 0
+    has mmdebstrap unshare || return 1
+    local sources=()
+    # The mirrors that this machine takes its own packages from.
+    for file in /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list; do
+        if [ -s "$file" ]; then sources=("$file"); break; fi
+    done
+    mmdebstrap --quiet --variant=minbase "$DEBIAN" "$work/debian" "${sources[@]}" >"$work/mmdebstrap" 2>&1 ||
+        { skip "installing: mmdebstrap: $(tail -n 1 "$work/mmdebstrap")"; rm -rf "$work/debian"; return 1; }
+}
+
+# What the installed program does.
+try() { # ROOT
+    local root=$1 version probes file
+    version=$(inside "$root" hostmark --version) || wrong "hostmark --version fails"
+    probes=$(inside "$root" hostmark list | wc -l)
+    [ "$probes" -gt 10 ] || wrong "the program lists no probes"
+    inside "$root" hostmark --quiet run syscall.null clock.read --out /tmp/run.json >"$work/run" || wrong "a run fails: $(tail -n 3 "$work/run")"
+    [ -s "$root/tmp/run.json" ] || wrong "a run leaves no file"
+    inside "$root" hostmark --quiet report /tmp/run.json >/dev/null || wrong "the run cannot be reported"
+    rm -f "$root/tmp/run.json"
+    for file in usr/lib/systemd/system/hostmark.{service,timer}; do
+        [ -s "$root/$file" ] || wrong "there is no /$file"
+    done
+    [ -z "$(find "$root/etc/systemd" -name 'hostmark*' 2>/dev/null)" ] || wrong "the timer is enabled by default"
+    printf 'installed: %s, %s lines of probes, a run of %s\n' "$version" "$probes" "$(grep -c . "$work/run") lines"
+}
+
+compare() { # ROOT BEFORE
+    files "$1" | comm -3 "$2" - >"$work/differs"
+    if [ -s "$work/differs" ]; then
+        wrong "gone with the removal, or (indented) left after it: $(cat "$work/differs")"
+    else
+        echo "removed, and nothing is left"
+    fi
+}
+
+check_deb() { # FILE
+    debian || return 0
+    local root=$work/debian name
+    name=$(dpkg-deb -f "$1" Package)
+    files "$root" >"$work/before"
+    cp "$1" "$root/tmp/package.deb"
+    inside "$root" dpkg -i /tmp/package.deb >"$work/log" 2>&1 || { wrong "dpkg -i: $(tail -n 3 "$work/log")"; return; }
+    rm "$root/tmp/package.deb"
+    try "$root"
+    inside "$root" dpkg --purge "$name" >"$work/log" 2>&1 || wrong "dpkg --purge: $(tail -n 3 "$work/log")"
+    compare "$root" "$work/before"
+}
+
+# A package with a shell, rmdir and a C library. rpmbuild finds what it provides in the files: what an rpm asks of glibc is held against real
+# names of symbols.
+system() { # INTO
+    has rpmbuild && debian || return 1
+    local library
+    mkdir -p "$work/system"
+    for library in "$work"/debian/lib/*/{libc.so.6,libm.so.6,libgcc_s.so.1,libpthread.so.0,libdl.so.2} \
+        "$work"/debian/lib*/ld-linux*.so.*; do
+        [ -e "$library" ] || continue
+        install -D -m 755 "$library" "$work/system/${library#"$work/debian/"}"
+    done
+    install -D "$work/debian/bin/dash" "$work/system/bin/sh"
+    install -D "$work/debian/bin/rmdir" "$work/system/bin/rmdir"
+    cat >"$work/system.spec" <<SPEC
+Name: system
+Version: 1
+Release: 1
+Summary: What other packages are installed beside
+License: LGPL-2.1-or-later
+Provides: rtld(GNU_HASH)
+%define _build_id_links none
+%define __os_install_post %{nil}
+%description
+A shell, rmdir and a C library.
+%install
+cp -a "$work/system/." %{buildroot}
+%files
+$(cd "$work/system" && find . -type f | sed 's/^\.//')
+SPEC
+    rpmbuild -bb --quiet --define "_topdir $work/rpmbuild" --define "_rpmdir $1" "$work/system.spec" >"$work/log" 2>&1 ||
+        { skip "installing an rpm: rpmbuild: $(tail -n 1 "$work/log")"; return 1; }
+}
+
+check_rpm() { # FILE
+    has rpm unshare || return 0
+    local root=$work/rpm-${1##*/} name
+    name=$(rpm -qp --queryformat '%{NAME}' "$1")
+    mkdir -p "$root"
+    rpm --root "$root" --initdb
+    [ -d "$work/rpms" ] || system "$work/rpms" || return 0
+    rpm --root "$root" --install "$work"/rpms/*/system-*.rpm >"$work/log" 2>&1 || { wrong "rpm: $(tail -n 3 "$work/log")"; return; }
+    # Directories that other packages of a distribution own.
+    mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib/systemd/system,root,tmp,var/tmp} \
+        "$root"/usr/share/{bash-completion/completions,doc,fish/vendor_completions.d,man/man1,man/zh_CN/man1,zsh/site-functions}
+    files "$root" >"$work/before"
+    rpm --root "$root" --install "$1" >"$work/log" 2>&1 || { wrong "rpm --install: $(tail -n 3 "$work/log")"; return; }
+    try "$root"
+    rpm --root "$root" --erase "$name" >"$work/log" 2>&1 || wrong "rpm --erase: $(tail -n 3 "$work/log")"
+    compare "$root" "$work/before"
+}
+
+[ $# -gt 0 ] || { echo "give packages: packaging/check-installed.sh target/packages/*"; exit 2; }
+if [ "$(id -u)" != 0 ]; then
+    skip "installing packages in clean roots: this user is not root"
+    exit 0
+fi
+for package; do
+    printf '\n%s\n' "${package##*/}"
+    case $package in
+    *.deb) check_deb "$package" ;;
+    *.rpm) check_rpm "$package" ;;
+    *) echo "$package is no package; give .deb and .rpm files"; exit 2 ;;
+    esac
+done
+exit "$failed"
