@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Checks the image of packaging/Containerfile: `packaging/check-container.sh PROGRAM` builds its last stage with that static program in the
+# place of the first stage's, looks at what is in it, and measures a little in a container of it. The first stage, which takes a public image
+# of Rust, is not built. Ends with 1 when something is wrong, with 2 where buildah is missing or cannot build.
+set -euo pipefail
+
+if [ $# != 1 ] || [ ! -x "$1" ]; then
+    echo "give the static program: packaging/check-container.sh target/x86_64-unknown-linux-musl/debug/hostmark"
+    exit 1
+fi
+program=$(realpath "$1")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+if ! command -v buildah >/dev/null; then
+    echo "there is no buildah"
+    exit 2
+fi
+
+work=$(mktemp -d)
+failed=0
+container=
+# Images, containers and their mounts lie in the directory that goes.
+builder() { buildah --root "$work/root" --runroot "$work/run" --storage-driver vfs "$@"; }
+# shellcheck disable=SC2317
+finish() {
+    [ -z "$container" ] || builder rm "$container" >/dev/null 2>&1 || true
+    rm -rf --one-file-system "$work"
+}
+trap finish EXIT
+wrong() {
+    printf 'wrong: %s\n' "$*"
+    failed=1
+}
+
+if readelf -d "$program" 2>/dev/null | grep -q '(NEEDED)'; then
+    echo "$program is linked to libraries, which an empty image has none of; give the one for musl"
+    exit 1
+fi
+image=$work/stage/image
+install -D "$program" "$image/usr/bin/hostmark"
+install -D -m 644 -t "$image/usr/share/doc/hostmark" LICENSE-MIT LICENSE-APACHE
+mkdir -m 1777 "$image/tmp" "$image/data"
+mkdir "$work/context"
+
+if ! builder build --quiet --isolation chroot --build-context build="$work/stage" -f packaging/Containerfile -t hostmark "$work/context" \
+    >"$work/log" 2>&1; then
+    echo "buildah cannot build here: $(tail -n 1 "$work/log")"
+    exit 2
+fi
+container=$(builder from --pull-never hostmark)
+told=$(builder inspect --type image --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}} {{.OCIv1.Config.Env}}' hostmark)
+[ "$told" = "[/usr/bin/hostmark] [run] [PATH=/usr/bin XDG_DATA_HOME=/data TMPDIR=/tmp]" ] || wrong "the image starts otherwise: $told"
+root=$(builder mount "$container")
+files=$(cd "$root" && find . -type f | sort | tr '\n' ' ')
+[ "$files" = "./usr/bin/hostmark ./usr/share/doc/hostmark/LICENSE-APACHE ./usr/share/doc/hostmark/LICENSE-MIT " ] ||
+    wrong "files where none belong: $files"
+for directory in tmp data; do
+    [ "$(stat -c %a "$root/$directory")" = 1777 ] || wrong "/$directory is not everybody's"
+done
+cmp -s "$program" "$root/usr/bin/hostmark" || wrong "another program than the given one"
+printf 'image: %s\n%s bytes in files\n' "$told" "$(du -sb "$root" | cut -f1)"
+
+# By name alone, as the pod of a Job starts it.
+inside() { builder run --isolation chroot "$container" -- "$@"; }
+inside hostmark --version || wrong "hostmark --version fails"
+[ "$(inside hostmark list | wc -l)" -gt 10 ] || wrong "the program lists no probes"
+inside hostmark --quiet run syscall.null file.create >"$work/log" || wrong "a run fails: $(tail -n 3 "$work/log")"
+[ -n "$(find "$root/data/hostmark/runs" -name '*.json' -size +1k 2>/dev/null)" ] || wrong "a run is not kept in /data"
+[ -z "$(ls -A "$root/tmp")" ] || wrong "left in /tmp: $(ls -A "$root/tmp")"
+exit "$failed"
