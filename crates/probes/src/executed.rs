@@ -30,10 +30,11 @@ pub(crate) const ASKED: Probe = Probe {
     explain: Explain {
         what: Text { en: "", zh: "" },
         why: Text {
-            en: "A benchmark of one's own, or fio, redis-benchmark, pgbench, measures inside itself better than a clock around it can. Here its own \
-                 number gets rounds, an interval, the host's facts, and a verdict in hostmark compare.",
-            zh: "自己的基准，或 fio、redis-benchmark、pgbench，其内部测量优于外部计时。在这里，它自己的数字同样获得多轮、区间、主机信息，以及 hostmark compare \
-                 的判定。",
+            en: "Your own benchmark, or fio, redis-benchmark, pgbench, measures itself better than a clock around it \
+                 can. hostmark adds rounds, an interval, the host's facts and a verdict in hostmark compare to its \
+                 number.",
+            zh: "自己的基准，或 fio、redis-benchmark、pgbench，其内部测量优于外部计时。hostmark 为它的数字加上多轮、区\
+                 间、主机信息，以及 hostmark compare 的判定。",
         },
         reading: Text { en: "", zh: "" },
         typical: Text {
@@ -43,7 +44,7 @@ pub(crate) const ASKED: Probe = Probe {
         },
         causes: Text {
             en: "What the command's own documentation says; a CPU quota or neighbours (hostmark host); the first round, which finds its files uncached.",
-            zh: "见该命令自己的文档；CPU 配额或邻居（hostmark host）；第一轮时文件尚未缓存。",
+            zh: "见该命令自己的文档；CPU 配额或同机租户（hostmark host）；第一轮时文件尚未缓存。",
         },
     },
     axes: AXES,

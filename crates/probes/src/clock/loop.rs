@@ -13,19 +13,19 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "The engine times a body that does nothing, unrolled 64 times as the others are: what is left is the \
-                 loop's decrement and branch, once in 64 iterations.",
+            en: "The engine times an empty body, unrolled 64 times like all others. What remains is the loop's \
+                 decrement and branch, once per 64 iterations.",
             zh: "引擎测量一个什么也不做的循环体，与其他内核一样展开 64 次：剩下的只有每 64 次迭代一次的递减和跳转。",
         },
         why: Text {
-            en: "It is the engine's self-check: what every other value may contain at most by the way it is measured. It \
-                 is shown and never subtracted, because a loop's cost overlaps the body's.",
+            en: "This is the engine's self-check: the most that the method of measurement can add to any other value. \
+                 hostmark shows it and never subtracts it, because a loop's cost overlaps that of its body.",
             zh: "这是引擎的自检：其他任何数值因测量方式而可能多含的部分不会超过它。它只展示、从不扣除，因为循环开销与循环体\
                  是重叠执行的。",
         },
         reading: Text {
-            en: "One turn of the loop, a decrement and a branch in one core cycle, over the 64 iterations that it \
-                 holds. The slope between two lengths has already taken away the clock's own cost.",
+            en: "One turn of the loop, a decrement and a branch in one core cycle, divided by its 64 iterations. The \
+                 slope between two lengths has already removed the cost of the clock.",
             zh: "循环转一圈是一次减一加一次跳转，共一个核心周期，分摊到其中的 64 次迭代。两种长度之差已经去掉了读时钟的代价。",
         },
         typical: Text {
@@ -36,17 +36,18 @@ pub static PROBE: Probe = Probe {
                  期，即 0.005 ns。本项目自己的测试要求低于 0.2 个周期。",
         },
         causes: Text {
-            en: "A clock that jumps or was calibrated wrongly, a core whose frequency moves during a sample, an \
-                 emulated CPU (qemu without KVM), or a machine so busy that every sample is disturbed. No other value \
-                 of the run is more exact than this one.",
-            zh: "时钟跳变或校准有误、样本中核心频率变化、模拟的 CPU（没有 KVM 的 qemu），或机器繁忙到每个样本都受扰。本次运行的其他数值不会比它更精确。",
+            en: "A clock that jumps or is calibrated wrongly, a core whose frequency changes during a sample, an \
+                 emulated CPU (QEMU without KVM), or a machine so busy that every sample is disturbed. No other value \
+                 of the run is more precise than this one.",
+            zh: "时钟跳变或校准有误、样本中核心频率变化、模拟的 CPU（没有 KVM 的 QEMU），或机器繁忙到每个样本都受扰。\
+                 本次运行的其他数值不会比它更精确。",
         },
     },
     related: &["clock.read", "clock.resolution", "cpu.frequency"],
     differs: Some(Text {
-        en: "loop_o tells the time of an empty loop in C, for subtraction from others. A loop's cost overlaps its \
-             body's on every core of today, so that subtracting it makes short operations too fast: hostmark shows it \
-             and subtracts nothing.",
+        en: "loop_o measures an empty C loop, to subtract it from other results. On every current core a loop's cost \
+             overlaps that of its body, so subtracting it makes short operations look too fast. hostmark shows it and \
+             subtracts nothing.",
         zh: "loop_o 给出一个 C 空循环的时间，用来从别的结果中减去。在今天的核心上循环的代价与循环体重叠，减去它会把短操作算得过快：hostmark 只展示，不减去。",
     }),
     axes: &[],

@@ -13,22 +13,22 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A clock is read 500 times in a row. If two readings are ever equal, the value is the smallest step between \
-                 two that differ; if none are, the clock counts faster than it can be read, and the value is the smallest \
-                 difference between two steps.",
+            en: "A clock is read 500 times in a row. If any two readings are equal, the value is the smallest step \
+                 between two different ones. If none are equal, the clock counts faster than it can be read, and the \
+                 value is the smallest difference between two steps.",
             zh: "连续读取时钟 500 次。若出现相等的读数，取相邻不同读数间的最小步长；若从不相等，说明时钟计数快于读取速度，\
                  取各步长之间的最小差值。",
         },
         why: Text {
-            en: "No difference of two readings is more exact than this. A measurement must last a thousand times as long as \
-                 the step and the cost of a reading together to be exact to 0.1 %; hostmark checks both in every worker \
-                 and makes its samples long enough.",
+            en: "No difference of two readings is more precise than this. For a precision of 0.1 %, a measurement must \
+                 last a thousand times as long as the step plus the cost of a reading. hostmark checks both in every \
+                 worker and chooses its sample length accordingly.",
             zh: "任何两次读数之差都不会比它更精确。要精确到 0.1 %，被测时间须是步长与读取开销之和的一千倍；hostmark 在每个\
                  工作进程里检查这两者，并据此保证样本足够长。",
         },
         reading: Text {
-            en: "The step is that of the counter for tsc, and the unit in which the kernel gives its time for its own \
-                 clocks. A step far below the cost of a reading does not matter: clock.read is the limit then.",
+            en: "For tsc it is one count of the counter; for the kernel's clocks it is their smallest unit. A step far \
+                 below the cost of a reading does not matter: clock.read is then the limit.",
             zh: "对 tsc 是计数器的一拍，对内核时钟是其时间的最小单位。步长远小于读一次的代价时并不要紧：此时限制在于 clock.read。",
         },
         typical: Text {
@@ -48,9 +48,9 @@ pub static PROBE: Probe = Probe {
     },
     related: &["clock.read", "clock.loop"],
     differs: Some(Text {
-        en: "enough finds how long a measurement must last for gettimeofday to be exact to a per cent, and lmbench \
-             makes all of its measurements as long. hostmark tells the clock's step, and finds for each case how long \
-             its samples must be.",
+        en: "enough finds how long a measurement must last for gettimeofday to be precise to a per cent; all lmbench \
+             measurements use that length. hostmark reports the clock's step and chooses the sample length of each \
+             case separately.",
         zh: "enough 求出一次测量须多长才能使 gettimeofday 精确到百分之一，lmbench 的所有测量都取这一长度。hostmark 给出时钟的步长，并为每个用例单独确定样本的\
              长度。",
     }),

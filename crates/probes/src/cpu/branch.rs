@@ -20,22 +20,24 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "One conditional branch in a loop goes as the bytes of an array say, and jumps over one addition or not; the \
-                 loop's own load, wrap and jump are part of the value. A direction is loaded three branches ahead, so that no guess waits for it. pattern is the number of directions, drawn \
-                 at random for each round, after which they repeat; it is gone through 16 times before it is measured. pattern=2 \
-                 is one direction after the other, in an array as long as the longest, so that memory costs the same.",
-            zh: "循环中的一个条件分支按数组各字节的指示走，跳过一次加法或不跳过；循环自身的加载、回绕和跳转都计入数值。方向提前三次分支加载，判定对错时不必等待。pattern 是方向个数，每轮随机抽取，\
-                 之后重复；测量前先走 16 遍。pattern=2 是两个方向交替，数组与最长者一样长，使内存代价相同。",
+            en: "A conditional branch in a loop follows the bytes of an array and jumps over one addition or not. The \
+                 loop's own load, wrap and jump are part of the value. Each direction is loaded three branches ahead, \
+                 so no prediction waits for it. pattern is the number of directions, drawn at random for each round \
+                 and then repeated; the loop runs through it 16 times before measuring. pattern=2 alternates, in an \
+                 array as long as the longest one, so memory costs the same.",
+            zh: "循环中的一个条件分支按数组各字节的指示走，跳过一次加法或不跳过；循环自身的加载、回绕和跳转都计入数\
+                 值。方向提前三次分支加载，预测不必等待它。pattern 是方向个数，每轮随机抽取，之后重复；测量前先走 16 \
+                 遍。pattern=2 是两个方向交替，数组与最长者一样长，使内存代价相同。",
         },
         why: Text {
-            en: "Predictors learn the history of branches, also of random ones that repeat. The length at which the cost \
-                 rises shows how much history the core can hold: large interpreters and databases live or fall by it.",
+            en: "Branch predictors learn the history of branches, even of random ones that repeat. The length at which \
+                 the cost rises shows how much history the core holds. Large interpreters and databases depend on it.",
             zh: "预测器会学习分支历史，即使是会重复的随机序列。代价开始上升的长度，说明核心能记住多少历史：大型解释器和数据库的快慢取决于此。",
         },
         reading: Text {
-            en: "While the pattern is known the loop runs at its own pace, which pattern=2 shows; in pattern=1048576 \
-                 half of the guesses are wrong. The length between, at which the cost rises, is the history that the \
-                 predictor holds.",
+            en: "While the predictor knows the pattern, the loop runs at its own pace, as pattern=2 shows. With \
+                 pattern=1048576 half of the predictions are wrong. The length in between at which the cost rises is \
+                 the history that the predictor holds.",
             zh: "模式已知时循环按自身的节奏运行，见 pattern=2；pattern=1048576 时有一半猜错。两者之间代价开始上升的长度，就是预测器能记住的历史。",
         },
         typical: Text {
@@ -48,9 +50,9 @@ pub static PROBE: Probe = Probe {
                  见 Agner Fog 的微架构手册）。",
         },
         causes: Text {
-            en: "A step that is early or gradual: a sibling thread shares the predictor, or it is flushed often (IBPB \
-                 at switches between processes or guests, a busy host). A known pattern that costs more than 4 \
-                 cycles: the front end is shared with the sibling.",
+            en: "An early or gradual step: a sibling thread shares the predictor, or it is flushed often (IBPB at \
+                 switches between processes or guests, a busy host). A known pattern that costs over 4 cycles: the \
+                 sibling shares the front end.",
             zh: "台阶过早或平缓：兄弟线程共用预测器，或预测器常被清空（进程或虚拟机切换时的 IBPB、宿主机繁忙）。已知模式超过 4 个周期：前端与兄弟线程共用。",
         },
     },

@@ -23,22 +23,23 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "Two threads, each on a CPU of its own, hand one word to and fro, spinning meanwhile without a pause; the value \
-                 is half of a round trip. The word is alone on a page, another one each round. method: with compare_and_swap each waits by \
-                 trying to swap, so that the line moves once for a hand-over; with load_store each waits by reading and \
-                 answers by a plain store, as flags and queues do, so that the line is first shared and then taken.",
+            en: "Two threads, each on its own CPU, pass one word back and forth and spin without a pause instruction. \
+                 The value is half a round trip. The word is alone on its page, a different page in each round. \
+                 method=compare_and_swap waits by trying to swap, so the line moves once per hand-over. load_store \
+                 waits by reading and answers with a plain store, as flags and queues do, so the line is first shared \
+                 and then taken.",
             zh: "两个线程各占一个 CPU，来回传递一个字，等待时不停自旋；数值为往返时间的一半。该字独占一页，每轮换一页。method：compare_and_swap \
                  以尝试交换来等待，每次交接缓存行只移动一次；load_store 以读取来等待、以普通存储来应答，如同标志和队列，缓存行先共享再被独占。",
         },
         why: Text {
-            en: "Locks, queues and counters between threads cost at least this. It shows which cores are near each other, and \
-                 so which threads should be: what the topology of a guest may hide.",
+            en: "Locks, queues and counters between threads cost at least this. It shows which cores are close to each \
+                 other, and thus which threads to keep together; a guest's topology may hide that.",
             zh: "线程间的锁、队列和计数器至少要付出这个代价。它显示哪些核心相近，也就说明哪些线程该放在一起：虚拟机的拓扑可能把这些隐藏起来。",
         },
         reading: Text {
-            en: "The value is one way of the word. load_store costs about twice compare_and_swap, since the line is \
-                 first shared and then taken. Order the pairs by it: what is near should share a cache or a die. Of many CPUs \
-                 pairs are chosen by what they share; --set cpus=matrix measures all.",
+            en: "The value is one way. load_store costs about twice compare_and_swap, since the line is first shared \
+                 and then taken. Sort the pairs by value: close CPUs should share a cache or a die. With many CPUs \
+                 hostmark picks pairs by what they share; --set cpus=matrix measures all.",
             zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU 排序：近的应当共享缓存或晶片。CPU 很多时按共享关系选取若干对；--set cpus=matrix 测量全部。",
         },
         typical: Text {
@@ -51,9 +52,9 @@ pub static PROBE: Probe = Probe {
                  CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：48 到 50 ns，load_store 108。",
         },
         causes: Text {
-            en: "Two CPUs of a guest as fast as siblings probably are siblings, whatever the guest is told. Pairs \
-                 whose order contradicts the topology: it is made up, or the hypervisor moves CPUs. All pairs slow: a \
-                 low uncore or fabric clock from power saving.",
+            en: "Two CPUs of a guest as fast as siblings probably are siblings, whatever the guest's topology says. \
+                 Pairs whose order contradicts the topology: it is invented, or the hypervisor moves CPUs. All pairs \
+                 slow: power saving lowers the uncore or fabric clock.",
             zh: "虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟线程，不论虚拟机被告知什么。各对的远近与拓扑矛盾：拓扑是虚构的，或虚拟机监控程序在迁移 CPU。所有对都慢：节能\
                  使非核心部分或互连频率降低。",
         },

@@ -13,23 +13,24 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "Fused multiply-adds on 12 or 24 registers that do not wait for each other, with no access to memory; each \
-                 counts as two operations for every element of its vector. isa: fma-128, avx2 and avx512 are fused ones of \
-                 128, 256 and 512 bits; scalar and sse2 of x86 are as many multiplications as additions, as programs \
-                 for any x86-64 have them; scalar, neon and sve of arm are fused. best is the widest that the CPU has (noted).",
-            zh: "在 12 或 24 个互不等待的寄存器上做融合乘加，不访问内存；每条对向量的每个元素计两次运算。isa：fma-128、avx2、avx512 分别是 128、256、\
-                 512 位的融合乘加；x86 的 scalar 与 sse2 是数目相等的乘法和加法，即面向任意 x86-64 的程序所用；arm 的 scalar、neon、sve \
-                 均为融合乘加。best 为 CPU 具备的最宽者（会记录）。",
+            en: "Fused multiply-adds run on 12 or 24 independent registers, without memory access; each counts as two \
+                 operations per vector element. isa: fma-128, avx2 and avx512 are fused, with 128, 256 and 512 bits. \
+                 scalar and sse2 on x86 use as many multiplications as additions, like programs built for any x86-64; \
+                 scalar, neon and sve on Arm are fused. best is the widest that the CPU has (noted).",
+            zh: "在 12 或 24 个互不等待的寄存器上做融合乘加，不访问内存；每条对向量的每个元素计两次运算。isa：\
+                 fma-128、avx2、avx512 分别是 128、256、512 位的融合乘加；x86 的 scalar 与 sse2 是数目相等的乘法和加\
+                 法，即面向任意 x86-64 的程序所用；arm 的 scalar、neon、sve 均为融合乘加。best 为 CPU 具备的最宽者（见\
+                 备注）。",
         },
         why: Text {
-            en: "It is the ceiling of dense linear algebra, signal processing and inference on a CPU: with the bandwidth of \
-                 memory it makes the roofline that programs are held against.",
+            en: "The ceiling of dense linear algebra, signal processing and inference on a CPU. Together with memory \
+                 bandwidth it forms the roofline against which programs are compared.",
             zh: "它是 CPU 上稠密线性代数、信号处理和推理的上限：与内存带宽一起构成衡量程序的屋顶线。",
         },
         reading: Text {
-            en: "Frequency × lanes × 2 × pipes, with the frequency of cpu.frequency@load=simd. All threads should \
-                 give one thread's rate times the cores, less what power limits take; SMT siblings share the pipes \
-                 and add nothing.",
+            en: "Frequency × lanes × 2 × pipes, with the frequency of cpu.frequency@load=simd. All threads together \
+                 should give one thread's rate times the cores, less what power limits cost. SMT siblings share the \
+                 pipes and add nothing.",
             zh: "频率 × 元素数 × 2 × 流水线数，其中频率取 cpu.frequency@load=simd。全部线程应为单线程乘以核心数，再减去功耗限制；SMT 兄弟线程共用流水线，不\
                  会增加。",
         },
@@ -43,10 +44,10 @@ pub static PROBE: Probe = Probe {
                  周期 31.8 次（上限 32），单核 76 Gflop/s。",
         },
         causes: Text {
-            en: "The clock that wide vectors are given (Intel to Cascade Lake), power limits with all cores, a busy \
-                 SMT sibling, and in a guest an instruction set that the hypervisor hides: isa=best is noted.",
-            zh: "宽向量所得的较低频率（Cascade Lake 及以前的 Intel）、全部核心时的功耗限制、繁忙的 SMT 兄弟线程；在虚拟机里还有被虚拟机监控程序隐藏的指令集：\
-                 isa=best 所选会注明。",
+            en: "The lower clock of wide vectors (Intel up to Cascade Lake); power limits with all cores busy; a busy \
+                 SMT sibling; in a guest, an instruction set that the hypervisor hides (a note shows the isa of best).",
+            zh: "宽向量所得的较低频率（Cascade Lake 及以前的 Intel）、全部核心时的功耗限制、繁忙的 SMT 兄弟线程；在虚\
+                 拟机里还有被虚拟机监控程序隐藏的指令集：isa=best 所选备注中注明。",
         },
     },
     related: &["cpu.frequency", "cpu.throughput", "memory.stream"],

@@ -15,27 +15,27 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A chain of dependent additions of two registers; each takes exactly one core cycle, so that additions a second \
-                 are the core's frequency. load=scalar: the chain alone, on one core or on every usable CPU at once; with several \
-                 threads the value is their mean over the time in common. load=simd: fused multiply-adds of the widest \
-                 vectors run for some 0.1 to 0.5 ms before each 0.05 ms of the chain, which is timed alone; \
-                 the other threads run the multiply-adds without pause, and the value is that of the first CPU.",
+            en: "A chain of dependent register additions takes exactly one core cycle each, so additions per second \
+                 are the core's frequency. load=scalar runs the chain alone, on one core or on every usable CPU at \
+                 once; with several threads the value is their mean while all run. load=simd runs fused multiply-adds \
+                 of the widest vectors for 0.1 to 0.5 ms before each 0.05 ms of the chain, and times the chain alone. \
+                 The other threads run the multiply-adds without pause; the value is that of the first CPU.",
             zh: "一串相互依赖的寄存器加法；每次恰好一个核心周期，因此每秒加法次数就是核心频率。load=scalar：只运行这串加法，在一个核心上，或同时在所有\
                  可用 CPU 上；多线程时，数值是它们在共同时间内的平均值。load=simd：每次先运行约 0.1 到 0.5 ms 最宽向量的融合乘加，再单独计时 0.05 \
                  ms 的加法；其他线程不停地运行乘加，数值为第一个 CPU 的频率。",
         },
         why: Text {
-            en: "The name plate and the kernel's cpufreq files tell a nominal or a requested clock; this is the one that \
-                 your program gets, turbo, power limits and a neighbour's appetite included. Every latency in cycles \
-                 stands on it.",
-            zh: "型号标称值和内核 cpufreq 文件给出的是标称或请求的频率；这里测的是程序真正得到的频率，包含睿频、功耗限制和\
-                 邻居的影响。所有以周期表示的延迟都以它为基础。",
+            en: "The name plate and the kernel's cpufreq files show a nominal or requested clock. This is the clock \
+                 that your program gets, with turbo, power limits and neighbours. Every latency in cycles depends on \
+                 it.",
+            zh: "型号标称值和内核 cpufreq 文件给出的是标称或请求的频率；这里测的是程序真正得到的频率，包含睿频、功耗限\
+                 制和同机租户的影响。所有以周期表示的延迟都以它为基础。",
         },
         reading: Text {
-            en: "Compare one thread with all: a drop is the power or turbo limit. SMT siblings share one core's \
-                 adders without loss here, since a dependent chain leaves them mostly idle. simd below scalar is the \
-                 clock that wide vectors cost. A case lasts 0.5, 3 or 20 s by profile: a clock that falls over \
-                 minutes takes longer runs to see.",
+            en: "Compare one thread with all: a drop is the power or turbo limit. SMT siblings share one core's adders \
+                 without loss here, since a dependent chain leaves them mostly idle. The gap from scalar down to simd \
+                 is the clock that wide vectors cost. A case lasts 0.5, 3 or 20 s by profile; a clock that falls over \
+                 minutes shows only in longer runs.",
             zh: "对比单线程与全部线程：下降来自功耗或睿频限制。SMT 兄弟线程在此共享加法器而不受损失，因为依赖链让加法器大多空闲。simd 低于 scalar 的部分，是宽向量付出的\
                  频率。按档不同，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的运行才能看到。",
         },
@@ -50,17 +50,17 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "A power-saving governor or energy preference, thermal throttling, a power cap (RAPL, BMC), turbo \
-                 switched off in firmware, neighbours of a shared socket that use up its power. In a guest also a \
-                 virtual CPU that was not running: its steal is counted beside the value.",
-            zh: "节能的调频策略或能耗偏好、过热降频、功耗封顶（RAPL、BMC）、固件中关闭睿频、同一插槽的邻居耗尽功率。在虚拟机里还可能是虚拟 CPU 没有在运行：其 steal 会\
-                 与数值一并给出。",
+                 disabled in firmware, neighbours that use up the power of a shared socket. In a guest also a virtual \
+                 CPU that was not running: a separate value counts its steal.",
+            zh: "节能的调频策略或能耗偏好、过热降频、功耗封顶（RAPL、BMC）、固件中关闭睿频、同一插槽的同机租户耗尽功\
+                 率。在虚拟机里还可能是虚拟 CPU 没有在运行：其 steal 会与数值一并给出。",
         },
     },
     related: &["cpu.latency", "cpu.flops", "cpu.scaling", "cpu.sieve"],
     differs: Some(Text {
         en: "mhz times loops of different instruction mixes and takes the greatest common divisor of their cycles, \
-             which is wrong by whole factors on cores that fuse or split operations. A chain of dependent additions \
-             is one cycle each by design on every x86-64 and aarch64 server core, and it is timed on the loaded core.",
+             which is off by whole factors on cores that fuse or split operations. A dependent addition takes one \
+             cycle by design on every x86-64 and aarch64 server core, and hostmark times the chain on the loaded core.",
         zh: "mhz 测几个不同指令组合的循环，再求其周期的最大公约数；在会融合或拆分操作的核心上会差整数倍。依赖的加法链在所有 x86-64 与 aarch64 服务器核心上按设计都是每个\
              一个周期，而且是在有负载的核心上测的。",
     }),

@@ -14,22 +14,21 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "The sieve of cpu.sieve, by the same instructions, done and timed by the module hostmark (kmod/) \
-                 inside the kernel. irq=off: the CPU takes no interrupts meanwhile, for 10 ms at most at a time. \
-                 bind says where the thread is bound.",
+            en: "The kernel module hostmark (kmod/) runs and times the sieve of cpu.sieve inside the kernel, with the \
+                 same instructions. irq=off keeps interrupts off, for at most 10 ms at a time. bind sets the CPU of \
+                 the thread.",
             zh: "由内核模块 hostmark（kmod/）在内核态以相同的指令执行并计时 cpu.sieve 的筛法。irq=off 时 CPU 其间不接受中\
                  断，每次最多 10 ms。bind 表示线程绑定在哪里。",
         },
         why: Text {
-            en: "It is the base of the decomposition for the CPU: with interrupts off nothing but the hypervisor \
-                 can take the CPU away. What interrupts, the scheduler and user space cost a pure load stands \
-                 over it.",
+            en: "This is the baseline for the CPU: with interrupts off, only the hypervisor can take the CPU away. The \
+                 difference to it is what interrupts, the scheduler and user space cost a pure computation.",
             zh: "它是 CPU 分解的基准：关闭中断后，只有虚拟机监控程序能夺走 CPU。中断、调度器与用户态对纯计算负载的开销都\
                  以它为基准。",
         },
         reading: Text {
-            en: "irq=off over irq=on is what interrupts cost: the timer's tick, devices and other CPUs' calls, \
-                 mostly under 1 %. cpu.sieve at the same binding is the user's side.",
+            en: "irq=off divided by irq=on is the cost of interrupts: the timer tick, devices and calls from other \
+                 CPUs, mostly under 1 %. cpu.sieve with the same binding is the user-space side.",
             zh: "irq=off 与 irq=on 之比就是中断的开销：时钟节拍、设备与其他 CPU 的调用，通常不到 1 %。绑定相同的 cpu.sieve 是\
                  用户态一侧。",
         },
@@ -42,8 +41,8 @@ pub static PROBE: Probe = Probe {
             en: "irq=on far below irq=off: a busy device whose interrupts go to this CPU (/proc/interrupts), or a \
                  guest whose timer makes it exit at each tick. irq=off below its own usual value: a neighbour on \
                  the sibling thread, steal.",
-            zh: "irq=on 远低于 irq=off：某个繁忙设备的中断送到该 CPU（见 /proc/interrupts），或虚拟机在每个节拍都要退出。irq=off 低\
-                 于自身平常的值：兄弟线程上的邻居、steal。",
+            zh: "irq=on 远低于 irq=off：某个繁忙设备的中断送到该 CPU（见 /proc/interrupts），或虚拟机在每个节拍都要退\
+                 出。irq=off 低于自身平常的值：兄弟线程上的其他负载、steal。",
         },
     },
     related: &["cpu.sieve", "memory.kernel_random_access", "sched.noise"],

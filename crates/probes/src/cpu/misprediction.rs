@@ -14,21 +14,22 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES, RANDOM, PREDICTED],
     explain: Explain {
         what: Text {
-            en: "From cpu.branch, round by round: the cost of a branch with a random pattern that no predictor can hold \
-                 (pattern=1048576), less that of the same branch with an alternating one (pattern=2), over the half of \
-                 the branches that are guessed wrongly when nothing is known of them. Both parts stand beside it.",
-            zh: "由 cpu.branch 逐轮得出：任何预测器都记不住的随机模式（pattern=1048576）下一次分支的代价，减去交替模式（pattern=2）下同一分支的\
-                 代价，再除以一无所知时猜错的那一半分支。两个部分都列在旁边。",
+            en: "Computed from cpu.branch, round by round: the cost of a branch with a random pattern that no \
+                 predictor can hold (pattern=1048576), less that of the same branch with an alternating pattern \
+                 (pattern=2), divided by the half of the branches that are mispredicted. Both parts are shown too.",
+            zh: "由 cpu.branch 逐轮得出：任何预测器都记不住的随机模式（pattern=1048576）下一次分支的代价，减去交替模式\
+                 （pattern=2）下同一分支的代价，再除以其中预测失败的那一半分支。两个部分也一并列出。",
         },
         why: Text {
-            en: "After a wrong guess the core throws away what it had begun and fetches anew: searching, sorting, parsing \
-                 and interpreting pay for it all the time. It decides whether a branch or a conditional move is faster.",
+            en: "After a misprediction the core discards the work it has begun and fetches again. Searching, sorting, \
+                 parsing and interpreting pay for it all the time. It decides whether a branch or a conditional move \
+                 is faster.",
             zh: "猜错后核心要丢弃已开始的工作并重新取指：查找、排序、解析和解释执行一直在为此付出代价。它决定用分支快还是用条件传送快。",
         },
         reading: Text {
-            en: "The cycles from the fetch of a wrong guess to the first right instruction. The deeper the pipeline \
-                 to the branch unit, the more. A program's own cost is higher where the branch waits for a load that \
-                 misses the caches, since all work after the wrong guess is lost with it.",
+            en: "The cycles from the fetch of a wrong path to the first instruction of the right one; more with a \
+                 deeper pipeline. A program pays more if the branch waits for a load that misses the caches, since all \
+                 work on the wrong path is lost.",
             zh: "从错误的取指到第一条正确指令之间的周期。到分支单元的流水线越深越多。若分支要等待一次缓存未命中的加载，程序实际的代价更高，因为猜错之后的全部工作都白做了。",
         },
         typical: Text {
@@ -40,9 +41,10 @@ pub static PROBE: Probe = Probe {
                  ns。",
         },
         causes: Text {
-            en: "A sibling thread that takes the front end meanwhile, or code that misses the micro-operation cache \
-                 after each wrong guess. As a difference of two cases it is as disturbed as the noisier of them.",
-            zh: "兄弟线程在此期间占用前端，或每次猜错后微操作缓存未命中。它是两个用例之差，受扰程度等于较吵的那个。",
+            en: "A sibling thread that uses the front end meanwhile, or code that misses the micro-operation cache \
+                 after each misprediction. As a difference of two cases it is as disturbed as the noisier one.",
+            zh: "兄弟线程在此期间占用前端，或每次预测失败后微操作缓存未命中。它是两个用例之差，受扰程度等于噪声较大的\
+                 那个。",
         },
     },
     related: &["cpu.branch", "cpu.latency"],

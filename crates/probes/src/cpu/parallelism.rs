@@ -11,18 +11,18 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "cpu.latency times cpu.throughput, round by round, for every operation that both have measured: by Little's \
-                 law the number of operations that are under way at once.",
+            en: "cpu.latency times cpu.throughput, round by round, for every operation that both have measured. By \
+                 Little's law this is the number of operations in flight.",
             zh: "对两者都测过的每种运算，逐轮取 cpu.latency 与 cpu.throughput 之积：按利特尔法则，即同时在执行的运算数。",
         },
         why: Text {
-            en: "So many independent chains does a loop need to keep the core busy, and so many times faster is it than one \
-                 chain: the number of accumulators to unroll a sum with.",
+            en: "A loop needs this many independent chains to keep the core busy, and is then this many times faster \
+                 than one chain. It is the number of accumulators with which to unroll a sum.",
             zh: "循环需要这么多条独立的依赖链才能让核心忙满，也就比单条链快这么多倍：展开求和时该用的累加器个数。",
         },
         reading: Text {
-            en: "So many accumulators does a sum need. Near 1 says that a unit, mostly a divider, takes nothing new \
-                 before it is done.",
+            en: "A sum needs this many accumulators. Near 1 a unit, mostly a divider, accepts nothing new until it is \
+                 done.",
             zh: "求和需要这么多个累加器。接近 1 说明该单元（多为除法器）完成之前不接受新的运算。",
         },
         typical: Text {
@@ -35,15 +35,15 @@ pub static PROBE: Probe = Probe {
                  4.0，mul 3.0，i64 div 1.75，f64 add 8。",
         },
         causes: Text {
-            en: "It is a quotient of two probes: where it is off, one of them was disturbed. A busy SMT sibling \
-                 halves the throughput and leaves the latency, and so halves this.",
+            en: "It is a product of two probes: if it is off, one of them was disturbed. A busy SMT sibling halves the \
+                 throughput but not the latency, and so halves this value.",
             zh: "它由两个探针相乘而得：若不对，必有其一受扰。繁忙的 SMT 兄弟线程使吞吐量减半而延迟不变，此值因而也减半。",
         },
     },
     related: &["cpu.latency", "cpu.throughput", "memory.parallelism"],
     differs: Some(Text {
-        en: "par_ops searches for the number of chains at which C code gains no more. Little's law gives the same \
-             from the two instruction-level probes, without a search and without the compiler.",
+        en: "par_ops searches for the number of chains beyond which C code gains no more. Little's law gives the same \
+             number from two instruction-level probes, without a search and without the compiler.",
         zh: "par_ops 搜索 C 代码不再变快时的链数。利特尔法则从两个指令级探针得出同样的数，既不必搜索，也不经过编译器。",
     }),
     axes: &[super::TYPE, super::OP],

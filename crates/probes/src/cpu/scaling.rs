@@ -26,24 +26,25 @@ pub static PROBE: Probe = Probe {
     }],
     explain: Explain {
         what: Text {
-            en: "Nothing of its own is executed. The probe named by source was measured with 1, 2, 4 … copies, each a process of its own \
-                 on a CPU of its own, all at the same work; copies of them together get this many times as much done as one \
-                 alone: copies × time(1) / time(copies) of a time, copies × rate(copies) / rate(1) of a rate. Each round of the \
-                 copies is held against the round of one alone in the same pass: the value is the median of these rounds. With the most copies stands the largest measured number up to which each copy is \
-                 at most 5 % slower than one alone.",
+            en: "Executes nothing itself. The probe named by source was measured with 1, 2, 4 … copies, each a \
+                 separate process on its own CPU with the same work. The value is how many times as much they get done \
+                 together as one alone: copies × time(1) / time(copies) for a time, copies × rate(copies) / rate(1) \
+                 for a rate. Each round of the copies is compared with the round of a single copy in the same pass; \
+                 the value is the median of these ratios. The largest number of copies also shows up to which measured \
+                 number each copy stays within 5 % of a single one.",
             zh: "本身不执行任何东西。source 所指的探针以 1、2、4……份同时测量，每份是一个独立进程，各占一个 CPU，做同样的事；数值是这些份数合计完成的\
                  工作为单独一份的多少倍：对时间为 份数 × 时间（1） / 时间（份数），对速率为 份数 × 速率（份数） / 速率（1）。\
                  多份的每一轮与同一遍中单独一份的那一轮相比，数值是这些轮的中位数。最大份数的一行旁边给出：每份比单独一份至多慢 5 % 的最大实测份数。",
         },
         why: Text {
-            en: "A server is bought for what all of its CPUs do together. What they share takes from it: execution units between SMT \
-                 siblings, the last-level cache and the memory channels, locks in the kernel, the power limit; in a guest also host CPUs that \
-                 others use.",
+            en: "A server is bought for what all its CPUs do together. Shared resources reduce that: execution units \
+                 of SMT siblings, the last-level cache and memory channels, locks in the kernel, the power limit; in a \
+                 guest also host CPUs that others use.",
             zh: "买服务器看的是全部 CPU 合计能做多少事。共享的东西会使它打折扣：SMT 兄弟线程之间的执行单元、末级缓存和内存通道、内核中的锁、功耗上限；\
                  在虚拟机里还有与别人共用的宿主 CPU。",
         },
         reading: Text {
-            en: "As many as there are copies is perfect. A null call should lose nothing but frequency; cpu.sieve \
+            en: "The number of copies is perfect scaling. A null call should lose nothing but frequency. cpu.sieve \
                  shows shared cores, memory.latency shared caches, process.fork_exit the kernel's locks.",
             zh: "等于份数即为完美。空系统调用除频率外不应有损失；cpu.sieve 反映共用的核心，memory.latency 反映共享的缓存，process.fork_exit 反映内核的\
                  锁。",
@@ -56,11 +57,11 @@ pub static PROBE: Probe = Probe {
                  docs/accuracy.md）。同一核心的两个线程因共用执行单元，2 份只得 1.1 到 1.4（Intel 公布的超线程收益最多 30 %）。",
         },
         causes: Text {
-            en: "SMT siblings among the CPUs; a power limit that lowers the clock; a busy host: short of 2 on \
-                 cpu.sieve alone, a guest's CPUs are threads of one core or shared with others. Over the number of \
-                 copies: the single copy was disturbed.",
-            zh: "CPU 中有 SMT 兄弟线程；功耗限制使频率下降；宿主机繁忙：若连 cpu.sieve 都不足，虚拟机的 CPU 是同一核心的线程或与别人共用。若超过份数，说明单份测量\
-                 受了干扰。",
+            en: "SMT siblings among the CPUs; a power limit that lowers the clock; a busy host: if two copies of \
+                 cpu.sieve alone fall short of 2, a guest's CPUs are threads of one core or shared with others. Above \
+                 the number of copies: the single copy was disturbed.",
+            zh: "CPU 中有 SMT 兄弟线程；功耗限制使频率下降；宿主机繁忙：若连 cpu.sieve 的两份都不足 2，虚拟机的 CPU 就\
+                 是同一核心的线程或与别人共用。若超过份数，说明单份测量受了干扰。",
         },
     },
     related: &["cpu.sieve", "cpu.frequency", "syscall.null", "memory.latency"],

@@ -13,23 +13,23 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "The sieve of Eratosthenes over the odd numbers below a million, a bit each: 62.5 KB of memory, so that it \
-                 lives in the L2 cache. One operation is a whole sieve, and each must find 78 498 primes. With several \
-                 threads each sieves for itself on its own CPU, and the value is their sum over the time in common. With several \
-                 copies, processes do so, and the value is that of one of them.",
+            en: "The sieve of Eratosthenes runs over the odd numbers below a million, one bit each: 62.5 KB, which fit \
+                 L2. One operation is a whole sieve, and each must find 78 498 primes. Each of several threads runs \
+                 its own sieve on its own CPU; the value is their sum while all run. With several copies, separate \
+                 processes do so, and the value is that of one of them.",
             zh: "对一百万以内的奇数做埃拉托斯特尼筛法，每个数一位：占 62.5 KB，能放进 L2 缓存。一次操作是完整的一遍筛，每遍都必须找到 \
                  78 498 个素数。多线程时各自在自己的 CPU 上筛，数值为共同时间窗口内的总和。多份（copies）时由各自的进程来筛，数值为其中一份的速率。",
         },
         why: Text {
-            en: "It is a plain program: shifts, masks, loads, stores and well-predicted branches, no system call and no \
-                 memory to speak of. What it loses in a guest, beside a neighbour or with all CPUs busy is the CPU's own \
-                 loss.",
-            zh: "它是一个普通程序：移位、掩码、加载、存储和易预测的分支，没有系统调用，几乎不占内存。它在虚拟机里、与邻居相处或全部 CPU \
-                 忙碌时的损失，就是 CPU 自身的损失。",
+            en: "It is a plain program: shifts, masks, loads, stores and well-predicted branches, no system calls and \
+                 hardly any memory traffic. Whatever it loses in a guest, beside a neighbour or with all CPUs busy, is \
+                 the CPU's own loss.",
+            zh: "它是一个普通程序：移位、掩码、加载、存储和易预测的分支，没有系统调用，几乎不占内存。它在虚拟机里、与\
+                 同机租户共处或全部 CPU 忙碌时的损失，就是 CPU 自身的损失。",
         },
         reading: Text {
-            en: "Sieves a second. With threads the sum of all, with copies that of one: all threads together should \
-                 give as many times one thread as there are cores.",
+            en: "Sieves per second: with threads the sum of all, with copies that of one. All threads together should \
+                 give one thread's rate times the number of cores.",
             zh: "每秒筛的次数。threads 给出合计，copies 给出其中一份：全部线程合计应为单线程乘以核心数。",
         },
         typical: Text {
@@ -40,11 +40,11 @@ pub static PROBE: Probe = Probe {
                  到 1.99 倍（见 docs/accuracy.md，sysbench cpu 给出同样的比值）。按频率与周期推算，近十年的服务器在 500 到 2000 之间。",
         },
         causes: Text {
-            en: "Less than the clock explains on one CPU: a neighbour on the sibling thread, steal, or a CPU quota \
-                 (hostmark host). Less than the number of cores on all: the power limit, SMT siblings, or CPUs that \
-                 the hypervisor shares out.",
-            zh: "单 CPU 低于频率所能解释：兄弟线程上的邻居、steal，或 CPU 配额（见 hostmark host）。全部 CPU 少于核心数的倍数：功耗限制、SMT 兄弟线程，或虚\
-                 拟机监控程序把 CPU 分给了别人。",
+            en: "On one CPU less than the clock explains: a neighbour on the sibling thread, steal, or a CPU quota \
+                 (hostmark host). On all CPUs less than the number of cores: the power limit, SMT siblings, or CPUs \
+                 that the hypervisor shares with other guests.",
+            zh: "单 CPU 低于频率所能解释：兄弟线程上的其他负载、steal，或 CPU 配额（见 hostmark host）。全部 CPU 少于\
+                 核心数的倍数：功耗限制、SMT 兄弟线程，或虚拟机监控程序把 CPU 分给了别人。",
         },
     },
     related: &["cpu.scaling", "cpu.frequency", "sched.noise"],

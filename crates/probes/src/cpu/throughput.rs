@@ -13,20 +13,20 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::OPERATIONS_PER_CYCLE],
     explain: Explain {
         what: Text {
-            en: "The operations of cpu.latency, 240 to a turn of the loop, going round 10 or 12 registers (24 vector \
-                 registers on aarch64) so that none waits for the one before. Integer divisions and remainders share a \
-                 dividend and a divisor and nothing else: each is one division, with the move that loads its dividend.",
+            en: "The operations of cpu.latency, 240 per turn of the loop, rotate over 10 or 12 registers (24 vector \
+                 registers on aarch64), so none waits for another. Integer divisions and remainders share only \
+                 dividend and divisor: each is one division, plus the move that loads its dividend.",
             zh: "执行 cpu.latency 的各种运算，循环每圈 240 次，轮流使用 10 或 12 个寄存器（aarch64 的向量寄存器为 24 个），互不等待。整数除法与\
                  求余只共用被除数和除数：每次是一次除法，加上装入被除数的传送。",
         },
         why: Text {
-            en: "Code with enough independent work, as most loops over arrays are, runs at this rate. It counts the core's \
-                 units for an operation, or the width of its front end where that is narrower.",
+            en: "Code with enough independent work, like most loops over arrays, runs at this rate. It reveals the \
+                 number of units for an operation, or the width of the front end if that is narrower.",
             zh: "只要有足够多的独立工作（多数数组循环如此），代码就以这个速率运行。它反映核心中该运算的单元数；若前端更窄，则反映前端宽度。",
         },
         reading: Text {
-            en: "Operations a core cycle count the units for an operation, or the width of the front end where that \
-                 is narrower. Dividers are hardly pipelined, so that theirs is a fraction.",
+            en: "Operations per core cycle are the number of units for an operation, or the width of the front end if \
+                 that is narrower. Dividers are hardly pipelined, so theirs is a fraction.",
             zh: "每核心周期的运算数就是该运算的执行单元数；若前端更窄，则为前端宽度。除法器几乎不能流水，因此只是几分之一。",
         },
         typical: Text {
@@ -41,18 +41,17 @@ pub static PROBE: Probe = Probe {
                  （Cascade Lake，Linux 6.18）上实测：每周期 4.0 次加法、1.0 次 mul、2.0 次 f64 加法，i64 div 24 个周期一次。",
         },
         causes: Text {
-            en: "Half of what the design gives: an SMT sibling at work on the same units, in a guest one that is not \
-                 shown. A few per cent less: timer interrupts and steal. A lower rate at the same operations a cycle \
-                 is the clock: cpu.frequency.",
+            en: "Half the design value: an SMT sibling uses the same units; a guest may not see it. A few per cent \
+                 less: timer interrupts and steal. A lower rate with the same operations per cycle: the clock \
+                 (cpu.frequency).",
             zh: "只有设计值的一半：SMT 兄弟线程在使用同样的单元，在虚拟机里可能看不见它。少几个百分点：定时器中断与 steal。若每周期运算数不变而速率较低，是频率的原因：见 \
                  cpu.frequency。",
         },
     },
     related: &["cpu.latency", "cpu.parallelism", "cpu.flops"],
     differs: Some(Text {
-        en: "par_ops runs 1 to 16 dependent chains of C and prints the best ratio to one chain, the parallelism; the \
-             rate itself is not told. Here independent instructions are timed directly, and cpu.parallelism has the \
-             ratio.",
+        en: "par_ops runs 1 to 16 dependent chains of C code and prints the best ratio to one chain, the parallelism, \
+             but not the rate itself. hostmark times independent instructions directly; cpu.parallelism has the ratio.",
         zh: "par_ops 运行 1 到 16 条 C 写成的依赖链，打印对单链的最好比值，即并行度，不给出速率本身。这里直接测互不依赖的指令，比值由 cpu.parallelism 给出。",
     }),
     axes: &[super::TYPE, super::OP],

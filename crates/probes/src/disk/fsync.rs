@@ -14,28 +14,30 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
     explain: Explain {
         what: Text {
-            en: "A record of `block` random bytes, no two alike, is written behind the last one by pwrite, and fdatasync waits until it is on the device. Every pair of \
-                 calls goes into a histogram; the write, into the page cache, is 3 to 8 µs of it. The file is a scratch file without a name, in \
-                 the directory that --scratch names, whose filesystem is noted. space says what the file has before the write: \
-                 preallocated, 64 MiB from fallocate in which nothing was written yet, as etcd prepares each segment of its log (and fio a file \
-                 that it makes itself); growing, nothing, so that each record changes the file's length; written, blocks of an earlier turn, as a \
-                 log that uses its files again (PostgreSQL, InnoDB). After 64 MiB the file starts anew, untimed.",
+            en: "pwrite appends a record of `block` random bytes, no two alike, and fdatasync waits until it is on the \
+                 device. A histogram holds every pair of calls; the write into the page cache is 3 to 8 µs of it. The \
+                 file is unnamed and lies in the --scratch directory; a note shows the filesystem. space is the state \
+                 of the file before the write. preallocated: 64 MiB from fallocate, not yet written, as etcd prepares \
+                 each segment of its log (and fio a file that it creates). growing: nothing, so each record changes \
+                 the file's length. written: blocks written before, as in a log that reuses its files (PostgreSQL, \
+                 InnoDB). After 64 MiB the file starts again, untimed.",
             zh: "用 pwrite 把 `block` 字节的随机记录（各不相同）写在上一条之后，再由 fdatasync 等待它写到设备。每一对调用都计入直方图；其中写入页缓存占 3 到 8 µs。文件是无名临时文件，\
                  位于 --scratch 所指的目录，其文件系统会记录。space 表示写之前文件已有什么：preallocated 为 fallocate 预分配、尚未写过的 64 MiB，etcd 就这样准备日志的每一段（fio \
                  自己创建文件时也如此）；growing 为什么都没有，每条记录都改变文件长度；written 为上一遍写过的块，如重复使用文件的日志（PostgreSQL、InnoDB）。\
                  到 64 MiB 后重新开始，不计时。",
         },
         why: Text {
-            en: "Every transaction of a database and every step of a consensus protocol waits for it. etcd asks for a p99 under 10 ms, with records of \
-                 about 2300 bytes; above it leaders time out and elections begin. The median alone hides that.",
+            en: "Every database transaction and every step of a consensus protocol waits for it. etcd asks for a p99 \
+                 under 10 ms with records of about 2300 bytes; above that, leaders time out and elections begin. The \
+                 median alone hides that.",
             zh: "数据库的每个事务、共识协议的每一步都要等它。etcd 要求约 2300 字节的记录 p99 低于 10 ms；超过后领导者超时，开始重新选举。只看中位数会掩盖这一点。",
         },
         reading: Text {
             en: "written is one write and one flush. preallocated and growing also commit the journal, since blocks \
-                 turn from reserved to written or the length changes: another write and flush, by a thread of the \
-                 kernel that has to be woken; up to twice as long where the device is slow. The p99 is what a \
-                 consensus protocol feels, the median alone hides it. Under a limit on operations a second the mean and the \
-                 sustained rate tell what lasts: a burst is served at once, and the next append waits.",
+                 change from reserved to written, or the length changes. That is another write and flush, by a kernel \
+                 thread that must be woken: up to twice as long on a slow device. A consensus protocol feels the p99, \
+                 which the median hides. Under a limit on operations per second, read the mean and the sustained rate: \
+                 a burst is served at once, and later appends wait.",
             zh: "written 是一次写加一次刷新。preallocated 与 growing 还要提交日志，因为块由预留变为已写，或长度改变：由一个须被唤醒的内核线程再写并刷新一次；设\
                  备慢时可达两倍。共识协议感受到的是 p99，只看中位数会掩盖它。有每秒操作数限额时，平均值\
                  和持续速率才说明能长期得到多少：突发的部分立即完成，随后的追加要等待。",
@@ -44,17 +46,17 @@ pub static PROBE: Probe = Probe {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), space=growing, ext4 on a \
                  virtual disk: 0.11 to 0.2 ms in rounds that had the CPU, 3.2 to 4.0 ms with both CPUs busy. etcd's \
                  documentation asks for a p99 under 10 ms. Flash with power-loss protection answers a flush at once, \
-                 so that two of disk.write are left; disks turn once for each write, 8.3 ms at 7200 a minute.",
+                 so two of disk.write are left; disks turn once for each write, 8.3 ms at 7200 a minute.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（space=growing，虚拟磁盘上的 ext4）：拿得到 CPU 的轮 \
                  0.11 到 0.2 ms，两个 CPU 都繁忙时 3.2 到 4.0 ms。etcd 文档要求 p99 低于 10 ms。带掉电保护的闪存对刷新立即作答，只剩两次 \
                  disk.write；机械盘每次写要转一圈，7200 转为 8.3 ms。",
         },
         causes: Text {
-            en: "Values near 4 ms (1 ms, 10 ms): busy CPUs, where the kernel's thread that commits the journal, or \
-                 the program itself, waits for the scheduler's tick. Consumer flash without power-loss protection; a \
-                 network volume; other writers of the same journal; layers that turn flushes into waits (RAID, \
-                 encryption, virtual disks with cache=writethrough). Too good, under 10 µs: nothing was made safe, as \
-                 the filesystem lies in memory or the hypervisor ignores flushes (cache=unsafe).",
+            en: "Values near 4 ms (1 ms, 10 ms): CPUs are busy, and the kernel's journal thread, or the program \
+                 itself, waits for the scheduler's tick. Consumer flash without power-loss protection; a network \
+                 volume; other writers of the same journal; layers that wait for each flush (RAID, encryption, virtual \
+                 disks with cache=writethrough). Too good, under 10 µs: nothing became durable, because the filesystem \
+                 is in memory or the hypervisor ignores flushes (cache=unsafe).",
             zh: "接近 4 ms（1 ms、10 ms）：CPU 繁忙，提交日志的内核线程或程序自身要等调度器的节拍。没有掉电保护的消费级闪存；网络卷；同一日志的其他写者；把刷新变成等待\
                  的各层（RAID、加密、cache=writethrough 的虚拟磁盘）。好得不真实（低于 10 µs）：并没有真正落盘，文件系统在内存中，或虚拟机监控程序忽略了刷新\
                  （cache=unsafe）。",

@@ -16,31 +16,33 @@ pub static PROBE: Probe = Probe {
     also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
     explain: Explain {
         what: Text {
-            en: "Reads past the page cache (O_DIRECT) of `block` bytes from a scratch file of 64 MiB random data without a name, in the directory that --scratch names. \
-                 depth requests are under way at a time, through io_uring; one that is done is followed by the next at once. Offsets are random \
-                 (pattern=random) or in order. Measuring begins when the rates of five slices of 10 ms lie within 10 % of their mean; whether and \
-                 when is noted. Percentiles are of each request, from its submission until it was seen to be done.",
+            en: "Reads of `block` bytes bypass the page cache (O_DIRECT). The file is an unnamed scratch file of 64 \
+                 MiB of random data in the --scratch directory. io_uring keeps depth requests in flight; each \
+                 completion is followed by the next request at once. Offsets are random (pattern=random) or in order. \
+                 Measuring starts when the rates of five slices of 10 ms lie within 10 % of their mean; a note shows \
+                 whether and when. Percentiles cover each request, from its submission until its completion was seen.",
             zh: "绕过页缓存（O_DIRECT），从 --scratch 所指目录中一个内容随机的 64 MiB 无名临时文件读取，每次 `block` 字节。经 io_uring 保持 depth 个请求同时在途，完成一个立即提交下一个。\
                  偏移随机（pattern=random）或按顺序。连续五个 10 ms 时间片的速率都在其均值的 10 % 以内后才开始测量；是否及何时达到会记录。\
                  分位数针对每个请求，从提交到看见其完成。",
         },
         why: Text {
-            en: "What a database gets from its device when its own cache misses. depth=1 tells the latency of one request; with depth the \
-                 device works on many at once, until its rate no longer grows and only the waiting does.",
+            en: "This is what a database gets from its device when its own cache misses. depth=1 shows the latency of \
+                 one request. With more depth the device works on many requests at once, until its rate stops growing \
+                 and only the waiting grows.",
             zh: "数据库自身缓存未命中时从设备得到的就是它。depth=1 反映单个请求的延迟；depth 增大时设备同时处理多个请求，直到速率不再增长，只有等待在增长。",
         },
         reading: Text {
-            en: "depth=1 tells the latency of one request, block / value; with depth the device works on many at \
-                 once, until its rate no longer grows and only the waiting does. A flat value just at a round number \
-                 of requests a second is a quota of the provider.",
+            en: "depth=1 shows the latency of one request, block / value. With more depth the device works on many at \
+                 once, until its rate stops growing and only the waiting grows. A flat value at a round number of \
+                 requests per second is the provider's quota.",
             zh: "depth=1 反映单个请求的延迟（block ÷ 数值）；深度增加时设备同时处理多个，直到速率不再增长、只有等待增长。恰为整数次/秒的平直值是云厂商的配额。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), a virtual disk with a cache \
                  beneath: 4 KiB at depth 1 29 to 38 µs, 17 000 to 32 000 a second; at depth 32 47 000 to 74 000; 128 \
-                 KiB in order 0.8 to 1.1 GB/s. By their data sheets flash on NVMe reads 4 KiB in 60 to 100 µs and \
-                 does 200 000 to a million a second; disks seek 4 to 9 ms and wait half a turn, 4.2 ms at 7200 a \
-                 minute; providers of network volumes promise milliseconds of one digit, of the dearer ones less than \
+                 KiB in order 0.8 to 1.1 GB/s. By their data sheets flash on NVMe reads 4 KiB in 60 to 100 µs and does \
+                 200 000 to a million a second; disks seek 4 to 9 ms and wait half a turn, 4.2 ms at 7200 a minute; \
+                 providers of network volumes promise milliseconds of one digit, of the more expensive ones less than \
                  one.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（下有缓存的虚拟磁盘）：4 KiB、深度 1 为 29 到 38 µs，即\
                  每秒 17 000 到 32 000 次；深度 32 为 47 000 到 74 000 次；顺序 128 KiB 为 0.8 到 1.1 GB/s。据数据手册：NVMe 闪存读 4 \
@@ -48,17 +50,17 @@ pub static PROBE: Probe = Probe {
                  到一毫秒。",
         },
         causes: Text {
-            en: "A quota or used-up burst credit; a neighbour on the device or the network; interrupts on a CPU far \
-                 away; power saving of the device or its link; an I/O scheduler or encryption. Too good, far under 50 \
-                 µs: a cache of the hypervisor or the device, into which 64 MiB fit.",
-            zh: "配额或突发额度用尽；设备或网络上的邻居；中断落在远处的 CPU；设备或链路节能；I/O 调度器或加密。好得不真实（远低于 50 µs）：来自虚拟机监控程序或设备的缓\
-                 存，64 MiB 放得进去。",
+            en: "A quota or used-up burst credit; a neighbour on the device or the network; interrupts on a distant \
+                 CPU; power saving of the device or its link; an I/O scheduler or encryption. Too good, far under 50 \
+                 µs: a cache of the hypervisor or device holds the 64 MiB.",
+            zh: "配额或突发额度用尽；共用设备或网络的其他租户；中断落在远处的 CPU；设备或链路节能；I/O 调度器或加密。\
+                 好得不真实（远低于 50 µs）：来自虚拟机监控程序或设备的缓存，64 MiB 放得进去。",
         },
     },
     related: &["disk.write", "disk.fsync", "paging.fault", "syscall.io_uring"],
     differs: Some(Text {
-        en: "lmdd reads in order, one block at a time, through the page cache unless told otherwise. Here the cache \
-             is passed, offsets are random, several requests are under way, and the start is left out until the rate \
+        en: "lmdd reads in order, one block at a time, through the page cache unless told otherwise. hostmark bypasses \
+             the cache, uses random offsets, keeps several requests in flight, and discards the start until the rate \
              is steady.",
         zh: "lmdd 按顺序一次读一块，除非另行指定都经过页缓存。这里绕过缓存，偏移随机，可同时有多个请求，并且不计入速率稳定之前的一段。",
     }),

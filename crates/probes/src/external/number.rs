@@ -21,8 +21,8 @@ pub static PROBE: Probe = Probe {
             ),
         },
         reading: Text {
-            en: "A score, a number of faults, a share: hostmark does not know which direction is good, so that a comparison says whether it changed, \
-                 and not whether that is better.",
+            en: "A score, an error count, a share: hostmark does not know which direction is good. A comparison \
+                 therefore shows whether it changed, not whether that is better.",
             zh: "得分、错误数、占比等：hostmark 不知道哪个方向更好，因此对比只说明是否改变，而不说明好坏。",
         },
         ..ASKED.explain

@@ -21,8 +21,9 @@ pub static PROBE: Probe = Probe {
             ),
         },
         reading: Text {
-            en: "Higher is better. One over it is the time an operation takes on average, times how many are under way at once.",
-            zh: "越高越好。其倒数为平均每次操作的时间，再乘以同时进行的操作数。",
+            en: "Higher is better. The number of operations in flight divided by this value is the average time per \
+                 operation.",
+            zh: "越高越好。同时进行的操作数除以该值，就是平均每次操作的时间。",
         },
         ..ASKED.explain
     },

@@ -22,8 +22,9 @@ pub static PROBE: Probe = Probe {
             ),
         },
         reading: Text {
-            en: "Hold it against the row of hostmark that moves data by the same way: memory.copy, ipc.pipe_bandwidth, net.tcp_bandwidth, \
-                 disk.read. A rate by --bytes has the command's start in it: give it a second of work at least.",
+            en: "Compare it with the hostmark value that moves data the same way: memory.copy, ipc.pipe_bandwidth, \
+                 net.tcp_bandwidth, disk.read. A rate from --bytes includes the command's start: give it at least a \
+                 second of work.",
             zh: "与 hostmark 中以同样方式传输数据的行对照：memory.copy、ipc.pipe_bandwidth、net.tcp_bandwidth、disk.read。用 --bytes 得出的速率包含命令的启动，\
                  应让它至少工作一秒。",
         },

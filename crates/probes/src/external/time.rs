@@ -21,8 +21,9 @@ pub static PROBE: Probe = Probe {
             ),
         },
         reading: Text {
-            en: "Lower is better. wall is how long the whole command took; a value far below it is of one operation among many. Hold it against \
-                 the row of hostmark that waits for the same thing: ipc.pipe, net.tcp, disk.fsync.",
+            en: "Lower is better. wall is the time of the whole command; a value far below it is one operation among \
+                 many. Compare it with the hostmark value that waits for the same thing: ipc.pipe, net.tcp, \
+                 disk.fsync.",
             zh: "越低越好。wall 为整个命令所用的时间；远低于它的数值是众多操作之一的时间。与 hostmark 中等待同样事情的行对照：ipc.pipe、net.tcp、disk.fsync。",
         },
         ..ASKED.explain

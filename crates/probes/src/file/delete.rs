@@ -11,17 +11,18 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "200 closed files of `size` bytes, the only ones of their directory, are removed by unlinkat; the time is divided by 200. They are \
-                 made anew between passes, untimed.",
+            en: "unlinkat removes 200 closed files of `size` bytes, the only ones in their directory. The time is \
+                 divided by 200. Between passes the files are created again, untimed.",
             zh: "用 unlinkat 删除 200 个已关闭的 `size` 字节文件，目录中别无他物；总时间除以 200。各遍之间重新创建，不计时。",
         },
         why: Text {
-            en: "The other half of every temporary file. The name goes, and as nobody has the file open, its inode and its pages go at once too.",
+            en: "The other half of every temporary file. Its name goes, and since no process has it open, its inode \
+                 and pages go at once too.",
             zh: "每个临时文件的另一半。名字被删除；因为无人打开该文件，其 inode 与页也随即释放。",
         },
         reading: Text {
-            en: "The name, and at once the inode and its pages, as nobody has the file open. On journalling \
-                 filesystems part is put off to background threads that this does not count.",
+            en: "The name, and at once the inode and its pages, since no process has the file open. Journalling \
+                 filesystems leave part of the work to background threads, which this does not count.",
             zh: "先是名字，因为没有人打开该文件，inode 与页也随即释放。日志文件系统有一部分推迟到后台线程，这里不计入。",
         },
         typical: Text {
@@ -32,13 +33,13 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "A network or overlay filesystem; discards sent to the device at once (mount option discard); large \
-                 directories; snapshots, which have to keep what is deleted.",
+                 directories; snapshots, which must keep deleted data.",
             zh: "网络或 overlay 文件系统；立即向设备发 discard（discard 挂载选项）；很大的目录；必须保留被删内容的快照。",
         },
     },
     related: &["file.create", "syscall.open_close"],
     differs: Some(Text {
-        en: "As of file.create: lat_fs prints a rate over a directory of unknown filesystem.",
+        en: "As for file.create: lat_fs prints a rate, in a directory of unknown filesystem.",
         zh: "同 file.create：lat_fs 打印的是速率，目录的文件系统未知。",
     }),
     axes: &[super::SMALL, crate::place::PLACE],

@@ -13,17 +13,19 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "openat by name, mmap shared and read-only, a load of every byte by memory.read's fastest kernel (by trials here), munmap and close; the data is cached. The pages \
-                 come into the page table by faults, several at a time.",
+            en: "openat by name, a shared read-only mmap, a load of every byte by memory.read's fastest kernel (chosen \
+                 by trials here), munmap and close. The data is cached. Faults enter the pages into the page table, \
+                 several at a time.",
             zh: "按名字 openat，只读共享 mmap，用 memory.read 中本机最快的内核（由试测选出）加载每个字节，munmap 并 close；数据已在缓存中。各页由缺页进入页表，每次数页。",
         },
         why: Text {
-            en: "Whether a file that is read once is better mapped or read: the copy is saved, faults, unmapping and the TLB flush are paid.",
+            en: "It shows whether to map or read a file that is read once. Mapping saves the copy, but pays for \
+                 faults, unmapping and the TLB flush.",
             zh: "只读一次的文件该映射还是该读：省去复制，却要付缺页、解除映射和 TLB 刷新。",
         },
         reading: Text {
-            en: "Against file.open_reread at the same size: the copy is saved; faults, unmapping and the TLB flush \
-                 are paid. A hypervisor that makes faults dear shifts it towards reading, large folios towards \
+            en: "Compare with file.open_reread at the same size: mapping saves the copy, but pays for faults, \
+                 unmapping and the TLB flush. A hypervisor with expensive faults favours reading, large folios favour \
                  mapping.",
             zh: "与相同大小的 file.open_reread 比较：省去了复制，但要付缺页、解除映射和 TLB 刷新。使缺页变贵的虚拟机监控程序有利于读取，大页框组有利于映射。",
         },
@@ -34,7 +36,7 @@ pub static PROBE: Probe = Probe {
                  file.open_reread 的 0.7 到 0.95；64 KiB 为 2.9 到 3.7 GB/s，是其 0.4。",
         },
         causes: Text {
-            en: "Dear faults (paging.fault@kind=file), a process with threads on other CPUs whose TLBs must be \
+            en: "Expensive faults (paging.fault@kind=file), a process with threads on other CPUs whose TLBs must be \
                  flushed, files without large folios.",
             zh: "昂贵的缺页（见 paging.fault@kind=file）；进程的其他线程在别的 CPU 上，其 TLB 需要刷新；没有大页框组的文件。",
         },

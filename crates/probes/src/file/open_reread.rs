@@ -11,8 +11,8 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "openat by name, pread from the start to the end, 64 KiB at a time into one buffer, and close; the data is cached. data=sum loads \
-                 every byte of the buffer after each read; unused leaves it.",
+            en: "openat by name, pread from start to end, 64 KiB at a time into one buffer, and close. The data is \
+                 cached. data=sum loads every byte of the buffer after each read; unused does not.",
             zh: "按名字 openat，从头到尾 pread，每次 64 KiB，读入同一缓冲区，再 close；数据已在缓存中。data=sum 在每次读后加载缓冲区的每个字节；unused 不加载。",
         },
         why: Text {
@@ -20,8 +20,8 @@ pub static PROBE: Probe = Probe {
             zh: "编译器、解释器和网页服务器都是打开、读一次、关闭。小于 64 KiB 时打开的代价超过读取。",
         },
         reading: Text {
-            en: "As file.reread from 1 MiB on; below, the opening outweighs the reading: at 512 B the rate is 512 \
-                 over the time of syscall.open_close and one read.",
+            en: "From 1 MiB on the same as file.reread; below that, opening outweighs reading. At 512 B the rate is \
+                 512 bytes divided by syscall.open_close plus one read.",
             zh: "1 MiB 以上与 file.reread 相同；以下打开的代价超过读取：512 B 时速率等于 512 除以 syscall.open_close 与一次读的时间之和。",
         },
         typical: Text {
@@ -31,7 +31,7 @@ pub static PROBE: Probe = Probe {
                  8.9 GB/s（file.reread 为 15）。",
         },
         causes: Text {
-            en: "As of file.reread and syscall.open_close.", zh: "同 file.reread 与 syscall.open_close。"
+            en: "As for file.reread and syscall.open_close.", zh: "同 file.reread 与 syscall.open_close。"
         },
     },
     related: &["file.reread", "syscall.open_close", "file.mmap_open_reread"],

@@ -13,18 +13,19 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::SUSTAINED_BYTES],
     explain: Explain {
         what: Text {
-            en: "`size` bytes are written to an empty file, 64 KiB at a time; the file is emptied between passes, untimed. sync=fsync waits at the end until \
-                 all of it is on the device, within the time.",
+            en: "`size` bytes are written to an empty file, 64 KiB at a time; between passes the file is emptied, \
+                 untimed. sync=fsync also times the wait until all data is on the device.",
             zh: "向空文件写 `size` 字节，每次 64 KiB；各遍之间清空文件，不计时。sync=fsync 在最后等待全部数据写到设备，计入时间。",
         },
         why: Text {
-            en: "A write without sync is a promise: the kernel copies, and writes to the device later. What a program may rely on is the rate with \
-                 fsync; what it feels, until too much is unwritten, is the one without.",
+            en: "A write without sync is a promise: the kernel copies the data now and writes it to the device later. \
+                 A program can rely on the rate with fsync. Until too much is unwritten, it experiences the rate \
+                 without.",
             zh: "不同步的写只是承诺：内核先复制，稍后才写设备。程序可以依赖的是带 fsync 的速率；在未写数据过多之前，它感受到的是不带 fsync 的速率。",
         },
         reading: Text {
-            en: "sync=none is memory: a new page for each 4 KiB and a copy. place=scratch with fsync is the device's \
-                 rate less a flush. On tmpfs both are the same, as there is nothing to sync.",
+            en: "sync=none is memory work: a new page per 4 KiB and a copy. place=scratch with fsync is the device's \
+                 rate, less a flush. On tmpfs both are equal, as there is nothing to sync.",
             zh: "sync=none 是内存的事：每 4 KiB 一个新页和一次复制。place=scratch 加 fsync 为设备速率再减去一次刷新。tmpfs 上两者相同，因为无可同步。",
         },
         typical: Text {
@@ -35,17 +36,17 @@ pub static PROBE: Probe = Probe {
                  2.9 到 3.8 GB/s（大页框组），在虚拟磁盘上加 fsync 为 0.55 到 0.68 GB/s。",
         },
         causes: Text {
-            en: "Too much dirty memory, so that writers are held back (vm.dirty_ratio, a small memory control group); \
-                 a hypervisor that backs memory late; for fsync the device, its quota, and barriers through several \
-                 layers (LVM, encryption, network).",
+            en: "Too much dirty memory, which makes the kernel throttle writers (vm.dirty_ratio, a small memory \
+                 control group); a hypervisor that backs memory late. For fsync: the device, its quota, and flushes \
+                 through several layers (LVM, encryption, network).",
             zh: "脏内存过多使写者被限速（vm.dirty_ratio、较小的内存 cgroup）；虚拟机监控程序很晚才提供内存；fsync 则取决于设备、其配额以及穿过多层（LVM、加密、\
                  网络）的屏障。",
         },
     },
     related: &["disk.write", "disk.fsync", "file.create", "memory.copy"],
     differs: Some(Text {
-        en: "lmdd copies what its options say and leaves syncing to them, to a file that grows; here a file of one \
-             size is written anew each time, with and without fsync, and the filesystem is noted.",
+        en: "lmdd copies and syncs as its options say, to a file that grows. hostmark rewrites a file of one size each \
+             time, with and without fsync, and notes the filesystem.",
         zh: "lmdd 按选项复制，是否同步由选项决定，文件不断增长；这里每次重写一个固定大小的文件，分别给出有无 fsync 的值，并注明文件系统。",
     }),
     axes: &[

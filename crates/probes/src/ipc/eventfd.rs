@@ -13,23 +13,21 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "Two eventfd counters: this process adds one to the first and reads the second, which blocks \
-                 until it is more than zero; its child does the opposite. Eight bytes are copied at each call, \
-                 and nothing is queued. The value is one round trip. Percentiles as of \
-                 ipc.pipe.",
-            zh: "两个 eventfd 计数器：本进程给第一个加一，然后读第二个，读会阻塞到其大于零；子进程相反。每次\
-                 调用复制八个字节，没有任何排队。数值是一次往返。分位数同\
-                 ipc.pipe。",
+            en: "There are two eventfd counters. This process adds one to the first and reads the second, which blocks \
+                 until it is above zero; its child does the opposite. Each call copies eight bytes, and nothing is \
+                 queued. The value is one round trip. Percentiles as for ipc.pipe.",
+            zh: "两个 eventfd 计数器：本进程给第一个加一，然后读第二个，读会阻塞到其大于零；子进程相反。每次调用复制八\
+                 个字节，没有任何排队。数值是一次往返。分位数同 ipc.pipe。",
         },
         why: Text {
-            en: "The cheapest descriptor by which one process wakes another, and therefore what event loops, \
-                 virtual machine monitors (ioeventfd, irqfd), vhost and io_uring are woken by.",
-            zh: "一个进程唤醒另一个进程所能用的最便宜的描述符，因此事件循环、虚拟机监控程序（ioeventfd、irqfd）、vhost \
-                 和 io_uring 都用它唤醒。",
+            en: "The cheapest descriptor for waking another process. Event loops, virtual machine monitors (ioeventfd, \
+                 irqfd), vhost and io_uring use it.",
+            zh: "唤醒另一个进程最便宜的描述符：事件循环、虚拟机监控程序（ioeventfd、irqfd）、vhost 和 io_uring 都用\
+                 它。",
         },
         reading: Text {
-            en: "A little below ipc.pipe, since no buffer is filled; the switches are the same. The gap to ipc.pipe \
-                 is what a pipe's buffer costs.",
+            en: "A little below ipc.pipe, with the same switches but no buffer to fill. The gap to ipc.pipe is the \
+                 cost of a pipe's buffer.",
             zh: "略低于 ipc.pipe，因为不必填充缓冲区；切换则相同。与 ipc.pipe 的差就是管道缓冲区的代价。",
         },
         typical: Text {
@@ -37,7 +35,7 @@ pub static PROBE: Probe = Probe {
                  on two of one cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.5 µs，共享缓存的两个 CPU 9 到 10.5。",
         },
-        causes: Text { en: "As of ipc.pipe.", zh: "同 ipc.pipe。" },
+        causes: Text { en: "As for ipc.pipe.", zh: "同 ipc.pipe。" },
     },
     related: &["ipc.pipe", "ipc.futex", "sched.wakeup"],
     differs: None,

@@ -13,22 +13,19 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "As ipc.pipe, through two pipes that have names (mkfifo) in the scratch directory, each opened by \
-                 its path. The value is one round trip of one byte. Percentiles as of \
-                 ipc.pipe.",
-            zh: "与 ipc.pipe 相同，但使用临时目录中两条有名字的管道（mkfifo），按路径打开。数值是一个字节的一\
-                 次往返。分位数同\
-                 ipc.pipe。",
+            en: "As ipc.pipe, but through two named pipes (mkfifo) in the scratch directory, opened by path. The value \
+                 is one round trip of one byte. Percentiles as for ipc.pipe.",
+            zh: "与 ipc.pipe 相同，但使用临时目录中两条有名字的管道（mkfifo），按路径打开。数值是一个字节的一次往返。\
+                 分位数同 ipc.pipe。",
         },
         why: Text {
-            en: "Processes that are no relatives find each other by a name. What the name costs beyond a pipe is \
-                 seen here: usually nothing once it is open.",
+            en: "Unrelated processes find each other by a name. This shows what the name costs beyond an anonymous \
+                 pipe: usually nothing once it is open.",
             zh: "没有亲缘关系的进程靠名字找到对方。这里可以看出名字比匿名管道多花多少：打开之后通常不多花。",
         },
         reading: Text {
-            en: "Within some per cent of ipc.pipe, on any filesystem: the file is only a name, and the bytes stay in \
-                 the kernel's pipe. A write also updates the file's times, which a FIFO pays and an anonymous pipe \
-                 does not.",
+            en: "Within a few per cent of ipc.pipe on any filesystem: the file is only a name, and the bytes stay in \
+                 the kernel's pipe. Each write also updates the file's times, unlike with an anonymous pipe.",
             zh: "与 ipc.pipe 相差几个百分点，与文件系统无关：文件只是一个名字，数据仍在内核的管道里。命名管道每次写入还要更新文件时间，匿名管道则不必。",
         },
         typical: Text {
@@ -38,7 +35,7 @@ pub static PROBE: Probe = Probe {
                  个 CPU 11 到 15。",
         },
         causes: Text {
-            en: "As of ipc.pipe. Much above it: a filesystem that makes a transaction of each update of a file's \
+            en: "As for ipc.pipe. Much above it: a filesystem that makes a transaction of each update of a file's \
                  times (mounted without relatime or lazytime).",
             zh: "同 ipc.pipe。若高出很多：文件系统为每次时间更新都开启事务（未用 relatime 或 lazytime 挂载）。",
         },

@@ -13,10 +13,10 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "Two processes go round three bytes of a file in the scratch directory: each holds the lock of \
-                 one byte, waits by fcntl(F_SETLKW) for the next byte's, and then frees its own. With one byte \
-                 free, none can go twice before the other has gone. The value is one hand-over: two fcntl calls \
-                 and, on one CPU, a context switch.",
+            en: "Two processes take turns on three bytes of a file in the scratch directory. Each holds the lock of \
+                 one byte, waits with fcntl(F_SETLKW) for the next byte's lock, then frees its own. With one byte \
+                 free, neither can go twice in a row. The value is one hand-over: two fcntl calls and, on one CPU, a \
+                 context switch.",
             zh: "两个进程绕着临时目录中一个文件的三个字节走：各自持有一个字节的锁，用 fcntl(F_SETLKW) 等待下\
                  一个字节的锁，然后释放自己的。只有一个字节空闲，因此谁也不能在对方走之前连走两步。数值是一次\
                  交接：两次 fcntl 调用，在同一个 CPU 上还有一次上下文切换。",
@@ -27,8 +27,8 @@ pub static PROBE: Probe = Probe {
             zh: "邮件存储、包管理器、嵌入式数据库（SQLite）和版本控制用记录锁使进程互斥。",
         },
         reading: Text {
-            en: "Two fcntl calls and, on one CPU, a context switch. The filesystem is that of the scratch directory: \
-                 on a network filesystem each is a message to the server.",
+            en: "Two fcntl calls and, on one CPU, a context switch. The scratch directory decides the filesystem: on a \
+                 network filesystem each call is a message to the server.",
             zh: "两次 fcntl 调用，同一个 CPU 上还有一次上下文切换。文件系统即临时目录所在者：网络文件系统上每次都是发往服务器的消息。",
         },
         typical: Text {
@@ -38,15 +38,15 @@ pub static PROBE: Probe = Probe {
                  的两个 CPU 5 到 8。",
         },
         causes: Text {
-            en: "A network filesystem; many locks on one file, which the kernel keeps in a list; a process with many \
-                 of them, since deadlocks are looked for along the waiters; and what makes ipc.pipe slow.",
+            en: "A network filesystem; many locks on one file, which the kernel keeps in a list; many waiters, since \
+                 the kernel searches them for deadlocks; and whatever makes ipc.pipe slow.",
             zh: "网络文件系统；一个文件上的锁很多（内核以链表保存）；等待者很多，因为要沿着它们查找死锁；以及使 ipc.pipe 变慢的因素。",
         },
     },
     related: &["ipc.sysv_semaphore", "ipc.futex"],
     differs: Some(Text {
-        en: "lat_fcntl passes two locks of two files in /tmp; here three bytes of one file in the scratch directory, \
-             so that none can go twice before the other has gone, and the value is one hand-over.",
+        en: "lat_fcntl passes two locks of two files in /tmp. hostmark uses three bytes of one file in the scratch \
+             directory, so neither process can go twice in a row; the value is one hand-over.",
         zh: "lat_fcntl 在 /tmp 的两个文件上传递两把锁；这里用临时目录中一个文件的三个字节，使任何一方都不能连走两步，数值为一次交接。",
     }),
     axes: &[super::PLACEMENT],

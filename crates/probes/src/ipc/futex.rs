@@ -13,23 +13,21 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "Two words in memory that two processes share. This one sets the other's word, wakes it by \
-                 FUTEX_WAKE and sleeps by FUTEX_WAIT until its own word is set; its child does the same. Nobody \
-                 spins. The value is one round trip. Percentiles as of \
-                 ipc.pipe.",
-            zh: "两个进程共享内存中的两个字。本进程置位对方的字，用 FUTEX_WAKE 唤醒它，再用 FUTEX_WAIT 睡眠到\
-                 自己的字被置位；子进程也一样。双方都不自旋。数值是一次往返。分位数同\
-                 ipc.pipe。",
+            en: "Two processes share two words of memory. This process sets the other's word, wakes it with FUTEX_WAKE \
+                 and sleeps with FUTEX_WAIT until its own word is set; its child does the same. Neither spins. The \
+                 value is one round trip. Percentiles as for ipc.pipe.",
+            zh: "两个进程共享内存中的两个字。本进程置位对方的字，用 FUTEX_WAKE 唤醒它，再用 FUTEX_WAIT 睡眠到自己的字\
+                 被置位；子进程也一样。双方都不自旋。数值是一次往返。分位数同 ipc.pipe。",
         },
         why: Text {
-            en: "Under every mutex, condition variable and semaphore of the C library and of language runtimes \
-                 lies a futex: this is what a lock costs once threads have to sleep for it.",
+            en: "Every mutex, condition variable and semaphore of the C library and of language run-times uses a \
+                 futex. This is what a lock costs once threads must sleep for it.",
             zh: "C 库和各语言运行时的互斥锁、条件变量、信号量底下都是 futex：这就是线程必须为锁睡眠时的代价。",
         },
         reading: Text {
-            en: "Four calls and two switches, as ipc.eventfd, and about as much: no descriptor is looked up, but the \
-                 page behind the shared word is (syscall.futex@way=wake_shared). Threads of one process would save \
-                 that and the change of address space.",
+            en: "Four calls and two switches, like ipc.eventfd, at a similar cost. The kernel looks up no descriptor, \
+                 but the page behind the shared word (syscall.futex@way=wake_shared). Threads of one process would \
+                 save that lookup and the change of address space.",
             zh: "四次调用、两次切换，与 ipc.eventfd 相同，代价也相近：不必查找描述符，但要查找共享字背后的页（见 syscall.futex@way=wake_shared）。同一进\
                  程的线程可省去后者以及地址空间切换。",
         },
@@ -39,7 +37,7 @@ pub static PROBE: Probe = Probe {
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.72 µs，共享缓存的两个 CPU 10 到 16。",
         },
         causes: Text {
-            en: "As of ipc.pipe. A lock that spins for a while before it sleeps avoids this on two CPUs, and makes it \
+            en: "As for ipc.pipe. A lock that spins for a while before it sleeps avoids this on two CPUs, and makes it \
                  worse on one.",
             zh: "同 ipc.pipe。睡眠之前先自旋一会儿的锁在两个 CPU 上可避免此代价，在一个 CPU 上则更糟。",
         },

@@ -13,15 +13,13 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "Two message queues that hold messages of one byte: this process sends to one and receives from \
-                 the other, its child does the opposite. kind=posix: mq_timedsend and mq_timedreceive on queues \
-                 without a name any more, of one message each; kind=sysv: msgsnd and msgrcv. The value is one \
-                 round trip. Percentiles as of \
+            en: "Two message queues carry messages of one byte: this process sends to one and receives from the other; \
+                 its child does the opposite. kind=posix uses mq_timedsend and mq_timedreceive on unlinked queues of \
+                 one message each; kind=sysv uses msgsnd and msgrcv. The value is one round trip. Percentiles as for \
                  ipc.pipe.",
-            zh: "两个消息队列，消息为一个字节：本进程向一个发送、从另一个接收，子进程相反。kind=posix：对已去\
-                 掉名字、各容一条消息的队列执行 mq_timedsend 与 mq_timedreceive；kind=sysv：执行 msgsnd 与 msgrcv。\
-                 数值是一次往返。分位数同\
-                 ipc.pipe。",
+            zh: "两个消息队列，消息为一个字节：本进程向一个发送、从另一个接收，子进程相反。kind=posix：对已去掉名字、\
+                 各容一条消息的队列执行 mq_timedsend 与 mq_timedreceive；kind=sysv：执行 msgsnd 与 msgrcv。数值是一次\
+                 往返。分位数同 ipc.pipe。",
         },
         why: Text {
             en: "Real-time and older commercial software hands its work over in message queues, which keep \
@@ -29,9 +27,9 @@ pub static PROBE: Probe = Probe {
             zh: "实时软件和较老的商业软件用消息队列交接工作，它保持消息边界，并按优先级或类型排序。",
         },
         reading: Text {
-            en: "Near ipc.pipe on one CPU. The kernel hands a POSIX message to a receiver that already waits, without \
-                 queueing it. System V queues allocate each message; both are accounted to an IPC namespace. Skipped \
-                 where the kernel was built without them.",
+            en: "Close to ipc.pipe on one CPU. The kernel hands a POSIX message straight to a waiting receiver, \
+                 without queueing it. System V queues allocate memory for each message. Both count against an IPC \
+                 namespace. Skipped if the kernel was built without them.",
             zh: "同一个 CPU 上与 ipc.pipe 接近。若接收者已在等待，内核会把 POSIX 消息直接交给它而不入队。System V 队列要为每条消息分配内存；两者都记在 IPC 命\
                  名空间的账上。内核未编入时跳过。",
         },

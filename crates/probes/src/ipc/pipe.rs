@@ -13,28 +13,29 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "Two processes and two pipes: this one writes a byte and reads from the other pipe; its child \
-                 reads the byte and writes one back. Each blocks in read(2) meanwhile. The value is one round \
-                 trip: four system calls, two wake-ups and, on one CPU, two context switches. cpus says where the \
-                 two run. Between the samples as many \
-                 round trips again are timed one by one, for the percentiles: those contain a reading of the clock.",
+            en: "Two processes share two pipes. This process writes a byte to one and reads from the other; its child \
+                 reads the byte and writes one back. Both block in read(2) while they wait. The value is one round \
+                 trip: four system calls, two wake-ups and, on one CPU, two context switches. cpus sets where the two \
+                 run. Between samples as many round trips again are timed one by one for the percentiles; those \
+                 include one reading of the clock each.",
             zh: "两个进程，两条管道：本进程写入一个字节后从另一条管道读；子进程读到该字节后再写回一个。等待时\
                  双方都阻塞在 read(2) 中。数值是一次往返：四次系统调用、两次唤醒，在同一个 CPU 上还有两次上下\
                  文切换。cpus 表示双方所在的位置。样本之间另有同样多次往返\
                  逐一计时，用于分位数；其中各含一次读时钟。",
         },
         why: Text {
-            en: "The classic cost of waking another process: shells, daemons with helper processes and event \
-                 loops that are woken through a pipe pay it at each hand-over.",
+            en: "The classic cost of waking another process. Shells, daemons with helper processes and event loops \
+                 woken through a pipe pay it at every hand-over.",
             zh: "唤醒另一个进程的经典代价：shell、带辅助进程的守护进程、用管道唤醒的事件循环，每次交接都要付\
                  出。",
         },
         reading: Text {
-            en: "On one CPU system calls and switches: twice sched.context_switch and the four calls. On two CPUs the \
-                 wake-ups decide: an interrupt to the other core, which may sleep deeply; in a guest that interrupt \
-                 and the idle CPU's halt are exits to the hypervisor (sched.wakeup).",
-            zh: "同一个 CPU 上是系统调用与切换：两次 sched.context_switch 加四次调用。两个 CPU 上取决于唤醒：要用中断叫醒另一个核心，它可能睡得很深；在虚拟机\
-                 里，该中断和空闲 CPU 的停机都要退出到虚拟机监控程序（见 sched.wakeup）。",
+            en: "On one CPU: two sched.context_switch and the four system calls. On two CPUs the wake-ups dominate: an \
+                 interrupt to the other core, which may be in a deep idle state. In a guest both that interrupt and \
+                 the idle CPU's halt are exits to the hypervisor (sched.wakeup).",
+            zh: "同一个 CPU 上是系统调用与切换：两次 sched.context_switch 加四次调用。两个 CPU 上取决于唤醒：要用中断\
+                 唤醒另一个核心，它可能处于较深的空闲状态；在虚拟机里，该中断和空闲 CPU 的停机都要退出到虚拟机监控程序\
+                 （见 sched.wakeup）。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.74 to 2.77 µs on one CPU, \
@@ -43,16 +44,17 @@ pub static PROBE: Probe = Probe {
                  9.5 到 12.5。",
         },
         causes: Text {
-            en: "Mitigations that flush at a switch or an entry; deep idle states; a hypervisor with dear interrupts \
-                 and no halt polling; control groups with CPU limits; tracing of the scheduler.",
+            en: "Mitigations that flush at a switch or a kernel entry; deep idle states; a hypervisor with expensive \
+                 interrupts and no halt polling; control groups with CPU limits; tracing of the scheduler.",
             zh: "在切换或进入内核时清空缓冲的漏洞缓解措施；较深的空闲状态；中断昂贵又没有 halt polling 的虚拟机监控程序；带 CPU 限制的 cgroup；对调度器的跟踪。",
         },
     },
     related: &["ipc.eventfd", "ipc.futex", "sched.context_switch", "sched.wakeup", "ipc.pipe_bandwidth"],
     differs: Some(Text {
-        en: "The same round trip of a byte; here both ends are on one CPU unless the case names others, while \
-             lat_pipe leaves that to the scheduler and jumps between the two figures from run to run.",
-        zh: "同样是一个字节的往返；这里除非用例另行指定，双方都在一个 CPU 上，而 lat_pipe 交给调度器，各次运行在两种数字之间跳动。",
+        en: "The same round trip of one byte. Here both ends share one CPU unless the case says otherwise. lat_pipe \
+             leaves the placement to the scheduler and jumps between the two values from run to run.",
+        zh: "同样是一个字节的往返；除非用例另行指定，这里双方都在一个 CPU 上；lat_pipe 把位置交给调度器，各次运行的结\
+             果在两个数值之间跳动。",
     }),
     axes: &[super::PLACEMENT_TOLD],
     cross: &[],

@@ -13,25 +13,24 @@ pub static PROBE: Probe = Probe {
     also: super::TAKEN_TURNS,
     explain: Explain {
         what: Text {
-            en: "A ring of 256 KiB lies in memory that two processes share. A child copies its message into it, \
-                 at most 64 KiB before it tells; this process copies out at most 64 KiB at a time, and its rate \
-                 is the value. Who finds the ring empty or full sleeps by a futex, the writer until half of it is \
-                 free again. message is what the child's memory holds.",
-            zh: "两个进程共享的内存中有一个 256 KiB 的环。子进程把消息复制进去，最多每 64 KiB 通知一次；本进\
-                 程每次最多复制出 64 KiB，其速率即为数值。发现环空或满的一方用 futex 睡眠，写者睡到一半空出来\
-                 为止。message 是子进程内存中消息的大小。",
+            en: "Two processes share a ring buffer of 256 KiB. A child copies its message into it and signals at least \
+                 every 64 KiB; this process copies out at most 64 KiB at a time, and its rate is the value. A process \
+                 that finds the ring empty or full sleeps on a futex, the writer until half the ring is free. message \
+                 is the size of the child's source memory.",
+            zh: "两个进程共享一个 256 KiB 的环形缓冲区。子进程把消息复制进去，至多每 64 KiB 通知一次；本进程每次最多复\
+                 制出 64 KiB，其速率即为数值。发现环空或满的一方在 futex 上睡眠，写者睡到一半空出来为止。message 是子\
+                 进程源内存的大小。",
         },
         why: Text {
-            en: "What a pipe or a socket could give if the kernel copied for nothing: both copies are here too, \
-                 made by the processes themselves. Databases, browsers and media servers share memory for this \
-                 reason.",
-            zh: "这是管道或套接字在内核不收费时所能达到的：两次复制同样都有，只是由进程自己做。数据库、浏览器\
+            en: "What a pipe or a socket could reach if the kernel added no cost: the same two copies, made by the \
+                 processes themselves. Databases, browsers and media servers share memory for this reason.",
+            zh: "这是管道或套接字在内核没有额外开销时所能达到的速率：同样两次复制，只是由进程自己完成。数据库、浏览器\
                  和媒体服务器因此使用共享内存。",
         },
         reading: Text {
-            en: "On one CPU below half of a copy inside the second-level cache, since each byte is copied twice and \
-                 the two take turns. On two CPUs both copy at once, but every line crosses from one core's cache to \
-                 the other's. Messages far beyond the caches fall to the rate of memory.",
+            en: "On one CPU, below half the rate of a copy within L2, since each byte is copied twice and the two take \
+                 turns. On two CPUs both copy at once, but every line moves from one core's cache to the other's. \
+                 Messages far larger than the caches fall to the rate of memory.",
             zh: "同一个 CPU 上不到二级缓存内复制速率的一半，因为每个字节复制两次，双方轮流。两个 CPU 上双方同时复制，但每个缓存行都要从一个核心的缓存移到另一个。远大于缓存\
                  的消息降到内存的速率。",
         },
@@ -42,9 +41,9 @@ pub static PROBE: Probe = Probe {
                  8，16 MiB 4.5 到 6；为管道的 2.4 倍。",
         },
         causes: Text {
-            en: "Two CPUs without a common cache; a second-level cache that the ring of 256 KiB does not fit; dear \
-                 wake-ups; neighbours.",
-            zh: "两个 CPU 没有共同的缓存；二级缓存装不下 256 KiB 的环；唤醒昂贵；邻居。",
+            en: "Two CPUs without a shared cache; an L2 that cannot hold the 256 KiB ring; expensive wake-ups; \
+                 neighbours.",
+            zh: "两个 CPU 没有共同的缓存；二级缓存装不下 256 KiB 的环；唤醒昂贵；同机租户。",
         },
     },
     related: &["ipc.pipe_bandwidth", "ipc.unix_bandwidth", "memory.copy", "cpu.core_to_core"],

@@ -13,23 +13,21 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "As ipc.unix_stream, but the two sockets come from socketpair(2) and never had a name. type: \
-                 stream keeps bytes in their order, dgram keeps messages, seqpacket keeps messages of a \
-                 connection. The value is one round trip of one byte. Percentiles as of \
-                 ipc.pipe.",
-            zh: "与 ipc.unix_stream 相同，但两个套接字由 socketpair(2) 创建，从未有过名字。type：stream 保持\
-                 字节顺序，dgram 保持消息边界，seqpacket 是保持消息边界的连接。数值是一个字节的一次往返。分位数同\
-                 ipc.pipe。",
+            en: "As ipc.unix_stream, but socketpair(2) makes the two sockets, which never have a name. type=stream \
+                 keeps the byte order; dgram keeps message boundaries; seqpacket keeps both on a connection. The value \
+                 is one round trip of one byte. Percentiles as for ipc.pipe.",
+            zh: "与 ipc.unix_stream 相同，但两个套接字由 socketpair(2) 创建，从未有过名字。type：stream 保持字节顺序，\
+                 dgram 保持消息边界，seqpacket 是保持消息边界的连接。数值是一个字节的一次往返。分位数同 ipc.pipe。",
         },
         why: Text {
-            en: "How a parent talks to children that it starts itself: browsers and their renderers, servers and \
-                 their workers, programs with separated privileges.",
+            en: "Parents talk this way to children that they start: browsers to renderers, servers to workers, \
+                 programs with separated privileges.",
             zh: "父进程与自己启动的子进程就这样通信：浏览器与渲染进程、服务器与工作进程、特权分离的程序。",
         },
         reading: Text {
-            en: "As ipc.unix_stream: once connected, a socket with a name and one without do the same. A difference \
-                 between the two is noise, or a security module that looks at paths. The message types cost a little \
-                 less than the stream.",
+            en: "As ipc.unix_stream: once connected, named and unnamed sockets do the same work. A difference is \
+                 noise, or a security module that looks at paths. The message types cost a little less than the \
+                 stream.",
             zh: "与 ipc.unix_stream 相同：连接之后，有名字与没有名字的套接字所做的事一样。两者若有差别，则是噪声，或是检查路径的安全模块。消息类型比流略便宜。",
         },
         typical: Text {
@@ -38,7 +36,7 @@ pub static PROBE: Probe = Probe {
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（同一个 CPU）：stream 5.4 µs，dgram 与 \
                  seqpacket 4.6。",
         },
-        causes: Text { en: "As of ipc.unix_stream.", zh: "同 ipc.unix_stream。" },
+        causes: Text { en: "As for ipc.unix_stream.", zh: "同 ipc.unix_stream。" },
     },
     related: &["ipc.unix_stream", "ipc.unix_dgram", "ipc.pipe"],
     differs: Some(Text {

@@ -13,10 +13,10 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A set of two semaphores, one for each of two processes. A process' turn is one semop(2) of two \
-                 operations: take one from its own semaphore, which blocks until there is one, and add one to the \
-                 other's. The value is one hand-over, half of a round trip. A process of its own removes the set \
-                 in the end, also when the measurement is killed.",
+            en: "Two processes use a set of two semaphores, one each. A turn is one semop(2) with two operations: \
+                 subtract one from the own semaphore, which blocks while it is zero, and add one to the other's. The \
+                 value is one hand-over, half a round trip. A separate process removes the set at the end, even if the \
+                 measurement is killed.",
             zh: "一组两个信号量，两个进程各一个。一个进程的一轮是一次含两个操作的 semop(2)：从自己的信号量减\
                  一（没有时阻塞），给对方的加一。数值是一次交接，即半个往返。最后由一个单独的进程删除这组信号\
                  量，测量被强行终止时也是如此。",
@@ -26,9 +26,9 @@ pub static PROBE: Probe = Probe {
             zh: "大型数据库和较老的服务器仍用 System V 信号量唤醒各自的进程。",
         },
         reading: Text {
-            en: "One system call and one context switch a hand-over, where half of ipc.pipe has two calls. Compare \
-                 with half of ipc.futex. Old kernels lock the whole set for every operation, which shows with many \
-                 processes and not here.",
+            en: "One system call and one context switch per hand-over; half of ipc.pipe has two calls. Compare with \
+                 half of ipc.futex. Old kernels lock the whole set for every operation; that shows only with many \
+                 processes, not here.",
             zh: "每次交接一次系统调用、一次上下文切换，而半个 ipc.pipe 往返有两次调用。可与 ipc.futex 的一半比较。旧内核对每次操作都锁住整组信号量，那要许多进程才显\
                  现，这里看不出。",
         },
@@ -39,7 +39,7 @@ pub static PROBE: Probe = Probe {
                  2.4。",
         },
         causes: Text {
-            en: "As of ipc.pipe; many semaphores in one set, with operations on several of them.",
+            en: "As for ipc.pipe; many semaphores in one set, with operations on several of them.",
             zh: "同 ipc.pipe；一组中信号量很多且操作涉及其中多个。",
         },
     },

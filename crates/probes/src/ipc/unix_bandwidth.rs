@@ -13,20 +13,20 @@ pub static PROBE: Probe = Probe {
     also: super::TAKEN_TURNS,
     explain: Explain {
         what: Text {
-            en: "A child writes messages into a stream socket of a pair without pause; this process reads them, \
-                 at most 64 KiB at a time, and its rate is the value. message is what one write is given. The \
-                 send buffer has the kernel's default size, which is noted.",
+            en: "A child writes messages into one stream socket of a pair without pause. This process reads them, at \
+                 most 64 KiB at a time; its rate is the value. message is the size of one write. The send buffer has \
+                 the kernel's default size; a note shows it.",
             zh: "子进程不停地向一对流套接字中的一个写消息；本进程每次最多读 64 KiB，其速率即为数值。message \
                  是一次 write 的大小。发送缓冲区为内核默认大小，会记录。",
         },
         why: Text {
-            en: "Local clients of databases, caches and display servers move their results so.",
+            en: "Local clients of databases, caches and display servers receive their results this way.",
             zh: "数据库、缓存和显示服务的本机客户端就这样传送结果。",
         },
         reading: Text {
-            en: "Often above a pipe: the kernel moves up to 32 KiB in one buffer, and the socket holds some 200 KiB, \
-                 so that the two take turns less often. Small messages pay for a buffer each. Messages far beyond the \
-                 caches are read from memory by the writer, which then bounds it.",
+            en: "Often above a pipe: the kernel moves up to 32 KiB per buffer, and the socket holds some 200 KiB, so \
+                 the two take turns less often. Small messages pay for one buffer each. The writer reads messages far \
+                 larger than the caches from memory, which then limits the rate.",
             zh: "常高于管道：内核一个缓冲区最多装 32 KiB，套接字可容约 200 KiB，双方轮换得更少。小消息每条都要付一个缓冲区的代价。远大于缓存的消息要由写者从内存读出，内\
                  存便成为上限。",
         },
@@ -37,9 +37,10 @@ pub static PROBE: Probe = Probe {
                  ipc.pipe_bandwidth 的 1.3 倍；共享缓存的两个 CPU 2 到 3.5。",
         },
         causes: Text {
-            en: "A small send buffer (net.core.wmem_default, noted); memory control groups; dear wake-ups; memory too \
-                 fragmented for buffers of 32 KiB.",
-            zh: "发送缓冲区很小（net.core.wmem_default，会注明）；内存 cgroup；唤醒昂贵；内存碎片化，无法分配 32 KiB 的缓冲区。",
+            en: "A small send buffer (net.core.wmem_default, noted); memory control groups; expensive wake-ups; memory \
+                 too fragmented for buffers of 32 KiB.",
+            zh: "发送缓冲区很小（net.core.wmem_default，备注中注明）；内存 cgroup；唤醒昂贵；内存碎片化，无法分配 32 \
+                 KiB 的缓冲区。",
         },
     },
     related: &["ipc.pipe_bandwidth", "ipc.shared_memory_bandwidth", "net.tcp_bandwidth"],

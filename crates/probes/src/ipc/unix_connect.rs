@@ -13,15 +13,15 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A child listens at a socket file in the scratch directory, accepts each connection and closes \
-                 it. This process makes a socket, connects it, reads until the other end is closed, and closes \
-                 its own. The value is one such connection.",
+            en: "A child listens on a socket file in the scratch directory, accepts each connection and closes it. \
+                 This process creates a socket, connects, reads until the other end closes, and closes its own end. \
+                 The value is one such connection.",
             zh: "子进程在临时目录的套接字文件上监听，接受每个连接并关闭它。本进程创建套接字、连接、读到对端关\
                  闭，然后关闭自己的一端。数值是一次这样的连接。",
         },
         why: Text {
-            en: "Clients that connect anew for each request, as name services, loggers and command-line tools of \
-                 daemons do, pay this before the first byte.",
+            en: "Clients that connect for each request pay this before the first byte: name services, loggers, \
+                 command-line tools of daemons.",
             zh: "每次请求都重新连接的客户端（名字服务、日志、守护进程的命令行工具）在第一个字节之前就要付出这\
                  些。",
         },
@@ -44,9 +44,9 @@ pub static PROBE: Probe = Probe {
     },
     related: &["ipc.unix_stream", "net.tcp_connect", "syscall.open_close"],
     differs: Some(Text {
-        en: "lat_unix_connect closes as soon as it is connected and waits for nothing, so that its queue of \
-             unaccepted connections may grow and be timed instead; here each connection is read to its end before the \
-             next.",
+        en: "lat_unix_connect closes as soon as it is connected and waits for nothing: its queue of unaccepted \
+             connections may grow and become part of the time. hostmark reads each connection to its end before it \
+             opens the next.",
         zh: "lat_unix_connect 一连上就关闭、什么都不等，未被接受的连接可能堆积并计入其中；这里每个连接都读到结束才开始下一个。",
     }),
     axes: &[super::PLACEMENT],

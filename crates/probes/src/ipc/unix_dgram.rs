@@ -15,21 +15,19 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Two AF_UNIX datagram sockets, each bound to a file in the scratch directory and connected to the \
                  other's. This process writes a datagram of one byte and reads the answer; its child reads it and \
-                 writes one back. The value is one round trip. Percentiles as of \
-                 ipc.pipe.",
-            zh: "两个 AF_UNIX 数据报套接字，各自绑定到临时目录中的一个文件，并连接到对方。本进程写一个一字节\
-                 的数据报并读取回应；子进程读到后写回一个。数值是一次往返。分位数同\
-                 ipc.pipe。",
+                 writes one back. The value is one round trip. Percentiles as for ipc.pipe.",
+            zh: "两个 AF_UNIX 数据报套接字，各自绑定到临时目录中的一个文件，并连接到对方。本进程写一个一字节的数据报并\
+                 读取回应；子进程读到后写回一个。数值是一次往返。分位数同 ipc.pipe。",
         },
         why: Text {
-            en: "Logging (syslog, journald) and service notification are Unix datagrams: a message for each line \
+            en: "Logging (syslog, journald) and service notification use Unix datagrams: one message for each line \
                  that a daemon writes.",
             zh: "日志（syslog、journald）和服务通知都是 Unix 数据报：守护进程每写一行就是一条消息。",
         },
         reading: Text {
-            en: "Near ipc.unix_stream, mostly below it: a datagram is one buffer that is handed over whole, where a \
-                 stream has to keep its place in one; against that it carries its sender's address and wakes writers \
-                 that wait for room.",
+            en: "Close to ipc.unix_stream, mostly below it. A datagram is one buffer, handed over whole; a stream must \
+                 track its position in a buffer. On the other hand a datagram carries its sender's address and wakes \
+                 writers that wait for room.",
             zh: "与 ipc.unix_stream 接近，多半略低：数据报是整个交付的一个缓冲区，而流要记住在缓冲区中的位置；另一方面它带有发送者地址，并要唤醒等待空间的写者。",
         },
         typical: Text {

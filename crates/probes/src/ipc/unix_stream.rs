@@ -13,15 +13,13 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "Two processes hold the two ends of an AF_UNIX stream connection, made through a socket file in \
-                 the scratch directory. This one writes a byte and reads the answer; its child reads it and \
-                 writes one back; both block in read(2). The value is one round trip. cpus says where the two \
-                 run. Percentiles as of \
-                 ipc.pipe.",
-            zh: "两个进程分别持有一条 AF_UNIX 流连接的两端，连接经由临时目录中的套接字文件建立。本进程写一个\
-                 字节并读取回应；子进程读到后写回一个；双方都阻塞在 read(2) 中。数值是一次往返。cpus 表示双方\
-                 所在的位置。分位数同\
-                 ipc.pipe。",
+            en: "Two processes hold the two ends of an AF_UNIX stream connection, made through a socket file in the \
+                 scratch directory. This process writes a byte and reads the answer; its child reads the byte and \
+                 writes one back. Both block in read(2). The value is one round trip. cpus sets where the two run. \
+                 Percentiles as for ipc.pipe.",
+            zh: "两个进程分别持有一条 AF_UNIX 流连接的两端，连接经由临时目录中的套接字文件建立。本进程写一个字节并读取\
+                 回应；子进程读到后写回一个；双方都阻塞在 read(2) 中。数值是一次往返。cpus 表示双方所在的位置。分位数\
+                 同 ipc.pipe。",
         },
         why: Text {
             en: "Local databases, container runtimes, D-Bus, X11 and Wayland, sidecar proxies: all of them talk \
@@ -30,9 +28,9 @@ pub static PROBE: Probe = Probe {
                  这么多。",
         },
         reading: Text {
-            en: "Twice ipc.pipe on one CPU: each byte travels in a socket buffer that is allocated and freed, and \
-                 memory control groups account for it. What is over this in an application is its own work. On two \
-                 CPUs the wake-ups dominate as they do for a pipe.",
+            en: "Twice ipc.pipe on one CPU: each byte travels in a socket buffer that the kernel allocates, accounts \
+                 to the memory control group and frees. Anything above this in an application is its own work. On two \
+                 CPUs the wake-ups dominate, as with a pipe.",
             zh: "同一个 CPU 上为 ipc.pipe 的两倍：每个字节都装在要分配和释放的套接字缓冲区里，内存 cgroup 还要记账。应用中超出的部分是它自己的工作。在两个 CPU 上\
                  与管道一样，唤醒占主导。",
         },

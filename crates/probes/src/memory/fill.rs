@@ -14,20 +14,21 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::BYTES_PER_CYCLE],
     explain: Explain {
         what: Text {
-            en: "A buffer is set to zero from end to end, over and over, as memset and bzero do. Kernels: best, scalar, the vector \
-                 kernels, rep (rep stosb), nt (non-temporal stores) and libc (memset), as in memory.write.",
+            en: "A buffer is zeroed from end to end, over and over, as memset and bzero do. The kernels are those of \
+                 memory.write: best, scalar, the vector kernels, rep (rep stosb), nt (non-temporal stores) and libc \
+                 (memset).",
             zh: "把缓冲区从头到尾反复置零，如同 memset 与 bzero。内核：best、scalar、各向量内核、rep（rep stosb）、nt（非临时存储）和 \
                  libc（memset），与 memory.write 相同。",
         },
         why: Text {
-            en: "Every fresh page is zeroed before a program sees it, calloc and secure erasure zero again. Some cores treat zeros \
-                 specially, which is why this stands beside memory.write.",
+            en: "The kernel zeroes every fresh page before a program sees it; calloc and secure erasure zero memory \
+                 again. Some cores treat zeros specially, so fill is measured beside memory.write.",
             zh: "每个新页在程序看到之前都要清零，calloc 与安全擦除还要再清一次。有些核心对零有特殊处理，因此它与 memory.write 并列。",
         },
         reading: Text {
-            en: "The same as memory.write where the core treats zeros like any data. libc against best shows what \
-                 your C library's memset leaves on the table, or where its switch to rep stosb or non-temporal stores \
-                 stands.",
+            en: "Equal to memory.write where the core treats zeros like other data. The gap between libc and best \
+                 shows what your C library's memset wastes, or at which size it switches to rep stosb or non-temporal \
+                 stores.",
             zh: "若核心对零一视同仁，应与 memory.write 相同。libc 与 best 的差别显示 C 库 memset 的不足，或它改用 rep stosb 或非临时存储的位置。",
         },
         typical: Text {
@@ -38,9 +39,9 @@ pub static PROBE: Probe = Probe {
                  12。rep stosb 在 L1d 以全频运行，在 L3 不必读取就取得整行，比向量快 1 到 2 %（见 docs/accuracy.md）。",
         },
         causes: Text {
-            en: "As of memory.write. rep stosb in microcode without ERMS (before Ivy Bridge and Zen 3), or disabled \
-                 by firmware; a page beside the buffer that is not present, at which rep stosb looks ahead for 230 \
-                 cycles a call.",
+            en: "As for memory.write. Microcode whose rep stosb lacks ERMS (before Ivy Bridge and Zen 3), or firmware \
+                 that disables it. A page next to the buffer that is not present: rep stosb looks ahead to it, for 230 \
+                 cycles per call.",
             zh: "同 memory.write。没有 ERMS 的微码 rep stosb（Ivy Bridge 与 Zen 3 之前），或被固件关闭；缓冲区旁边的页不在内存，rep stosb 每次调\
                  用向前查看它要 230 个周期。",
         },

@@ -31,14 +31,16 @@ pub static PROBE: Probe = Probe {
     ],
     explain: Explain {
         what: Text {
-            en: "Nothing of its own is executed. The curve of memory.latency over size (random pattern, huge pages, the best \
-                 round of each size) is cut into plateaus: each is a level, named by its order and by what the host reports; in a \
-                 guest that is a claim, and a plateau that nothing names is shown without a name. Its size is told as two points of the curve: the \
-                 largest whose whole interval is under 1.6 times the level's latency, and the smallest beyond it whose whole \
-                 interval is above that and above the geometric mean of this level and the next. Its latency is that of the size in \
-                 the middle of its plateau, since the last part of a level already pays for conflicts and translation; DRAM's is that \
-                 of the largest size. Beside it stand bandwidths (memory.read, write and copy at the largest size up to half of \
-                 the level), line and ways beside L1d, and the reach of the first TLB beside L1d, of the second beside L2.",
+            en: "Executes nothing itself. It splits memory.latency's curve over size (random pattern, huge pages, the \
+                 best round of each size) into plateaus. Each plateau is a level, named by its order and by the caches \
+                 that the host reports; in a guest that report is only a claim. A plateau that nothing identifies has \
+                 no name. A level's size is given as two points of the curve. The first is the largest size whose \
+                 whole interval is below 1.6 times the level's latency. The second is the smallest larger size whose \
+                 whole interval is above that and above the geometric mean of this level and the next. A level's \
+                 latency is that of the middle of its plateau, since near its end conflicts and translation already \
+                 cost time; DRAM's is that of the largest size. Shown alongside are bandwidths (memory.read, write and \
+                 copy at the largest size up to half the level), line size and ways for L1d, and the reach of the \
+                 first TLB for L1d and of the second for L2.",
             zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线（随机模式、大页、每个大小取最好的一轮）切成若干平台：\
                  每个平台是一级，按次序和主机标称的缓存命名；虚拟机里的标称只是说法，无法确定的平台不命名。容量以曲线上的两个点给出：整个置信区间低于该级延迟 1.6 倍的最大测点，\
                  以及在它之上、整个区间高于该值且高于本级与下一级几何平均的最小测点。\
@@ -47,16 +49,16 @@ pub static PROBE: Probe = Probe {
                  L1d 旁，二级的列在 L2 旁。",
         },
         why: Text {
-            en: "Caches are what a program's working set must fit; and what the host reports is often not what you get: \
+            en: "A working set must fit a cache to be fast, and what the host reports is often not what you get: \
                  guests see wrong sizes, neighbours use a shared L3, firmware hides ways.",
-            zh: "程序的工作集要装进缓存才快；而宿主报告的容量常常不是你真正得到的：虚拟机看到错误的大小，邻居占用共享的 L3，\
-                 固件隐藏了若干路。",
+            zh: "程序的工作集要装进缓存才快；而主机报告的容量常常不是实际可用的：虚拟机看到错误的大小，同机租户占用共\
+                 享的 L3，固件隐藏了若干路。",
         },
         reading: Text {
-            en: "The reported sizes of L1d and L2 should lie between the two points. A level marked ≈ is not confirmed \
-                 by the reported topology. An unnamed plateau at the end may be a large cache or DRAM: measure larger sizes \
-                 (--set memory.latency:size=) to tell. The value is the median; where it is over 10 % above the best round, the \
-                 machine was shared while it ran.",
+            en: "The reported L1d and L2 sizes should lie between the two points. The reported topology does not \
+                 confirm a level marked ≈. An unnamed last plateau may be a large cache or DRAM: measure larger sizes \
+                 (--set memory.latency:size=) to find out. The value is the median; if it is over 10 % above the best \
+                 round, the machine was shared during the run.",
             zh: "L1d 与 L2 的报告容量应落在两点之间。标有 ≈ 的级别没有得到报告拓扑的证实。末尾未命名的平台可能是大缓存，也可能是 DRAM：测更大的大小（--set memory.latency:size=）即可分辨。数值取中位数；若比最好的一轮高出 10 % 以上，说明测量时机器被共享。",
         },
         typical: Text {
@@ -71,22 +73,24 @@ pub static PROBE: Probe = Probe {
                  ns。",
         },
         causes: Text {
-            en: "An L3 that ends early is used by neighbours, or divided between core complexes; one that is missing \
-                 is so much shared that no plateau is left. Wrong sizes in a guest are the hypervisor's claim. DRAM \
-                 far over the host's class: a power-saving uncore, memory of the other node, or pages that the \
-                 hypervisor backs by small ones.",
-            zh: "L3 提前结束，说明被邻居占用，或按核心复合体划分；完全看不到则是共享得太厉害，没有留下平台。虚拟机里容量不符是虚拟机监控程序的说法。DRAM 远高于同类机器：非核\
-                 心部分节能、内存位于另一节点，或虚拟机监控程序以小页支撑。",
+            en: "An L3 that ends early: neighbours use it, or it is split between core complexes. A missing L3: it is \
+                 shared so heavily that no plateau is left. Wrong sizes in a guest are the hypervisor's claim. DRAM \
+                 far slower than on similar hosts: a power-saving uncore, memory on another node, or pages that the \
+                 hypervisor backs with small ones.",
+            zh: "L3 提前结束，说明被同机租户占用，或按核心复合体划分；完全看不到 L3，说明共享过于激烈，曲线上没有平\
+                 台。虚拟机里容量不符是虚拟机监控程序的说法。DRAM 远高于同类机器：非核心部分节能、内存位于另一节点，或\
+                 虚拟机监控程序以小页支撑。",
         },
     },
     related: &["memory.latency", "memory.tlb", "memory.line", "memory.associativity", "memory.parallelism"],
     differs: Some(Text {
-        en: "cache follows strides through growing arrays in the compiler's loads, and tells sizes as powers of two \
-             with their latency; neighbours make it guess freely. Here plateaus are cut from one curve of random \
-             chains in huge pages. The summary's L1 and L2 are lat_mem_rd at 1 KiB and 128 KiB in strides of 128 \
-             bytes, whatever the caches are.",
-        zh: "cache 用编译器生成的加载以固定步长走过逐渐变大的数组，给出 2 的幂的容量及其延迟；有邻居时只能乱猜。这里从一条大页、随机链的曲线中切出平台。汇总表中的 L1 与 \
-             L2 是 lat_mem_rd 在 1 KiB 与 128 KiB、步长 128 字节处的值，不管缓存实际多大。",
+        en: "cache walks growing arrays at fixed strides, with the loads that the compiler chose. It prints sizes as \
+             powers of two with their latency, and with neighbours its guesses vary freely. hostmark splits one curve, \
+             of random chains in huge pages, into plateaus. The summary's L1 and L2 are lat_mem_rd at 1 KiB and 128 \
+             KiB with a stride of 128 bytes, whatever the caches are.",
+        zh: "cache 用编译器生成的加载以固定步长走过逐渐变大的数组，给出 2 的幂的容量及其延迟；有同机租户时只能乱猜。这\
+             里从一条大页、随机链的曲线中切出平台。汇总表中的 L1 与 L2 是 lat_mem_rd 在 1 KiB 与 128 KiB、步长 128 字\
+             节处的值，不管缓存实际多大。",
     }),
     axes: &[Axis::choice("level", "l1d", Points::Listed { quick: LEVELS, standard: &[], thorough: &[] })],
     cross: &[],

@@ -17,31 +17,33 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "`amount` bytes are locked into memory and walked over, in parts of 4 MiB while there is time; the part walked is \
-                 noted. Words are written, flushed from all caches, read back and compared. Patterns: address, every word its \
-                 own, then inverted; inversions, the march C- up and down with seven backgrounds; moving, a single one and a \
-                 single zero at every place of a word; random words and their inverse. The value is the number of wrong words in \
-                 a walk over a part. A walk that meets any ends the case as failed, with the number and with place, expected and \
-                 found of the first: no median may hide an error that one round alone has seen.",
+            en: "`amount` bytes are locked into memory and tested in parts of 4 MiB while time remains; a note records \
+                 how much. Each test writes words, flushes them from all caches, reads them back and compares. \
+                 Patterns: address stores each word's own address, then its inverse; inversions is the march C- test, \
+                 upwards and downwards with seven backgrounds; moving walks a single one and a single zero through \
+                 every bit of a word; random uses random words and their inverse. The value is the number of wrong \
+                 words in one pass over a part. Any wrong word fails the case, which reports the number, and for the \
+                 first ones the position, the expected and the found word: a median would hide an error that only one \
+                 round has seen.",
             zh: "锁定 `amount` 字节内存，时间允许时以 4 MiB 为一段逐段走查；走查量记录在备注中。写入字、从所有缓存刷出、读回、比较。模式：address \
                  每个字写自己的地址，再取反；inversions 是 march C-，以七种背景上行下行；moving 在字的每一位上移动单个一与单个零；random 随机字及其\
                  反码。值为走查一段所见的错误字数。一旦发现错误，用例即以失败结束，并给出数量，以及最先几处的位置、期望值与读到的值：不能让\
                  中位数掩盖只有一轮见到的错误。",
         },
         why: Text {
-            en: "Every other figure assumes that memory keeps what it is given. Without ECC nothing else tells; with ECC an error \
-                 seen here was beyond correction.",
+            en: "Every other value assumes that memory keeps its contents. Without ECC nothing else reveals an error; \
+                 with ECC an error seen here was beyond correction.",
             zh: "其他所有数字都假设内存会保持写入的内容。没有 ECC 时别无告知途径；有 ECC 时，在此看到的错误已无法纠正。",
         },
         reading: Text {
-            en: "0, and nothing else. A walk over a few MiB proves little: a fault has to lie in the pages that the \
-                 kernel happened to give. Set `--set amount=` to most of the free memory with the thorough profile, \
-                 for hours to a bootable memory test. inversions finds stuck bits, bits that do not change, \
-                 neighbours that disturb each other and faulty address lines; address finds the latter fastest; \
-                 moving and random find faults that need their data.",
-            zh: "只能是 0。几 MiB 的走查说明不了多少：故障必须恰好落在内核给的页中。可用 `--set amount=` 设为大部分空闲内存并使用 thorough 档；要走查数小时，\
-                 请用可引导的内存测试。inversions 能发现固定位、不翻转的位、相互干扰的邻居和地址线故障；address 发现地址线故障最快；moving 与 random 能发现依\
-                 赖特定数据的故障。",
+            en: "0 is the only good value. A pass over a few MiB proves little: a fault must lie in the pages that the \
+                 kernel happened to allocate. Set `--set amount=` to most of the free memory, with the thorough \
+                 profile; for hours of testing use a bootable memory test. inversions finds stuck bits, bits that do \
+                 not flip, disturbing neighbour bits and faulty address lines; address finds faulty address lines \
+                 fastest; moving and random find faults that need certain data.",
+            zh: "只能是 0。几 MiB 的走查说明不了多少：故障必须恰好落在内核给的页中。可用 `--set amount=` 设为大部分空\
+                 闲内存并使用 thorough 档；要走查数小时，请用可引导的内存测试。inversions 能发现固定位、不翻转的位、相\
+                 互干扰的相邻位和地址线故障；address 发现地址线故障最快；moving 与 random 能发现依赖特定数据的故障。",
         },
         typical: Text {
             en: "0 in every run of this project; beside memtester both found bits that a third process flipped in \

@@ -24,10 +24,9 @@ pub static PROBE: Probe = Probe {
     also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
-            en: "The accesses of memory.random_access with within=all, by the same instructions, done and timed \
-                 by the module hostmark (kmod/) in memory of the kernel (vmalloc), which has base pages. irq=off: \
-                 the CPU takes no interrupts meanwhile, for 10 ms at most at a time. bind says where the thread \
-                 is bound.",
+            en: "The accesses of memory.random_access with within=all, by the same instructions, done and timed by the \
+                 module hostmark (kmod/) in memory of the kernel (vmalloc), which has base pages. irq=off: the CPU \
+                 takes no interrupts meanwhile, for 10 ms at most at a time. bind sets the CPU of the thread.",
             zh: "由内核模块 hostmark（kmod/）在内核自己的内存（vmalloc，基本页）中，以相同的指令执行并计时 within=all 的 memory.random_access。irq=off 时 CPU 其\
                  间不接受中断，每次最多 10 ms。bind 表示线程绑定在哪里。",
         },

@@ -17,25 +17,28 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "Every line of a buffer holds the address of another; one instruction, mov r,[r], follows the chain, so that \
-                 no load can start before the last one has ended. Patterns: random is one cycle over all lines in \
-                 random order; in_page stays inside a window of 64 pages until it has \
-                 visited one line of each 128 bytes (lines are prefetched in pairs), which keeps address translation cheap; a number is a stride in bytes, forward, as lmbench does.",
-            zh: "缓冲区的每个缓存行里存着另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开始。模式：\
-                 random 是以随机顺序走遍所有行的一个环；in_page 在 64 页的窗口内每 128 字节访问一行（缓存行成对预取），\
-                 走完再换窗口，使地址转换保持便宜；数字表示以字节计的向前步长，与 lmbench 相同。",
+            en: "Every cache line of a buffer holds the address of another line. One instruction, mov r,[r], follows \
+                 this chain, so no load can start before the previous one has finished. pattern=random visits all \
+                 lines once, in random order. in_page visits one line of every 128 bytes (hardware prefetches lines in \
+                 pairs) and stays within a window of 64 pages until all are visited; this keeps address translation \
+                 cheap. A number is a forward stride in bytes, as in lmbench.",
+            zh: "缓冲区的每个缓存行存放另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开始。\
+                 pattern=random 以随机顺序访问每一行各一次；in_page 每 128 字节访问一行（硬件成对预取缓存行），走完一\
+                 个 64 页的窗口再进入下一个，使地址转换的代价很小；数字表示向前的步长（字节），与 lmbench 相同。",
         },
         why: Text {
-            en: "Pointer chasing is what trees, hash tables, linked lists and interpreters do. Their speed is this latency, \
-                 not the bandwidth, and it differs a hundredfold between L1 and DRAM.",
+            en: "Trees, hash tables, linked lists and interpreters chase pointers. Their speed depends on this \
+                 latency, not on bandwidth. It differs a hundredfold between L1 and DRAM.",
             zh: "树、哈希表、链表和解释器都在追指针。决定它们速度的是延迟而不是带宽，而 L1 与 DRAM 之间的延迟相差上百倍。",
         },
         reading: Text {
-            en: "Steps stand where a level ends. random above in_page is the price of TLB misses; base pages above \
-                 pmd likewise. A small stride looks faster than random beyond L2, because prefetchers guess it. In a \
-                 guest the L3 is shared with neighbours: a wide interval there is theirs.",
-            zh: "台阶处即某一级的边界。random 高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页也是如此。小步长在 L2 之外看起来比 random 快，因\
-                 为预取器能猜中。虚拟机里 L3 与邻居共享：那里的宽区间来自邻居。",
+            en: "Each step marks the end of a cache level. The gap between random and in_page is the cost of TLB \
+                 misses, and so is the gap between base and pmd pages. A small stride looks faster than random beyond \
+                 L2, because prefetchers predict it. A guest shares its L3 with neighbours: a wide interval at L3 \
+                 sizes comes from them.",
+            zh: "台阶处即某一级缓存的边界。random 高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页的部分也\
+                 是。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与同机租户共享 L3：L3 大小处的区间若\
+                 很宽，原因在他们。",
         },
         typical: Text {
             en: "In core cycles L1d 4 or 5 and L2 12 to 18 (Intel's and AMD's optimisation manuals), L3 40 to 80; in \
@@ -49,21 +52,23 @@ pub static PROBE: Probe = Probe {
                  115 到 125，基本页 161，步长 64 时为 9。",
         },
         causes: Text {
-            en: "Base pages where huge ones would do (THP=madvise or never), also on the host below a guest; \
-                 neighbours in a shared L3; memory of the other node; a power-saving uncore or memory clock; sub-NUMA \
-                 modes set otherwise than assumed. L1d over 5 cycles: a disturbed core, or a chain that does not fit.",
-            zh: "本可用大页却用基本页（THP 为 madvise 或 never），也包括虚拟机之下的宿主机；共享 L3 中的邻居；内存位于另一节点；非核心或内存频率节能；sub-NUMA \
-                 模式与预期不同。L1d 超过 5 个周期：核心受扰，或链装不下。",
+            en: "Base pages where huge pages would do (THP=madvise or never), in the guest or on its host; neighbours \
+                 in a shared L3; memory on another node; a power-saving uncore or memory clock; an unexpected sub-NUMA \
+                 mode. L1d above 5 cycles: a disturbed core, or a chain that does not fit L1d.",
+            zh: "本可用大页却用了基本页（THP 为 madvise 或 never），在虚拟机内或宿主机上；共享 L3 的同机租户；内存位于\
+                 另一节点；非核心部分或内存降频节能；sub-NUMA 模式与预期不同。L1d 超过 5 个周期：核心受到干扰，或链超\
+                 出了 L1d。",
         },
     },
     related: &["memory.hierarchy", "memory.tlb", "memory.parallelism", "memory.loaded_latency", "memory.numa_latency"],
     differs: Some(Text {
-        en: "lat_mem_rd goes by a fixed stride, which prefetchers follow: its 128 bytes may show a tenth of DRAM's \
-             latency; its -t takes random order in base pages, as page=base here. It reports the smallest of its \
-             repetitions, hostmark the median of several processes. At the same pattern both agree within 3 % \
-             (docs/accuracy.md).",
-        zh: "lat_mem_rd 用固定步长，预取器跟得上：其 128 字节可能只显示 DRAM 延迟的十分之一；其 -t 在基本页中按随机顺序，相当于这里的 page=base。它报告各次重复\
-             的最小值，hostmark 报告多个进程的中位数。相同模式下两者相差 3 % 以内（见 docs/accuracy.md）。",
+        en: "lat_mem_rd walks at a fixed stride, which prefetchers follow: with its 128 bytes it may show a tenth of \
+             the DRAM latency. Its -t visits base pages in random order, as page=base does here. It reports the \
+             smallest of its repetitions; hostmark reports the median of several processes. With the same pattern both \
+             agree within 3 % (docs/accuracy.md).",
+        zh: "lat_mem_rd 用固定步长，预取器跟得上：其 128 字节可能只显示 DRAM 延迟的十分之一；其 -t 在基本页中按随机顺\
+             序，相当于这里的 page=base。lat_mem_rd 报告各次重复的最小值，hostmark 报告多个进程的中位数。相同模式下两\
+             者相差 3 % 以内（见 docs/accuracy.md）。",
     }),
     axes: &[
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),

@@ -31,26 +31,26 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "sharers=1: a chain of dependent loads through a buffer that misses L1d and hits L2 visits pairs of words, the \
-                 upper before the lower, 8 to 512 bytes apart. Within a line the second load hits; the value is the first \
-                 distance at which it misses as well. sharers=2: two CPUs each add atomically to a word of their own; the \
-                 value is the first distance at which they no longer slow each other down (false sharing). Rounds vote: the value is the \
-                 number that most of them find.",
+            en: "sharers=1: a chain of dependent loads visits pairs of words, 8 to 512 bytes apart and the upper one \
+                 first, in a buffer that misses L1d and hits L2. If both words share a line, the second load hits; the \
+                 value is the smallest distance at which it misses as well. sharers=2: two CPUs each add atomically to \
+                 their own word; the value is the smallest distance at which they no longer slow each other down \
+                 (false sharing). The value is the one that most rounds find.",
             zh: "sharers=1：相关加载链在一个 L1d 装不下、L2 装得下的缓冲区里成对访问相距 8 到 512 字节的两个字，先高后低。两字同在一行时\
                  第二次加载命中；数值是第二次也未命中的最小距离。sharers=2：两个 CPU 各自对自己的字做原子加；数值是二者不再互相拖慢\
                  （伪共享消失）的最小距离。各轮投票，取多数轮得到的数目。",
         },
         why: Text {
-            en: "A line is what one miss brings in and what CPUs pass to each other. Fields that are used together belong into \
-                 one, fields that different threads write into two.",
+            en: "A line is the unit that a miss fetches and that CPUs pass to each other. Put fields that are used \
+                 together into one line, and fields that different threads write into separate lines.",
             zh: "一次缺失取回的是一行，CPU 之间传递的也是一行。一起使用的字段应放在同一行，不同线程写的字段应放在不同的行。",
         },
         reading: Text {
-            en: "Both ways should agree with what the host reports. Beyond L2 a miss often brings the neighbour too \
-                 (adjacent-line prefetch), so that 128 bytes look like the unit there: libraries pad to 128 for that \
-                 reason, although the line is 64. sharers=1 is skipped where it would show more than the reported line, as \
-                 prefetchers that bring in groups of lines make it (256 bytes on Zen 5). sharers=2 is skipped where two CPUs show no contention, as threads \
-                 of one core do, which share their L1d.",
+            en: "Both methods should agree with the size that the host reports. Beyond L2 a miss often fetches the \
+                 neighbouring line too (adjacent-line prefetch), so the unit looks like 128 bytes there; libraries pad \
+                 to 128 for that reason, although the line is 64. sharers=1 is skipped if prefetchers that fetch \
+                 groups of lines make it exceed the reported line (256 bytes on Zen 5). sharers=2 is skipped if the \
+                 two CPUs show no contention, like threads of one core, which share their L1d.",
             zh: "两种方法都应与宿主报告的一致。在 L2 之外，一次缺失常会把相邻行一并取回（相邻行预取），于是那里看起来像以 128 字节为单位：一些库因此按 128 字节填充，尽管\
                  行是 64 字节。若 sharers=1 得到的数值大于报告的行（成组预取所致，Zen 5 上为 256 字节），则略过。若两个 CPU 之间看不出争用（例如共享 L1d 的同一核心的两个线程），sharers=2 会被略过。",
         },

@@ -20,32 +20,34 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "Every usable CPU of the first node reads a buffer of its own, bound to the second node (mbind, checked by move_pages), \
-                 with the fastest of memory.read's kernels, by trials of all at once in the case's first round; together the buffers have `size` bytes (auto: four \
-                 times a node's last-level caches, 16 to 256 MiB a CPU). What all read in their common time counts.",
+            en: "Every usable CPU of the first node reads its own buffer on the second node (bound by mbind, checked \
+                 by move_pages). It uses the fastest of memory.read's kernels, chosen by trials of all CPUs at once in \
+                 the case's first round. The buffers total `size` bytes (auto: four times a node's last-level caches, \
+                 16 to 256 MiB per CPU). Only what is read while all CPUs run counts.",
             zh: "第一个节点的每个可用 CPU 各自读取绑定在第二个节点的缓冲区（mbind，并用 move_pages 核对），使用 memory.read 中最快的内核（第一轮由全部 CPU 同时试测选出）；\
                  全部缓冲区合计 `size` 字节（auto：一个节点全部末级缓存的四倍，每个 CPU 16 到 256 MiB）。只统计所有 CPU 共同时间内读取的量。",
         },
         why: Text {
-            en: "The diagonal is what a node's memory channels give; the rest is what the links between sockets leave of it. Programs \
-                 that spread memory over all nodes end up between the two.",
+            en: "The diagonal shows what a node's memory channels deliver; the other cells show what the links between \
+                 sockets leave of it. Programs that spread memory over all nodes land between the two.",
             zh: "对角线是一个节点的内存通道所能提供的；其余是插槽间链路剩下的。把内存分散到所有节点的程序落在二者之间。",
         },
         reading: Text {
-            en: "The diagonal against channels × transfer rate × 8 bytes; the rest against the diagonal.",
+            en: "Compare the diagonal with channels × transfer rate × 8 bytes, and the other cells with the diagonal.",
             zh: "对角线与 通道数 × 传输速率 × 8 字节 比较，其余与对角线比较。",
         },
         typical: Text {
             en: "A published run of Memory Latency Checker on a 2-socket Cascade Lake server: 113 GB/s of a node's at \
                  most 141, 34 GB/s from the other socket. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, \
                  Linux 6.18), two CPUs of one node: 9 to 19 GB/s, with neighbours.",
-            zh: "Memory Latency Checker 在双路 Cascade Lake 服务器上的公开结果：本节点 113 GB/s（标称至多 141），另一插槽 34 GB/s。用 \
-                 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（单节点的两个 CPU，有邻居）：9 到 19 GB/s。",
+            zh: "Memory Latency Checker 在双路 Cascade Lake 服务器上的公开结果：本节点 113 GB/s（标称至多 141），另一\
+                 插槽 34 GB/s。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（单节点的两个 \
+                 CPU，有同机租户）：9 到 19 GB/s。",
         },
         causes: Text {
-            en: "Few CPUs on the node; channels that are empty; links between sockets that save power or run at a \
-                 lower rate; in a guest neighbours that take their part.",
-            zh: "节点上 CPU 太少；通道未插满；插槽间链路节能或降速；虚拟机里被邻居占去一份。",
+            en: "Few CPUs on the node; unpopulated channels; links between sockets that save power or run at a lower \
+                 rate; in a guest, neighbours that use the same links.",
+            zh: "节点上 CPU 太少；通道未插满；插槽间链路节能或降速；虚拟机里被同机租户占去一份。",
         },
     },
     related: &["memory.numa_latency", "memory.stream", "memory.read"],

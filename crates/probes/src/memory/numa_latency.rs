@@ -19,20 +19,20 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "The chain of memory.latency (random order, huge pages) on a CPU of the first node, through a buffer of `size` bytes (auto: \
-                 twice the last-level cache, at least 64 MiB and at most 1 GiB), that is bound to the second node (mbind); where its pages really lie is read \
-                 back (move_pages) and noted.",
+            en: "A CPU of the first node follows memory.latency's chain (random order, huge pages) through a buffer \
+                 bound to the second node (mbind). The buffer has `size` bytes (auto: twice the last-level cache, 64 \
+                 MiB to 1 GiB). move_pages reports where the pages really lie, and a note records it.",
             zh: "与 memory.latency 相同的链（随机顺序、大页），在第一个节点的一个 CPU 上遍历绑定在第二个节点（mbind）的缓冲区，大小为 `size`\
                  （auto：末级缓存的两倍，不小于 64 MiB，不大于 1 GiB）；其页面实际所在的节点会读回（move_pages）并记入备注。",
         },
         why: Text {
-            en: "On a machine of several nodes a thread that runs far from its memory pays the way between the sockets with each \
-                 miss. How much decides whether binding processes to nodes is worth the trouble.",
+            en: "On a multi-node machine a thread far from its memory pays for the way between sockets with each miss. \
+                 How much it pays decides whether binding processes to nodes is worthwhile.",
             zh: "多节点机器上，线程若远离其内存，每次未命中都要付出跨插槽的代价。代价多大，决定是否值得把进程绑定到节点。",
         },
         reading: Text {
-            en: "The diagonal is the own node. The kernel's distances are firmware's claim; this is the fact. Huge \
-                 pages keep translation small.",
+            en: "The diagonal is local memory. The kernel's distances are the firmware's claim; these values are \
+                 measured. Huge pages keep address translation cheap.",
             zh: "对角线是本节点。内核的距离只是固件的说法，这里是实测。大页使地址转换的影响很小。",
         },
         typical: Text {
@@ -45,9 +45,9 @@ pub static PROBE: Probe = Probe {
                  6.18）上实测（单节点）：112 到 123 ns。",
         },
         causes: Text {
-            en: "Links between the sockets in a power-saving state, or fewer of them than the board has; memory that \
-                 the kernel could not bind (the note says where it lies). In a guest nodes are what the hypervisor \
-                 makes of them: two alike point to memory that is not bound on the host.",
+            en: "Socket links in a power-saving state, or fewer links in use than the board has; memory that the \
+                 kernel could not bind (the note shows where it lies). In a guest the hypervisor defines the nodes: \
+                 two nodes that look alike suggest unbound memory on the host.",
             zh: "插槽间链路处于节能状态，或启用的链路少于主板所有；内核未能绑定的内存（备注说明其实际位置）。虚拟机里的节点由虚拟机监控程序给出：两个节点看不出差别，说明内存在宿\
                  主上没有绑定。",
         },

@@ -24,25 +24,28 @@ pub static PROBE: Probe = Probe {
     also: &[SHARE],
     explain: Explain {
         what: Text {
-            en: "The lines of a buffer carry two links each: one random cycle over all of them, and one for each chain over its own \
-                 equal part. Walks of the one and of the many, side by side in the same loop, take turns; the value is the time \
-                 a load in the first over that in the second. Chains are held in registers (on x86-64 most of those from the twelfth on in \
-                 vector registers, and the last six of 32 in memory, a few cycles longer a link).",
+            en: "Each line of a buffer carries two links: one belongs to a random cycle over all lines, the other to a \
+                 separate chain over an equal part of them. The same loop walks one chain, then all chains side by \
+                 side, in turn. The value is the time per load of the single walk divided by that of the parallel \
+                 walk. Registers hold the chains' positions (on x86-64 vector registers hold most of them from the \
+                 twelfth on, and memory the last six of 32, which costs a few cycles per link).",
             zh: "缓冲区每行带两个链接：一个属于遍历所有行的随机环，另一个属于各链在自己那一等份里的环。单链遍历与多链并行遍历（在同一循环里\
                  并排推进）交替进行；数值是前者每次加载的时间除以后者的。链的指针放在寄存器里（x86-64 上第十二条起多数放在向量寄存器，\
                  32 条中的最后六条放在内存里，每个链接多几个周期）。",
         },
         why: Text {
-            en: "One miss at a time leaves memory idle: hash joins, graph walks and key-value stores gain what this says by working on \
-                 several items at once (batching, prefetching, coroutines). Latency over it is the best time a random load.",
+            en: "One miss at a time leaves memory idle. Hash joins, graph walks and key-value stores can gain this \
+                 factor by working on several items at once (batching, prefetching, coroutines). Latency divided by it \
+                 is the best average time of a random load.",
             zh: "一次只有一个缺失时内存多半闲着：哈希连接、图遍历、键值存储若同时处理多个元素（批处理、预取、协程），能快的倍数就是它。\
                  延迟除以它就是随机加载的最短平均时间。",
         },
         reading: Text {
-            en: "Close to the number of chains up to the core's line fill buffers, then flat; where it still rises at the largest number of chains that was measured, the value says that it is at \
-                 least this. In L1d it is latency \
-                 times loads a cycle; L2 and L3 are held by the same buffers as DRAM.",
-            zh: "链数不超过核心的行填充缓冲时接近链数，此后持平；若在所测的最大链数处仍在上升，数值会注明“至少”。在 L1d 为延迟乘以每周期加载数；L2 与 L3 受与 DRAM 同样的缓冲限制。",
+            en: "Close to the number of chains until the core's line fill buffers are full, then flat. If it still \
+                 rises at the largest number of chains measured, the value is marked as a lower bound. In L1d it \
+                 equals latency × loads per cycle; the same buffers limit L2, L3 and DRAM.",
+            zh: "链数不超过核心的行填充缓冲时接近链数，此后持平；若在所测的最大链数处仍在上升，数值备注中注明“至少”。\
+                 在 L1d 为延迟乘以每周期加载数；L2 与 L3 受与 DRAM 同样的缓冲限制。",
         },
         typical: Text {
             en: "Line fill buffers by the makers' manuals: 10 on Intel to Broadwell, 12 from Skylake, 16 from Sunny \
@@ -53,8 +56,8 @@ pub static PROBE: Probe = Probe {
                  KiB 时为 11。",
         },
         causes: Text {
-            en: "Base pages, as a core does only one to four page walks at once; a sibling thread that takes half of \
-                 the buffers; memory that is busy with others, so that not the core but the channel is the limit.",
+            en: "Base pages, since a core does only one to four page walks at once; an SMT sibling that takes half the \
+                 buffers; memory busy with other traffic, which moves the limit from the core to the channel.",
             zh: "基本页，核心同时只做一到四次页表遍历；兄弟线程占去一半缓冲；内存忙于他人，此时限制在通道而不在核心。",
         },
     },
@@ -62,8 +65,9 @@ pub static PROBE: Probe = Probe {
     differs: Some(Text {
         en: "par_mem runs 1 to 16 separate chains and prints the best speed-up; the summary takes it at the largest \
              size measured, which may still be a cache. Here one and many chains are timed side by side at 64 MiB, so \
-             that neighbours act on both alike.",
-        zh: "par_mem 运行 1 到 16 条独立的链，打印最好的加速比；汇总表取所测的最大尺寸，那可能仍是缓存。这里在 64 MiB 让单链与多链交替计时，邻居对两者的影响相同。",
+             neighbours act on both alike.",
+        zh: "par_mem 运行 1 到 16 条独立的链，打印最好的加速比；汇总表取所测的最大尺寸，那可能仍是缓存。这里在 64 MiB \
+             让单链与多链交替计时，同机租户对两者的影响相同。",
     }),
     axes: &[
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),

@@ -14,21 +14,22 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::BYTES_PER_CYCLE],
     explain: Explain {
         what: Text {
-            en: "Arrays of 64-bit floating-point numbers, of `size` bytes each, gone over again and again by one core: fill a=q, \
-                 copy a=b, daxpy a=a+qb, sum of all a. 8, 16, 24 and 8 bytes count for each element, as McCalpin's STREAM2 \
-                 counts them. The kernel is the fastest of all on this host, by trials in turn in the case's first round, and is noted.",
+            en: "One core works on arrays of `size` bytes of 64-bit floating-point numbers, over and over: fill a=q, \
+                 copy a=b, daxpy a=a+qb, sum of all a. Each element counts 8, 16, 24 and 8 bytes, as in McCalpin's \
+                 STREAM2. The kernel is the fastest on this host; trials in the case's first round choose it, and a \
+                 note names it.",
             zh: "每个 `size` 字节的 64 位浮点数组，由单个核心反复处理：fill a=q，copy a=b，daxpy a=a+qb，sum 对 a 求和。每个元素分别计 8、16、24、8 \
                  字节，与 McCalpin 的 STREAM2 相同。内核是本机上所有内核中最快的一个，由该用例第一轮的交替试测选出，记录在备注中。",
         },
         why: Text {
-            en: "STREAM has one size; these four show at which size a loop of linear algebra leaves each cache, and how reading \
-                 (sum), writing (fill) and both (copy, daxpy) differ there.",
+            en: "STREAM has one size. These four kernels show at which size a linear-algebra loop leaves each cache, \
+                 and how reading (sum), writing (fill) and both (copy, daxpy) differ there.",
             zh: "STREAM 只有一种大小；这四个内核显示线性代数循环在何种大小离开各级缓存，以及读（sum）、写（fill）、读写（copy、daxpy）在那里的差别。",
         },
         reading: Text {
-            en: "In L1d sum takes two vectors a cycle at best and fill one. daxpy writes where it reads, so that \
-                 nothing is read for the sake of a store: in memory it comes closest to the bus, while fill and copy \
-                 lose to write-allocate. Two arrays fit a level up to half of its size.",
+            en: "In L1d sum reads at most two vectors per cycle, and fill writes one. daxpy writes where it has read, \
+                 so no line is read only for a store: in DRAM it comes closest to the bus rate, while fill and copy \
+                 lose to write-allocate. Two arrays fit a level only up to half its size.",
             zh: "在 L1d 中 sum 每周期最多两个向量，fill 一个。daxpy 写回它读过的位置，没有仅为存储而做的读取：在内存中它最接近总线速率，而 fill 与 copy 受写分\
                  配拖累。两个数组的内核，大小到某级的一半为止都装得下。",
         },
@@ -38,7 +39,7 @@ pub static PROBE: Probe = Probe {
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：64 MiB、单线程的 daxpy 为 9 到 17 GB/s。",
         },
         causes: Text {
-            en: "As of memory.read and memory.write. A sum far below memory.read at the same size waits for its \
+            en: "As for memory.read and memory.write. A sum far below memory.read at the same size waits for its \
                  additions: too few accumulators, which only a compiled STREAM2 has.",
             zh: "同 memory.read 与 memory.write。若 sum 在相同大小下远低于 memory.read，是在等待加法：累加器太少，这只出现在编译得到的 STREAM2 中。",
         },

@@ -39,28 +39,30 @@ pub static PROBE: Probe = Probe {
     also: &[MISS],
     explain: Explain {
         what: Text {
-            en: "A chain of dependent loads visits one line in each of n pages, in random order, every page at another offset; the \
-                 same number of lines packed side by side is timed too, and the difference is what translation costs. n grows; \
-                 the value is the number of pages at which the cost begins to rise to that of the next level. level=1 ends where \
-                 the first-level TLB does, level=2 where the second does and the page table is walked. The \
-                 number is taken for the nearest that a TLB is built with (64, 72, 80, 96 and so on by powers of two) if that is \
-                 within 4 %, and rounds vote: the value is what most of them find. The cost of a \
-                 miss is what a load beyond the level takes longer than one that hits the first level.",
+            en: "A chain of dependent loads visits one line in each of n pages in random order, at a different offset \
+                 in every page. The same number of lines packed side by side is timed too; the difference is the cost \
+                 of address translation. n grows; the value is the number of pages at which that cost starts to rise \
+                 to the next level. level=1 finds the end of the first-level TLB; level=2 the end of the second, \
+                 beyond which the CPU walks the page table. A result within 4 % of a size that TLBs really have (64, \
+                 72, 80, 96 and their powers-of-two multiples) is rounded to it. The value is the one that most rounds \
+                 find. The cost of a miss is the extra time of a load beyond the level, compared with a first-level \
+                 hit.",
             zh: "相关加载链以随机顺序访问 n 个页，每页一行、页内偏移各不相同；再测同样数目但紧密排列的行，两者之差就是地址转换的代价。n 逐步\
                  增大，数值是代价开始升向下一级时的页数。level=1 止于一级 TLB 的尽头，level=2 止于二级 TLB 的尽头，此后要遍历页表。测得的页数\
                  若与某个实际存在的 TLB 项数（64、72、80、96 及其 2 的幂倍）相差不超过 4 %，即取该项数，再由各轮投票。未命中代价是超出\
                  该级后一次加载比命中一级 TLB 多花的时间。",
         },
         why: Text {
-            en: "Beyond 64 pages (256 KiB of 4 KiB pages) each load waits for the second level, beyond some 1500 to 3000 (6 to 12 MiB) \
-                 for a page walk, however well the data itself is cached. Huge pages reach 512 times as far.",
+            en: "Beyond 64 pages (256 KiB with 4 KiB pages) each load waits for the second level; beyond some 1500 to \
+                 3000 pages (6 to 12 MiB) it waits for a page walk, even if the data itself is cached. Huge pages \
+                 reach 512 times as far.",
             zh: "超过 64 页（4 KiB 页时为 256 KiB），每次加载都要等二级 TLB；超过约 1500 到 3000 页（6 到 12 MiB）就要遍历页表，哪怕数据本身都在\
                  缓存里。大页的覆盖范围是其 512 倍。",
         },
         reading: Text {
-            en: "Where the first level ends each load waits for the second, where that ends for a page walk. In a \
-                 guest each walk goes through two tables, and a guest's huge pages that its host backs by small ones \
-                 are cut into small entries: then page=pmd reaches as few pages as page=base.",
+            en: "Beyond the first level each load waits for the second; beyond that for a page walk. In a guest each \
+                 walk goes through two page tables. If the host backs a guest's huge pages with small ones, the TLB \
+                 splits its entries: page=pmd then reaches no further than page=base.",
             zh: "一级结束处每次加载要等二级，二级结束处要等页表遍历。虚拟机里每次遍历要走两层页表；若宿主用小页支撑虚拟机的大页，表项会被拆成小页，此时 page=pmd 能覆盖的页\
                  数与 page=base 一样少。",
         },
@@ -75,17 +77,17 @@ pub static PROBE: Probe = Probe {
                  25 ns。",
         },
         causes: Text {
-            en: "Fewer than the hardware has: the core's other thread uses the rest, or the instruction side of a \
-                 shared second level. A dear miss: nested paging without huge pages on the host, or page tables that \
-                 do not stay in the caches.",
+            en: "Fewer pages than the hardware has: the core's other thread uses the rest, or code does, in a shared \
+                 second level. An expensive miss: nested paging without huge pages on the host, or page tables that do \
+                 not stay in the caches.",
             zh: "比硬件少：其余被同一核心的另一线程占用，或被共享二级中的指令一侧占用。未命中很贵：宿主机的嵌套页表没有用大页，或页表留不在缓存中。",
         },
     },
     related: &["memory.latency", "memory.hierarchy", "paging.fault", "memory.random_access"],
     differs: Some(Text {
-        en: "tlb doubles the number of pages and takes the last step before the first slow one, without taking cache \
-             misses apart: it gave 5 to 31 where the first level has 64 (docs/accuracy.md). Here the same number of \
-             packed lines is timed beside, and the difference is translation alone.",
+        en: "tlb doubles the number of pages and takes the last step before the first slow one. It does not separate \
+             cache misses from TLB misses: it gave 5 to 31 where the first level has 64 (docs/accuracy.md). Here the \
+             same number of packed lines is timed alongside, so the difference is translation alone.",
         zh: "tlb 将页数逐次加倍，取第一个变慢之前的那步，也不区分缓存缺失：在一级有 64 项的机器上给出 5 到 31（见 docs/accuracy.md）。这里同时测相同数量、紧密排列\
              的行，差值只剩地址转换。",
     }),

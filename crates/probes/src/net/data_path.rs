@@ -16,34 +16,39 @@ pub static PROBE: Probe = Probe {
     also: quantities::ALSO,
     explain: Explain {
         what: Text {
-            en: "`amount` bytes go along `path`: from a source (zero: /dev/zero; file: cached; cold_file: dropped from the cache \
-                 before; memory) through pipes and TCP connections over loopback to a sink (null: /dev/null is written; memory: the bytes are \
-                 left where they were read). Between each two of these stands a process that reads and writes `block` bytes at a time; a word before the next \
-                 place says that it moves them by splice, sendfile or send with MSG_ZEROCOPY. zero_pipe_socket_null is `dd | nc` and \
-                 `nc > /dev/null`. All processes may run on the first `cpus` CPUs; the scheduler places them. The time is that from the \
-                 first one's begin to the last byte's arrival. Each tells its CPU time, its switches, what it copied, and how long it \
-                 waited in the call that reads and in that which writes (one block of each MiB is timed by its CPU clock; what did not \
-                 run waited). close and behind have two processes of one CPU take turns after each block, none and eight blocks lying between \
-                 them.",
-            zh: "`amount` 字节沿 `path` 前进：从来源（zero：/dev/zero；file：已缓存的文件；cold_file：事先从缓存中丢弃；memory：内存）\
-                 经管道和环回上的 TCP 连接，到达终点（null：写入 /dev/null；memory：读到即止）。每两处之间有一个进程，每次读写 `block` \
-                 字节；下一处之前的词表示该进程改用 splice、sendfile 或带 MSG_ZEROCOPY 的 send。zero_pipe_socket_null 即 `dd | nc` 与 \
-                 `nc > /dev/null`。所有进程都可在前 `cpus` 个 CPU 上运行，由调度器安排。时间从第一个进程开始算到最后一个字节到达。每个进程给出其 \
-                 CPU 时间、切换次数、复制的字节，以及在读调用和写调用中等待了多久（每 MiB 有一块用其 CPU 时钟计时，未运行即为等待）。close 与 \
-                 behind 让同一 CPU 上的两个进程每块之后轮换，二者之间分别没有积压和积压八块。",
+            en: "`amount` bytes travel along `path`: from a source through pipes and loopback TCP connections to a \
+                 sink. Sources are zero (/dev/zero), file (cached), cold_file (first dropped from the cache) and \
+                 memory. Sinks are null (written to /dev/null) and memory (left where they were read). A process \
+                 between each two stations reads and writes `block` bytes at a time. A word before a station makes the \
+                 process use splice, sendfile or send with MSG_ZEROCOPY instead. zero_pipe_socket_null is `dd | nc` \
+                 and `nc > /dev/null`. All processes may run on the first `cpus` CPUs, where the scheduler places \
+                 them. The time runs from the start of the first process to the arrival of the last byte. Each process \
+                 reports its CPU time, its switches, the bytes it copied, and its waiting time in the reading and in \
+                 the writing call (one block of each MiB is timed with its CPU clock; time not running is waiting). \
+                 close and behind make two processes on one CPU alternate after each block, with no block or eight \
+                 blocks between them.",
+            zh: "`amount` 字节沿 `path` 前进：从来源经管道和环回上的 TCP 连接到达终点。来源有 zero（/dev/zero）、file\
+                 （已缓存的文件）、cold_file（事先从缓存中丢弃）和 memory（内存）；终点有 null（写入 /dev/null）和 \
+                 memory（读到即止）。每两站之间有一个进程，每次读写 `block` 字节；站名之前的词表示该进程改用 splice、\
+                 sendfile 或带 MSG_ZEROCOPY 的 send。zero_pipe_socket_null 即 `dd | nc` 与 `nc > /dev/null`。所有进程\
+                 都可在前 `cpus` 个 CPU 上运行，由调度器安排。时间从第一个进程开始算到最后一个字节到达。每个进程给出其 \
+                 CPU 时间、切换次数、复制的字节，以及在读调用和写调用中等待了多久（每 MiB 有一块用其 CPU 时钟计时，未\
+                 运行即为等待）。close 与 behind 让同一 CPU 上的两个进程每块之后轮换，二者之间分别没有积压和积压八块。",
         },
         why: Text {
-            en: "A transfer by `dd | nc` is slower than TCP: each process more copies each byte twice and needs a CPU. What a proxy, a log \
-                 shipper or a backup loses so, and to which process, is told here.",
+            en: "A transfer with `dd | nc` is slower than TCP itself: each further process copies each byte twice and \
+                 needs a CPU. This shows how much a proxy, a log shipper or a backup loses that way, and in which \
+                 process.",
             zh: "用 `dd | nc` 传输比 TCP 本身慢：每多一个进程，每个字节就多复制两次，还要占用 CPU。代理、日志传输或备份因此损失多少、损失在哪个进程，这里给出答案。",
         },
         reading: Text {
-            en: "memory_socket_memory is TCP alone; what a path loses beside it went into its further copies, switches and waits. The process \
-                 that waits least for its neighbours is the slowest. On one CPU the times of all add up. On two they overlap, but a \
-                 process that sleeps on another CPU has to be woken, which in a guest costs more than a copy. The view \
-                 `report --format data-path` draws each path.",
-            zh: "memory_socket_memory 只有 TCP；一条通路比它少的部分花在了更多的复制、切换和等待上。等待邻居最少的进程最慢。在一个 CPU 上各进程的时间相加；在两个上\
-                 可以重叠，但睡在另一个 CPU 上的进程要被唤醒，在虚拟机里这比一次复制更贵。`report --format data-path` 画出每条通路。",
+            en: "memory_socket_memory is TCP alone. What a path loses against it goes into further copies, switches \
+                 and waits. The process that waits least for its neighbours is the slowest. On one CPU the times of \
+                 all processes add up. On two they overlap, but a process that sleeps on another CPU must be woken, \
+                 which in a guest costs more than a copy. The view `report --format data-path` draws each path.",
+            zh: "memory_socket_memory 只有 TCP；一条通路比它少的部分花在了更多的复制、切换和等待上。等待相邻进程最少的\
+                 那个进程最慢。在一个 CPU 上各进程的时间相加；在两个上可以重叠，但睡在另一个 CPU 上的进程要被唤醒，在\
+                 虚拟机里这比一次复制更贵。`report --format data-path` 画出每条通路。",
         },
         typical: Text {
             en: "A published document of a course has for a Celeron 1037U (two cores) `dd | nc` to `nc > /dev/null` at 580 MB/s, `nc < file` cached at \
@@ -55,9 +60,9 @@ pub static PROBE: Probe = Probe {
                  GB/s，单独的 TCP 为 3.2 到 3.6；reno 下 2.2 到 2.3，单独的 TCP 为 8.3 到 9.2。Debian 的 nc 只有其 0.68 到 0.80，因为每次读写前都先调用 poll。",
         },
         causes: Text {
-            en: "Processes that do nothing but pass on (cat, pv); small blocks, each of which costs two system calls and often a switch; dear \
-                 wake-ups on several CPUs; a congestion control that paces (bbr); packet filters; a slow disk under \
-                 cold_file.",
+            en: "Processes that only pass data on (cat, pv); small blocks, each of which costs two system calls and \
+                 often a switch; expensive wake-ups on several CPUs; a congestion control that paces (bbr); packet \
+                 filters; a slow disk with cold_file.",
             zh: "只做转手的进程（cat、pv）；块太小，每块要付两次系统调用，往往还有一次切换；多个 CPU 上昂贵的唤醒；在环回接口上限速的拥塞控制（bbr）；包过滤；cold_file 之下的慢磁盘。",
         },
     },

@@ -16,26 +16,29 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, IDLE, ADDED, RATE],
     explain: Explain {
         what: Text {
-            en: "As net.tcp, one byte to a server and back over a connection of its own (TCP_NODELAY), while further TCP connections to the \
-                 same process carry messages of 64 KiB without pause. load says which way: to the client (receive), from it (send), or both \
-                 at once. A request follows 1 ms after the last answer, so that it meets the load at any moment. Each round first times up \
-                 to 30 round trips without load (idle), then starts the bulk flow, waits until it has got to its rate (3 s at most), and \
-                 times round trips one by one: the value is their median, the percentiles are over all. added is the difference of the two \
-                 medians; rate is what the bulk flow carries meanwhile.",
-            zh: "与 net.tcp 一样，在一条单独的连接（TCP_NODELAY）上向服务器发送一个字节并收回，同时到同一进程的其他 TCP 连接不停地传输 64 KiB 的消息。\
-                 load 表示方向：流向客户端（receive）、由客户端流出（send），或两者同时（both）。收到应答 1 ms 后才发下一个请求，因此请求会遇到负载的任意时刻。\
-                 每轮先在无负载时计时最多 30 次往返（idle），再启动大流量，等它达到其速率（最多 3 s），然后逐次计时：数值为中位数，分位数取自全部往返。\
-                 added 是两个中位数之差；rate 是此时大流量的速率。",
+            en: "As net.tcp, one byte to a server and back over its own connection (TCP_NODELAY), while further TCP \
+                 connections to the same process carry messages of 64 KiB without pause. load sets their direction: to \
+                 the client (receive), from it (send), or both at once. Each request follows 1 ms after the last \
+                 answer, so it meets the load at a random moment. Each round first times up to 30 round trips without \
+                 load (idle). It then starts the bulk flow, waits until that has reached its rate (3 s at most), and \
+                 times round trips one by one. The value is their median; percentiles cover all. added is the \
+                 difference of the two medians; rate is the rate of the bulk flow meanwhile.",
+            zh: "与 net.tcp 一样，在一条单独的连接（TCP_NODELAY）上向服务器发送一个字节并收回，同时到同一进程的其他 \
+                 TCP 连接不停地传输 64 KiB 的消息。load 表示方向：流向客户端（receive）、由客户端流出（send），或两者\
+                 同时（both）。收到应答 1 ms 后才发下一个请求，因此请求会落在负载的任意时刻。每轮先在无负载时计时最多 \
+                 30 次往返（idle），再启动大流量，等它达到其速率（最多 3 s），然后逐次计时：数值为中位数，分位数取自全\
+                 部往返。added 是两个中位数之差；rate 是此时大流量的速率。",
         },
         why: Text {
-            en: "A backup, a replica that catches up or a large download fills the queue in front of the slowest link, and every small \
-                 request behind it waits for all of that queue. A link that is fast in both tests alone may be slow in use.",
+            en: "A backup, a replica that catches up or a large download fills the queue of the slowest link, and \
+                 every small request behind it waits for that whole queue. A link that is fast in separate tests may \
+                 be slow in use.",
             zh: "备份、追赶中的副本或大文件下载会填满最慢链路前的队列，其后的每个小请求都要等整个队列排空。单独测试时很快的链路，使用中却可能很慢。",
         },
         reading: Text {
-            en: "Over a link, added times the link's rate is the queue in bytes: some milliseconds are sound, hundreds are bufferbloat (a \
-                 large queue without active management). Over loopback there is no such queue: the bulk flow competes for the CPU, \
-                 and added is what the scheduler makes a small request wait.",
+            en: "Over a link, added times the link's rate is the queue in bytes. A few milliseconds are normal; \
+                 hundreds are bufferbloat (a large queue without active management). Loopback has no such queue: the \
+                 bulk flow competes for the CPU, and added is the time that the scheduler makes a small request wait.",
             zh: "经过链路时，added 乘以链路速率就是队列的字节数：几毫秒是正常的，几百毫秒就是缓冲膨胀（没有主动管理的大队列）。环回接口上没有这样的队列：\
                  大流量争用 CPU，added 是调度器让小请求等待的时间。",
         },

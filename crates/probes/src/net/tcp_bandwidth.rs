@@ -32,16 +32,18 @@ pub static PROBE: Probe = Probe {
     also: ALSO,
     explain: Explain {
         what: Text {
-            en: "One process sends messages over a TCP connection without pause, the other reads them, at most `block` bytes at a time. The \
-                 value is the rate of the bytes received, by the receiver's clock. direction says who sends: the far end (receive), the \
-                 case (send; the far end tells on the same connection how much has come), or both at once over a connection each, \
-                 whose rates are added. It goes over loopback, or to another host; Nagle's algorithm is on, as in a socket that \
-                 nobody changes. method: write (send), sendfile and splice (pages of a file in memory, splice by way of a \
-                 pipe), zero_copy (MSG_ZEROCOPY; whether the kernel copied all the same is noted). cpus says where the two ends run. window: \
-                 SO_SNDBUF and SO_RCVBUF, by default tuned by the kernel; what was obtained is noted. congestion: the \
-                 sender's congestion control, the system's by default. Each of several streams has its ends on CPUs of their own, and \
-                 the value is the sum. Before the first sample the stream gets to its rate, for 3 s at most. TCP's own figures \
-                 (TCP_INFO) are the sender's, read at the end: retransmits are summed over connections, the rest is their mean.",
+            en: "One process sends messages over a TCP connection without pause; the other reads them, at most `block` \
+                 bytes at a time. The value is the rate of received bytes, by the receiver's clock. direction sets the \
+                 sender: the far end (receive), this case (send; the far end reports on the same connection how much \
+                 has arrived), or both at once over one connection each, whose rates are added. The connection uses \
+                 loopback or goes to another host; Nagle's algorithm is on, as by default. method: write (send), \
+                 sendfile and splice (pages of a file in memory; splice goes through a pipe), zero_copy (MSG_ZEROCOPY; \
+                 a note shows whether the kernel copied anyway). cpus sets where the two ends run. window sets \
+                 SO_SNDBUF and SO_RCVBUF; by default the kernel tunes them, and a note shows the result. congestion is \
+                 the sender's congestion control, by default the system's. With several streams each has its own CPUs, \
+                 and the value is the sum. Before the first sample the stream has up to 3 s to reach its rate. \
+                 TCP_INFO values come from the sender at the end: retransmits are summed over connections, the others \
+                 averaged.",
             zh: "一个进程在 TCP 连接上不停地发送消息，另一个读取，每次最多 `block` 字节。数值是收到的字节的速率，按接收方的时钟计。direction 表示谁发送：\
                  远端（receive）、本用例（send；远端在同一连接上告知已收到多少），或两者同时各用一条连接（both），速率相加。经由环回接口，或连到另一台主机；\
                  Nagle 算法开启，与未改动的套接字相同。method：write（send）、sendfile 与 splice（内存文件的页面，splice 经由管道）、zero_copy（MSG_ZEROCOPY；\
@@ -50,19 +52,20 @@ pub static PROBE: Probe = Probe {
                  取自发送方，在结束时读取：重传数为各连接之和，其余为平均值。",
         },
         why: Text {
-            en: "The most that a local proxy, sidecar, replica or backup can move, and the CPU that it takes from the application; over a \
-                 network card the same work is done on each host, so that a host which reaches 5 GB/s here spends about half of a CPU \
-                 on a full 10 Gbit/s.",
+            en: "This is the most that a local proxy, sidecar, replica or backup can move, and the CPU time that it \
+                 takes from the application. Over a network card each host does the same work: a host that reaches 5 \
+                 GB/s here spends about half a CPU on a full 10 Gbit/s.",
             zh: "这是本机代理、sidecar、副本或备份所能搬运的上限，以及从应用手中拿走的 CPU；经过网卡时每台主机要做同样的工作，\
                  因此这里达到 5 GB/s 的主机，跑满 10 Gbit/s 约需半个 CPU。",
         },
         reading: Text {
-            en: "On one CPU sending and receiving share it; on two the wake-ups decide, and the end whose busy CPUs \
-                 come to one is the limit. Over a link: retransmits tell of loss, receiver_limited of a receive buffer that is too \
-                 small for the round trip, buffer_limited of a send buffer; rtt over min_rtt is the queue that the stream fills. Where congestion=reno is much faster, the system's congestion control paces: it \
-                 lets data go by timers. A message of one byte \
-                 costs a system call. sendfile and splice save the sender's copy. Over about 1 MiB a message leaves the \
-                 cache before it is read.",
+            en: "One CPU is shared by sending and receiving. On two, the wake-ups dominate, and the end that keeps \
+                 about one CPU busy is the bottleneck. Over a link: retransmits mean loss; receiver_limited a receive \
+                 buffer too small for the round trip; buffer_limited a send buffer that is too small; rtt above \
+                 min_rtt is the queue that the stream fills. If congestion=reno is much faster, the system's \
+                 congestion control paces: it releases data by timers. A one-byte message costs a system call. \
+                 sendfile and splice save the sender's copy. Above about 1 MiB a message leaves the cache before it is \
+                 read.",
             zh: "同一 CPU 上收发共用该 CPU；两个 CPU 上取决于唤醒，占用 CPU 数接近一的那一端就是瓶颈。经过链路时：重传表示丢包，receiver_limited 表示接收缓冲区相对往返时间过小，buffer_limited 表示发送缓冲区过小；rtt 超过 min_rtt 的部分是流所填满的队列。若 congestion=reno 快得多，说明系统的拥塞控制在限速：\
                  用定时器放行数据。一个字节的消息要付一次系统调用。sendfile 与 splice 省去\
                  发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。",
@@ -76,16 +79,16 @@ pub static PROBE: Probe = Probe {
                  Celeron 1037U 用 netcat：1.07 GB/s。",
         },
         causes: Text {
-            en: "Packet filters and traffic capture; small socket buffers (net.ipv4.tcp_rmem, tcp_wmem); dear \
-                 wake-ups on two CPUs; memory that is busy; a congestion control that paces (bbr) over loopback.",
+            en: "Packet filters and traffic capture; small socket buffers (net.ipv4.tcp_rmem, tcp_wmem); expensive \
+                 wake-ups on two CPUs; busy memory; over loopback, a congestion control that paces (bbr).",
             zh: "包过滤与抓包；套接字缓冲区过小（net.ipv4.tcp_rmem、tcp_wmem）；两个 CPU 上昂贵的唤醒；内存繁忙；在环回接口上限速的拥塞控制（bbr）。",
         },
     },
     related: &["net.rate_latency", "net.tcp_offload", "ipc.unix_bandwidth", "net.tcp", "net.udp_bandwidth"],
     differs: Some(Text {
-        en: "bw_tcp asks for socket buffers of 1 MiB, which ends the kernel's own tuning of them, sends by write \
-             alone, and leaves both ends to the scheduler; the summary takes its messages of 10 MiB. Here messages \
-             are 64 KiB by default, the placement is named, and the CPU time of both ends stands beside.",
+        en: "bw_tcp requests socket buffers of 1 MiB, which switches off the kernel's tuning, sends with write only, \
+             and leaves both ends to the scheduler. The summary uses its messages of 10 MiB. hostmark's messages are \
+             64 KiB by default; it names the placement and shows the CPU time of both ends.",
         zh: "bw_tcp 要求 1 MiB 的套接字缓冲区，从而关闭内核的自动调节，只用 write，双方位置由调度器决定；汇总表取其 10 MiB 的消息。这里默认 64 KiB，指明位置，并\
              给出双方的 CPU 时间。",
     }),

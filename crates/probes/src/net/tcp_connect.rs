@@ -16,12 +16,13 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "A client makes a socket and connects to a server, a process of its own, which accepts and at once closes the connection; \
-                 the client reads the end of the stream and closes its socket: socket, two options, connect, read, close here, accept \
-                 and close there, and two wake-ups. To wait for the end keeps connections from piling up unaccepted: with the \
-                 server's queue full, the kernel drops the next request and asks again after a whole second. The client's close \
-                 sends a reset (SO_LINGER of 0 s), so that neither end stays in TIME_WAIT for a minute and no round runs out of ports. \
-                 It goes over loopback; cpus says where the two run. The value is the median, the percentiles are over all.",
+            en: "A client creates a socket and connects to a server, a separate process, which accepts and closes the \
+                 connection at once. The client reads the end of the stream and closes its socket. That is socket, two \
+                 options, connect, read and close here, accept and close there, and two wake-ups. Waiting for the end \
+                 keeps unaccepted connections from piling up: with a full queue the kernel drops the next request and \
+                 retries only after a second. The client closes with a reset (SO_LINGER of 0 s), so neither end stays \
+                 in TIME_WAIT and no round runs out of ports. The connection uses loopback; cpus sets where the two \
+                 run. The value is the median; percentiles cover all.",
             zh: "客户端创建套接字并连接服务器（独立进程），服务器接受后立即关闭连接；客户端读到流的结束，再关闭自己的套接字：\
                  本端为 socket、两个选项、connect、read、close，对端为 accept 与 close，另有两次唤醒。等待流结束可避免未接受的连接堆积：\
                  服务器的队列一满，内核就丢弃下一个请求，整整一秒后才重发。客户端关闭时发送复位（SO_LINGER 为 0 s），\
@@ -29,14 +30,14 @@ pub static PROBE: Probe = Probe {
                  数值为中位数，分位数取自全部连接。",
         },
         why: Text {
-            en: "Clients without a pool of connections, health checks and proxies pay this for every request, before TLS and before the \
-                 first byte.",
+            en: "Clients without a connection pool, health checks and proxies pay this for every request, before TLS \
+                 and before the first byte.",
             zh: "没有连接池的客户端、健康检查和代理在每个请求上都要付这一代价，而且是在 TLS 和第一个字节之前。",
         },
         reading: Text {
-            en: "Three to four round trips of net.tcp: three segments of the handshake, the end and the reset, and on \
-                 both sides a socket, an inode and a descriptor to be made and freed. Over a network add one round \
-                 trip of it.",
+            en: "Three to four net.tcp round trips: the three segments of the handshake, the end and the reset. Both \
+                 sides also create and free a socket, an inode and a descriptor. Over a network add one network round \
+                 trip.",
             zh: "相当于三到四次 net.tcp 往返：握手的三个报文段、结束与复位，双方还要各自创建和释放套接字、inode 与描述符。跨网络时另加一次网络往返。",
         },
         typical: Text {
@@ -53,9 +54,8 @@ pub static PROBE: Probe = Probe {
     },
     related: &["net.tcp", "net.http", "ipc.unix_connect"],
     differs: Some(Text {
-        en: "lat_connect closes at once and waits for nothing, so that connections pile up unaccepted and leave \
-             TIME_WAIT behind, and its run is short for that reason; here the server's end is awaited, and the client \
-             resets.",
+        en: "lat_connect closes at once and waits for nothing. Unaccepted connections pile up and leave TIME_WAIT \
+             behind, which is why its run is short. hostmark waits for the server's end, and its client resets.",
         zh: "lat_connect 连上即关闭、什么都不等，于是未接受的连接堆积并留下 TIME_WAIT，它因此只能短时运行；这里等待服务器一端结束，并由客户端复位。",
     }),
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],

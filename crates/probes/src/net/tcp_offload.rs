@@ -36,12 +36,14 @@ pub static PROBE: Probe = Probe {
     ],
     explain: Explain {
         what: Text {
-            en: "A process sends messages of 64 KiB over a TCP connection without pause; the case reads them. The connection lies in \
-                 network namespaces of its own: over their lo, or over a veth pair between two, with an MTU of `mtu`. The host's \
-                 interfaces stay untouched, and the namespaces end with the processes. The congestion control is reno, which does not \
-                 pace. offload says where the stream is cut to packets. all: nowhere, up to 64 KiB pass whole (TSO). big: the same up to \
-                 512 KiB (BIG TCP). no_tso: at the interface (GSO), and the receiver joins (GRO). no_gso: TCP makes each packet, the \
-                 receiver may join. no_gro: at the interface, not joined. none: TCP makes each, not joined. lo never joins.",
+            en: "A process sends messages of 64 KiB over a TCP connection without pause, and the case reads them. The \
+                 connection lies in separate network namespaces: over their lo, or over a veth pair between two, with \
+                 an MTU of `mtu`. The host's interfaces stay untouched, and the namespaces end with the processes. The \
+                 congestion control is reno, which does not pace. offload sets where the stream is cut into packets. \
+                 all: nowhere, packets of up to 64 KiB pass whole (TSO). big: the same up to 512 KiB (BIG TCP). \
+                 no_tso: at the interface (GSO), and the receiver merges (GRO). no_gso: TCP builds each packet, and \
+                 the receiver may merge. no_gro: at the interface, without merging. none: TCP builds each packet, \
+                 without merging. lo never merges.",
             zh: "一个进程在 TCP 连接上不停地发送 64 KiB 的消息，由本用例读取。连接位于专用的网络命名空间中：经由其 lo，或经由两个命名空间\
                  之间的一对 veth，MTU 为 `mtu`。主机的接口保持不变，命名空间随进程一起消失。拥塞控制为不限速的 reno。offload 表示在哪里\
                  切分成包。all：不切分，最大 64 KiB 的包整个通过（TSO）。big：同上，最大 512 KiB（BIG TCP）。no_tso：在接口处切分（GSO），\
@@ -49,14 +51,15 @@ pub static PROBE: Probe = Probe {
                  lo 从不合并。",
         },
         why: Text {
-            en: "Whatever makes packets small makes TCP pay per packet: tunnels, packet filters and virtual switches that cannot pass \
-                 large ones, network cards without TSO, offloads switched off while hunting a fault.",
+            en: "Whatever makes packets small makes TCP pay per packet: tunnels, packet filters and virtual switches \
+                 that cannot pass large packets, network cards without TSO, offloads switched off for debugging.",
             zh: "凡是让包变小的东西都会让 TCP 按包付费：不能传递大包的隧道、包过滤和虚拟交换机，没有 TSO 的网卡，排障时被关闭的卸载功能。",
         },
         reading: Text {
-            en: "Compare values at the same MTU. packet_bytes tells what passed the interface, joined_bytes what TCP was given: their \
-                 quotient is what GRO joins, which is only what arrives together. A larger MTU on lo saves little while packets pass \
-                 whole. What lies between all and none is what a tunnel, filter or card costs that passes single packets.",
+            en: "Compare values at the same MTU. packet_bytes is the packet size on the interface, joined_bytes the \
+                 size that TCP received. Their ratio is what GRO merges, which is only what arrives together. A larger \
+                 MTU on lo saves little while packets pass whole. The gap between all and none is the cost of a \
+                 tunnel, filter or card that passes only single packets.",
             zh: "请在相同 MTU 下比较。packet_bytes 是通过接口的包大小，joined_bytes 是交给 TCP 的大小，二者之比就是 GRO 合并的程度，\
                  它只合并一起到达的包。只要包能整个通过，lo 上更大的 MTU 省不了多少。all 与 none 之差就是只能传递单个包的隧道、过滤或网卡的代价。",
         },
@@ -69,8 +72,8 @@ pub static PROBE: Probe = Probe {
                  MTU 为 65536 的 lo：9.1 到 9.4。",
         },
         causes: Text {
-            en: "Memory too fragmented for the socket's large buffers; dear context switches, where each packet is a turn \
-                 (switches); a kernel without BIG TCP for IPv4 (before Linux 6.3).",
+            en: "Memory too fragmented for the socket's large buffers; expensive context switches, if each packet is a \
+                 turn (switches); a kernel without BIG TCP for IPv4 (before Linux 6.3).",
             zh: "内存碎片过多，套接字得不到大块缓冲区；每个包都轮换一次时上下文切换昂贵（见 switches）；内核没有 IPv4 的 BIG TCP（Linux 6.3 之前）。",
         },
     },

@@ -17,13 +17,16 @@ pub static PROBE: Probe = Probe {
     also: quantities::ALSO,
     explain: Explain {
         what: Text {
-            en: "One end sends numbered datagrams of `datagram` bytes (send on a connected socket), the other receives them one by one \
-                 (recv). The value is the rate of the bytes that came, without headers, by the receiver's clock. direction: receive (the far \
-                 end sends) or send (the case sends; the far end counts). rate_mbit: megabits (10^6) of datagrams sent a second, in bursts \
-                 of a millisecond at most; max is without pause. segmentation: gso lets the kernel cut longer messages into the same \
-                 datagrams (UDP_SEGMENT), and join them for the receiver (UDP_GRO). loss is the share of datagrams that did not come, overrun the part of it for which the receiver's buffer had no room; \
-                 held back is the share of the time in which the kernel took no datagram from the sender. They go over loopback unless a \
-                 peer is named; cpus says where the ends run. Buffers are the system's default.",
+            en: "One end sends numbered datagrams of `datagram` bytes (send on a connected socket); the other receives \
+                 them one by one (recv). The value is the rate of the bytes that arrived, without headers, by the \
+                 receiver's clock. direction: receive (the far end sends) or send (this case sends; the far end \
+                 counts). rate_mbit is the number of megabits (10^6) of datagrams sent per second, in bursts of at \
+                 most a millisecond; max sends without pause. segmentation=gso lets the kernel cut longer messages \
+                 into the same datagrams (UDP_SEGMENT) and merge them for the receiver (UDP_GRO). loss is the share of \
+                 datagrams that did not arrive, overrun the part of it for which the receive buffer had no room. held \
+                 back is the share of time in which the kernel accepted no datagram from the sender. Datagrams use \
+                 loopback unless a peer is named; cpus sets where the ends run. Buffers have the system's default \
+                 size.",
             zh: "一端发送大小为 `datagram` 字节、带编号的数据报（在已连接的套接字上 send），另一端逐个接收（recv）。\
                  数值为到达字节的速率，不计报头，按接收方时钟计算。direction：receive（远端发送）或 send（本用例发送，远端计数）。\
                  rate_mbit：每秒发送的数据报兆比特数（10^6），突发不超过一毫秒；max 为不停地发送。segmentation：gso 由内核把较长的消息切成同样的数据报\
@@ -31,16 +34,17 @@ pub static PROBE: Probe = Probe {
                  若未指定对端，数据报经由环回接口；cpus 表示双方运行的位置。缓冲区为系统默认值。",
         },
         why: Text {
-            en: "Media, telemetry and name servers receive a datagram with each system call, and nothing slows down a sender that is too \
-                 fast: what the receiver does not take in time is dropped where its buffer is full.",
+            en: "Media, telemetry and name servers receive one datagram per system call, and nothing slows a sender \
+                 that is too fast. What the receiver does not read in time is dropped once its buffer is full.",
             zh: "媒体、遥测和域名服务器每次系统调用接收一个数据报，且没有任何机制让过快的发送方慢下来：接收方来不及取走的，会在缓冲区满时被丢弃。",
         },
         reading: Text {
-            en: "A datagram costs about the same whatever its size up to some KiB, so that the rate grows with it. On \
-                 one CPU the two take turns, and what is sent beyond the buffer in one turn is lost, work and all. On \
-                 two CPUs loss tells how much faster sending is than receiving; a larger buffer (net.core.rmem_max) \
-                 delays loss and does not prevent it. Over a link: held back near 1 without loss is a queue that lets the sender wait, loss \
-                 without it is a queue that drops; either way the value is what the link takes.",
+            en: "Up to a few KiB a datagram costs about the same at any size, so the rate grows with the size. On one \
+                 CPU the two take turns; whatever exceeds the buffer within a turn is lost, with the work spent on it. \
+                 On two CPUs loss shows how much faster sending is than receiving; a larger buffer (net.core.rmem_max) \
+                 delays loss but does not prevent it. Over a link: held back near 1 without loss means a queue that \
+                 makes the sender wait; loss without held back means a queue that drops. Either way the value is what \
+                 the link carries.",
             zh: "几 KiB 以内，一个数据报的代价与大小基本无关，因此速率随之增长。在同一 CPU 上双方轮流运行，一轮中超出缓冲区的部分连同所做的工作一并丢失。在两个 CPU 上，\
                  丢失率反映发送比接收快多少；更大的缓冲区（net.core.rmem_max）只能推迟而不能避免丢失。经过链路时：held back 接近 1 而无丢失，\
                  说明队列让发送方等待；有丢失而不等待，说明队列在丢包；两种情况下数值都是链路所能承载的速率。",
@@ -54,16 +58,16 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "A small receive buffer (net.core.rmem_default: 208 KiB hold some 90 datagrams of 1472 bytes, with \
-                 their bookkeeping); packet filters; a receiver that is woken for each datagram; a rate limit or full queues on the \
-                 way; datagrams over the path's MTU (fragments), of which one lost part loses all.",
+                 their bookkeeping); packet filters; a receiver that is woken for each datagram; a rate limit or full \
+                 queues on the way; datagrams above the path MTU, of which one lost fragment loses all.",
             zh: "接收缓冲区过小（net.core.rmem_default：208 KiB 连同记账只容约 90 个 1472 字节的数据报）；包过滤；每个数据报都要唤醒一次的接收者；途中的限速或队列已满；数据报超过路径 MTU 而分片，丢一片即全丢。",
         },
     },
     related: &["net.udp", "net.tcp_bandwidth"],
     differs: Some(Text {
-        en: "bw_udp asks for 10 MB at a time, waits for ever if a datagram is lost, and sets what it still expects \
-             only once, so that later passes receive nothing and count. Here sending never pauses by default, what came is the \
-             value, and loss, jitter and CPU time stand beside.",
+        en: "bw_udp requests 10 MB at a time and waits for ever if a datagram is lost. It sets what it still expects \
+             only once, so later passes receive nothing and still count. hostmark sends without pause by default; the \
+             value is what arrived, with loss, jitter and CPU time alongside.",
         zh: "bw_udp 一次要 10 MB，丢失一个数据报就一直等下去；它只设置一次还应接收的字节数，后面各遍什么都不收却照样计数。这里默认发送从不停顿，数值是收到的部分，并给出丢失率、抖动和 CPU 时间。",
     }),
     axes: &[

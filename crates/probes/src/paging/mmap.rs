@@ -6,28 +6,30 @@ use crate::workloads::mapping::{Mapping, Sharing};
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Map, touch, unmap", zh: "映射、触碰、解除" },
+    title: Text { en: "Map, touch, unmap", zh: "映射、访问、解除映射" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[],
     explain: Explain {
         what: Text {
-            en: "mmap of `size` bytes, shared and writable, of a file that is cached whole; then a touch; then munmap. touch=tenth stores a byte \
-                 every 16 KiB in the first tenth, so that most of the mapping is sparse; all loads a byte of every page; none touches \
-                 nothing. backing=anonymous maps private memory instead, of the page size that the system gives.",
-            zh: "以共享可写方式 mmap 一个已全部在缓存中的文件的 `size` 字节，触碰，再 munmap。touch=tenth 在前十分之一中每 16 KiB 存一个字节，\
-                 映射的大部分保持稀疏；all 读每一页的一个字节；none 不触碰。backing=anonymous 改为映射私有内存，页大小由系统决定。",
+            en: "mmap maps `size` bytes of a fully cached file, shared and writable; the mapping is touched; then \
+                 munmap removes it. touch=tenth stores one byte every 16 KiB in the first tenth, so most of the \
+                 mapping stays sparse; all loads one byte of every page; none touches nothing. backing=anonymous maps \
+                 private memory instead, in the system's page size.",
+            zh: "以共享可写方式 mmap 一个已全部在缓存中的文件的 `size` 字节，访问，再 munmap。touch=tenth 在前十分之一\
+                 中每 16 KiB 存一个字节，映射的大部分保持稀疏；all 读每一页的一个字节；none 不访问。backing=anonymous \
+                 改为映射私有内存，页大小由系统决定。",
         },
         why: Text {
-            en: "Databases, loaders and allocators map and unmap all the time. A mapping itself costs the same at any size: what grows is the \
-                 faults that fill it and, at the end, the walk that takes its pages out and the TLB flush.",
+            en: "Databases, loaders and allocators map and unmap all the time. A mapping itself costs the same at any \
+                 size. What grows is the faults that fill it and, at the end, the removal of its pages and the TLB \
+                 flush.",
             zh: "数据库、加载器和分配器不断映射与解除映射。映射本身的代价与大小无关：增长的是填充它的缺页，以及结束时取下各页的遍历与 TLB 刷新。",
         },
         reading: Text {
-            en: "touch=none is the same at every size. tenth at 8 MiB is 52 faults, as paging.fault has them \
-                 (file_write), and their removal; beyond 1 MiB it is linear in size. Compare sizes only with \
-                 themselves.",
+            en: "touch=none is the same at every size. tenth at 8 MiB is 52 faults (paging.fault, file_write) and \
+                 their removal; beyond 1 MiB it is linear in size. Compare only values of the same size.",
             zh: "touch=none 在任何大小下都相同。8 MiB 的 tenth 是 52 次缺页（见 paging.fault 的 file_write）及其移除；1 MiB 以上与大小成正比。\
                  只在相同大小之间比较。",
         },
@@ -38,17 +40,17 @@ pub static PROBE: Probe = Probe {
                  页 1.1 µs，all 436 µs。",
         },
         causes: Text {
-            en: "Dear faults (paging.fault), a TLB flush of several CPUs where the process has threads elsewhere, \
-                 memory control groups, filesystems that make an entry at the first store to a page (scratch on \
-                 btrfs, xfs).",
+            en: "Expensive faults (paging.fault), a TLB flush of several CPUs where the process has threads elsewhere, \
+                 memory control groups, filesystems that make an entry at the first store to a page (scratch on btrfs, \
+                 xfs).",
             zh: "昂贵的缺页（见 paging.fault）；进程在别处有线程时多个 CPU 的 TLB 刷新；内存 cgroup；页首次写入时要登记的文件系统（btrfs、xfs 上的 \
                  scratch）。",
         },
     },
     related: &["paging.fault", "paging.protect", "file.mmap_open_reread"],
     differs: Some(Text {
-        en: "lat_mmap does the same (touch=tenth), and the summary takes its largest size, which follows the \
-             machine's memory, so that hosts differ by their size. Here the size is fixed at 8 MiB by default.",
+        en: "lat_mmap does the same (touch=tenth). The summary shows its largest size, which follows the machine's \
+             memory, so hosts differ by memory size. hostmark uses 8 MiB by default.",
         zh: "lat_mmap 做同样的事（touch=tenth），而汇总表取其最大的大小，它随机器内存而定，于是主机之间的差别变成内存大小的差别。这里默认固定为 8 MiB。",
     }),
     axes: &[

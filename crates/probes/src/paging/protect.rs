@@ -16,24 +16,26 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "mprotect of one page to read-only, mprotect back, and a store to it; the value is all three. threads counts the threads of \
-                 the process, each on a CPU of its own: the others load from the page without pause, so that their TLBs hold it \
-                 and must be told when the right to write goes.",
-            zh: "用 mprotect 把一个页设为只读，再设回可写，并存一个字节；数值为三者之和。threads 是进程的线程数，各在一个 CPU 上：其余线程不停地读该页，\
-                 其 TLB 保有该项，收回写权限时必须通知它们。",
+            en: "mprotect makes one page read-only, mprotect makes it writable again, and a store follows; the value \
+                 is all three. threads counts the threads of the process, each on its own CPU. The other threads load \
+                 from the page without pause: their TLBs hold its entry, so the kernel must notify them when it \
+                 withdraws write access.",
+            zh: "用 mprotect 把一个页设为只读，再设回可写，并存一个字节；数值为三者之和。threads 是进程的线程数，各在\
+                 一个 CPU 上：其余线程不停地读该页，其 TLB 中保有该页的表项，收回写权限时必须通知它们。",
         },
         why: Text {
-            en: "A CPU cannot change another's TLB: the kernel interrupts every CPU that runs the process and waits for all of them (TLB \
-                 shoot-down). Collectors, JIT compilers, and every munmap of a threaded program pay it, the more the more threads run.",
-            zh: "CPU 无法改动别的 CPU 的 TLB：内核要中断正在运行该进程的每个 CPU，并等待全部应答（TLB shoot-down）。垃圾回收器、即时编译器，\
-                 以及多线程程序的每次 munmap 都要付，运行的线程越多越贵。",
+            en: "A CPU cannot change another CPU's TLB. The kernel interrupts every CPU that runs the process and \
+                 waits for all of them (TLB shootdown). Garbage collectors, JIT compilers and every munmap of a \
+                 threaded program pay for it, more with each running thread.",
+            zh: "CPU 无法改动别的 CPU 的 TLB：内核要中断正在运行该进程的每个 CPU，并等待全部应答（TLB shootdown）。垃\
+                 圾回收器、即时编译器，以及多线程程序的每次 munmap 都要付，运行的线程越多越贵。",
         },
         reading: Text {
-            en: "threads=1 is two system calls and the split and merge of mappings. Each further thread adds the \
-                 interrupt of a TLB shoot-down, the first most and others less, as they are sent at once (sched.ipi). \
-                 On aarch64 the hardware broadcasts, and it hardly grows.",
-            zh: "threads=1 是两次系统调用以及映射的拆分与合并。其他线程再加上 TLB 击落的中断：第一个最多，其余较少，因为中断同时发出（见 sched.ipi）。aarch64 \
-                 由硬件广播，几乎不增长。",
+            en: "threads=1 is two system calls and the split and merge of mappings. Each further thread adds a \
+                 TLB-shootdown interrupt; the first adds most, since all are sent at once (sched.ipi). On aarch64 the \
+                 hardware broadcasts, so the value hardly grows.",
+            zh: "threads=1 是两次系统调用以及映射的拆分与合并。其他线程再加上 TLB shootdown的中断：第一个最多，其余较\
+                 少，因为中断同时发出（见 sched.ipi）。aarch64 由硬件广播，几乎不增长。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.7 to 2.9 µs alone, 2.8 to \
@@ -44,8 +46,8 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "Many threads, or threads spread over sockets; a hypervisor whose interrupts are exits; a virtual CPU \
-                 that is not running, for which the caller waits milliseconds; mappings that cannot merge, so that \
-                 their number grows (/proc/PID/maps).",
+                 that is not running, for which the caller waits milliseconds; mappings that cannot merge, so their \
+                 number grows (/proc/PID/maps).",
             zh: "线程很多或分布在多个插槽；中断要退出的虚拟机监控程序；未在运行的虚拟 CPU，调用者要等它数毫秒；无法合并、数量不断增长的映射（见 /proc/PID/maps）。",
         },
     },

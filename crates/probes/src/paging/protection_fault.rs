@@ -6,28 +6,32 @@ use crate::workloads::protection::Protected;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Protection fault", zh: "保护错误" },
+    title: Text { en: "Protection fault", zh: "保护异常" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[RAW, HANDLER],
     explain: Explain {
         what: Text {
-            en: "A store to a page that is present and read-only. The kernel makes a SIGSEGV of the fault; its handler counts and steps \
-                 over the store, so that each store faults once. Of that time (raw) the handling of a signal is subtracted: the same \
-                 handler run by a tgkill to oneself, less a tgkill of no signal. 64 of each make a sample, in turn.",
-            zh: "向存在但只读的页存一个字节。内核把该错误变成 SIGSEGV；处理函数只计数并跳过该条存储，因此每次存储恰好出错一次。从该时间（raw）中\
-                 减去处理信号的代价：用 tgkill 向自己发送同一信号并由同一函数处理，再减去发送空信号的 tgkill。一个样本由三者各 64 次轮流组成。",
+            en: "A store hits a page that is present and read-only. The kernel turns the fault into SIGSEGV; its \
+                 handler counts and steps over the store, so each store faults once. From that time (raw) hostmark \
+                 subtracts the handling of a signal: the same handler run by a tgkill to oneself, less a tgkill that \
+                 sends no signal. A sample is 64 of each, in turn.",
+            zh: "向存在但只读的页存一个字节。内核把该异常变成 SIGSEGV；处理函数只计数并跳过该条存储指令，因此每次存储\
+                 恰好触发一次异常。从该时间（raw）中减去处理信号的代价：用 tgkill 向自己发送同一信号并由同一函数处理，\
+                 再减去发送空信号的 tgkill。一个样本由三者各 64 次轮流组成。",
         },
         why: Text {
-            en: "Garbage collectors, checkpointing and user-level memory managers protect pages so as to learn who writes to them. This is \
-                 the hardware exception and the kernel's finding that no access is right; the handler comes on top (signal.handle).",
+            en: "Garbage collectors, checkpointing and user-level memory managers protect pages to learn who writes to \
+                 them. The value is the hardware exception plus the kernel's decision that the access is invalid; the \
+                 handler costs extra (signal.handle).",
             zh: "垃圾回收器、检查点和用户态内存管理用页保护来得知谁在写。这里是硬件异常以及内核判定访问不合法的代价；处理函数另计（signal.handle）。",
         },
         reading: Text {
-            en: "An exception costs more than a system call, as it is not made for speed. raw is what a program \
-                 feels. Where raw and handler are both large, signals are slow here, not faults.",
-            zh: "异常并非为速度而设计，比系统调用贵。raw 是程序实际感受到的。若 raw 与 handler 都大，则慢的是信号，不是错误处理。",
+            en: "An exception costs more than a system call, because it is not optimised for speed. raw is what a \
+                 program experiences. If raw and handler are both large, signals are slow here, not faults.",
+            zh: "异常并非为速度而设计，比系统调用贵。raw 是程序实际感受到的。若 raw 与 handler 都大，则慢的是信号处\
+                 理，不是异常。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 0.52 to 0.56 µs, of 1.87 µs \
@@ -43,8 +47,8 @@ pub static PROBE: Probe = Probe {
     },
     related: &["signal.handle", "paging.fault", "syscall.null"],
     differs: Some(Text {
-        en: "lat_sig prot subtracts a signal's handling that it measured once before; here both are timed in turn \
-             within one sample, 64 of each, so that what slows one slows the other.",
+        en: "lat_sig prot subtracts the cost of a signal that it measured once beforehand. hostmark times both in turn \
+             within one sample, 64 of each, so whatever slows one slows the other.",
         zh: "lat_sig prot 减去的是事先单独测得的一次信号处理；这里两者在同一样本内轮流计时，各 64 次，使慢的因素同样作用于两者。",
     }),
     axes: &[],

@@ -13,19 +13,20 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "clone(2) as in process.fork_exit, then execve in the child with an empty environment; the parent waits and checks \
-                 that the program ended with status 0, so that an exec which fails is no fast one. child=static is an ELF file of \
-                 some hundred bytes that only exits; child=dynamic is /bin/true with its loader and its C library.",
-            zh: "如 process.fork_exit 先 clone(2)，随后子进程以空环境 execve；父进程等待并检查程序以状态 0 结束，因此失败的 exec 不会显得很快。 \
-                 child=static 是一个只会退出、百余字节的 ELF 文件；child=dynamic 是 /bin/true，含动态加载器与 C 库。",
+            en: "clone(2) as in process.fork_exit, then the child calls execve with an empty environment. The parent \
+                 waits and checks for exit status 0, so a failed exec cannot look fast. child=static is an ELF file of \
+                 a few hundred bytes that only exits; child=dynamic is /bin/true with its loader and C library.",
+            zh: "如 process.fork_exit 先 clone(2)，随后子进程以空环境 execve；父进程等待并检查程序以状态 0 结束，因此\
+                 失败的 exec 不会显得很快。child=static 是一个只会退出、百余字节的 ELF 文件；child=dynamic 是 \
+                 /bin/true，含动态加载器与 C 库。",
         },
         why: Text {
             en: "Every command in a script, every compiler call of a build and every CGI request pays this.",
             zh: "脚本里的每条命令、构建中的每次编译调用、每个 CGI 请求都要付这个代价。",
         },
         reading: Text {
-            en: "Beyond process.fork_exit: a new address space, the program's pages, and the tear-down of both. The \
-                 dynamic child maps and relocates its libraries, and its price is mostly page faults.",
+            en: "On top of process.fork_exit: a new address space, the program's pages, and the tear-down of both. The \
+                 dynamic child maps and relocates its libraries; most of its cost is page faults.",
             zh: "在 process.fork_exit 之外：新的地址空间、程序的页，以及两者的拆除。动态子进程要映射并重定位各个库，代价主要是缺页。",
         },
         typical: Text {
@@ -36,7 +37,7 @@ pub static PROBE: Probe = Probe {
                  Core i5-2520M（裸机），打印一行的动态程序：306 µs；某次公开评测中的 lmbench：319 到 328。",
         },
         causes: Text {
-            en: "Dear page faults (shadow paging, nested tables without huge pages); more and larger libraries; \
+            en: "Expensive page faults (shadow paging, nested tables without huge pages); more and larger libraries; \
                  security modules that label and check every mapping; auditing of execve; a program on an overlay or \
                  network filesystem.",
             zh: "昂贵的缺页（影子页表、没有大页的嵌套页表）；更多更大的库；为每个映射打标签并检查的安全模块；对 execve 的审计；位于 overlay 或网络文件系统上的程序。",
@@ -44,9 +45,9 @@ pub static PROBE: Probe = Probe {
     },
     related: &["process.fork_exit", "process.spawn", "process.shell", "paging.fault"],
     differs: Some(Text {
-        en: "The summary takes child=dynamic. lat_proc exec starts another small program from a parent with ten \
-             libraries, which takes 2.5 times as long (docs/accuracy.md), and prints a plausible number also when its \
-             program is missing: the child dies at once. Here the exit status is checked.",
+        en: "The summary uses child=dynamic. lat_proc exec starts another small program from a parent with ten \
+             libraries, which takes 2.5 times as long (docs/accuracy.md). If its program is missing, the child dies at \
+             once and lat_proc still prints a plausible number. hostmark checks the exit status.",
         zh: "汇总表取 child=dynamic。lat_proc exec 由一个带十个库的父进程启动另一个小程序，耗时为 2.5 倍（见 docs/accuracy.md）；程序缺失时它也会打印看\
              似合理的数字：子进程立即死亡。这里检查退出状态。",
     }),

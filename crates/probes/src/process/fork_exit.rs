@@ -13,23 +13,25 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "way=syscall: clone(2) with nothing shared, as fork(2) does it; the child ends by exit_group at once; the \
-                 parent waits for it by wait4 and checks its status: the kernel's share alone. way=libc: fork and exit of \
-                 the C library, as programs call them, with the handlers and the page faults that come with them. Parent \
-                 and child run on one CPU. The parent's resident size is noted, since its page tables are what fork copies.",
-            zh: "way=syscall：以不共享任何东西的 clone(2) 创建子进程（与 fork(2) 相同）；子进程立即 exit_group；父进程用 wait4 等待并检查\
-                 退出状态，只含内核的部分。way=libc：与程序一样调用 C 库的 fork 与 exit，包括其中的处理函数和缺页。父子在同一个 CPU 上运行。父进程的常驻内存大小会记录下来，因为 fork 复制的正是它的页表。",
+            en: "way=syscall calls clone(2) with nothing shared, as fork(2) does. The child ends at once with \
+                 exit_group; the parent waits with wait4 and checks its status. This is the kernel's share alone. \
+                 way=libc calls fork and exit of the C library, as programs do, with their handlers and page faults. \
+                 Parent and child run on one CPU. A note shows the parent's resident size, because fork copies its \
+                 page tables.",
+            zh: "way=syscall：以不共享任何东西的 clone(2) 创建子进程（与 fork(2) 相同）；子进程立即 exit_group；父进程\
+                 用 wait4 等待并检查退出状态，只含内核的部分。way=libc：与程序一样调用 C 库的 fork 与 exit，包括其中的\
+                 处理函数和缺页。父子在同一个 CPU 上运行。父进程的常驻内存大小记入备注，因为 fork 复制的正是它的页表。",
         },
         why: Text {
-            en: "Shells, build systems, process-per-request servers and database snapshots fork. The cost is the copying of \
-                 page tables, the faults of copy-on-write afterwards, the scheduler, and the tear-down.",
+            en: "Shells, build systems, process-per-request servers and database snapshots fork. They pay for copied \
+                 page tables, the copy-on-write faults afterwards, the scheduler, and the tear-down.",
             zh: "shell、构建系统、每请求一进程的服务器和数据库快照都要 fork。其代价包括复制页表、随后的写时复制缺页、调度以及\
                  拆除进程。",
         },
         reading: Text {
-            en: "way=syscall is the kernel's share: page tables, the scheduler, the tear-down and 4 page faults of \
-                 the child. way=libc adds what the C library does around it and the faults of its pages: 17 on a \
-                 small program, 50 and more on one with many libraries.",
+            en: "way=syscall is the kernel's share: page tables, the scheduler, the tear-down and 4 page faults of the \
+                 child. way=libc adds the C library's own work and its page faults: 17 for a small program, 50 and \
+                 more with many libraries.",
             zh: "way=syscall 是内核的部分：页表、调度、拆除以及子进程的 4 次缺页。way=libc 再加上 C 库在其前后所做的事及其页的缺页：小程序 17 次，带许多库的 \
                  50 次以上。",
         },
@@ -41,20 +43,20 @@ pub static PROBE: Probe = Probe {
                  Core i5-2520M（裸机）：73 µs；某次公开评测中的 lmbench：136 到 141。",
         },
         causes: Text {
-            en: "Page faults that are dear in a guest (nested or shadow page tables: paging.fault); memory control \
-                 groups; security modules and auditing; a parent with much memory (process.fork_resident); more \
-                 libraries linked in.",
+            en: "Page faults that are expensive in a guest (nested or shadow page tables: paging.fault); memory \
+                 control groups; security modules and auditing; a parent with much memory (process.fork_resident); \
+                 more libraries linked in.",
             zh: "虚拟机里昂贵的缺页（嵌套或影子页表：见 paging.fault）；内存 cgroup；安全模块与审计；父进程内存多（见 process.fork_resident）；链接了更多\
                  的库。",
         },
     },
     related: &["process.fork_resident", "process.fork_exec", "process.thread", "paging.fault"],
     differs: Some(Text {
-        en: "lat_proc fork goes through the C library and exit(3), and is linked with the RPC library and nine more: \
-             51 page faults a child, and three times way=syscall; docs/accuracy.md takes the difference apart. The \
-             child's exit status is checked here.",
-        zh: "lat_proc fork 经过 C 库与 exit(3)，并链接了 RPC 库及另外九个库：每个子进程 51 次缺页，是 way=syscall 的三倍；docs/accuracy.md 逐\
-             项拆解了差别。这里检查子进程的退出状态。",
+        en: "lat_proc fork uses the C library and exit(3), and is linked with the RPC library and nine more: 51 page \
+             faults per child, and three times way=syscall. docs/accuracy.md explains the difference step by step. \
+             hostmark checks the child's exit status.",
+        zh: "lat_proc fork 经过 C 库与 exit(3)，并链接了 RPC 库及另外九个库：每个子进程 51 次缺页，是 way=syscall 的三\
+             倍；docs/accuracy.md 逐项说明了差别。这里检查子进程的退出状态。",
     }),
     axes: &[
         Axis::choice("way", "syscall", Points::Listed { quick: &["syscall", "libc"], standard: &[], thorough: &[] }),

@@ -13,24 +13,25 @@ pub static PROBE: Probe = Probe {
     also: &[STANDSTILL],
     explain: Explain {
         what: Text {
-            en: "As process.fork_exit with way=syscall, by a parent that has filled `resident` bytes of anonymous memory beyond its own few MiB, in base or in \
-                 huge pages: clone with nothing shared, the child ends at once, the parent waits for it and checks its status. \
-                 Beside it stands how long the call alone took, which is as long as the parent stood still. Nothing is written meanwhile, so \
-                 that copy-on-write faults are not in it (see paging.fault).",
+            en: "As process.fork_exit with way=syscall, but the parent has filled `resident` bytes of anonymous memory \
+                 beyond its own few MiB, in base or huge pages. It calls clone with nothing shared, the child ends at \
+                 once, and the parent waits and checks its status. A separate value shows the call alone, which is how \
+                 long the parent stood still. Nothing is written meanwhile, so there are no copy-on-write faults (see \
+                 paging.fault).",
             zh: "与 process.fork_exit 的 way=syscall 相同，但父进程在自身几 MiB 之外以基本页或大页填充了 `resident` 字节的匿名内存：以不共享任何东西的 clone 创建子进程，\
                  子进程立即结束，父进程等待并检查状态。旁边列出调用本身的时间，即父进程停顿的时间。其间没有任何写入，因此不含写时复制缺页（见 paging.fault）。",
         },
         why: Text {
-            en: "fork copies the parent's page tables: an entry for each page, with a reference count in the page's own descriptor. Databases and \
-                 caches that fork for a snapshot (Redis, PostgreSQL's start of a backend) stand still for that time, and huge pages cut it \
-                 by two orders of magnitude.",
-            zh: "fork 会复制父进程的页表：每页一个表项，还要更新页描述符中的引用计数。为做快照而 fork 的数据库和缓存（Redis，以及启动后端进程的 PostgreSQL）会停顿这么久，\
-                 而大页可将其减少两个数量级。",
+            en: "fork copies the parent's page tables: one entry per page, plus a reference count in the page \
+                 descriptor. Databases and caches that fork (Redis for a snapshot, PostgreSQL to start a backend) \
+                 stand still for that time. Huge pages cut it by two orders of magnitude.",
+            zh: "fork 会复制父进程的页表：每页一个表项，还要更新页描述符中的引用计数。要 fork 的数据库和缓存（Redis 做\
+                 快照、PostgreSQL 启动后端进程）会停顿这么久，而大页可将其减少两个数量级。",
         },
         reading: Text {
-            en: "Linear in the resident size: an entry and a reference count for each page, about half of it in the \
-                 call and the rest in the tear-down of the child's copy. Huge pages divide it by 512, so that hardly \
-                 more than a small parent is left.",
+            en: "Linear in the resident size: one entry and one reference count per page, about half of it in the call \
+                 and the rest in the tear-down of the child's copy. Huge pages divide that by 512, so little more than \
+                 the cost of a small parent remains.",
             zh: "与常驻内存成线性：每页一个表项和一次引用计数，约一半在调用本身，其余在拆除子进程的副本。大页使其除以 512，与小进程相差无几。",
         },
         typical: Text {
@@ -52,8 +53,8 @@ pub static PROBE: Probe = Probe {
     },
     related: &["process.fork_exit", "process.spawn", "paging.fault", "memory.tlb"],
     differs: Some(Text {
-        en: "lat_proc forks one small process, whose size is that of its libraries; the resident size, which decides \
-             for every large server, is an axis here.",
+        en: "lat_proc forks one small process, about as large as its libraries. The resident size, which decides for \
+             every large server, is an axis here.",
         zh: "lat_proc 只 fork 一个小进程，其大小取决于它的库；对大型服务器起决定作用的常驻内存在这里是一个轴。",
     }),
     axes: &[

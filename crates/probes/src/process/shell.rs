@@ -13,18 +13,19 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "As process.fork_exec, but the child executes /bin/sh -c with the program's path, as system(3) and popen(3) do; the \
-                 shell starts the program, or becomes it, as shells see fit. Which shell /bin/sh is is noted.",
-            zh: "与 process.fork_exec 相同，但子进程执行 /bin/sh -c 加程序路径，如同 system(3) 与 popen(3)；由 shell 启动该程序或直接变成它。 \
-                 /bin/sh 实际是哪个 shell 会记录下来。",
+            en: "As process.fork_exec, but the child executes /bin/sh -c with the program's path, as system(3) and \
+                 popen(3) do. The shell either starts the program or replaces itself with it. A note shows which shell \
+                 /bin/sh is.",
+            zh: "与 process.fork_exec 相同，但子进程执行 /bin/sh -c 加程序路径，如同 system(3) 与 popen(3)；由 shell \
+                 启动该程序或直接变成它。/bin/sh 实际是哪个 shell 记入备注。",
         },
         why: Text {
-            en: "system() and popen() hide in many programs, and cost several processes' worth of work each time.",
+            en: "system() and popen() hide in many programs, and each call costs as much as several processes.",
             zh: "许多程序里藏着 system() 与 popen()，每次都要付几个进程的代价。",
         },
         reading: Text {
-            en: "process.fork_exec of the shell itself, which is dynamic, and of the program, if the shell does not \
-                 become it; then the shell's own start: its environment, its locale, its files.",
+            en: "process.fork_exec of the shell itself, which is dynamic, and of the program, unless the shell \
+                 replaces itself with it. Then the shell's own start: its environment, its locale, its files.",
             zh: "先是 shell 本身（动态程序）的 process.fork_exec，再是该程序的（若 shell 不直接变成它）；另有 shell 自身的启动：环境、区域设置、文件。",
         },
         typical: Text {
@@ -35,7 +36,7 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "Another shell (bash starts about half as fast as dash); start-up files by ENV or BASH_ENV; a PATH of \
-                 network directories; otherwise as of process.fork_exec.",
+                 network directories; otherwise as for process.fork_exec.",
             zh: "换了 shell（bash 的启动约慢一倍）；由 ENV 或 BASH_ENV 指定的启动文件；PATH 中有网络目录；其余同 process.fork_exec。",
         },
     },

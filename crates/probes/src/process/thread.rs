@@ -11,12 +11,13 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "The C library makes a thread (a stack by mmap or from its cache, clone with everything shared) that does nothing; \
-                 the parent waits for its end. Both run on one CPU.",
+            en: "The C library creates a thread that does nothing (a stack from mmap or its cache, clone with \
+                 everything shared), and the parent waits for its end. Both run on one CPU.",
             zh: "C 库创建一个什么也不做的线程（用 mmap 或缓存取得栈，以共享一切的 clone 创建），父线程等待其结束。两者在同一 CPU 上运行。",
         },
         why: Text {
-            en: "Programs that start a thread for each request or each parallel loop pay this every time; a pool pays it once.",
+            en: "Programs that start a thread for each request or parallel loop pay this every time; a thread pool \
+                 pays it once.",
             zh: "每个请求或每个并行循环启动一个线程的程序每次都要付这一代价；线程池只付一次。",
         },
         reading: Text {
@@ -30,8 +31,8 @@ pub static PROBE: Probe = Probe {
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：23 到 24 µs，为 process.fork_exit 的四分之一。",
         },
         causes: Text {
-            en: "A C library that maps a stack anew each time (its cache is limited: 40 MiB in glibc); large stacks \
-                 or guard pages; memory control groups; security modules; dear page faults.",
+            en: "A C library that maps a stack again each time (its cache is limited: 40 MiB in glibc); large stacks \
+                 or guard pages; memory control groups; security modules; expensive page faults.",
             zh: "C 库每次重新映射栈（其缓存有上限：glibc 为 40 MiB）；栈或保护页很大；内存 cgroup；安全模块；昂贵的缺页。",
         },
     },

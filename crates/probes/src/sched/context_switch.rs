@@ -15,33 +15,37 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],
     explain: Explain {
         what: Text {
-            en: "Processes in a ring hand a one-byte token on through pipes, all on one CPU: each waits in read, sums its own memory of \
-                 `footprint` bytes (8-byte loads) and writes. In the same sample one process alone passes the token through as many pipes and sums \
-                 one such memory after each: that is the overhead, and is taken away. What is left is the time of one switch: \
-                 the scheduler, the change of address space, and the cache and TLB misses by which a process gets its footprint back. \
-                 kind=thread: threads of one process. cpus=same_cache puts them in turn on two CPUs: nobody is switched away from then, and what takes \
-                 the switch's place is the wake-up of another CPU. cpus=free leaves the placement to the scheduler.",
-            zh: "若干进程围成一圈，经管道传递一个字节的令牌，全部在同一个 CPU 上：每个进程阻塞在 read，随后对自己的 `footprint` 字节内存求和（8 字节读取），再 write。\
-                 在同一个样本内，单个进程让令牌经过同样多的管道，并在每次之后对一块同样大的内存求和：这就是开销，会被减去。剩下的是一次切换的时间：调度器、地址空间的更换，\
-                 以及进程取回其工作集时的缓存与 TLB 未命中。kind=thread：同一进程的线程。cpus=same_cache 把它们轮流放在两个 CPU 上：此时不再有人被换下，取而代之的是唤醒另一个 CPU。\
-                 cpus=free 由调度器决定位置。",
+            en: "Processes form a ring and pass a one-byte token through pipes, all on one CPU. Each blocks in read, \
+                 sums its own memory of `footprint` bytes (8-byte loads) and writes the token on. In the same sample a \
+                 single process passes the token through as many pipes and sums one such memory after each: this is \
+                 the overhead, and hostmark subtracts it. The rest is the time of one switch: the scheduler, the \
+                 change of address space, and the cache and TLB misses until the process has its footprint back. \
+                 kind=thread uses threads of one process. cpus=same_cache places them alternately on two CPUs: each \
+                 hand-over then wakes the other CPU instead of switching. cpus=free leaves the placement to the \
+                 scheduler.",
+            zh: "若干进程围成一圈，经管道传递一个字节的令牌，全部在同一个 CPU 上：每个进程阻塞在 read，随后对自己的 \
+                 `footprint` 字节内存求和（8 字节加载），再 write 出去。在同一个样本内，单个进程让令牌经过同样多的管\
+                 道，并在每次之后对一块同样大的内存求和：这就是开销，会被减去。剩下的是一次切换的时间：调度器、切换地\
+                 址空间，以及进程取回其工作集时的缓存与 TLB 未命中。kind=thread 用同一进程的线程。cpus=same_cache 把它\
+                 们交替放在两个 CPU 上：此时每次交接都是唤醒另一个 CPU，而不是切换。cpus=free 由调度器决定位置。",
         },
         why: Text {
-            en: "Whenever a process blocks and another runs, this is paid, and nothing useful is done meanwhile. The footprint shows the \
-                 dearer half: what the switch itself does not cost, the cold caches after it do.",
-            zh: "每当一个进程阻塞、另一个进程运行，就要付这个代价，其间没有做任何有用的事。footprint 揭示更贵的另一半：切换本身没有花掉的，\
-                 之后的冷缓存会花掉。",
+            en: "A program pays this whenever one process blocks and another runs, and does no useful work meanwhile. \
+                 The footprint shows the larger half of the cost: refilling cold caches after the switch.",
+            zh: "每当一个进程阻塞、另一个进程运行，就要付这个代价，其间没有做任何有用的事。footprint 揭示其中更大的一\
+                 半：切换之后重新填充缓存的代价。",
         },
         reading: Text {
-            en: "Without footprint: the scheduler, the change of address space and the way to the next process. \
-                 Threads save the address space. With a footprint the caches come on top: each process reads back \
-                 what the others have displaced, from the level that all footprints fit. At 64 KiB the overhead \
-                 itself reads from the second level where the first has 32 or 48 KiB, so that 64 KiB can cost less \
-                 than 32 KiB. Between two CPUs nobody is switched away: the wake-up of the other takes the switch's \
-                 place (sched.wakeup), and free lies between, as the scheduler likes.",
-            zh: "无工作集时是调度器、地址空间切换以及通往下一个进程的路径。线程省去地址空间切换。有工作集时再加上缓存：每个进程要从容得下全部工作集的那一级读回被别人挤出的数据。\
-                 若一级缓存只有 32 或 48 KiB，64 KiB 时开销本身也从二级缓存读取，因此 64 KiB 可能比 32 KiB 便宜。两个 CPU 之间没有人被换下，取而代之的是唤\
-                 醒另一个 CPU（见 sched.wakeup）；free 介于两者之间，取决于调度器。",
+            en: "Without a footprint: the scheduler, the change of address space and the way to the next process. \
+                 Threads save the change of address space. With a footprint, cache misses add up: each process reads \
+                 back what the others evicted, from the level that holds all footprints. At 64 KiB the overhead itself \
+                 reads from L2 if L1d has 32 or 48 KiB, so 64 KiB can cost less than 32 KiB. Between two CPUs nothing \
+                 is switched: the value is the wake-up of the other CPU (sched.wakeup). free lies between the two, as \
+                 the scheduler decides.",
+            zh: "无工作集时是调度器、地址空间切换以及通往下一个进程的路径。线程省去地址空间切换。有工作集时再加上缓存\
+                 未命中：每个进程要从容得下全部工作集的那一级读回被其他进程挤出的数据。若 L1d 只有 32 或 48 KiB，64 \
+                 KiB 时开销本身也从 L2 读取，因此 64 KiB 可能比 32 KiB 便宜。两个 CPU 之间没有切换，数值是唤醒另一个 \
+                 CPU 的时间（见 sched.wakeup）；free 介于两者之间，取决于调度器。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1.04 to 1.13 µs with 2 \
@@ -51,17 +55,17 @@ pub static PROBE: Probe = Probe {
                  16 KiB 的进程 1.25 到 1.3 µs，16 个 64 KiB 的 3.8 到 3.9；线程 0.9 到 1.1；free 1.2 到 1.7。",
         },
         causes: Text {
-            en: "Page-table isolation and branch predictors flushed at every switch (IBPB), which are mitigations; \
-                 many control groups with CPU limits; tracing or accounting of switches; neighbours in a shared \
-                 cache. With cpus=free an exit of the hypervisor for each wake-up.",
-            zh: "漏洞缓解措施：页表隔离、每次切换都清空分支预测器（IBPB）；许多带 CPU 限制的 cgroup；对切换的跟踪或统计；共享缓存中的邻居。cpus=free 时，每次唤醒都\
-                 要退出到虚拟机监控程序。",
+            en: "Mitigations: page-table isolation, and branch predictors flushed at every switch (IBPB). Many control \
+                 groups with CPU limits; tracing or accounting of switches; neighbours in a shared cache. With \
+                 cpus=free in a guest, a VM exit for each wake-up.",
+            zh: "漏洞缓解措施：页表隔离、每次切换都清空分支预测器（IBPB）；许多带 CPU 限制的 cgroup；对切换的跟踪或统\
+                 计；占用共享缓存的同机租户。虚拟机里 cpus=free 时，每次唤醒都要退出到虚拟机监控程序。",
         },
     },
     related: &["ipc.pipe", "sched.ucontext", "sched.wakeup", "memory.hierarchy"],
     differs: Some(Text {
-        en: "The same ring, with the overhead measured for each footprint and taken away, as in lat_ctx; but all on \
-             one CPU, where lat_ctx leaves the placement to the scheduler, so that its figures mix switches with \
+        en: "The same ring as lat_ctx, which also measures the overhead of each footprint and subtracts it. Here all \
+             processes share one CPU; lat_ctx leaves the placement to the scheduler, so its values mix switches with \
              wake-ups of other CPUs.",
         zh: "同样的环，也像 lat_ctx 那样为每种工作集测出开销并减去；但全部在一个 CPU 上，而 lat_ctx 把位置交给调度器，其数字混有对其他 CPU 的唤醒。",
     }),

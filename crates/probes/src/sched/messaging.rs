@@ -14,20 +14,22 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A group has 20 senders and 20 receivers, each a process; in a burst every sender sends 100 messages of 100 bytes to every receiver of its group, \
-                 40 000 in all, by a Unix stream socket (or pipe) for each receiver. The value is the time of a burst, from the start of all senders until all is read, over its messages. The \
-                 processes are started before, and may run on all usable CPUs (cpus=free) or on one.",
+            en: "A group has 20 senders and 20 receivers, each a process. In a burst every sender sends 100 messages \
+                 of 100 bytes to every receiver of its group, 40 000 in all, through one Unix stream socket (or pipe) \
+                 per receiver. The value is the time of a burst, from the start of all senders until everything is \
+                 read, divided by the number of messages. The processes start beforehand and run on all usable CPUs \
+                 (cpus=free) or on one.",
             zh: "每组有 20 个发送者和 20 个接收者，各为一个进程；在一次突发中，每个发送者向本组每个接收者发送 100 条 100 字节的消息，共 40 000 条，每个接收者一个 Unix 流套接字（或管道）。\
                  数值是一次突发（从全部发送者开始到全部读完）的时间除以消息数。进程事先启动，可在所有可用 CPU 上运行（cpus=free），或只在一个 CPU 上。",
         },
         why: Text {
-            en: "It loads the scheduler as a busy server does: many more runnable processes than CPUs, wake-ups in both directions, full and empty \
-                 queues. It is the load with which kernel developers compare schedulers (hackbench).",
+            en: "It loads the scheduler like a busy server: far more runnable processes than CPUs, wake-ups in both \
+                 directions, full and empty queues. Kernel developers compare schedulers with this load (hackbench).",
             zh: "它像繁忙的服务器一样考验调度器：可运行的进程远多于 CPU，双向唤醒，队列时满时空。内核开发者用这种负载（hackbench）比较调度器。",
         },
         reading: Text {
-            en: "About a write and a read of the channel, as messages go in batches and few need a switch; several \
-                 CPUs divide it by less than their number. It should hardly depend on groups.",
+            en: "About one write and one read of the channel, since messages go in batches and few need a switch. \
+                 Several CPUs shorten it, by less than their number. It should hardly depend on groups.",
             zh: "约为通道的一次写加一次读，因为消息成批传递，很少需要切换；多个 CPU 能缩短它，但小于 CPU 数的倍数。它应基本不随 groups 变化。",
         },
         typical: Text {
@@ -37,9 +39,8 @@ pub static PROBE: Probe = Probe {
                  1.2。",
         },
         causes: Text {
-            en: "A value that grows with groups, or on several CPUs is no better than on one: contention in the \
-                 scheduler's queues, or wake-ups that are dear (guests). Memory control groups, which account each \
-                 message of a socket.",
+            en: "Growth with groups, or several CPUs no better than one: contention on the scheduler's queues, or \
+                 expensive wake-ups (guests). Memory control groups, which account every socket message.",
             zh: "随 groups 增长，或多个 CPU 并不比一个快：调度队列中有争用，或唤醒很贵（虚拟机）。为套接字的每条消息记账的内存 cgroup。",
         },
     },

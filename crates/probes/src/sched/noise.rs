@@ -30,21 +30,23 @@ pub static PROBE: Probe = Probe {
     ],
     explain: Explain {
         what: Text {
-            en: "A thread does nothing but read the clock, on one CPU, for stretches of 40 ms. Where two readings lie further apart than the usual distance \
-                 plus 500 ns, the CPU did something else: a gap. The value is the time lost in all gaps, beyond the usual distance, of each \
-                 second; beside it their number in a second, the longest of a round (0 where there was none), and their mean length.",
+            en: "A thread only reads the clock, on one CPU, for stretches of 40 ms. If two successive readings are \
+                 more than 500 ns further apart than usual, the CPU did something else: a gap. The value is the time \
+                 lost per second in all gaps, beyond the usual distance of readings. Shown alongside: the number of \
+                 gaps per second, the longest gap of a round (0 if none) and their mean length.",
             zh: "一个线程在一个 CPU 上只读时钟，每段 40 ms。若相邻两次读数的间隔超过通常间隔加 500 ns，说明 CPU 去做了别的事：这就是一个间隙。数值是每秒内所有间隙损失的时间\
                  （扣除通常间隔）；旁边列出每秒的间隙数、一轮中最长的间隙（没有则为 0）及其平均长度。",
         },
         why: Text {
-            en: "It is what timer ticks, interrupts, kernel threads, other programs, firmware (SMI) and the hypervisor take from a program without asking. Parallel \
-                 programs that meet at barriers wait for the unluckiest thread, and real-time work for the longest gap.",
-            zh: "这是定时器节拍、中断、内核线程、其他程序、固件（SMI）和虚拟机监控程序不经询问从程序那里拿走的时间。在屏障处会合的并行程序要等最不走运的线程，\
-                 实时任务则取决于最长的间隙。",
+            en: "Timer ticks, interrupts, kernel threads, other programs, firmware (SMI) and the hypervisor take this \
+                 time from a program. Parallel programs wait at barriers for the unluckiest thread; real-time work \
+                 suffers from the longest gap.",
+            zh: "这是定时器节拍、中断、内核线程、其他程序、固件（SMI）和虚拟机监控程序从程序那里占用的时间。在屏障处会\
+                 合的并行程序要等最不走运的线程，实时任务则取决于最长的间隙。",
         },
         reading: Text {
-            en: "Gaps a second near CONFIG_HZ (100, 250, 1000) are the timer tick; their mean length is what a tick \
-                 costs. A guest pays several exits for each. Read the longest gap beside: that is what real-time work \
+            en: "A number of gaps per second near CONFIG_HZ (100, 250, 1000) is the timer tick; their mean length is \
+                 the cost of a tick. A guest pays several exits for each tick. The longest gap is what real-time work \
                  waits for.",
             zh: "每秒间隙数接近 CONFIG_HZ（100、250、1000）就是定时器节拍，平均长度即一个节拍的代价。虚拟机每个节拍要付数次退出。旁边的最长间隙，就是实时任务要等的时\
                  间。",
@@ -58,9 +60,9 @@ pub static PROBE: Probe = Probe {
                  的样子。",
         },
         causes: Text {
-            en: "Gaps of milliseconds: another program had the CPU, or steal. Gaps of 50 µs and more without a \
+            en: "Gaps of milliseconds: another program had the CPU, or steal. Gaps of 50 µs and more without a busy \
                  process in the run's warnings: the hypervisor or the firmware (SMI; turbostat counts them). Many \
-                 short ones: device interrupts, which /proc/interrupts names.",
+                 short ones: device interrupts (/proc/interrupts names them).",
             zh: "毫秒级的间隙：其他程序占用了 CPU，或发生了 steal。50 µs 以上而警告中没有繁忙进程：虚拟机监控程序或固件（SMI，turbostat 可计数）。大量短间隙：设\
                  备中断，见 /proc/interrupts。",
         },

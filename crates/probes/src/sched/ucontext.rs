@@ -13,15 +13,16 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "One thread switches to a coroutine on another stack and back; the coroutine does nothing else. way=own saves \
-                 and loads the registers that a call must preserve, by our own instructions; own_mask also sets the \
-                 signal mask by a system call at each of the two switches; libc calls swapcontext, which does both.",
+            en: "One thread switches to a coroutine on another stack and back; the coroutine does nothing else. \
+                 way=own saves and restores the registers that a call must preserve, in hostmark's own instructions. \
+                 own_mask also sets the signal mask with a system call at each of the two switches. libc calls \
+                 swapcontext, which does both.",
             zh: "一个线程切换到另一个栈上的协程再切回来；协程不做别的事。way=own 用自己的指令保存和恢复调用约定要求保留的寄存器；\
                  own_mask 还在两次切换时各用一次系统调用设置信号掩码；libc 调用 swapcontext，两者都做。",
         },
         why: Text {
-            en: "Coroutines, fibres and green threads live by this. It shows that what is dear in ucontext is not the switch \
-                 but the system call that saves the signal mask, which most run-times therefore leave out.",
+            en: "Coroutines, fibres and green threads depend on this switch. The expensive part of ucontext is not the \
+                 switch but the system call that saves the signal mask; most run-times therefore leave it out.",
             zh: "协程、纤程和绿色线程以此为生。它表明 ucontext 中昂贵的不是切换本身，而是保存信号掩码的系统调用，因此多数运行时都\
                  省去它。",
         },

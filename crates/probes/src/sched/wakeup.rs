@@ -13,24 +13,27 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN],
     explain: Explain {
         what: Text {
-            en: "A process wakes another `rate` times a second; the value is the time from the moment at which a wake-up was due until the other runs. Between \
-                 wake-ups the waker spins until the next is due, whether or not the last was late (open loop: a delay counts for all wake-ups that it delays). \
-                 The other writes a word as soon as it runs, which the waker sees, spinning, some 0.1 µs later. cpus=same_cpu: the waker goes to sleep \
-                 after the call, and the other reads the clock. by=futex or eventfd. Percentiles are over all wake-ups of all rounds.",
+            en: "One process wakes another `rate` times per second. The value is the time from the moment the wake-up \
+                 was due until the other process runs. Between wake-ups the waker spins until the next is due, even if \
+                 the last was late (open loop: a delay counts for every wake-up that it delays). The other process \
+                 writes a word as soon as it runs; the spinning waker sees it about 0.1 µs later. With cpus=same_cpu \
+                 the waker sleeps after the call, and the other process reads the clock. by=futex or eventfd chooses \
+                 the call. Percentiles cover all wake-ups of all rounds.",
             zh: "一个进程每秒唤醒另一个进程 `rate` 次；数值是从应当唤醒的时刻到对方运行的时间。两次唤醒之间，唤醒方自旋等到下一次的时刻，不论上一次是否迟到（开环：\
                  一次延误会计入它所拖延的每一次唤醒）。对方一运行就写一个字，自旋的唤醒方约 0.1 µs 后看到。cpus=same_cpu：唤醒方在调用后睡眠，由对方读时钟。by=futex 或 eventfd。\
                  分位数取自所有轮的全部唤醒。",
         },
         why: Text {
-            en: "Every hand-over to a thread pool, every message to a blocked reader and every lock with a waiter is a wake-up. Its tail is the tail of a \
-                 service that has several of them on the path of each request.",
-            zh: "交给线程池的每项工作、发给阻塞读者的每条消息、有等待者的每把锁都是一次唤醒。若每个请求的路径上有数次唤醒，它的尾部就是服务的尾部。",
+            en: "Every job for a thread pool, every message to a blocked reader and every contended lock is a wake-up. \
+                 A request that needs several wake-ups inherits their tail latency.",
+            zh: "交给线程池的每项工作、发给阻塞读者的每条消息、有等待者的每把锁都是一次唤醒。若一个请求要经过数次唤\
+                 醒，唤醒的尾延迟就会成为服务的尾延迟。",
         },
         reading: Text {
-            en: "same_cpu is a context switch and the call. On another CPU it is the interrupt, the way out of its \
-                 idle state, and the scheduler there; the lower the rate, the deeper the idle state. A guest's idle \
-                 CPU has been given back to the hypervisor, which must be asked and schedule it again; halt polling \
-                 of the host shortens that at high rates.",
+            en: "same_cpu is a context switch plus the call. On another CPU it is the interrupt, the exit from its \
+                 idle state and its scheduler; the lower the rate, the deeper the idle state. A guest gives an idle \
+                 CPU back to the hypervisor, which must schedule it again; halt polling on the host shortens that at \
+                 high rates.",
             zh: "same_cpu 是一次上下文切换加调用本身。另一个 CPU 上是中断、退出空闲状态和那里的调度；速率越低，空闲越深。虚拟机的空闲 CPU 已交还虚拟机监控程序，必须请\
                  求它重新调度；宿主机的 halt polling 在高速率时能缩短这一过程。",
         },
@@ -44,9 +47,9 @@ pub static PROBE: Probe = Probe {
                  /sys/devices/system/cpu/cpu0/cpuidle/*/latency。",
         },
         causes: Text {
-            en: "Deep idle states (a low-latency profile of tuned, or /dev/cpu_dma_latency, forbids them); a \
-                 hypervisor without halt polling or with overcommitted CPUs. A p99 far above the median: others use \
-                 the CPU, or a CPU quota throttles it.",
+            en: "Deep idle states (forbid them with a low-latency tuned profile or /dev/cpu_dma_latency); a hypervisor \
+                 without halt polling or with overcommitted CPUs. A p99 far above the median: other tasks use the CPU, \
+                 or a CPU quota throttles it.",
             zh: "较深的空闲状态（可用 tuned 的低延迟档或 /dev/cpu_dma_latency 禁止）；没有 halt polling 或 CPU 超配的虚拟机监控程序。p99 远高于中位\
                  数：CPU 被别人使用，或受 CPU 配额限制。",
         },

@@ -13,15 +13,17 @@ pub static PROBE: Probe = Probe {
     also: &[SENDING, HANDLING],
     explain: Explain {
         what: Text {
-            en: "The thread sends SIGUSR1 to itself by tgkill. Before the call returns the kernel builds a frame with all registers on \
-                 the stack and enters the handler, which counts; sigreturn restores the frame. All signals sent must have been \
-                 handled. 256 of them and 256 calls that send none, in turn, make a sample.",
-            zh: "线程用 tgkill 向自己发送 SIGUSR1。调用返回之前，内核在栈上建立保存全部寄存器的帧并进入处理函数（只计数），再由 sigreturn 恢复。 \
-                 发出的信号必须全部被处理。一个样本由 256 次这样的发送与 256 次发送空信号轮流组成。",
+            en: "The thread sends itself SIGUSR1 with tgkill. Before the call returns, the kernel builds a frame with \
+                 all registers on the stack and enters the handler, which only counts; sigreturn restores the frame. \
+                 All signals sent must have been handled. A sample is 256 of them and 256 calls that send none, in \
+                 turn.",
+            zh: "线程用 tgkill 向自己发送 SIGUSR1。调用返回之前，内核在栈上建立保存全部寄存器的帧并进入处理函数（只计\
+                 数），再由 sigreturn 恢复。发出的信号必须全部被处理。一个样本由 256 次这样的发送与 256 次发送空信号轮\
+                 流组成。",
         },
         why: Text {
-            en: "Run-time systems preempt threads, profilers sample and garbage collectors stop the world by signals; a page fault \
-                 that a program handles itself costs this on top.",
+            en: "Run-time systems preempt threads with signals, profilers sample with them, and garbage collectors \
+                 stop the world with them. A page fault that a program handles itself also pays this.",
             zh: "语言运行时用信号抢占线程，剖析器用信号采样，垃圾回收器用信号停顿；程序自行处理的缺页也要再付这一代价。",
         },
         reading: Text {
@@ -43,11 +45,11 @@ pub static PROBE: Probe = Probe {
     },
     related: &["signal.install", "paging.protection_fault", "syscall.null"],
     differs: Some(Text {
-        en: "Like lat_sig catch a signal to oneself; lmbench takes off what a kill that sends none costs, hostmark's \
-             value is the whole way from the call to the return from it, and what lmbench gives stands beside it. \
-             Every signal must have been handled.",
-        zh: "与 lat_sig catch 一样给自己发信号；lmbench 减去一次不发送的 kill 的代价，hostmark 的数值是从调用到返回的全程，lmbench 那样的值列在旁边。每个\
-             信号都必须已被处理。",
+        en: "Like lat_sig catch, a signal to oneself. lmbench subtracts the cost of a kill that sends none. hostmark's \
+             value is the whole way from the call to its return; a separate value shows lmbench's. Every signal must \
+             have been handled.",
+        zh: "与 lat_sig catch 一样给自己发信号；lmbench 减去一次不发送信号的 kill 的代价。hostmark 的数值是从调用到返\
+             回的全程，lmbench 的算法另列一值。每个信号都必须已被处理。",
     }),
     axes: &[],
     cross: &[],

@@ -13,12 +13,13 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "rt_sigaction by the system-call instruction: the action of one signal is replaced and the former one handed back.",
+            en: "rt_sigaction is executed by the system-call instruction: it replaces the action of one signal and \
+                 returns the former one.",
             zh: "用系统调用指令执行 rt_sigaction：替换一个信号的处理方式，并取回原来的。",
         },
         why: Text {
-            en: "Shells, debuggers and run-time systems change handlers around what they run; it is also one of the few system \
-                 calls that copy a structure in and another out, and do little else.",
+            en: "Shells, debuggers and run-time systems change handlers around what they run. It is also one of the \
+                 few system calls that copy one structure in and another out, and do little else.",
             zh: "shell、调试器和语言运行时在执行代码前后会更换处理函数；它也是少数只复制一个结构进、一个结构出的系统调用。",
         },
         reading: Text {
@@ -31,7 +32,7 @@ pub static PROBE: Probe = Probe {
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：153 到 160 ns，为 syscall.null 的 1.7 倍。",
         },
         causes: Text {
-            en: "seccomp filters and mitigations, as of syscall.null; threads that change handlers at the same time.",
+            en: "seccomp filters and mitigations, as for syscall.null; threads that change handlers at the same time.",
             zh: "同 syscall.null：seccomp 过滤器与缓解措施；同时修改处理函数的其他线程。",
         },
     },

@@ -13,22 +13,23 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "Two processes wait in rt_sigsuspend. This one sends SIGUSR1 to its child by kill; the child is woken, runs its handler, \
-                 returns by sigreturn and sends SIGUSR1 back, which is handled here. SIGUSR1 is blocked but for the time of \
-                 waiting, so that none is lost; all must have been handled. The value is one round trip: two deliveries.",
+            en: "Two processes wait in rt_sigsuspend. This process sends SIGUSR1 to its child with kill. The child \
+                 wakes, runs its handler, returns by sigreturn and sends SIGUSR1 back, which this process handles. \
+                 SIGUSR1 is blocked except while waiting, so none is lost; all must have been handled. The value is \
+                 one round trip: two deliveries.",
             zh: "两个进程都在 rt_sigsuspend 中等待。本进程用 kill 向子进程发送 SIGUSR1；子进程被唤醒，运行处理函数，经 sigreturn 返回，再把 \
                  SIGUSR1 发回，由这里处理。除等待期间外 SIGUSR1 一直被屏蔽，因此不会丢失；全部必须得到处理。数值是一次往返，即两次递送。",
         },
         why: Text {
-            en: "Supervisors, shells and older servers speak to other processes so. It is the way with the smallest message and the \
-                 largest cost: a permission check, a queue under a lock, a wake-up, and a frame with all registers.",
+            en: "Supervisors, shells and older servers talk to other processes this way. It has the smallest message \
+                 and the largest cost: a permission check, a locked queue, a wake-up, and a frame with all registers.",
             zh: "监管进程、shell 和较老的服务器这样与别的进程通信。消息最小而代价最大：一次权限检查、一个锁保护的队列、一次唤醒，\
                  还有保存全部寄存器的帧。",
         },
         reading: Text {
-            en: "On one CPU two deliveries (signal.handle without its sending to oneself) and what ipc.eventfd takes. \
-                 On two CPUs the wake-up of an idle CPU comes on top, as with every round trip; much dearer there in \
-                 a guest, where an interrupt to another CPU leaves the guest.",
+            en: "On one CPU: two deliveries (signal.handle without the sending) plus ipc.eventfd. On two CPUs the \
+                 wake-up of an idle CPU comes on top, as with every round trip. That is far more expensive in a guest, \
+                 because an interrupt to another CPU exits to the hypervisor.",
             zh: "同一 CPU 上为两次递送（signal.handle 中除去给自己发送的部分）加上 ipc.eventfd 的代价。在两个 CPU 之间还要唤醒空闲的 CPU，与所有往返一样；\
                  在虚拟机里贵得多，因为发给另一 CPU 的中断要退出虚拟机。",
         },
@@ -39,8 +40,8 @@ pub static PROBE: Probe = Probe {
                  时另有程序在用机器。",
         },
         causes: Text {
-            en: "As of signal.handle and ipc.pipe: wide vector registers in the frame, page-table isolation, deep \
-                 idle states and dear wake-ups; security modules, which check each kill.",
+            en: "As for signal.handle and ipc.pipe: wide vector registers in the frame, page-table isolation, deep \
+                 idle states and expensive wake-ups; security modules, which check each kill.",
             zh: "同 signal.handle 与 ipc.pipe：帧中较宽的向量寄存器、页表隔离、较深的空闲状态与昂贵的唤醒；还有检查每次 kill 的安全模块。",
         },
     },

@@ -11,22 +11,22 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "epoll_pwait by the system-call instruction over a number of descriptors of one open file, to read, with a timeout of \
-                 zero: the kernel looks, answers and does not wait. kind=tcp: a TCP connection over loopback on which nothing \
-                 has come; kind=pipe: the read end of a pipe with a byte in it, so that all are ready. Regular files \
-                 epoll refuses.",
+            en: "epoll_pwait is executed by the system-call instruction on a number of descriptors of one open file, \
+                 for reading, with a timeout of zero: the kernel checks and returns without waiting. kind=tcp is a \
+                 loopback TCP connection with no data; kind=pipe the read end of a pipe with a byte in it, so all are \
+                 ready. epoll refuses regular files.",
             zh: "用系统调用指令对同一打开文件的若干描述符执行 epoll_pwait（可读，超时为零）：内核查看、回答，不等待。kind=tcp：没有数据到达的\
                  回环 TCP 连接；kind=pipe：一个有一字节可读的管道读端，全部就绪。普通文件会被 epoll 拒绝。",
         },
         why: Text {
-            en: "Servers with many connections wait so: the kernel keeps the list of what is ready, and a call costs as much as \
-                 what has come, not as much as what is watched.",
+            en: "Servers with many connections wait this way. The kernel keeps the list of ready descriptors, so the \
+                 cost of a call depends on the events that came, not on the number watched.",
             zh: "连接很多的服务器这样等待：内核自己维护就绪列表，一次调用的代价取决于到来的事件，而不是被监视的数量。",
         },
         reading: Text {
             en: "kind=tcp, with nothing ready, should not depend on the number of descriptors. kind=pipe, with all \
-                 ready, grows with each event that is handed out: the kernel asks the file once more, copies 12 bytes \
-                 and queues it again.",
+                 ready, grows with each reported event: the kernel asks the file again, copies 12 bytes and queues it \
+                 again.",
             zh: "kind=tcp 没有就绪者，应与描述符数量无关。kind=pipe 全部就绪，随每个交付的事件增长：内核要再问一次文件，复制 12 字节并重新排队。",
         },
         typical: Text {
@@ -36,14 +36,14 @@ pub static PROBE: Probe = Probe {
                  syscall.null 的 1.1 倍；100 个事件 6.0 µs，每个 60 ns。",
         },
         causes: Text {
-            en: "Level-triggered descriptors that stay ready, which are handed out at every call; one epoll set \
-                 shared by many threads, which contend for its lock; seccomp filters.",
+            en: "Level-triggered descriptors that stay ready, which every call reports again; one epoll set shared by \
+                 many threads, which contend for its lock; seccomp filters.",
             zh: "一直就绪的水平触发描述符，每次调用都会交付；多个线程共用一个 epoll 集合而争抢其锁；seccomp 过滤器。",
         },
     },
     related: &["syscall.poll", "syscall.select", "syscall.io_uring"],
     differs: Some(Text {
-        en: "lmbench has no epoll; beside lat_select it shows what the newer interface saves over the same \
+        en: "lmbench has no epoll. Next to lat_select this shows what the newer interface saves on the same \
              descriptors.",
         zh: "lmbench 没有 epoll；放在 lat_select 旁边，显示较新的接口在同样的描述符上能省多少。",
     }),

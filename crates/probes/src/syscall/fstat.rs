@@ -13,18 +13,18 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "fstat by the system-call instruction on an open file, on a tmpfs or with place=scratch on the filesystem of the \
-                 directory that --scratch names, which is noted.",
+            en: "fstat is executed by the system-call instruction on an open file, on a tmpfs or with place=scratch on \
+                 the filesystem of --scratch (a note shows which).",
             zh: "用系统调用指令对一个已打开的文件执行 fstat；文件在 tmpfs 上，place=scratch 时在 --scratch 所指目录的文件系统上，文件系统会记录。",
         },
         why: Text {
-            en: "The difference to syscall.stat is the walk along the path; the difference to syscall.null is the look into the \
-                 descriptor table and the copy of 144 bytes to user memory.",
+            en: "The difference to syscall.stat is the path walk. The difference to syscall.null is the descriptor \
+                 lookup and the copy of 144 bytes to user memory.",
             zh: "与 syscall.stat 之差是路径查找；与 syscall.null 之差是查描述符表以及向用户内存复制 144 字节。",
         },
         reading: Text {
-            en: "1.5 to 2.5 times syscall.null: the descriptor, the filesystem's own function, and 144 bytes to user \
-                 memory. It hardly depends on the filesystem, except on those that must ask a server.",
+            en: "1.5 to 2.5 times syscall.null: the descriptor, the filesystem's own function, and 144 bytes copied to \
+                 user memory. It hardly depends on the filesystem, unless that must ask a server.",
             zh: "为 syscall.null 的 1.5 到 2.5 倍：描述符、文件系统自己的函数，以及写往用户内存的 144 字节。几乎与文件系统无关，必须询问服务器的除外。",
         },
         typical: Text {
@@ -34,7 +34,7 @@ pub static PROBE: Probe = Probe {
                  syscall.stat 的三分之一。",
         },
         causes: Text {
-            en: "Security modules and auditing; a network filesystem whose attributes have to be fetched anew.",
+            en: "Security modules and auditing; a network filesystem whose attributes have to be fetched again.",
             zh: "安全模块与审计；需要重新取属性的网络文件系统。",
         },
     },

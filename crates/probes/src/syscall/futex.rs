@@ -15,21 +15,22 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "way=wake: FUTEX_WAKE by the system-call instruction on a private word that nobody waits on; wake_shared: the same without the private \
-                 flag, as between processes; wait: FUTEX_WAIT for a value that the word does not have, which returns at once; lock: a mutex \
-                 built on a futex (Rust's standard one) is locked and unlocked, which enters no kernel.",
+            en: "way=wake executes FUTEX_WAKE by the system-call instruction on a private word that nobody waits on. \
+                 wake_shared does the same without the private flag, as between processes. wait executes FUTEX_WAIT \
+                 for a value that the word does not have, which returns at once. lock locks and unlocks a mutex built \
+                 on a futex (Rust's standard one), without entering the kernel.",
             zh: "way=wake：用系统调用指令对无人等待的私有字执行 FUTEX_WAKE；wake_shared：不带私有标志，与进程间使用时相同；wait：对与字的内容不同的值执行 FUTEX_WAIT，\
                  立即返回；lock：对基于 futex 的互斥锁（Rust 标准库）加锁并解锁，不进入内核。",
         },
         why: Text {
-            en: "Locks, condition variables and channels all stand on futexes. A lock that nobody contends for costs two atomic operations; one that is thought \
-                 to be contended also pays the wake-up, whether or not anybody waits.",
+            en: "Locks, condition variables and channels all use futexes. An uncontended lock costs two atomic \
+                 operations. A lock that looks contended also pays for the wake-up, whether or not a thread waits.",
             zh: "锁、条件变量和通道都建立在 futex 上。无竞争的锁只需两次原子操作；被认为有竞争的锁还要付唤醒的代价，不论是否真有人在等。",
         },
         reading: Text {
-            en: "lock is two atomic operations and no kernel. wake and wait are syscall.null, the hash of the word \
-                 and its bucket; wait also reads the word with the bucket locked, and wake_shared has to find the \
-                 page behind the address.",
+            en: "lock is two atomic operations without the kernel. wake and wait are syscall.null plus the hash of the \
+                 word and its bucket. wait also reads the word under the bucket's lock; wake_shared must find the page \
+                 behind the address.",
             zh: "lock 是两次原子操作，不进内核。wake 与 wait 是 syscall.null 加上字的散列及其桶；wait 还要在锁住桶的情况下读取该字，wake_shared 要找出\
                  地址背后的页。",
         },
@@ -40,10 +41,10 @@ pub static PROBE: Probe = Probe {
                  138 ns，wait 201，wake_shared 204。",
         },
         causes: Text {
-            en: "seccomp or auditing; many processes whose words fall into few buckets (256 for each CPU; since Linux \
-                 6.16 a process may have its own). A lock far above twice cpu.atomic is a library's bookkeeping.",
-            zh: "seccomp 或审计；许多进程的字落入少数桶（每个 CPU 256 个，Linux 6.16 起进程可以有自己的桶）。若 lock 远高于 cpu.atomic 的两倍，是库自身\
-                 的记账。",
+            en: "seccomp or auditing; many processes whose words share few hash buckets (256 per CPU; since Linux 6.16 \
+                 a process may have its own). A lock far above twice cpu.atomic: the library's bookkeeping.",
+            zh: "seccomp 或审计；许多进程的 futex 字落入少数散列桶（每个 CPU 256 个，Linux 6.16 起进程可以有自己的\
+                 桶）。若 lock 远高于 cpu.atomic 的两倍，是库自身的记账。",
         },
     },
     related: &["cpu.atomic", "ipc.futex", "syscall.null"],

@@ -13,19 +13,20 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "way=syscall executes getpid by the system-call instruction; way=libc calls the C library's function, which \
-                 some libraries answer from a stored copy and others by the same system call.",
+            en: "way=syscall executes getpid by the system-call instruction. way=libc calls the C library's function; \
+                 some libraries answer from a cached copy, others make the same system call.",
             zh: "way=syscall 用系统调用指令执行 getpid；way=libc 调用 C 库函数，有的库用保存的副本回答，有的发出同样的系统调用。",
         },
         why: Text {
-            en: "Old figures of getpid differ a hundredfold between machines, and most of them tell only whether the C \
-                 library kept a copy (glibc did until 2.25). Side by side the two say what is the kernel and what is not.",
-            zh: "旧资料中各机器的 getpid 数字相差上百倍，多数只说明 C 库是否保存了副本（glibc 2.25 之前如此）。两者并列才能看出\
-                 哪些属于内核。",
+            en: "Old getpid figures differ a hundredfold between machines. Most of them only show whether the C \
+                 library cached the pid (glibc did until 2.25). Both ways side by side show which part is the \
+                 kernel's.",
+            zh: "旧资料中各机器的 getpid 数字相差上百倍，多数只说明 C 库是否缓存了进程号（glibc 2.25 之前如此）。两种\
+                 方式并列，才能看出哪些属于内核。",
         },
         reading: Text {
-            en: "The system call costs as much as syscall.null. The library's function costs a nanosecond or two more \
-                 where it asks the kernel, and a few nanoseconds in all where it keeps a copy.",
+            en: "The system call costs as much as syscall.null. The library function adds a nanosecond or two if it \
+                 asks the kernel, and costs a few nanoseconds in all if it keeps a copy.",
             zh: "系统调用与 syscall.null 相当。库函数若询问内核，只多一两纳秒；若有副本，则总共只要几纳秒。",
         },
         typical: Text {
@@ -36,14 +37,15 @@ pub static PROBE: Probe = Probe {
                  内核）。2011 年的 Core i5-2520M 配较旧的 glibc：6 ns，来自库中的副本，而 getppid 为 50 ns。",
         },
         causes: Text {
-            en: "As of syscall.null. A few nanoseconds for way=syscall are impossible: the kernel was not asked.",
-            zh: "同 syscall.null。way=syscall 只有几纳秒是不可能的：说明没有询问内核。",
+            en: "As for syscall.null. way=syscall cannot take a few nanoseconds: something other than the kernel \
+                 answered.",
+            zh: "同 syscall.null。way=syscall 不可能只有几纳秒：那说明作答的不是内核。",
         },
     },
     related: &["syscall.null", "syscall.read_zero"],
     differs: Some(Text {
-        en: "lat_syscall null calls getppid for the very reason that C libraries keep the pid. Both ways stand here \
-             side by side, so that old figures of getpid can be told apart.",
+        en: "lat_syscall null calls getppid precisely because C libraries cache the pid. hostmark shows both ways side \
+             by side, so you can tell what old getpid figures measured.",
         zh: "lat_syscall null 之所以调用 getppid，正因为 C 库会保存 pid。这里两种方式并列，便于分辨旧的 getpid 数字。",
     }),
     axes: &[Axis::choice(

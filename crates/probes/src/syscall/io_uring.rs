@@ -13,21 +13,23 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "`batch` entries of IORING_OP_NOP are written into the submission queue, submitted, and their completions read and checked; the value is the time of one \
-                 operation. submission=call: one io_uring_enter for the batch, which also waits for it, by the system-call instruction; submission=polled: a thread of \
-                 the kernel (SQPOLL), bound to the nearest other CPU, finds the entries, and the program spins until they are completed. No library is used.",
+            en: "`batch` entries of IORING_OP_NOP are written to the submission queue and submitted; then their \
+                 completions are read and checked. The value is the time per operation. submission=call executes one \
+                 io_uring_enter per batch, by the system-call instruction, which also waits for the batch. \
+                 submission=polled leaves the entries to a kernel thread (SQPOLL), bound to the nearest other CPU, and \
+                 spins until they complete. No library is used.",
             zh: "把 `batch` 个 IORING_OP_NOP 写入提交队列，提交，再读取并检查完成项；数值是一个操作的时间。submission=call：用系统调用指令对整批执行一次 io_uring_enter 并等待完成；\
                  submission=polled：由绑定在最近的另一个 CPU 上的内核线程（SQPOLL）发现提交项，程序自旋到全部完成。不使用任何库。",
         },
         why: Text {
-            en: "It is the cost of asynchronous I/O without the I/O. The entry into the kernel is paid once a batch, so that the gain over a system call for each operation \
-                 shows here; and so does what the operation itself costs in the ring.",
+            en: "This is the cost of asynchronous I/O without the I/O. Each batch enters the kernel once: the value \
+                 shows the gain over one system call per operation, and the cost of the operation itself in the ring.",
             zh: "这是去掉 I/O 之后异步 I/O 的代价。进入内核的代价每批只付一次，因此这里能看出相对于每个操作一次系统调用的收益，以及操作本身在环中的代价。",
         },
         reading: Text {
-            en: "call, batch 1 is one system call with a request in it; batch 32 shares the call, and what remains is \
-                 the ring itself. polled trades the call for two hand-overs between CPUs (cpu.core_to_core) and the \
-                 thread's loop; it needs a CPU of its own for the kernel's thread.",
+            en: "call with batch 1 is one system call with a request in it. batch 32 shares the call; what remains is \
+                 the ring itself. polled replaces the call with two hand-overs between CPUs (cpu.core_to_core) and the \
+                 thread's loop; it needs a separate CPU for the kernel thread.",
             zh: "call 的 batch 1 是一次带请求的系统调用；batch 32 分摊了这次调用，剩下的是环本身的代价。polled 用两次 CPU 间传递（cpu.core_to_core）\
                  和内核线程的循环代替系统调用；内核线程要独占一个 CPU。",
         },
@@ -39,9 +41,9 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "Skipped: containers and hardened kernels forbid it (kernel.io_uring_disabled, seccomp). polled in \
-                 milliseconds: something else runs on the CPU of the kernel's thread, and both take turns at the \
-                 scheduler's ticks. A program that binds itself and not that thread (sq_thread_cpu) has that always: \
-                 since Linux 6.2 the thread is bound as its maker is. Otherwise seccomp and mitigations, as of \
+                 milliseconds: another task runs on the kernel thread's CPU, and the two alternate at scheduler ticks. \
+                 That always happens to a program that binds itself but not that thread (sq_thread_cpu): since Linux \
+                 6.2 the thread inherits its creator's binding. Otherwise seccomp and mitigations, as for \
                  syscall.null.",
             zh: "被跳过：容器和加固过的内核禁用它（kernel.io_uring_disabled、seccomp）。polled 达到毫秒级：内核线程所在的 CPU 上另有程序，双方按调度节拍轮流运行。\
                  只绑定自身而不用 sq_thread_cpu 绑定该线程的程序总是如此：自 Linux 6.2 起，该线程继承创建者的绑定。其余同 syscall.null：seccomp 与缓解措施。",

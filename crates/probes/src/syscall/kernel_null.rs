@@ -14,19 +14,20 @@ pub static PROBE: Probe = Probe {
     also: Quantity::OF_BATCHES,
     explain: Explain {
         what: Text {
-            en: "An empty function is called through a pointer, done and timed by the module hostmark (kmod/) \
-                 inside the kernel, in batches of 10,000: what is left of a system call for who is there already.",
-            zh: "由内核模块 hostmark（kmod/）在内核态通过指针调用一个空函数并计时，每批 10 000 次：对已身处内核的一方而言，\
-                 系统调用所剩下的就是它。",
+            en: "The kernel module hostmark (kmod/) calls an empty function through a pointer inside the kernel and \
+                 times it, in batches of 10,000. This is the cost of the call itself for code that already runs in the \
+                 kernel.",
+            zh: "由内核模块 hostmark（kmod/）在内核态通过指针调用一个空函数并计时，每批 10 000 次：这是已在内核态的代\
+                 码调用一次的代价。",
         },
         why: Text {
-            en: "syscall.null less this is the price of the way into the kernel and back. Calls through pointers \
-                 are everywhere in it, and what guards them against speculation attacks is paid at each.",
+            en: "syscall.null minus this is the price of the way into the kernel and back. Kernel code is full of \
+                 calls through pointers, and each pays for its protection against speculation attacks.",
             zh: "syscall.null 减去它就是进出内核的代价。内核里到处是通过指针的调用，防御推测执行攻击的措施每次都要付。",
         },
         reading: Text {
-            en: "A few core cycles where the CPU guards indirect calls by itself; 20 and more where the kernel \
-                 does it by retpolines.",
+            en: "A few core cycles if the CPU itself protects indirect calls; 20 and more if the kernel uses \
+                 retpolines.",
             zh: "CPU 自身能保护间接调用时为几个核心周期；由内核以 retpoline 保护时为 20 个以上。",
         },
         typical: Text {

@@ -13,21 +13,21 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "getppid by the system-call instruction (syscall, svc), so that neither libc nor the vDSO can answer \
-                 instead of the kernel. The kernel saves the registers, looks up one pointer and returns.",
+            en: "getppid is executed by the system-call instruction (syscall, svc), so the kernel must answer, not \
+                 libc or the vDSO. The kernel saves the registers, looks up one pointer and returns.",
             zh: "用系统调用指令（syscall、svc）直接执行 getppid，libc 与 vDSO 都无法代替内核作答。内核保存寄存器、\
                  查一个指针，然后返回。",
         },
         why: Text {
-            en: "It is the price that every system call pays before it does its work: the mode switch, and what the kernel \
-                 adds to guard against speculation attacks, seccomp filters and auditing. A program that makes a million \
-                 calls a second pays it a million times.",
-            zh: "这是每个系统调用在做正事之前都要付的代价：模式切换，以及内核为防御推测执行攻击、seccomp 过滤器和审计所加的\
-                 开销。每秒一百万次调用的程序就要付一百万次。",
+            en: "Every system call pays this price before it does its work: the mode switch, mitigations of \
+                 speculation attacks, seccomp filters and auditing. A program with a million calls per second pays it \
+                 a million times.",
+            zh: "这是每个系统调用在做正事之前都要付的代价：模式切换、推测执行攻击的缓解措施、seccomp 过滤器和审计。每\
+                 秒一百万次调用的程序就要付一百万次。",
         },
         reading: Text {
-            en: "Little of it is the instruction pair; the rest is entry code, and what guards against speculation \
-                 attacks. Multiples of this value are how the other system calls are best read on one machine.",
+            en: "The instruction pair is a small part; the rest is entry code and mitigations of speculation attacks. \
+                 On one machine, read the other system calls as multiples of this value.",
             zh: "这对指令只占一小部分；其余是入口代码，以及防御推测执行攻击的措施。在同一台机器上，其他系统调用最好按此值的倍数来读。",
         },
         typical: Text {
@@ -40,17 +40,17 @@ pub static PROBE: Probe = Probe {
                  70 ns 以上。",
         },
         causes: Text {
-            en: "Mitigations first: a jump between two kernels is almost always one of them, compare \
-                 /sys/devices/system/cpu/vulnerabilities. Then seccomp filters (containers), auditing rules, a \
-                 tracer; microseconds where another program answers the call (gVisor, User Mode Linux).",
+            en: "Mitigations first: a jump between two kernels is almost always one of them (compare \
+                 /sys/devices/system/cpu/vulnerabilities). Then seccomp filters (containers), auditing rules, a \
+                 tracer. Microseconds: another program answers the call (gVisor, User Mode Linux).",
             zh: "首先是漏洞缓解措施：两个内核之间的跳变几乎总是由它引起，请比较 /sys/devices/system/cpu/vulnerabilities。其次是 seccomp 过滤器（容\
                  器）、审计规则、跟踪器；若由另一个程序代答系统调用（gVisor、User Mode Linux），则为微秒级。",
         },
     },
     related: &["syscall.getpid", "syscall.read_zero", "syscall.write_null", "cpu.scaling", "clock.read"],
     differs: Some(Text {
-        en: "The same call, getppid, here by its raw instruction and as the slope of two lengths: hostmark is 2 to 3 \
-             % below lat_syscall null, whose loop and clock are in its value (docs/accuracy.md).",
+        en: "The same call, getppid, but by its raw instruction, and as the slope between two lengths. hostmark is 2 \
+             to 3 % below lat_syscall null, which includes its loop and its clock (docs/accuracy.md).",
         zh: "同样是 getppid，这里直接用系统调用指令，并取两种长度的斜率：hostmark 比 lat_syscall null 低 2 到 3 %，后者的值中含有循环与时钟的代价（见 \
              docs/accuracy.md）。",
     }),

@@ -13,28 +13,32 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "openat to read and close, both by the system-call instruction, of a file whose path has `depth` components. place=tmpfs and \
-                 place=scratch (the filesystem of --scratch DIR, which is noted): the same file over and over, so that everything \
-                 is cached and no device is asked. place=scratch_cold: 200 files, each opened once after the kernel was made to \
-                 forget its name and its inode, and no others (a change of FS_XFLAG_DAX, which ext4 and xfs answer by that; not \
-                 timed, and without effect on other programs). The directory and the inode are found anew, in blocks that the \
-                 kernel still holds. Time for 200, divided by 200.",
-            zh: "用系统调用指令以只读方式 openat 并 close 一个路径有 `depth` 个分量的文件。place=tmpfs 与 place=scratch（--scratch DIR 所在的文件系统，会记录）：\
-                 反复打开同一文件，一切都在缓存中，不访问设备。place=scratch_cold：200 个文件，先让内核只忘掉它们的名字和 inode（更改 FS_XFLAG_DAX，\
-                 ext4 与 xfs 会因此丢弃；不计时，不影响其他程序），再各打开一次。目录项与 inode 须重新查找，所在的块仍在内核中。200 个的总时间除以 200。",
+            en: "openat for reading and close are executed by the system-call instruction on a file whose path has \
+                 `depth` components. place=tmpfs and place=scratch (the filesystem of --scratch DIR, which a note \
+                 shows) open the same file over and over: everything is cached, and no device is read. \
+                 place=scratch_cold opens 200 files once each, after the kernel has dropped their names and inodes \
+                 from its caches, and no others (by a change of FS_XFLAG_DAX, to which ext4 and xfs react this way; \
+                 not timed, without effect on other programs). The kernel looks up directory entries and inodes again, \
+                 in blocks that it still holds. The time for 200 is divided by 200.",
+            zh: "用系统调用指令以只读方式 openat 并 close 一个路径有 `depth` 个分量的文件。place=tmpfs 与 \
+                 place=scratch（--scratch DIR 所在的文件系统，见备注）：反复打开同一文件，一切都在缓存中，不访问设备。\
+                 place=scratch_cold：200 个文件，先让内核只忘掉它们的名字和 inode（更改 FS_XFLAG_DAX，ext4 与 xfs 会因\
+                 此丢弃；不计时，不影响其他程序），再各打开一次。目录项与 inode 须重新查找，所在的块仍在内核中。200 个\
+                 的总时间除以 200。",
         },
         why: Text {
-            en: "Every program that starts opens tens to hundreds of files, an interpreter thousands. A loop that opens one file over \
-                 and over tells only the warm cost; a walk through a large tree, a backup or a cache that has been pushed out by \
-                 other work pays the cold one for each file, and the device's latency on top where the blocks are gone too.",
+            en: "A starting program opens tens to hundreds of files, an interpreter thousands. A loop over one file \
+                 shows only the warm cost. A walk through a large tree, a backup, or a cache that other work has \
+                 evicted pays the cold cost for each file; if the blocks are gone too, the device's latency comes on \
+                 top.",
             zh: "每个程序启动都要打开几十到几百个文件，解释器要打开数千个。反复打开同一文件的循环只反映热的代价；遍历大目录树、备份，或缓存被其他工作挤出之后，\
                  每个文件都要付冷的代价；若块也不在内存中，还要加上设备的延迟。",
         },
         reading: Text {
-            en: "The path walk of syscall.stat, a descriptor, a file object, and their release, part of which is put \
-                 off to the return to user mode. scratch_cold adds the search of the directory, an inode made from \
-                 its block, and their memory: 3 to 8 times scratch. Where the blocks are gone too, a device answers: \
-                 a hundred to a thousand times (measuring.md has the example).",
+            en: "The path walk of syscall.stat, a descriptor, a file object, and their release, part of which waits \
+                 until the return to user mode. scratch_cold adds a directory search, an inode built from its block, \
+                 and their memory: 3 to 8 times scratch. If the blocks are gone too, the device must answer: a hundred \
+                 to a thousand times (measuring.md has an example).",
             zh: "syscall.stat 的路径查找，加上描述符、文件对象及其释放（部分推迟到返回用户态时）。scratch_cold 再加搜索目录、由块建立 inode，以及它们的内存：为 \
                  scratch 的 3 到 8 倍。若块也不在内存中，则由设备应答：百倍到千倍（measuring.md 中有实例）。",
         },
@@ -48,19 +52,19 @@ pub static PROBE: Probe = Probe {
                  并放在 tmpfs 上得 0.86。",
         },
         causes: Text {
-            en: "Security modules and auditing first of all; file notification (fanotify, antivirus software); \
-                 overlay filesystems, which open two files for one; a process with many threads, whose descriptor \
-                 table is shared and locked.",
+            en: "Security modules and auditing first; file notification (fanotify, antivirus software); overlay \
+                 filesystems, which open two files for one; a process with many threads, which share and lock the \
+                 descriptor table.",
             zh: "首先是安全模块与审计；文件通知（fanotify、杀毒软件）；为一个文件打开两个的 overlay 文件系统；线程很多、描述符表共享且要加锁的进程。",
         },
     },
     related: &["syscall.stat", "file.create", "file.open_reread"],
     differs: Some(Text {
-        en: "The same two calls as lat_syscall open, on a cached file; lmbench takes one in FSDIR and does not tell \
-             on which filesystem, here it lies on a tmpfs by default, the filesystem is noted, and files just \
-             forgotten are a case of their own.",
-        zh: "与 lat_syscall open 是同样的两个调用，文件已缓存；lmbench 取 FSDIR 中的文件且不说明文件系统，这里默认在 tmpfs 上，会注明文件系统，刚被遗忘的文件\
-             另有用例。",
+        en: "The same two calls as lat_syscall open, on a cached file. lmbench opens one in FSDIR and does not name \
+             its filesystem. hostmark uses a tmpfs by default, notes the filesystem, and has a separate case for files \
+             that the kernel has just forgotten.",
+        zh: "与 lat_syscall open 是同样的两个调用，文件已缓存；lmbench 取 FSDIR 中的文件且不说明文件系统，这里默认在 \
+             tmpfs 上，备注中注明文件系统，刚被遗忘的文件另有用例。",
     }),
     axes: &[
         super::DEPTH,

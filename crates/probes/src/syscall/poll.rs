@@ -11,15 +11,18 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "ppoll by the system-call instruction over a number of descriptors of one open file, to read, with a timeout of \
-                 zero: the kernel looks, answers and does not wait. kind=tcp: a TCP connection over loopback on which nothing has \
-                 come; kind=file: a regular file, which is always ready and is not even asked; kind=pipe: the read end of a pipe \
-                 with a byte in it, which is asked and ready.",
-            zh: "用系统调用指令对同一打开文件的若干描述符执行 ppoll（可读，超时为零）：内核查看、回答，不等待。kind=tcp：没有数据到达的\
-                 回环 TCP 连接；kind=file：普通文件，总是就绪，内核并不调用它；kind=pipe：一个有一字节可读的管道读端，被询问且就绪。",
+            en: "ppoll is executed by the system-call instruction on a number of descriptors of one open file, for \
+                 reading, with a timeout of zero: the kernel checks them and returns without waiting. kind=tcp is a \
+                 loopback TCP connection with no data; kind=file a regular file, which is always ready, so the kernel \
+                 does not even call it; kind=pipe the read end of a pipe with a byte in it, which the kernel calls and \
+                 finds ready.",
+            zh: "用系统调用指令对同一打开文件的若干描述符执行 ppoll（可读，超时为零）：内核查看、回答，不等待。\
+                 kind=tcp：没有数据到达的回环 TCP 连接；kind=file：普通文件，总是就绪，内核不会调用其 poll 方法；\
+                 kind=pipe：一个有一字节可读的管道读端，内核调用其 poll 方法，且已就绪。",
         },
         why: Text {
-            en: "What select does without its limits: a list of descriptors is read, and the answers are written back at every call.",
+            en: "It does what select does, without its limits: each call reads a list of descriptors and writes the \
+                 answers back.",
             zh: "没有 select 限制的同类调用：每次都读入描述符列表，并写回结果。",
         },
         reading: Text {
@@ -34,8 +37,8 @@ pub static PROBE: Probe = Probe {
                  select 低一成。",
         },
         causes: Text {
-            en: "Retpolines and security modules, once for each descriptor; a program that polls in short intervals \
-                 instead of waiting pays all of it for nothing.",
+            en: "Retpolines and security modules, once per descriptor. A program that polls at short intervals instead \
+                 of waiting pays all of it for nothing.",
             zh: "retpoline 与安全模块，每个描述符一次；以短间隔轮询而不等待的程序，全部代价都白付。",
         },
     },

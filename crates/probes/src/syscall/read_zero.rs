@@ -15,19 +15,21 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "One byte is read from /dev/zero by the system-call instruction. The device is opened before, and every call must \
-                 return 1; it clears one byte of user memory and does nothing else.",
-            zh: "用系统调用指令从 /dev/zero 读取一个字节。设备事先打开，每次调用都必须返回 1；它只清零一个字节的用户内存，别无其他。",
+            en: "The system-call instruction reads one byte of /dev/zero. The device is already open, and every call \
+                 must return 1. The device clears one byte of user memory and does nothing else.",
+            zh: "用系统调用指令从 /dev/zero 读取一个字节。设备事先打开，每次调用都必须返回 1；设备只清零一个字节的用户\
+                 内存。",
         },
         why: Text {
-            en: "The difference to syscall.null is the path that every read takes before any file system or device comes in: \
-                 the descriptor table, permission and security hooks, the dispatch to the file's own function.",
+            en: "The difference to syscall.null is the path of every read before a filesystem or device comes in: the \
+                 descriptor table, permission and security hooks, the dispatch to the file's own function.",
             zh: "与 syscall.null 的差值，就是每次 read 在进入文件系统或设备之前都要走的路径：描述符表、权限与安全钩子、分派到文件\
                  自己的函数。",
         },
         reading: Text {
-            en: "1.3 to 2 times syscall.null: the difference is the descriptor table, security hooks, the dispatch to \
-                 the device, and the clearing of one byte of user memory with access to it opened and closed (SMAP).",
+            en: "1.3 to 2 times syscall.null. The difference is the descriptor table, security hooks, the dispatch to \
+                 the device, and the clearing of one byte of user memory, for which the kernel switches user access on \
+                 and off (SMAP).",
             zh: "为 syscall.null 的 1.3 到 2 倍：差别在于描述符表、安全钩子、分派到设备，以及开关用户内存访问（SMAP）后清零一个字节。",
         },
         typical: Text {

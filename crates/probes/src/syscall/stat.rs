@@ -11,22 +11,22 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "newfstatat by the system-call instruction, on a file whose path has `depth` components: `depth` - 1 directories \
-                 and the file's name, from the working directory, which is the round's own on a tmpfs, or with place=scratch on \
-                 the filesystem that --scratch names. All of the path is cached, so no device is asked; the filesystem is noted.",
+            en: "newfstatat is executed by the system-call instruction on a path of `depth` components: `depth` - 1 \
+                 directories and the file's name, from the working directory. That is the round's own directory on a \
+                 tmpfs, or with place=scratch on the filesystem of --scratch. The whole path is cached, so no device \
+                 is read. A note shows the filesystem.",
             zh: "用系统调用指令执行 newfstatat，路径共有 `depth` 个分量：`depth` - 1 级目录加文件名，从工作目录开始；工作目录是本轮自己的目录，位于 \
                  tmpfs，place=scratch 时位于 --scratch 所指的文件系统。路径全部在缓存中，不访问设备；文件系统记录在备注中。",
         },
         why: Text {
-            en: "Build systems, web servers and package managers ask for the status of thousands of files that they then do not \
-                 open. It is the cost of the path walk: one directory after the other, with a permission check each.",
+            en: "Build systems, web servers and package managers query the status of thousands of files that they \
+                 never open. The cost is the path walk: one directory after the other, each with a permission check.",
             zh: "构建系统、Web 服务器和包管理器会查询成千上万个并不打开的文件的状态。其代价在于路径查找：逐级目录，每级检查一次权限。",
         },
         reading: Text {
-            en: "A fixed part for copying the path in and 144 bytes out, and one for each directory: a hash of its \
-                 name, a look into the directory cache and a permission check. syscall.fstat is the same without the \
-                 walk. A local filesystem costs nearly what a tmpfs does, since the kernel's cache of names answers \
-                 for both.",
+            en: "A fixed part for copying the path in and 144 bytes out, and one part per directory: a hash of its \
+                 name, a dentry-cache lookup and a permission check. syscall.fstat is the same without the path walk. \
+                 A local filesystem costs about as much as a tmpfs, since the dentry cache answers for both.",
             zh: "固定部分是复制路径进来、复制 144 字节出去；另一部分按目录计：名字的散列、查目录项缓存和权限检查。syscall.fstat 是去掉路径查找后的同一件事。本地文件系\
                  统与 tmpfs 相差无几，因为两者都由内核的名字缓存应答。",
         },
@@ -45,9 +45,9 @@ pub static PROBE: Probe = Probe {
     },
     related: &["syscall.fstat", "syscall.open_close", "syscall.null"],
     differs: Some(Text {
-        en: "lat_syscall stat takes /usr/include/sys/types.h, or a file that the user names, and does not say how deep it \
-             lies; its own path has four components, as has the default here. depth and place are axes, and the filesystem \
-             is noted.",
+        en: "lat_syscall stat uses /usr/include/sys/types.h, or a file that the user names, and does not say how deep \
+             it lies. Its default path has four components, as here. hostmark makes depth and place axes and notes the \
+             filesystem.",
         zh: "lat_syscall stat 取 /usr/include/sys/types.h 或用户指定的文件，不说明层数；其默认路径有四个分量，这里的默认值相同。深度与位置都是轴，\
              并注明文件系统。",
     }),

@@ -15,13 +15,13 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "One byte is written to /dev/null by the system-call instruction. The device is opened before, and every call must \
-                 return 1; the device takes the byte and does nothing with it, not even read it.",
+            en: "The system-call instruction writes one byte to /dev/null. The device is already open, and every call \
+                 must return 1. The device accepts the byte without even reading it.",
             zh: "用系统调用指令向 /dev/null 写入一个字节。设备事先打开，每次调用都必须返回 1；设备收下该字节却什么也不做，甚至不读取它。",
         },
         why: Text {
-            en: "The difference to syscall.null is the path that every write takes before any file system or device comes in: \
-                 the descriptor table, permission and security hooks, the dispatch to the file's own function.",
+            en: "The difference to syscall.null is the path of every write before a filesystem or device comes in: the \
+                 descriptor table, permission and security hooks, the dispatch to the file's own function.",
             zh: "与 syscall.null 的差值，就是每次 write 在进入文件系统或设备之前都要走的路径：描述符表、权限与安全钩子、分派到文件\
                  自己的函数。",
         },

@@ -15,18 +15,21 @@ pub static PROBE: Probe = Probe {
     also: &[],
     explain: Explain {
         what: Text {
-            en: "A thread on each of `threads` CPUs counts for 250 ms. The value is the time that /proc/stat tells as stolen from these CPUs meanwhile, over the time that \
-                 passed on all of them. The kernel tells it in steps of 10 ms for each CPU: the smallest share other than 0 is noted.",
-            zh: "`threads` 个 CPU 上各有一个线程计数 250 ms。数值是 /proc/stat 报告的这段时间内这些 CPU 被窃取的时间，除以所有 CPU 经过的时间。内核对每个 CPU 以 10 ms 为步长报告：\
-                 除 0 以外的最小份额会记录下来。",
+            en: "A thread on each of `threads` CPUs counts for 250 ms. The value is the time that /proc/stat reports \
+                 as stolen from these CPUs meanwhile, divided by the time that passed on all of them. The kernel \
+                 reports it in steps of 10 ms per CPU; a note shows the smallest share above 0.",
+            zh: "`threads` 个 CPU 上各有一个线程计数 250 ms。数值是 /proc/stat 报告的这段时间内这些 CPU 被窃取的时间，\
+                 除以所有 CPU 经过的时间。内核对每个 CPU 以 10 ms 为步长报告：除 0 以外的最小份额记入备注。",
         },
         why: Text {
-            en: "A virtual CPU is a thread of the host: it waits when others want the same CPU, or when it has used up its quota. Every other figure of the guest contains it.",
+            en: "A virtual CPU is a thread of the host. It waits while others use the same CPU, or once it has used up \
+                 its quota. Every other value of the guest includes this time.",
             zh: "虚拟 CPU 是宿主机的一个线程：别人要用同一个 CPU，或自己的配额用尽时，它就得等。虚拟机的其他所有数字都包含它。",
         },
         reading: Text {
-            en: "0 is a host with a CPU for each of the guest's. With one thread 0 and with all more: the host has fewer CPUs than its guests. \
-                 stolen_since_boot=nothing: perhaps the hypervisor does not tell, and 0 means nothing; look at sched.noise and cpu.scaling.",
+            en: "0 means that the host has a CPU for each of the guest's. 0 with one thread and more with all: the \
+                 host has fewer CPUs than its guests. stolen_since_boot=nothing: the hypervisor may not report steal, \
+                 and then 0 means nothing; see sched.noise and cpu.scaling.",
             zh: "0 表示宿主机为虚拟机的每个 CPU 都备有一个 CPU。单线程为 0 而全部线程大于 0：宿主机的 CPU 少于其虚拟机所需。stolen_since_boot=nothing：可能是虚拟机监控程序不报告，此时 0 没有意义；\
                  请看 sched.noise 和 cpu.scaling。",
         },
