@@ -32,17 +32,17 @@ pub struct CompareArguments {
     /// such as 'before-*.json', or a directory. With --interleave: filters, see "Filters" below.
     #[arg(value_name = "BASE NEW… | FILTER…")]
     names: Vec<String>,
-    /// Hold a run against a reference, as x220
+    /// Compare a run with a reference, e.g. x220
     ///
-    /// A name of `hostmark list --references`, one of your own, or a run file. A published number has no interval, so it gets a ratio and
-    /// no verdict.
+    /// A name from `hostmark list --references`, a reference of your own, or a run file. A published number has no
+    /// interval, so it gets a ratio but no verdict.
     #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["interleave", "strict", "threshold"])]
     against: Option<String>,
     /// Measure at two places in turn, in random order
     ///
-    /// A and B are places, as 'ssh db-17', 'ip netns exec blue' or here, to which hostmark copies itself; or commands
-    /// that end in a hostmark executable, as 'taskset -c 0 ./old/hostmark'. They are split into words like a shell
-    /// does; no shell is started.
+    /// A and B are places to which hostmark copies itself ('ssh db-17', 'ip netns exec blue', or `here`), or commands that
+    /// end with a hostmark executable ('taskset -c 0 ./old/hostmark'). hostmark splits them into words like a shell, but
+    /// starts no shell.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     interleave: Vec<String>,
     /// Read the token for tcp:HOST from this file
@@ -62,13 +62,13 @@ pub struct CompareArguments {
     pairs: u32,
     /// Measure until every case differs or is the same
     ///
-    /// The same means within PERCENT. After 5, 10, 20, 40 and 80 pairs only undecided cases go on. Exit 6 if some
-    /// stay undecided.
+    /// The same means within PERCENT. After 5, 10, 20, 40 and 80 pairs only undecided cases continue. Exit 6 if any stay
+    /// undecided.
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interleave", conflicts_with_all = ["pairs", "threshold"])]
     resolve: Option<f64>,
-    /// Time limit for --resolve, as 90s, 10m or 2h
+    /// Time limit for --resolve, e.g. 90s, 10m or 2h
     ///
-    /// No pair starts that would end later.
+    /// A pair that would end later does not start.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve", hide_short_help = true)]
     at_most: Duration,
     /// Time limit of each run
@@ -86,8 +86,7 @@ pub struct CompareArguments {
     keep: Option<PathBuf>,
     /// Exit 1 only if a case is slower by more than PERCENT
     ///
-    /// Cases that changed by no more count as the same. By default every slower case is a reason to exit 1, and the
-    /// same means within 5 %.
+    /// A case that changed by less counts as the same. By default any slower case exits 1, and the same means within 5 %.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
     /// Exit 6 if a case stays undecided and none is slower

@@ -45,7 +45,7 @@ pub struct CompletionsArguments {
 
 #[derive(Debug, Args)]
 pub struct ManArguments {
-    /// Print the page of this command [default: one page of all]
+    /// Print the page of this command [default: all commands on one page]
     #[arg(value_name = "NAME")]
     page: Vec<String>,
     /// Write the page of every command into this directory

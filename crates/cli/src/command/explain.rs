@@ -17,7 +17,7 @@ use crate::output;
 pub struct ExplainArguments {
     /// Probes, groups, lmbench names or references [default: the contents]
     ///
-    /// Columns of lmbench's summary work too, as "null call".
+    /// Columns of lmbench's summary work too, e.g. "null call".
     ids: Vec<String>,
     /// Show every value of this reference and where it comes from
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]

@@ -29,7 +29,7 @@ pub struct HostArguments {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Inspect another machine, as 'ssh db-17' or tcp:HOST
+    /// Inspect another machine, e.g. 'ssh db-17' or tcp:HOST
     ///
     /// hostmark copies itself there and removes itself afterwards; with tcp:HOST, a `hostmark serve` on that host
     /// answers.

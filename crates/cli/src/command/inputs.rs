@@ -17,17 +17,17 @@ use crate::words;
 
 #[derive(Debug, Args)]
 pub struct InputArguments {
-    /// Use only these CPUs, as 0-3,8
+    /// Use only these CPUs, e.g. 0-3,8
     #[arg(long, value_name = "LIST")]
     pub cpu: Option<String>,
     /// Directory for file and disk probes [default: $TMPDIR or /tmp]
     ///
-    /// The file system of this directory is the one that they measure.
+    /// They measure the filesystem of this directory.
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub scratch: Option<PathBuf>,
     /// Measure this command, and nothing else
     ///
-    /// Records wall, user and system time and peak memory, once a round. The command is split into words like a shell
+    /// Records wall, user and system time and peak memory, once per round. The command is split into words like a shell
     /// does; no shell is started.
     #[arg(long, value_name = "COMMAND", value_parser = command)]
     pub command: Option<CommandWords>,
@@ -44,17 +44,17 @@ pub struct InputArguments {
 /// What of a command is its value.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SampledArguments {
-    /// Bytes that the command moves: its value is the rate, as 10G
+    /// Bytes that the command moves, e.g. 10G: its value is the rate
     ///
-    /// The value is these bytes over the time that the command takes.
+    /// The value is this number divided by the time that the command takes.
     #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "command", conflicts_with_all = ["value", "unit"], hide_short_help = true)]
     pub bytes: Option<u64>,
-    /// Regular expression that finds the value in what it prints
+    /// Regular expression that finds the value in its output
     ///
-    /// The last match in the output counts; of the match the first group where there is one, as 'avg=([0-9.]+)'.
+    /// The last match counts; if the expression has a group, the first group of that match, e.g. 'avg=([0-9.]+)'.
     #[arg(long, value_name = "REGEX", value_parser = pattern, requires_all = ["command", "unit"], hide_short_help = true)]
     pub value: Option<String>,
-    /// Unit of that value, as us, MB/s or ops/s
+    /// Unit of that value, e.g. us, MB/s or ops/s
     ///
     /// One of ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s, kops/s, Mops/s, count.
     #[arg(long, value_name = "UNIT", value_parser = unit, requires = "value", hide_short_help = true)]

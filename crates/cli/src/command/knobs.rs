@@ -42,12 +42,12 @@ pub struct TryArguments {
     /// Setting to try [default: list them, and what this machine can try]
     #[arg(value_name = "KNOB", add = ArgValueCompleter::new(offered))]
     knob: Option<String>,
-    /// What to measure [default: what the setting concerns]
+    /// What to measure [default: the cases that the setting concerns]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// Measure this command instead
     ///
-    /// As run --command does.
+    /// Works like run --command.
     #[arg(long, value_name = "COMMAND", value_parser = compare::command, conflicts_with = "filters", requires = "knob")]
     command: Option<String>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub struct TryArguments {
     seed: Option<u64>,
     /// Keep the runs in this directory
     ///
-    /// As a-01.json (without) and b-01.json (with).
+    /// They are named a-01.json (without) and b-01.json (with).
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     keep: Option<PathBuf>,
     /// Output format
@@ -72,7 +72,7 @@ pub struct TryArguments {
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Show every case and what each verdict stands on
+    /// Show every case and the basis of every verdict
     #[arg(long, short)]
     verbose: bool,
 }

@@ -22,7 +22,7 @@ pub struct ListArguments {
     filters: Vec<String>,
     /// List the reference machines instead
     ///
-    /// Each can stand beside a run: compare --against NAME, explain NAME.
+    /// Compare a run with one: compare --against NAME. Show its values: explain NAME.
     #[arg(long, conflicts_with_all = ["filters", "format"])]
     references: bool,
     /// Output format

@@ -75,7 +75,7 @@ pub struct Arguments {
     pub color: output::Color,
     /// Print results and errors only
     ///
-    /// No progress, no closing lines, no remarks.
+    /// Omit progress, closing lines and hints.
     #[arg(long, short, global = true, hide_short_help = true)]
     pub quiet: bool,
     #[command(subcommand)]

@@ -28,34 +28,34 @@ pub struct ReportArguments {
     /// NAME; --format overhead pools runs of one NAME. html, markdown, lmbench and overhead show several runs.
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
-    /// Output format [default: answer; of several runs hosts]
+    /// Output format [default: answer; for several runs hosts]
     ///
-    /// A run of few cases is printed as their table.
+    /// A run of few cases prints their table.
     #[arg(long, value_parser = formats())]
     format: Option<String>,
     /// Print every case, as --format table does
     #[arg(long, conflicts_with = "format")]
     full: bool,
-    /// With overhead: the reference case
+    /// With --format overhead: the reference case
     ///
     /// A case of the first environment; all others are shown relative to it.
     #[arg(long, value_name = "CASE")]
     base: Option<String>,
-    /// Show runs stored on another machine, as 'ssh db-17'
+    /// Show runs stored on another machine, e.g. 'ssh db-17'
     ///
     /// hostmark copies itself there and removes itself afterwards.
     #[arg(long, value_name = "COMMAND", conflicts_with = "again")]
     on: Option<String>,
     /// Recompute estimates from the recorded rounds
     ///
-    /// Uses the rules of this version; RUN may be a journal too. Values that an older file lacks the data for stay as
-    /// they are, and are named.
+    /// Uses the rules of this version; RUN may be a journal too. Values for which an older file lacks the data stay
+    /// unchanged and are listed.
     #[arg(long)]
     again: bool,
-    /// Leave out what names a host, a person or a path
+    /// Replace names of hosts, people and paths
     ///
-    /// Host names, users, paths, addresses, the boot id, measured commands, and kernel arguments that explain no figure are
-    /// replaced in every format: host-1, path-2. Read it before you publish it.
+    /// Replaces host names, users, paths, addresses, the boot id, measured commands, and kernel arguments that explain no
+    /// value, in every format: host-1, path-2. Read the result before you publish it.
     #[arg(long)]
     redact: bool,
     /// Write to this file instead of standard output

@@ -61,21 +61,21 @@ pub struct RunArguments {
     /// Time limit of the run
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
-    /// Measure on another machine, as 'ssh db-17'
+    /// Measure on another machine, e.g. 'ssh db-17'
     ///
     /// hostmark copies itself there, measures, removes itself, and stores the run here. Any command that gives a
     /// shell on the other side works: 'kubectl exec -i pod --', 'docker exec -i name', 'sudo -n', 'ip netns exec
     /// name'. With tcp:HOST, a `hostmark serve` on that host measures.
     #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
     on: Option<String>,
-    /// Measure the network to this machine too, as 'ssh db-17'
+    /// Measure the network to this machine too, e.g. 'ssh db-17'
     ///
     /// hostmark copies itself to the peer and removes itself afterwards. Repeat the option for more peers.
     #[arg(long, value_name = "PLACE")]
     peer: Vec<String>,
     /// Reach the peer by this address
     ///
-    /// Needed where the peer does not know the address itself, as behind NAT. Repeat the option, one per --peer.
+    /// Needed if the peer does not know the address itself, e.g. behind NAT. Repeat the option, one per --peer.
     #[arg(long, value_name = "ADDRESS", requires = "peer", hide_short_help = true)]
     via: Vec<std::net::IpAddr>,
     /// Read the token for tcp:HOST from this file
@@ -93,7 +93,7 @@ pub struct RunArguments {
     table: Option<String>,
     /// Output format [default: answer, or that of --table]
     ///
-    /// A run of few cases is printed as their table.
+    /// A run of few cases prints their table.
     #[arg(long, value_parser = report::formats())]
     format: Option<String>,
     /// Print every case, as --format table does
@@ -104,9 +104,9 @@ pub struct RunArguments {
     /// [default: a new one, which the run file records]
     #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     seed: Option<u64>,
-    /// Override an axis's values, as size=4K,1M
+    /// Override an axis's values, e.g. size=4K,1M
     ///
-    /// Without PROBE it applies to every selected probe with that axis; PROBE may be a group. `matrix` means all
+    /// Without PROBE the values apply to every selected probe with that axis; PROBE may be a group. `matrix` means all
     /// pairs of CPUs on an axis that takes pairs. Repeat the option for more axes.
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
     set: Vec<String>,

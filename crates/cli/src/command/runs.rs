@@ -28,9 +28,9 @@ pub struct RunsArguments {
     /// Output format
     #[arg(long, value_enum, default_value = "table", conflicts_with = "prune")]
     format: Format,
-    /// Show when values of the stored runs changed for good, and what else changed then
+    /// Show when values of the stored runs changed for good, and what else changed
     ///
-    /// It takes at least three runs on each side of a change.
+    /// A change needs at least three runs before and after it.
     #[arg(long, conflicts_with = "prune")]
     changes: bool,
     /// With --changes: groups, probes or cases [default: all]
@@ -41,13 +41,14 @@ pub struct RunsArguments {
     verbose: bool,
     /// Remove stored runs: those beyond --keep, and those of --older-than
     ///
-    /// Of both given, runs that both name go. The newest run stays, and whatever is no run file: journals, other files, links.
+    /// With both options, a run must match both. The newest run stays, and so does everything that is not a run file: journals,
+    /// other files, links.
     #[arg(long, requires = "unwanted")]
     prune: bool,
-    /// Keep this number of the newest runs
+    /// Keep this many of the newest runs
     #[arg(long, value_name = "N", requires = "prune", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
-    /// Remove runs that began this long ago, as 90d, 12w or 1y
+    /// Remove runs that began this long ago, e.g. 90d, 12w or 1y
     #[arg(long, value_name = "TIME", value_parser = prune::days, requires = "prune")]
     older_than: Option<i64>,
     /// Show what --prune would remove, and remove nothing

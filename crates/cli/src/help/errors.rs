@@ -33,7 +33,7 @@ pub fn of_completion(error: &Error) -> String {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     both!(
-        "COMPLETE is set, and the shell cannot be completed in ({why}); unset COMPLETE",
+        "COMPLETE is set, but hostmark cannot complete for this shell ({why}); unset COMPLETE",
         "设置了 COMPLETE，但无法为该 shell 补全（{why}）；请取消设置 COMPLETE"
     )
 }
@@ -134,7 +134,7 @@ fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> 
         ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
             both!("{first} has too few or too many values; {see}", "{first} 的取值个数不对；{see}")
         }
-        ErrorKind::NoEquals => both!("{first} needs its value behind =; {see}", "{first} 的取值要写在 = 之后；{see}"),
+        ErrorKind::NoEquals => both!("{first} needs its value after =; {see}", "{first} 的取值要写在 = 之后；{see}"),
         ErrorKind::InvalidUtf8 => {
             both!("an argument is not valid UTF-8; type it again, {see}", "有参数不是合法的 UTF-8；请重新输入，{see}")
         }
@@ -153,11 +153,11 @@ fn number(why: &str) -> String {
         return both!("{value} is not between {low} and {high}", "{value} 不在 {low} 到 {high} 之间");
     }
     match why {
-        "invalid digit found in string" => both!("it is no whole number", "不是整数"),
+        "invalid digit found in string" => both!("it is not a whole number", "不是整数"),
         "cannot parse integer from empty string" => both!("it is empty", "取值为空"),
         "number too large to fit in target type" => both!("it is too large", "数值过大"),
         "number too small to fit in target type" => both!("it is too small", "数值过小"),
-        "invalid IP address syntax" => both!("it is no IP address", "不是 IP 地址"),
+        "invalid IP address syntax" => both!("it is not an IP address", "不是 IP 地址"),
         other => other.to_owned(),
     }
 }

@@ -59,7 +59,7 @@ pub const ALL: &[Example] = &[
         "Measure the network between this machine and another.",
         "测量本机与另一台机器之间的网络。",
     ),
-    example("run", "hostmark run --command 'gzip -t data.gz'", "Measure a command of yours.", "测量你自己的命令。"),
+    example("run", "hostmark run --command 'gzip -t data.gz'", "Measure your own command.", "测量你自己的命令。"),
     example("run", "hostmark run --out host.json --dry-run", "Show what would be measured.", "只列出将要测量的内容。"),
     example("list", "hostmark list", "List all probes.", "列出所有探针。"),
     example(
@@ -91,7 +91,7 @@ pub const ALL: &[Example] = &[
     example(
         "report",
         "hostmark report last --redact --format markdown",
-        "Print it without names of hosts, people and paths.",
+        "Print it without the names of hosts, people and paths.",
         "打印时去掉主机、个人和路径的名称。",
     ),
     example(
@@ -115,7 +115,7 @@ pub const ALL: &[Example] = &[
     example(
         "fleet run",
         "hostmark fleet run --hosts hosts.txt --each 'ssh {host}' --resume runs",
-        "Measure the hosts that are still missing there.",
+        "Measure the hosts that are still missing in runs.",
         "测量该目录中尚缺的主机。",
     ),
     example(
@@ -133,19 +133,19 @@ pub const ALL: &[Example] = &[
     example(
         "fleet",
         "hostmark fleet report runs/",
-        "Find the hosts that are not like the others.",
+        "Find the hosts that differ from the others.",
         "找出与众不同的主机。",
     ),
     example(
         "fleet report",
         "hostmark fleet report runs/ memory --format html --out fleet.html",
-        "Judge by memory alone, and write a page with a heat map.",
+        "Judge only by memory, and write a page with a heat map.",
         "只按内存判定，并生成带热力图的网页。",
     ),
     example(
         "fleet report",
         "hostmark fleet report runs/ --check",
-        "Exit with 1 where a host is odd, for a nightly job.",
+        "Exit 1 if a host is odd, for a nightly job.",
         "有主机异常时以 1 退出，用于夜间任务。",
     ),
     example(
@@ -157,13 +157,13 @@ pub const ALL: &[Example] = &[
     example(
         "try",
         "hostmark try huge-pages",
-        "Tell what huge pages do here, in about half a minute.",
+        "Show what huge pages do here, in about half a minute.",
         "约半分钟内说明大页在本机的作用。",
     ),
     example(
         "try",
         "hostmark try huge-pages --command ./bench --value '([0-9.]+) MB/s' --unit MB/s",
-        "Tell what they do to your own program.",
+        "Show what they do to your own program.",
         "说明它对自己的程序有何作用。",
     ),
     example(
@@ -175,7 +175,7 @@ pub const ALL: &[Example] = &[
     example(
         "compare",
         "hostmark compare --interleave here 'ssh db-17' syscall --pairs 10",
-        "Measure two machines in turns.",
+        "Measure two machines in turn.",
         "交替测量两台机器。",
     ),
     example("import", "hostmark import fio result.json", "Import a result of fio.", "导入 fio 的结果。"),

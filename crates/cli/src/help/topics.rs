@@ -141,7 +141,7 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Found,
         Text {
-            en: "compare found a regression, or host --check found something that would disturb a measurement",
+            en: "compare found a regression, or host --check something that would disturb a measurement",
             zh: "compare 发现性能退化，或 host --check 发现会干扰测量的因素",
         },
     ),
@@ -150,12 +150,12 @@ const EXITS: &[(Exit, Text)] = &[
     (Exit::NothingSelected, Text { en: "a filter selects nothing", zh: "过滤表达式没有选中任何用例" }),
     (
         Exit::ResourceLost,
-        Text { en: "a resource was lost midway, as when the disk filled", zh: "中途失去资源，如磁盘写满" },
+        Text { en: "a resource ran out midway, e.g. the disk is full", zh: "中途资源耗尽，如磁盘写满" },
     ),
     (
         Exit::Undecided,
         Text {
-            en: "compare --strict or --resolve left a case undecided, and found no regression",
+            en: "compare --strict or --resolve left a case undecided and found no regression",
             zh: "compare --strict 或 --resolve 有用例未能判定，且没有发现退化",
         },
     ),
@@ -175,7 +175,7 @@ fn exits(path: &str) -> Topic {
     rows.push((
         "128+N".to_owned(),
         Text {
-            en: "ended by signal N; what was measured is kept", zh: "被信号 N 终止；已测得的结果保留"
+            en: "ended by signal N; the results so far are kept", zh: "被信号 N 终止；已测得的结果保留"
         },
     ));
     Topic { heading: Text { en: "Exit codes", zh: "退出码" }, rows }
@@ -195,13 +195,13 @@ fn files() -> Topic {
             (
                 "NAME.json",
                 Text {
-                    en: "a run: `last` is the newest, then last-1 …", zh: "一次运行：last 为最新，其前为 last-1 …"
+                    en: "a run; `last` is the newest, then last-1 …", zh: "一次运行：last 为最新，其前为 last-1 …"
                 },
             ),
             (
                 "NAME.partial.jsonl",
                 Text {
-                    en: "the journal of a run in progress, or of one that was interrupted; `run --resume` continues it",
+                    en: "the journal of an unfinished run; `run --resume` continues an interrupted one",
                     zh: "正在进行或被中断的运行的日志；可用 run --resume 继续",
                 },
             ),
@@ -214,7 +214,7 @@ fn environment(path: &str) -> Topic {
         (
             "LC_ALL, LC_MESSAGES, LANG",
             Text {
-                en: "Chinese if the first one set begins with zh; --lang wins",
+                en: "Chinese if the first one that is set begins with zh; --lang overrides",
                 zh: "首个已设置者以 zh 开头则用中文；--lang 优先",
             },
         ),
@@ -223,7 +223,7 @@ fn environment(path: &str) -> Topic {
         (
             "XDG_DATA_HOME, HOME",
             Text {
-                en: "where the run store is, see Files of `hostmark --help`",
+                en: "location of the run store; see Files in `hostmark --help`",
                 zh: "运行目录所在，见 hostmark --help 的“文件”",
             },
         ),

@@ -14,7 +14,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("try", "尝试一项设置：轮流测量不含与含该设置的情形"),
     ("fleet", "测量机群，并找出与众不同的主机"),
     ("fleet run", "测量多台主机：名单中的主机、Slurm 分配的节点或 Kubernetes 集群的节点"),
-    ("fleet report", "找出与同类不同的主机，以及它们有而其他主机没有的特征"),
+    ("fleet report", "找出与同类不同的主机，以及它们的不同之处"),
     ("import", "导入其他工具的结果"),
     ("runs", "列出已保存的运行"),
     ("vm", "测量虚拟机的开销"),
@@ -48,8 +48,8 @@ pub const VALUES: &[(&str, &str, &str, &str)] = &[
     ("vm run", "profile", "thorough", "不超过 30 分钟"),
     ("run", "within", "namespaces", "独立的命名空间：挂载、进程、IPC、主机名、网络；非 root 时还有用户"),
     ("run", "within", "seccomp", "与容器运行时类似的系统调用过滤器：名单之外一律拒绝"),
-    ("vm run", "accel", "kvm", "由处理器执行，经 /dev/kvm"),
-    ("vm run", "accel", "tcg", "由 QEMU 软件模拟；所得数值不反映 KVM"),
+    ("vm run", "accel", "kvm", "由 CPU 直接执行，经 /dev/kvm"),
+    ("vm run", "accel", "tcg", "由 QEMU 软件模拟；数值不反映 KVM 的性能"),
 ];
 
 /// What stands for a value in usage lines.

@@ -18,7 +18,7 @@ pub struct FleetArguments {
 enum FleetCommand {
     /// Measure many hosts: of a list, a Slurm allocation or a Kubernetes cluster
     Run(Box<run::RunArguments>),
-    /// Find the hosts that are not like the others of their kind, and what they have that others lack
+    /// Find the hosts that differ from others of their kind, and what sets them apart
     Report(report::ReportArguments),
 }
 

@@ -21,22 +21,22 @@ fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// The directory with the runs of the hosts, one file a run (*.json); directories below it are read too
+    /// Directory with the hosts' run files (*.json), and its subdirectories
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Judge by these groups, probes or cases alone, as memory, memory.read or a whole case id
+    /// Judge only by these groups, probes or cases, e.g. memory or memory.read
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// How to show it
+    /// Output format
     #[arg(long, default_value = "table", value_parser = formats())]
     format: String,
-    /// Exit with 1 where a host is not like the others of its kind
+    /// Exit 1 if a host differs from others of its kind
     #[arg(long)]
     check: bool,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Show every odd host, case, reason and file that was not read
+    /// Show every odd host, case, reason and unread file
     #[arg(long, short)]
     verbose: bool,
 }

@@ -20,9 +20,9 @@ use crate::language::both;
 /// What carries a guest's instructions out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccelName {
-    /// By the processor, through /dev/kvm
+    /// On the CPU, through /dev/kvm
     Kvm,
-    /// By QEMU's software emulation; its figures say nothing about KVM
+    /// In QEMU's software emulation; its values say nothing about KVM
     Tcg,
 }
 
@@ -33,36 +33,36 @@ pub const FORMATS: [&str; 3] = ["overhead", "html", "lmbench"];
 pub struct VmRunArguments {
     /// What to measure: groups, probes or cases
     ///
-    /// See "Filters" below. By default syscall, process, memory.stream and file; with --module also what runs inside
-    /// the kernel.
+    /// See "Filters" below. The default is syscall, process, memory.stream and file, and with --module also the
+    /// probes inside the kernel.
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
     #[command(flatten)]
     pub guest: GuestArguments,
-    /// Measure in this existing guest, as 'ssh vm1'
+    /// Measure in this existing guest, e.g. 'ssh vm1'
     #[arg(long, value_name = "PLACE", conflicts_with_all = OF_A_MADE_GUEST)]
     pub on: Option<String>,
     /// Measure one more environment: its name and place
     ///
-    /// As container='docker exec -i c' or nested='ssh vm1 ssh vm2'. Repeat the option for more.
+    /// For example container='docker exec -i c' or nested='ssh vm1 ssh vm2'. Repeat the option for more.
     #[arg(long, value_name = "NAME=PLACE", value_parser = also)]
     pub also: Vec<(String, String)>,
     /// Measure the network to this machine too, from all sides
     ///
-    /// A place as 'ssh db-17', or here for this machine. Repeat the option for more peers.
+    /// A place, e.g. 'ssh db-17', or `here` for this machine. Repeat the option for more peers.
     #[arg(long, value_name = "PLACE")]
     pub peer: Vec<String>,
     /// Reach the peer by this address
     ///
-    /// As this machine's address on a tap device. Repeat the option, one per --peer.
+    /// For example this machine's address on a tap device. Repeat the option, one per --peer.
     #[arg(long, value_name = "ADDRESS", requires = "peer")]
     pub via: Vec<IpAddr>,
     /// Runs per side [default: 5; 2 with --accel tcg]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
-    /// Time limit of all runs of a side
+    /// Time limit for all runs of a side
     ///
-    /// Each run has its share, but at least 10 s.
+    /// Each run gets an equal share, but at least 10 s.
     #[arg(long, value_enum, default_value = "quick")]
     pub profile: ProfileName,
     /// Seed of the order and of all runs, decimal or 0x…
@@ -70,7 +70,7 @@ pub struct VmRunArguments {
     /// [default: a new one, which the run files record]
     #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Override an axis's values on all sides, as size=4K,1M
+    /// Override an axis's values on all sides, e.g. size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
     pub set: Vec<String>,
     /// Measure this command on all sides, and nothing else
@@ -86,7 +86,7 @@ pub struct VmRunArguments {
     /// Output format
     #[arg(long, default_value = "overhead", value_parser = PossibleValuesParser::new(FORMATS))]
     pub format: String,
-    /// Show what would be measured and for how long
+    /// Show what would be measured and for how long, and measure nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print every interval
@@ -149,7 +149,7 @@ pub struct GuestArguments {
     /// [default: the kernel of this machine, else the newest readable one in /boot]
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
-    /// Modules of that kernel, as /lib/modules/VERSION
+    /// Modules of that kernel, e.g. /lib/modules/VERSION
     ///
     /// [default: those of that kernel, if installed]
     #[arg(long, value_name = "DIR")]
@@ -167,37 +167,37 @@ pub struct GuestArguments {
     /// Virtual CPUs
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub smp: u32,
-    /// CPU model, as QEMU names it
+    /// CPU model, by its QEMU name
     ///
     /// [default: host with kvm, max with tcg]
     #[arg(long, visible_alias = "cpu", value_name = "MODEL", value_parser = cpu_model)]
     pub cpu_model: Option<String>,
-    /// Machine type, as QEMU names it
+    /// Machine type, by its QEMU name
     #[arg(long, value_name = "TYPE")]
     pub machine: Option<String>,
-    /// NUMA nodes, which share CPUs and memory equally
+    /// NUMA nodes, with equal shares of CPUs and memory
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub nodes: u32,
-    /// Memory size, as 1G
+    /// Memory size, e.g. 1G
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub memory: u64,
     /// Back the memory with host huge pages of this size
     ///
-    /// As 2M. They must be reserved beforehand.
+    /// For example 2M. Reserve them beforehand.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub hugepages: Option<u64>,
-    /// Virtio disk for the file probes, as 4G,qcow2
+    /// Virtio disk for the file probes, e.g. 4G,qcow2
     ///
-    /// After the size: raw or qcow2, QEMU's cache mode, and iothread for a separate I/O thread, as
+    /// After the size: raw or qcow2, QEMU's cache mode, and iothread for a separate I/O thread, e.g.
     /// 4G,qcow2,cache=none,iothread. It is deleted with the guest.
     #[arg(long, value_name = "SIZE[,…]", value_parser = disk)]
     pub disk: Option<Disk>,
     /// Network card: user, or tap=DEVICE,ADDRESS
     ///
-    /// The tap device must exist; ADDRESS is the guest's, as tap=tap0,10.0.5.2/24.
+    /// The tap device must exist; ADDRESS is the guest's, e.g. tap=tap0,10.0.5.2/24.
     #[arg(long, value_name = "user|tap=…", value_parser = net)]
     pub net: Option<Net>,
-    /// Host CPU of each virtual CPU, as 2-5
+    /// Host CPU of each virtual CPU, e.g. 2-5
     ///
     /// Native runs use the same CPUs.
     #[arg(long, value_name = "LIST", value_parser = pins)]
@@ -214,7 +214,7 @@ pub struct GuestArguments {
     pub qemu_arg: Vec<String>,
     /// QEMU executable
     ///
-    /// [default: qemu-system-x86_64 or qemu-system-aarch64, as this machine is]
+    /// [default: qemu-system-x86_64 or qemu-system-aarch64, by this machine's architecture]
     #[arg(long, value_name = "PROGRAM")]
     pub qemu: Option<OsString>,
     /// Time limit for booting, in seconds

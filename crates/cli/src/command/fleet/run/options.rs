@@ -18,53 +18,53 @@ pub struct RunArguments {
     /// What to measure: groups, probes or cases [default: all]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Hosts that this file names, one a line
+    /// Hosts listed in this file, one per line
     ///
     /// `#` begins a comment. `/dev/stdin` reads the list from a pipe.
     #[arg(long, value_name = "FILE", requires = "each")]
     hosts: Option<PathBuf>,
-    /// How each host is reached, as 'ssh {host}'
+    /// How to reach each host, e.g. 'ssh {host}'
     ///
     /// Any command that gives a shell there, as for `hostmark run --on`. {host} stands for the host's name.
     #[arg(long, value_name = "COMMAND", requires = "hosts")]
     each: Option<String>,
     /// Nodes of an allocation: salloc's arguments
     ///
-    /// As '-p batch -N 64'. The nodes are allocated whole (--exclusive) and released at the end.
+    /// For example '-p batch -N 64'. Whole nodes are allocated (--exclusive) and released at the end.
     #[arg(long, value_name = "ARGUMENTS", allow_hyphen_values = true, conflicts_with_all = ["hosts", "kubernetes"])]
     slurm: Option<String>,
-    /// Nodes that this label selector chooses
+    /// Nodes that match this label selector
     ///
-    /// '' chooses all. A pod of --image is started on each, and removed at the end.
+    /// '' matches all. hostmark starts a pod of --image on each, and removes it at the end.
     #[arg(long, value_name = "SELECTOR", conflicts_with = "hosts", requires = "image")]
     kubernetes: Option<String>,
-    /// Image of the pods: a shell and nothing else
+    /// Image of the pods; it needs only a shell
     #[arg(long, value_name = "IMAGE", requires = "kubernetes")]
     image: Option<String>,
-    /// What a pod requests [default: more than half of its node]
+    /// What each pod requests [default: more than half of its node]
     ///
-    /// As cpu=4,memory=8Gi. Two pods that request more than half never share a node.
+    /// For example cpu=4,memory=8Gi. Two pods that request more than half never share a node.
     #[arg(long, value_name = "RESOURCES", requires = "kubernetes", hide_short_help = true)]
     request: Option<String>,
-    /// The client and its own options, as 'kubectl -n bench'
+    /// The client and its options, e.g. 'kubectl -n bench'
     #[arg(long, value_name = "COMMAND", default_value = "kubectl", requires = "kubernetes", hide_short_help = true)]
     kubectl: String,
-    /// Hosts at the same time [default: all; 1 for --hosts]
+    /// Hosts measured at once [default: all; 1 for --hosts]
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroUsize>,
-    /// Then measure between every two hosts
+    /// Then measure the network between every two hosts
     ///
-    /// TCP's bandwidth and round trip, in a tournament: with all at once N hosts take 2 (N − 1) turns of some 10 s, in each of
-    /// which half of them measure to the other half.
+    /// Measures TCP bandwidth and round trips in a round-robin schedule. With all hosts at once, N hosts take 2 (N − 1) turns
+    /// of about 10 s; in each turn half of them measure to the other half.
     #[arg(long, conflicts_with = "print")]
     pub pairs: bool,
     /// Time limit of each run
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
-    /// Give up on a host after this time, as 90s or 10m
+    /// Give up on a host after this time, e.g. 90s or 10m
     #[arg(long, value_name = "TIME", value_parser = time, hide_short_help = true)]
     pub timeout: Option<Duration>,
-    /// Override an axis's values, as size=4K,1M
+    /// Override an axis's values, e.g. size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
     set: Vec<String>,
     /// Seed of all random sequences, decimal or 0x…
@@ -75,12 +75,12 @@ pub struct RunArguments {
     pub out: Option<PathBuf>,
     /// Continue in this directory
     ///
-    /// The hosts that have no run there are measured. The other options are given as the first time.
+    /// Measures the hosts without a run file there. Give the other options as the first time.
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
     /// Print a script or manifest, and measure nothing
     ///
-    /// An sbatch script, a Kubernetes Job or a shell script that measures the same with nothing but the engine's own client.
+    /// An equivalent sbatch script, Kubernetes Job or shell script, which needs only the engine's own client.
     #[arg(long, conflicts_with = "resume")]
     pub print: bool,
 }
