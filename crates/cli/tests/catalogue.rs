@@ -396,13 +396,13 @@ fn document() -> String {
     let mut text = String::from(
         "# Probes\n\nEvery probe of the catalogue, in the order of a report. `hostmark explain ID` has the page of each: \
          what is executed, why it\nmatters, how to read it, typical figures with their [source](sources.md), and the \
-         usual causes of a bad value. An axis is\nwritten with its default: the value that it has while another axis \
-         is swept.\n\nMade from the catalogue; to make it again: \
+         usual causes of a bad value. An axis is\nshown with its default: its value while another axis \
+         is swept.\n\nGenerated from the catalogue; to regenerate it: \
          `HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue`.\n",
     );
     for group in CATALOGUE {
         let _ = write!(text, "\n## {}\n\n", group.name);
-        text += "| id | title | unit | axes | takes the place of lmbench's | related |\n|---|---|---|---|---|---|\n";
+        text += "| id | title | unit | axes | replaces lmbench's | related |\n|---|---|---|---|---|---|\n";
         for entry in entries(CATALOGUE).filter(|entry| entry.group == group.name) {
             let probe = entry.probe;
             let axes: Vec<String> = probe.axes.iter().map(axis_cell).collect();

@@ -29,9 +29,8 @@ pub static PROBE: Probe = Probe {
             zh: "循环转一圈是一次减一加一次跳转，共一个核心周期，分摊到其中的 64 次迭代。两种长度之差已经去掉了读时钟的代价。",
         },
         typical: Text {
-            en: "1/64 of a core cycle, 0.0156, by the loop's construction; measured with hostmark on a 2-CPU KVM \
-                 guest (Cascade Lake, Linux 6.18): 0.0156 cycle, 0.005 ns. Under 0.2 cycle is demanded by this \
-                 project's own tests.",
+            en: "1/64 of a core cycle, 0.0156, by the loop's construction; measured with hostmark on a 2-CPU KVM guest \
+                 (Cascade Lake, Linux 6.18): 0.0156 cycle, 0.005 ns. This project's tests require under 0.2 cycle.",
             zh: "按循环的构造为 1/64 个核心周期，即 0.0156；用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：0.0156 个周\
                  期，即 0.005 ns。本项目自己的测试要求低于 0.2 个周期。",
         },

@@ -41,9 +41,9 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): nanosleep 56 to 60 µs, of \
-                 which 50 µs are Linux' default slack (prctl(2), PR_SET_TIMERSLACK); timerfd 4 to 8 µs. Real-time \
-                 threads have no slack. Deep idle states add their exit latency, told by \
-                 /sys/devices/system/cpu/cpu0/cpuidle.",
+                 which 50 µs are Linux's default slack (prctl(2), PR_SET_TIMERSLACK); timerfd 4 to 8 µs. Real-time \
+                 threads have no slack. Deep idle states add their exit latency (see \
+                 /sys/devices/system/cpu/cpu0/cpuidle).",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：nanosleep 56 到 60 µs，其中 50 µs 是 Linux 默\
                  认的松弛量（prctl(2)，PR_SET_TIMERSLACK）；timerfd 4 到 8 µs。实时线程没有松弛。较深的空闲状态再加其退出延迟，见 \
                  /sys/devices/system/cpu/cpu0/cpuidle。",

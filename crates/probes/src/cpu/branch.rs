@@ -41,10 +41,10 @@ pub static PROBE: Probe = Probe {
             zh: "模式已知时循环按自身的节奏运行，见 pattern=2；pattern=1048576 时有一半猜错。两者之间代价开始上升的长度，就是预测器能记住的历史。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 3 core cycles a branch known \
-                 and 13 to 15 random, the step between 2K and 4K directions (9 to 11 cycles at 4096), as for Intel up \
-                 to that design. Later Intel, AMD Zen and large Arm cores hold 10K to 40K (the predictors that Agner \
-                 Fog's microarchitecture guide describes).",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 3 core cycles per known \
+                 branch and 13 to 15 per random one; the step lies between 2K and 4K directions (9 to 11 cycles at \
+                 4096), as on Intel up to that design. Later Intel, AMD Zen and large Arm cores hold 10K to 40K (the \
+                 predictors that Agner Fog's microarchitecture guide describes).",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：已知模式每分支 3 个核心周期，随机为 13 到 15，台阶在 2K 到 \
                  4K 个方向之间（4096 时 9 到 11 个周期），到这一代为止的 Intel 都如此。之后的 Intel、AMD Zen 和大型 Arm 核心可达 10K 到 40K（预测器\
                  见 Agner Fog 的微架构手册）。",

@@ -36,9 +36,9 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "By design (Intel's and AMD's optimisation manuals): 16 f64 operations a cycle with AVX2, 32 with \
-                 AVX-512, but 16 where there is one such pipe, as in small Xeons, or two halves, as in Zen 4; 16 on \
-                 Arm with four NEON pipes. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): \
-                 31.8 of 32 a cycle, 76 Gflop/s on one core.",
+                 AVX-512, but 16 with one such pipe, as in small Xeons, or with two halves, as in Zen 4; 16 on Arm \
+                 with four NEON pipes. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 31.8 of \
+                 32 a cycle, 76 Gflop/s on one core.",
             zh: "按设计（Intel 与 AMD 的优化手册）：AVX2 每周期 16 次 f64 运算，AVX-512 为 32 次；只有一条 512 位流水线的小型 Xeon，或由两半拼成的 \
                  Zen 4，为 16 次；Arm 用四条 NEON 流水线为 16 次。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：每\
                  周期 31.8 次（上限 32），单核 76 Gflop/s。",

@@ -35,7 +35,7 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 925 a second on one CPU at \
                  3.1 GHz, and 1.90 to 1.99 times that on two (docs/accuracy.md, where sysbench cpu gives the same \
-                 ratio). In proportion to clock and cycles, 500 to 2000 covers the servers of ten years.",
+                 ratio). Scaled by clock and cycles, 500 to 2000 covers the servers of the last ten years.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：单 CPU 3.1 GHz 时每秒 925 次，两个 CPU 为其 1.90 \
                  到 1.99 倍（见 docs/accuracy.md，sysbench cpu 给出同样的比值）。按频率与周期推算，近十年的服务器在 500 到 2000 之间。",
         },

@@ -46,7 +46,7 @@ pub static PROBE: Probe = Probe {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), space=growing, ext4 on a \
                  virtual disk: 0.11 to 0.2 ms in rounds that had the CPU, 3.2 to 4.0 ms with both CPUs busy. etcd's \
                  documentation asks for a p99 under 10 ms. Flash with power-loss protection answers a flush at once, \
-                 so two of disk.write are left; disks turn once for each write, 8.3 ms at 7200 a minute.",
+                 which leaves two of disk.write. Hard disks turn once per write, 8.3 ms at 7200 rpm.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（space=growing，虚拟磁盘上的 ext4）：拿得到 CPU 的轮 \
                  0.11 到 0.2 ms，两个 CPU 都繁忙时 3.2 到 4.0 ms。etcd 文档要求 p99 低于 10 ms。带掉电保护的闪存对刷新立即作答，只剩两次 \
                  disk.write；机械盘每次写要转一圈，7200 转为 8.3 ms。",

@@ -38,12 +38,12 @@ pub static PROBE: Probe = Probe {
             zh: "depth=1 反映单个请求的延迟（block ÷ 数值）；深度增加时设备同时处理多个，直到速率不再增长、只有等待增长。恰为整数次/秒的平直值是云厂商的配额。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), a virtual disk with a cache \
-                 beneath: 4 KiB at depth 1 29 to 38 µs, 17 000 to 32 000 a second; at depth 32 47 000 to 74 000; 128 \
-                 KiB in order 0.8 to 1.1 GB/s. By their data sheets flash on NVMe reads 4 KiB in 60 to 100 µs and does \
-                 200 000 to a million a second; disks seek 4 to 9 ms and wait half a turn, 4.2 ms at 7200 a minute; \
-                 providers of network volumes promise milliseconds of one digit, of the more expensive ones less than \
-                 one.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), on a virtual disk with a \
+                 cache below. 4 KiB at depth 1: 29 to 38 µs, 17 000 to 32 000 per second; at depth 32: 47 000 to 74 \
+                 000 per second; 128 KiB in order: 0.8 to 1.1 GB/s. By data sheet, NVMe flash reads 4 KiB in 60 to 100 \
+                 µs and serves 200 000 to a million per second. Hard disks seek for 4 to 9 ms and wait half a turn, \
+                 4.2 ms at 7200 rpm. Providers of network volumes promise single-digit milliseconds, for expensive \
+                 ones less than one.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（下有缓存的虚拟磁盘）：4 KiB、深度 1 为 29 到 38 µs，即\
                  每秒 17 000 到 32 000 次；深度 32 为 47 000 到 74 000 次；顺序 128 KiB 为 0.8 到 1.1 GB/s。据数据手册：NVMe 闪存读 4 \
                  KiB 为 60 到 100 µs，每秒 200 000 到一百万次；机械盘寻道 4 到 9 ms，再等半圈（7200 转为 4.2 ms）；网络卷的厂商承诺个位数毫秒，较贵的不\

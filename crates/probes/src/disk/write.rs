@@ -34,10 +34,10 @@ pub static PROBE: Probe = Probe {
                  擦除后相差数倍。备注 steady 为 not reached，说明速率仍在变化。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), a virtual disk with a cache \
-                 beneath: 4 KiB at depth 1 27 to 33 µs, 17 000 to 25 000 a second; 35 000 to 50 000 at depth 32. By \
-                 their data sheets NVMe with a protected buffer takes 10 to 30 µs; disks without one as long as for \
-                 reading.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), on a virtual disk with a \
+                 cache below. 4 KiB at depth 1: 27 to 33 µs, 17 000 to 25 000 per second; at depth 32: 35 000 to 50 \
+                 000 per second. By data sheet, NVMe with a protected buffer takes 10 to 30 µs; disks without one take \
+                 as long as for reading.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（下有缓存的虚拟磁盘）：4 KiB、深度 1 为 27 到 33 µs，即\
                  每秒 17 000 到 25 000 次；深度 32 为 35 000 到 50 000 次。据数据手册：有掉电保护缓冲的 NVMe 为 10 到 30 µs；没有缓冲的机械盘与读取\
                  相当。",

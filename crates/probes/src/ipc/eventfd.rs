@@ -32,7 +32,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.5 µs on one CPU, 9 to 10.5 \
-                 on two of one cache.",
+                 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.5 µs，共享缓存的两个 CPU 9 到 10.5。",
         },
         causes: Text { en: "As for ipc.pipe.", zh: "同 ipc.pipe。" },

@@ -32,8 +32,8 @@ pub static PROBE: Probe = Probe {
             zh: "两次 fcntl 调用，同一个 CPU 上还有一次上下文切换。文件系统即临时目录所在者：网络文件系统上每次都是发往服务器的消息。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), ext4: 1.77 to 1.85 µs a \
-                 hand-over on one CPU, 5 to 8 on two of one cache.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), ext4: 1.77 to 1.85 µs per \
+                 hand-over on one CPU, 5 to 8 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（ext4）：每次交接同一个 CPU 1.77 到 1.85 µs，共享缓存\
                  的两个 CPU 5 到 8。",
         },

@@ -33,7 +33,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.72 µs on one CPU, 10 to 16 \
-                 on two of one cache.",
+                 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.72 µs，共享缓存的两个 CPU 10 到 16。",
         },
         causes: Text {

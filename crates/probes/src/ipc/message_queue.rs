@@ -35,7 +35,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): posix 3.13 µs on one CPU and \
-                 12 to 16 on two of one cache, sysv 3.4 to 4.4 on one.",
+                 12 to 16 on two that share a cache, sysv 3.4 to 4.4 on one.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：posix 同一个 CPU 3.13 µs，共享缓存的两个 CPU 12 到 \
                  16；sysv 同一个 CPU 3.4 到 4.4。",
         },

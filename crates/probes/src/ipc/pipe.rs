@@ -39,7 +39,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.74 to 2.77 µs on one CPU, \
-                 9.5 to 12.5 on two of one cache.",
+                 9.5 to 12.5 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.74 到 2.77 µs，共享缓存的两个 CPU \
                  9.5 到 12.5。",
         },

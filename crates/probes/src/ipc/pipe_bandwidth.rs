@@ -36,8 +36,8 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 5.8 GB/s with 64 KiB on one \
-                 CPU, 3.9 to 4.5 with 4 KiB, 2.8 to 4.2 with 16 MiB, 0.6 to 2.3 on two of one cache. A Core i5-2520M \
-                 of 2011: 2.5 GB/s from 1 MiB on.",
+                 CPU, 3.9 to 4.5 with 4 KiB, 2.8 to 4.2 with 16 MiB, 0.6 to 2.3 on two that share a cache. A Core \
+                 i5-2520M of 2011: 2.5 GB/s from 1 MiB on.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：64 KiB 同一个 CPU 5.8 GB/s，4 KiB 3.9 到 4.5，\
                  16 MiB 2.8 到 4.2，共享缓存的两个 CPU 0.6 到 2.3。2011 年的 Core i5-2520M：1 MiB 起为 2.5 GB/s。",
         },

@@ -35,8 +35,8 @@ pub static PROBE: Probe = Probe {
                  的消息降到内存的速率。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 13 to 14 GB/s on one CPU, \
-                 4.5 to 8 on two of one cache, 4.5 to 6 with 16 MiB: 2.4 times a pipe.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 13 to 14 GB/s on one CPU, 4.5 \
+                 to 8 on two that share a cache, 4.5 to 6 with 16 MiB: 2.4 times a pipe.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 13 到 14 GB/s，共享缓存的两个 CPU 4.5 到 \
                  8，16 MiB 4.5 到 6；为管道的 2.4 倍。",
         },

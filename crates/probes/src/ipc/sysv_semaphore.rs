@@ -33,8 +33,8 @@ pub static PROBE: Probe = Probe {
                  现，这里看不出。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1.07 µs a hand-over on one \
-                 CPU, 2.0 to 2.4 on two of one cache.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1.07 µs per hand-over on one \
+                 CPU, 2.0 to 2.4 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：每次交接同一个 CPU 1.07 µs，共享缓存的两个 CPU 2.0 到 \
                  2.4。",
         },

@@ -32,7 +32,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 7.7 to 7.8 GB/s on one CPU, \
-                 1.3 times ipc.pipe_bandwidth, 2 to 3.5 on two of one cache.",
+                 1.3 times ipc.pipe_bandwidth, 2 to 3.5 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 7.7 到 7.8 GB/s，为 \
                  ipc.pipe_bandwidth 的 1.3 倍；共享缓存的两个 CPU 2 到 3.5。",
         },

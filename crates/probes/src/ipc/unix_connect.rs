@@ -31,8 +31,8 @@ pub static PROBE: Probe = Probe {
             zh: "要创建并销毁两个套接字、查找路径、唤醒双方：不到一个字节往返的两倍。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 9.1 to 9.4 µs on one CPU, \
-                 1.7 times ipc.unix_stream, 17 to 25 on two of one cache.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 9.1 to 9.4 µs on one CPU, 1.7 \
+                 times ipc.unix_stream, 17 to 25 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 9.1 到 9.4 µs，为 ipc.unix_stream \
                  的 1.7 倍；共享缓存的两个 CPU 17 到 25。",
         },

@@ -32,7 +32,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 4.6 to 4.9 µs on one CPU, 13 \
-                 to 20 on two of one cache.",
+                 to 20 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 4.6 到 4.9 µs，共享缓存的两个 CPU 13 到 \
                  20。",
         },

@@ -36,7 +36,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 5.5 to 5.7 µs on one CPU, 15 \
-                 to 19 on two of one cache.",
+                 to 19 on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 5.5 到 5.7 µs，共享缓存的两个 CPU 15 到 \
                  19。",
         },

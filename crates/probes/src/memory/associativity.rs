@@ -48,9 +48,9 @@ pub static PROBE: Probe = Probe {
                  而程序看不到物理地址。",
         },
         typical: Text {
-            en: "By design 8 on most x86 cores with 32 KiB, 12 where L1d is 48 KiB (Ice Lake and later), 4 to 8 on \
-                 Arm. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 8 in every run, as \
-                 sysfs says.",
+            en: "By design 8 on most x86 cores with 32 KiB, 12 with an L1d of 48 KiB (Ice Lake and later), 4 to 8 on \
+                 Arm. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 8 in every run, as sysfs \
+                 says.",
             zh: "按设计，32 KiB 的多数 x86 核心为 8，48 KiB 的（Ice Lake 及以后）为 12，Arm 为 4 到 8。用 hostmark 在双 CPU 的 KVM 虚拟机\
                  （Cascade Lake，Linux 6.18）上实测：每次都是 8，与 sysfs 一致。",
         },

@@ -38,8 +38,8 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 165 to 172 GB/s in L1d (63 \
-                 bytes a cycle), 37 to 41 in L2, 11 to 12 in L3, 3 to 6 in DRAM with one thread, 6 to 9 with two; the \
-                 spread in DRAM is the neighbours'. libc's memcpy is up to a quarter below the best kernel, most in \
+                 bytes per cycle), 37 to 41 in L2, 11 to 12 in L3, 3 to 6 in DRAM with one thread, 6 to 9 with two; \
+                 neighbours cause the spread in DRAM. libc's memcpy is up to a quarter below the best kernel, most in \
                  L2 (docs/accuracy.md).",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：L1d 165 到 172 GB/s（63 字节/周\
                  期），L2 37 到 41，L3 11 到 12，DRAM 单线程 3 到 6，两个线程 6 到 9；DRAM 中的离散来自同机租户。libc \

@@ -46,9 +46,9 @@ pub static PROBE: Probe = Probe {
                  互干扰的相邻位和地址线故障；address 发现地址线故障最快；moving 与 random 能发现依赖特定数据的故障。",
         },
         typical: Text {
-            en: "0 in every run of this project; beside memtester both found bits that a third process flipped in \
-                 their memory (docs/accuracy.md). The march C- with its inversions is van de Goor's (Testing \
-                 Semiconductor Memories, 1991).",
+            en: "0 in every run of this project. In a test beside memtester, both found the bits that a third process \
+                 flipped in their memory (docs/accuracy.md). The march C- with its inversions is van de Goor's \
+                 (Testing Semiconductor Memories, 1991).",
             zh: "本项目每次运行都是 0；与 memtester 并列时，第三个进程在其内存中翻转的位两者都找到了（见 docs/accuracy.md）。March C- 及其反转序列出自 \
                  van de Goor（Testing Semiconductor Memories，1991）。",
         },

@@ -38,9 +38,9 @@ pub static PROBE: Probe = Probe {
                  遍历的代价。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1 MiB with \
-                 l1_blocks_1k 0.45 to 0.6 ns a read and 0.74 a write, 2 core cycles, which is the loop's own pace. 64 MiB \
-                 with all, in DRAM: 14 ns a read, near memory.latency over memory.parallelism.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1 MiB with l1_blocks_1k: 0.45 \
+                 to 0.6 ns per read and 0.74 per write, 2 core cycles, which is the loop's own pace. 64 MiB with all, \
+                 in DRAM: 14 ns per read, close to memory.latency divided by memory.parallelism.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1 MiB、l1_blocks_1k 时每次读 0.45 到 0.6 ns，写 0.74 \
                  ns，约 2 个核心周期，即循环自身的节奏。64 MiB、all（DRAM 中）：每次读 14 ns，接近 memory.latency 除以 \
                  memory.parallelism。",

@@ -49,10 +49,10 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "By design two vectors a cycle in L1d: 64 bytes with AVX2, 128 with AVX-512 (Intel's optimisation \
-                 manual). Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 345 GB/s in L1d \
-                 (127 bytes a cycle), 110 to 133 in L2, 22 to 25 in L3, 11 to 13 in DRAM. A Core i5-2520M of 2011, \
-                 summing in C: 78, 54 and 33, and 18 GB/s (printed in MB of 2^20 bytes). One core of a server reaches 8 to 30 in DRAM; all of a \
-                 2-socket Cascade Lake 226 (published run of Memory Latency Checker).",
+                 manual). Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 345 GB/s in L1d (127 \
+                 bytes per cycle), 110 to 133 in L2, 22 to 25 in L3, 11 to 13 in DRAM. A Core i5-2520M of 2011, \
+                 summing in C: 78, 54 and 33, and 18 GB/s (printed in MB of 2^20 bytes). One core of a server reaches \
+                 8 to 30 in DRAM; a whole 2-socket Cascade Lake server 226 (published run of Memory Latency Checker).",
             zh: "按设计 L1d 每周期两个向量：AVX2 为 64 字节，AVX-512 为 128（Intel 优化手册）。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade \
                  Lake，Linux 6.18）上实测：L1d 345 GB/s（127 字节/周期），L2 110 到 133，L3 22 到 25，DRAM 11 到 13。2011 年的 Core \
                  i5-2520M 用 C 求和：78、54 与 33、18 GB/s（原文的 MB 为 2^20 字节）。服务器单核在 DRAM 中为 8 到 30；双路 Cascade Lake 全部核心为 226（Memory \

@@ -39,9 +39,10 @@ pub static PROBE: Probe = Probe {
                  达内存，因此在缓存大小内本来就慢。",
         },
         typical: Text {
-            en: "By design 64 bytes a cycle with AVX-512 in L1d. Measured with hostmark on a 2-CPU KVM guest (Cascade \
-                 Lake, Linux 6.18): 172 GB/s in L1d (64 bytes a cycle), 58 in L2, 20 to 25 in L3, 7 to 12 in DRAM, 16 \
-                 with two threads; nt 7 GB/s at any size (docs/accuracy.md). A Core i5-2520M of 2011: 48 GB/s in L1d, one store of 16 bytes a cycle.",
+            en: "By design 64 bytes per cycle with AVX-512 in L1d. Measured with hostmark on a 2-CPU KVM guest \
+                 (Cascade Lake, Linux 6.18): 172 GB/s in L1d (64 bytes per cycle), 58 in L2, 20 to 25 in L3, 7 to 12 \
+                 in DRAM, 16 with two threads; nt 7 GB/s at any size (docs/accuracy.md). A Core i5-2520M of 2011: 48 \
+                 GB/s in L1d, one store of 16 bytes per cycle.",
             zh: "按设计 AVX-512 在 L1d 每周期 64 字节。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：L1d 172 \
                  GB/s（64 字节/周期），L2 58，L3 20 到 25，DRAM 7 到 12，两个线程 16；nt 在任何大小都是 7 GB/s（见 docs/accuracy.md）。\
                  2011 年的 Core i5-2520M：L1d 48 GB/s，即每周期一次 16 字节的存储。",

@@ -51,10 +51,11 @@ pub static PROBE: Probe = Probe {
                  虚拟机里这比一次复制更贵。`report --format data-path` 画出每条通路。",
         },
         typical: Text {
-            en: "A published document of a course has for a Celeron 1037U (two cores) `dd | nc` to `nc > /dev/null` at 580 MB/s, `nc < file` cached at \
-                 1074 MB/s, cold at 116 MB/s, and guesses 1.6 GB/s for TCP alone. Measured with hostmark on a 2-CPU KVM guest (Zen 5, Linux 6.18), \
-                 one CPU: 2.2 to 2.3 GB/s of 3.2 to 3.6 for TCP alone under bbr, 2.2 to 2.3 of 8.3 to 9.2 under reno. Debian's nc \
-                 gives 0.68 to 0.80 of it, since it asks poll before each call.",
+            en: "A published course document reports for a Celeron 1037U (two cores) `dd | nc` to `nc > /dev/null` at \
+                 580 MB/s, `nc < file` cached at 1074 MB/s, cold at 116 MB/s, and guesses 1.6 GB/s for TCP alone. \
+                 Measured with hostmark on a 2-CPU KVM guest (Zen 5, Linux 6.18), one CPU: 2.2 to 2.3 GB/s of 3.2 to \
+                 3.6 for TCP alone under bbr, 2.2 to 2.3 of 8.3 to 9.2 under reno. Debian's nc gives 0.68 to 0.80 of \
+                 it, since it asks poll before each call.",
             zh: "一份课程文档在 Celeron 1037U（双核）上测得：`dd | nc` 到 `nc > /dev/null` 为 580 MB/s，`nc < file` 已缓存 1074 MB/s，未缓存 116 \
                  MB/s，并推测单独的 TCP 为 1.6 GB/s。用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 5，Linux 6.18）的一个 CPU 上实测：bbr 下 2.2 到 2.3 \
                  GB/s，单独的 TCP 为 3.2 到 3.6；reno 下 2.2 到 2.3，单独的 TCP 为 8.3 到 9.2。Debian 的 nc 只有其 0.68 到 0.80，因为每次读写前都先调用 poll。",

@@ -48,8 +48,8 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), one CPU: keep_alive 12.4 to \
-                 12.5 µs when quiet, 80 000 requests a second, close 45 to 54 µs; keep_alive on two CPUs of one cache \
-                 21 to 31 µs.",
+                 12.5 µs on a quiet machine, 80 000 requests per second, close 45 to 54 µs; keep_alive on two CPUs \
+                 that share a cache 21 to 31 µs.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（同一 CPU）：keep_alive 安静时 12.4 到 12.5 µs，即\
                  每秒 80 000 个请求；close 45 到 54 µs；keep_alive 在共享缓存的两个 CPU 上 21 到 31 µs。",
         },

@@ -43,9 +43,10 @@ pub static PROBE: Probe = Probe {
                  大流量争用 CPU，added 是调度器让小请求等待的时间。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Emerald Rapids, Linux 6.18), loopback, one CPU: 12 to 13 µs beside 2.2 to \
-                 2.4 GB/s, p90 14 to 90, without load 10 to 11; 94 to 145 µs on two of one cache, without load 70 to 94. Over a link of \
-                 47 Mbit/s (tbf, 50 ms of queue): 6 ms, both ways 15, without load 0.03 to 0.09.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Emerald Rapids, Linux 6.18), loopback, one CPU: 12 to 13 \
+                 µs beside 2.2 to 2.4 GB/s, p90 14 to 90, without load 10 to 11; 94 to 145 µs on two that share a \
+                 cache, without load 70 to 94. Over a link of 47 Mbit/s (tbf, 50 ms of queue): 6 ms, both ways 15, \
+                 without load 0.03 to 0.09.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Emerald Rapids，Linux 6.18）上实测（环回接口、同一 CPU）：12 到 13 µs，同时大流量为 2.2 到 2.4 GB/s，\
                  p90 为 14 到 90，无负载时 10 到 11；共享缓存的两个 CPU 94 到 145 µs，无负载时 70 到 94。经过 47 Mbit/s 的链路（tbf，50 ms 队列）：6 ms，\
                  双向 15 ms，无负载时 0.03 到 0.09 ms。",

@@ -36,8 +36,8 @@ pub static PROBE: Probe = Probe {
                  sched.wakeup）。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 8.1 to 8.4 µs on one CPU, \
-                 p99 15 to 18, three times ipc.pipe; 18 to 25 µs on two of one cache.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 8.1 to 8.4 µs on one CPU, p99 \
+                 15 to 18, three times ipc.pipe; 18 to 25 µs on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一 CPU 8.1 到 8.4 µs，p99 为 15 到 18，是 \
                  ipc.pipe 的三倍；共享缓存的两个 CPU 18 到 25 µs。",
         },

@@ -71,9 +71,10 @@ pub static PROBE: Probe = Probe {
                  发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), 64 KiB on one CPU: 4.3 to \
-                 4.5 GB/s, sendfile and splice 4.8 to 5.1, zero_copy 2.6 to 3.2, one-byte messages 1.3 MB/s; 0.8 to \
-                 2.1 GB/s on two of one cache. On one of Zen 5 whose system uses bbr: 3.2 to 3.5 GB/s, with reno 7.8 to 9.6. A Celeron 1037U of 2013 by netcat: 1.07 GB/s.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), 64 KiB on one CPU: 4.3 to 4.5 \
+                 GB/s, sendfile and splice 4.8 to 5.1, zero_copy 2.6 to 3.2, one-byte messages 1.3 MB/s; 0.8 to 2.1 \
+                 GB/s on two that share a cache. On a Zen 5 guest whose system uses bbr: 3.2 to 3.5 GB/s, with reno \
+                 7.8 to 9.6. A Celeron 1037U of 2013 by netcat: 1.07 GB/s.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（64 KiB、同一 CPU）：4.3 到 4.5 GB/s，sendfile \
                  与 splice 4.8 到 5.1，zero_copy 2.6 到 3.2，单字节消息 1.3 MB/s；共享缓存的两个 CPU 0.8 到 2.1 GB/s。在系统使用 bbr 的 Zen 5 虚拟机上：3.2 到 3.5 GB/s，reno 为 7.8 到 9.6。2013 年的 \
                  Celeron 1037U 用 netcat：1.07 GB/s。",

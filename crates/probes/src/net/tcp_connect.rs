@@ -42,7 +42,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 25 to 26 µs on one CPU, p99 \
-                 60 to 68; 32 to 47 µs on two of one cache.",
+                 60 to 68; 32 to 47 µs on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一 CPU 25 到 26 µs，p99 为 60 到 68；共享缓存的两\
                  个 CPU 32 到 47 µs。",
         },

@@ -41,7 +41,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 6.5 to 6.6 µs on one CPU, a \
-                 fifth below net.tcp; 14 to 20 µs on two of one cache.",
+                 fifth below net.tcp; 14 to 20 µs on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一 CPU 6.5 到 6.6 µs，比 net.tcp 低五分之一；共享\
                  缓存的两个 CPU 14 到 20 µs。",
         },

@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 1472 bytes 0.14 to 0.19 GB/s \
                  on one CPU, 100 000 to 130 000 datagrams a second received and 60 % lost; 60 KiB 3.7 to 5.1 GB/s; \
-                 0.19 to 0.21 GB/s on two of one cache.",
+                 0.19 to 0.21 GB/s on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1472 字节同一 CPU 0.14 到 0.19 GB/s，即每秒收到 \
                  100 000 到 130 000 个数据报，丢失 60 %；60 KiB 3.7 到 5.1 GB/s；共享缓存的两个 CPU 0.19 到 0.21 GB/s。",
         },

@@ -56,10 +56,11 @@ pub static PROBE: Probe = Probe {
                  first 远高于“再次”：虚拟机监控程序已收回这些页，要由宿主机重新提供。returned 高出 again 的部分就是每 2 MiB 的这一代价。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), where the hypervisor takes part in every fault: \
-                 anonymous 1.5 to 1.8 µs, anonymous_pmd 320 µs, file 2.1 µs or 137 ns a page, file_write 0.86, copy_on_write 3.1, file_major \
-                 38 to 44 on a virtual disk; on another (AMD EPYC), which reports free pages, returned 3 to 10 ms a 2 MiB page against 94 µs \
-                 again. Without a hypervisor in the way expect a fraction of it for the kinds in memory.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), where the hypervisor takes \
+                 part in every fault: anonymous 1.5 to 1.8 µs, anonymous_pmd 320 µs, file 2.1 µs or 137 ns per page, \
+                 file_write 0.86, copy_on_write 3.1, file_major 38 to 44 on a virtual disk; on another (AMD EPYC), \
+                 which reports free pages, returned 3 to 10 ms per 2 MiB page, against 94 µs for `again`. Without a \
+                 hypervisor expect a fraction of that for the in-memory kinds.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（每次缺页都有虚拟机监控程序参与）：anonymous 1.5 到 \
                  1.8 µs，anonymous_pmd 320 µs，file 2.1 µs 即每页 137 ns，file_write 0.86，copy_on_write 3.1，file_major 在虚拟磁盘上 38 到 \
                  44；在另一台会上报空闲页的虚拟机（AMD EPYC）上，returned 每 2 MiB 页 3 到 10 ms，again 为 94 µs。没有虚拟机监控程序介入时，\

@@ -15,9 +15,9 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "clone(2) as in process.fork_exit, then the child calls execve with an empty environment. The parent \
                  waits and checks for exit status 0, so a failed exec cannot look fast. child=static is an ELF file of \
-                 a few hundred bytes that only exits; child=dynamic is /bin/true with its loader and C library.",
+                 about 130 bytes that only exits; child=dynamic is /bin/true with its loader and C library.",
             zh: "如 process.fork_exit 先 clone(2)，随后子进程以空环境 execve；父进程等待并检查程序以状态 0 结束，因此\
-                 失败的 exec 不会显得很快。child=static 是一个只会退出、百余字节的 ELF 文件；child=dynamic 是 \
+                 失败的 exec 不会显得很快。child=static 是一个只会退出、约 130 字节的 ELF 文件；child=dynamic 是 \
                  /bin/true，含动态加载器与 C 库。",
         },
         why: Text {

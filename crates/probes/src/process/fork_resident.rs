@@ -36,15 +36,15 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): base pages 1.9 ms at 64 MiB \
-                 and 6.2 at 256 MiB, 70 to 110 ns a page, 1.1 and 3.5 ms of it in the call; huge pages 0.24 ms at 256 \
-                 MiB. Redis' documentation has, for the call alone, 9 to 13 ms for each GB on hardware, 23 in a KVM \
+                 and 6.2 at 256 MiB, 70 to 110 ns per page, 1.1 and 3.5 ms of it in the call; huge pages 0.24 ms at \
+                 256 MiB. Redis's documentation reports for the call alone 9 to 13 ms per GB on hardware, 23 in a KVM \
                  guest, and 239 to 424 in old Xen guests.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：基本页 64 MiB 为 1.9 ms，256 MiB 为 6.2 ms，即每\
                  页 70 到 110 ns，其中调用本身占 1.1 与 3.5 ms；大页 256 MiB 为 0.24 ms。Redis 文档给出的调用本身：物理机每 GB 9 到 13 ms，\
                  KVM 虚拟机 23，早期的 Xen 虚拟机 239 到 424。",
         },
         causes: Text {
-            en: "A hypervisor that has to follow every page-table write (shadow paging, Xen PV): 200 ns a page and \
+            en: "A hypervisor that has to follow every page-table write (shadow paging, Xen PV): 200 ns per page and \
                  more. Page descriptors on another node. Memory control groups, which charge the tables. Huge pages \
                  that were split or never given: see the note.",
             zh: "虚拟机监控程序要跟踪每次页表写入（影子页表、Xen PV）：每页 200 ns 以上。页描述符位于另一节点。要为页表记账的内存 cgroup。大页被拆分或未曾得到：见备\

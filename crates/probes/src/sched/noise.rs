@@ -52,9 +52,9 @@ pub static PROBE: Probe = Probe {
                  间。",
         },
         typical: Text {
-            en: "By its making: CONFIG_HZ ticks of 1 to 5 µs, 0.1 to 5 ms of each second; with nohz_full nearly \
-                 nothing. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), beside compilers on \
-                 both CPUs: 120 to 500 ms, 675 to 1500 gaps, the longest 5 to 8 ms: what a busy machine looks like.",
+            en: "By design: CONFIG_HZ ticks of 1 to 5 µs, 0.1 to 5 ms of each second; with nohz_full nearly nothing. \
+                 Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), beside compilers on both \
+                 CPUs: 120 to 500 ms, 675 to 1500 gaps, the longest 5 to 8 ms: what a busy machine looks like.",
             zh: "按其构成：CONFIG_HZ 个节拍，每个 1 到 5 µs，即每秒 0.1 到 5 ms；启用 nohz_full 时几乎为零。用 hostmark 在双 CPU 的 KVM 虚拟机\
                  （Cascade Lake，Linux 6.18）上实测（两个 CPU 上都有编译任务）：120 到 500 ms，675 到 1500 个间隙，最长 5 到 8 ms：这就是繁忙机器\
                  的样子。",

@@ -40,8 +40,8 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 13 to 20 µs to the other CPU \
                  by futex, 15 to 17 by eventfd; milliseconds in the tail whenever others used the CPU. On bare metal \
-                 the exit latency of the idle state reached, from 1 to 2 µs (C1) to 100 µs and more, is told by \
-                 /sys/devices/system/cpu/cpu0/cpuidle/*/latency.",
+                 /sys/devices/system/cpu/cpu0/cpuidle/*/latency shows the exit latency of each idle state, from 1 to 2 \
+                 µs (C1) to 100 µs and more.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：唤醒另一 CPU，futex 为 13 到 20 µs，eventfd 15 \
                  到 17；有别人使用该 CPU 时，尾部达毫秒级。裸机上所到空闲状态的退出延迟，从 1 到 2 µs（C1）到 100 µs 以上，见 \
                  /sys/devices/system/cpu/cpu0/cpuidle/*/latency。",

@@ -35,7 +35,7 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 5.6 to 8.8 µs on one CPU, \
-                 about 24 on two of one cache, while other programs used the machine.",
+                 about 24 on two that share a cache, while other programs used the machine.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一 CPU 5.6 到 8.8 µs，共享缓存的两个 CPU 约 24，当\
                  时另有程序在用机器。",
         },

@@ -34,8 +34,8 @@ pub static PROBE: Probe = Probe {
                  和内核线程的循环代替系统调用；内核线程要独占一个 CPU。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): batch 1 232 to 241 ns, 2.6 \
-                 times syscall.null; batch 32 40 ns an operation; polled, batch 1 543 to 613 ns.",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): batch 1 takes 232 to 241 ns, \
+                 2.6 times syscall.null; batch 32 takes 40 ns per operation; polled with batch 1 takes 543 to 613 ns.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：batch 1 为 232 到 241 ns，是 syscall.null 的 \
                  2.6 倍；batch 32 每个操作 40 ns；polled 的 batch 1 为 543 到 613 ns。",
         },

@@ -28,8 +28,9 @@ pub static PROBE: Probe = Probe {
             zh: "virt.cpuid 加上往返模拟进程的路程。若为其数倍：该进程繁忙，或要获取全局锁；若相差无几：由内核代答该端口。",
         },
         typical: Text {
-            en: "By design virt.exit@cause=port of the host and what the process does with the write. Natively the port lies on a slow bus: the kernel's documentation has \
-                 2 µs for the delay that may stand in the place of such a write (io_delay=udelay).",
+            en: "By design virt.exit@cause=port of the host and what the process does with the write. On bare metal \
+                 the port is on a slow bus: the kernel's documentation gives 2 µs for the delay that can replace this \
+                 write (io_delay=udelay).",
             zh: "按设计等于宿主机的 virt.exit@cause=port 加上该进程对写操作的处理。物理机上该端口在慢速总线上：内核文档中可代替这种写操作的延时为 2 µs（io_delay=udelay）。",
         },
         causes: Text {

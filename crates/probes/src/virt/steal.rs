@@ -34,7 +34,8 @@ pub static PROBE: Probe = Probe {
                  请看 sched.noise 和 cpu.scaling。",
         },
         typical: Text {
-            en: "By design 0 on a host that is not overcommitted; a share of 1 − 1/n where n guests want each CPU, or what a quota leaves.",
+            en: "By design 0 on a host that is not overcommitted; a share of 1 − 1/n if n guests want each CPU, or the \
+                 part that a quota withholds.",
             zh: "按设计，不超卖的宿主机为 0；每个 CPU 有 n 台虚拟机争用时为 1 − 1/n，或由配额决定。",
         },
         causes: Text {
