@@ -26,7 +26,8 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "One turn of the loop, a decrement and a branch in one core cycle, divided by its 64 iterations. The \
                  slope between two lengths has already removed the cost of the clock.",
-            zh: "循环转一圈是一次减一加一次跳转，共一个核心周期，分摊到其中的 64 次迭代。两种长度之差已经去掉了读时钟的代价。",
+            zh: "一圈循环是一次减一和一次跳转，共一个核心周期，分摊到其中的 64 次迭代。两种长度之差已经去掉了读时钟的\
+                 代价。",
         },
         typical: Text {
             en: "1/64 of a core cycle, 0.0156, by the loop's construction; measured with hostmark on a 2-CPU KVM guest \

@@ -40,7 +40,9 @@ pub static PROBE: Probe = Probe {
             en: "The value is one way. load_store costs about twice compare_and_swap, since the line is first shared \
                  and then taken. Sort the pairs by value: close CPUs should share a cache or a die. With many CPUs \
                  hostmark picks pairs by what they share; --set cpus=matrix measures all.",
-            zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU 排序：近的应当共享缓存或晶片。CPU 很多时按共享关系选取若干对；--set cpus=matrix 测量全部。",
+            zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU 排\
+                 序：相近的应当共享缓存或位于同一裸片（die）。CPU 很多时按共享关系选取若干对；--set cpus=matrix 测量全\
+                 部。",
         },
         typical: Text {
             en: "Published by core-to-core-latency, which measures the same (compare and swap, one way): SMT siblings \
@@ -55,8 +57,8 @@ pub static PROBE: Probe = Probe {
             en: "Two CPUs of a guest as fast as siblings probably are siblings, whatever the guest's topology says. \
                  Pairs whose order contradicts the topology: it is invented, or the hypervisor moves CPUs. All pairs \
                  slow: power saving lowers the uncore or fabric clock.",
-            zh: "虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟线程，不论虚拟机被告知什么。各对的远近与拓扑矛盾：拓扑是虚构的，或虚拟机监控程序在迁移 CPU。所有对都慢：节能\
-                 使非核心部分或互连频率降低。",
+            zh: "虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟线程，不论虚拟机看到的拓扑如何。各对的远近与拓扑矛盾：\
+                 拓扑是虚构的，或虚拟机监控程序在迁移 CPU。所有对都慢：节能使非核心部分或互连频率降低。",
         },
     },
     related: &["cpu.atomic", "memory.line", "sched.ipi", "ipc.futex"],

@@ -38,9 +38,9 @@ pub static PROBE: Probe = Probe {
             zh: "按设计即 cpu.sieve 的速率，减去中断所占：250 Hz 的节拍每次 2 µs，开销为 0.05 %。",
         },
         causes: Text {
-            en: "irq=on far below irq=off: a busy device whose interrupts go to this CPU (/proc/interrupts), or a \
-                 guest whose timer makes it exit at each tick. irq=off below its own usual value: a neighbour on \
-                 the sibling thread, steal.",
+            en: "irq=on far below irq=off: a busy device interrupts this CPU (/proc/interrupts), or the timer of a \
+                 guest makes it exit at each tick. irq=off below its own usual value: a neighbour on the sibling \
+                 thread, steal.",
             zh: "irq=on 远低于 irq=off：某个繁忙设备的中断送到该 CPU（见 /proc/interrupts），或虚拟机在每个节拍都要退\
                  出。irq=off 低于自身平常的值：兄弟线程上的其他负载、steal。",
         },

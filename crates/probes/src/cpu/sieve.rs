@@ -44,7 +44,7 @@ pub static PROBE: Probe = Probe {
                  (hostmark host). On all CPUs less than the number of cores: the power limit, SMT siblings, or CPUs \
                  that the hypervisor shares with other guests.",
             zh: "单 CPU 低于频率所能解释：兄弟线程上的其他负载、steal，或 CPU 配额（见 hostmark host）。全部 CPU 少于\
-                 核心数的倍数：功耗限制、SMT 兄弟线程，或虚拟机监控程序把 CPU 分给了别人。",
+                 核心数的倍数：功耗限制、SMT 兄弟线程，或虚拟机监控程序让其他虚拟机共用这些 CPU。",
         },
     },
     related: &["cpu.scaling", "cpu.frequency", "sched.noise"],

@@ -21,10 +21,11 @@ pub static PROBE: Probe = Probe {
                  each segment of its log (and fio a file that it creates). growing: nothing, so each record changes \
                  the file's length. written: blocks written before, as in a log that reuses its files (PostgreSQL, \
                  InnoDB). After 64 MiB the file starts again, untimed.",
-            zh: "用 pwrite 把 `block` 字节的随机记录（各不相同）写在上一条之后，再由 fdatasync 等待它写到设备。每一对调用都计入直方图；其中写入页缓存占 3 到 8 µs。文件是无名临时文件，\
-                 位于 --scratch 所指的目录，其文件系统会记录。space 表示写之前文件已有什么：preallocated 为 fallocate 预分配、尚未写过的 64 MiB，etcd 就这样准备日志的每一段（fio \
-                 自己创建文件时也如此）；growing 为什么都没有，每条记录都改变文件长度；written 为上一遍写过的块，如重复使用文件的日志（PostgreSQL、InnoDB）。\
-                 到 64 MiB 后重新开始，不计时。",
+            zh: "用 pwrite 把 `block` 字节的随机记录（各不相同）写在上一条之后，再由 fdatasync 等待它写到设备。每一对\
+                 调用都计入直方图；其中写入页缓存占 3 到 8 µs。文件是无名临时文件，位于 --scratch 所指的目录，其文件系\
+                 统会记录。space 表示写之前文件的状态：preallocated 为 fallocate 预分配、尚未写过的 64 MiB，etcd 就这\
+                 样准备日志的每一段（fio 自己创建文件时也如此）；growing 为什么都没有，每条记录都改变文件长度；written \
+                 为上一遍写过的块，如重复使用文件的日志（PostgreSQL、InnoDB）。到 64 MiB 后重新开始，不计时。",
         },
         why: Text {
             en: "Every database transaction and every step of a consensus protocol waits for it. etcd asks for a p99 \

@@ -40,7 +40,7 @@ pub static PROBE: Probe = Probe {
                  fork 或小文件。第一轮明显慢于其余各轮，说明文件当时不在缓存中。编译必须自行清理：--command 'sh -c \"make clean && make -j4\"'。",
         },
         typical: Text {
-            en: "None: it is the command's own. Starting it and waiting for it costs what process.spawn tells: measured with hostmark on a \
+            en: "None: it is the command's own. Starting it and waiting for it costs what process.spawn shows: measured with hostmark on a \
                  2-CPU KVM guest (Cascade Lake, Linux 6.18) 0.07 to 0.16 ms, which matters for commands of a few milliseconds.",
             zh: "没有：取决于命令本身。启动并等待它的代价见 process.spawn：用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测为 \
                  0.07 到 0.16 ms，只对几毫秒的命令有影响。",

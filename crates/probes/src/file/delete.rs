@@ -18,7 +18,7 @@ pub static PROBE: Probe = Probe {
         why: Text {
             en: "The other half of every temporary file. Its name goes, and since no process has it open, its inode \
                  and pages go at once too.",
-            zh: "每个临时文件的另一半。名字被删除；因为无人打开该文件，其 inode 与页也随即释放。",
+            zh: "每个临时文件的另一半开销。名字被删除；因为无人打开该文件，其 inode 与页也随即释放。",
         },
         reading: Text {
             en: "The name, and at once the inode and its pages, since no process has the file open. Journalling \

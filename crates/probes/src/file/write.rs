@@ -26,7 +26,8 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "sync=none is memory work: a new page per 4 KiB and a copy. place=scratch with fsync is the device's \
                  rate, less a flush. On tmpfs both are equal, as there is nothing to sync.",
-            zh: "sync=none 是内存的事：每 4 KiB 一个新页和一次复制。place=scratch 加 fsync 为设备速率再减去一次刷新。tmpfs 上两者相同，因为无可同步。",
+            zh: "sync=none 只涉及内存：每 4 KiB 一个新页和一次复制。place=scratch 加 fsync 为设备速率再减去一次刷新。\
+                 tmpfs 上两者相同，因为无可同步。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), 8 MiB: tmpfs 1.2 to 3.1 \

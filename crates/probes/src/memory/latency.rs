@@ -38,7 +38,7 @@ pub static PROBE: Probe = Probe {
                  sizes comes from them.",
             zh: "台阶处即某一级缓存的边界。random 高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页的部分也\
                  是。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与同机租户共享 L3：L3 大小处的区间若\
-                 很宽，原因在他们。",
+                 很宽，是他们造成的。",
         },
         typical: Text {
             en: "In core cycles L1d 4 or 5 and L2 12 to 18 (Intel's and AMD's optimisation manuals), L3 40 to 80; in \

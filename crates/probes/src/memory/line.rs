@@ -61,8 +61,8 @@ pub static PROBE: Probe = Probe {
                  Lake，Linux 6.18）上实测：两种方法每次都是 64。",
         },
         causes: Text {
-            en: "A value other than sysfs tells: a hypervisor that reports another CPU's caches, or a core whose \
-                 other thread evicts lines meanwhile. 128 by sharers=2: two CPUs whose coherence works in pairs of \
+            en: "A value that differs from sysfs: a hypervisor that reports another CPU's caches, or a core whose \
+                 other thread evicts lines meanwhile. 128 with sharers=2: two CPUs whose coherence works in pairs of \
                  lines.",
             zh: "与 sysfs 不符：虚拟机监控程序报告了别的 CPU 的缓存，或同一核心的另一线程在此期间逐出缓存行。sharers=2 给出 128：两个 CPU 的一致性以一对缓存行为\
                  单位。",

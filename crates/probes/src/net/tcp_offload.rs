@@ -53,7 +53,8 @@ pub static PROBE: Probe = Probe {
         why: Text {
             en: "Whatever makes packets small makes TCP pay per packet: tunnels, packet filters and virtual switches \
                  that cannot pass large packets, network cards without TSO, offloads switched off for debugging.",
-            zh: "凡是让包变小的东西都会让 TCP 按包付费：不能传递大包的隧道、包过滤和虚拟交换机，没有 TSO 的网卡，排障时被关闭的卸载功能。",
+            zh: "凡是让包变小的因素都会使 TCP 按包付出代价：不能传递大包的隧道、包过滤和虚拟交换机，没有 TSO 的网卡，\
+                 排障时被关闭的卸载功能。",
         },
         reading: Text {
             en: "Compare values at the same MTU. packet_bytes is the packet size on the interface, joined_bytes the \

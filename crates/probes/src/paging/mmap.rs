@@ -25,7 +25,8 @@ pub static PROBE: Probe = Probe {
             en: "Databases, loaders and allocators map and unmap all the time. A mapping itself costs the same at any \
                  size. What grows is the faults that fill it and, at the end, the removal of its pages and the TLB \
                  flush.",
-            zh: "数据库、加载器和分配器不断映射与解除映射。映射本身的代价与大小无关：增长的是填充它的缺页，以及结束时取下各页的遍历与 TLB 刷新。",
+            zh: "数据库、加载器和分配器不断映射与解除映射。映射本身的代价与大小无关：增长的是填充它的缺页，以及结束时\
+                 移除各页的遍历与 TLB 刷新。",
         },
         reading: Text {
             en: "touch=none is the same at every size. tenth at 8 MiB is 52 faults (paging.fault, file_write) and \

@@ -26,8 +26,8 @@ pub static PROBE: Probe = Probe {
             en: "A large program that starts small ones should not pay for its own size. vfork and posix_spawn lend \
                  the child the parent's memory until it executes. fork, and clone3 used like it, copy page tables that \
                  exec discards at once.",
-            zh: "大程序启动小程序时不该为自己的大小付账。vfork 与 posix_spawn 在执行之前把父进程的内存借给子进程；fork 以及同样用法的 clone3 复制的页表，\
-                 一执行 exec 就被丢弃。",
+            zh: "大程序启动小程序时不该为自身的大小付出代价。vfork 与 posix_spawn 在执行之前把父进程的内存借给子进程；\
+                 fork 以及同样用法的 clone3 复制的页表，一执行 exec 就被丢弃。",
         },
         reading: Text {
             en: "vfork is execve with a new address space, the exit and two switches; posix_spawn adds signal masks \

@@ -46,8 +46,8 @@ pub static PROBE: Probe = Probe {
             en: "A guest without posted interrupts (APICv, AVIC, GICv4.1), which exits for each interrupt it sends or \
                  takes; a descheduled virtual CPU, for which the caller waits milliseconds; CPUs that keep interrupts \
                  off (drivers, firmware).",
-            zh: "没有投递式中断（APICv、AVIC、GICv4.1）的虚拟机，每次发送和接收中断都要退出；虚拟 CPU 被拿走：调用者要等它再次运行，达毫秒级；长时间关中断的 CPU\
-                 （驱动、固件）。",
+            zh: "没有投递式中断（APICv、AVIC、GICv4.1）的虚拟机，每次发送和接收中断都要退出；虚拟 CPU 被宿主机换下：调\
+                 用者要等它再次运行，达毫秒级；长时间关中断的 CPU（驱动、固件）。",
         },
     },
     related: &["paging.protect", "cpu.core_to_core", "sched.wakeup"],

@@ -23,8 +23,8 @@ pub static PROBE: Probe = Probe {
         why: Text {
             en: "Coroutines, fibres and green threads depend on this switch. The expensive part of ucontext is not the \
                  switch but the system call that saves the signal mask; most run-times therefore leave it out.",
-            zh: "协程、纤程和绿色线程以此为生。它表明 ucontext 中昂贵的不是切换本身，而是保存信号掩码的系统调用，因此多数运行时都\
-                 省去它。",
+            zh: "协程、纤程和绿色线程都依赖这种切换。它表明 ucontext 中昂贵的不是切换本身，而是保存信号掩码的系统调\
+                 用，因此多数运行时都省去它。",
         },
         reading: Text {
             en: "own is mostly two mispredicted returns, since each leads to the other stack. own_mask and libc add \

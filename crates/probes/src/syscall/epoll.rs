@@ -15,8 +15,9 @@ pub static PROBE: Probe = Probe {
                  for reading, with a timeout of zero: the kernel checks and returns without waiting. kind=tcp is a \
                  loopback TCP connection with no data; kind=pipe the read end of a pipe with a byte in it, so all are \
                  ready. epoll refuses regular files.",
-            zh: "用系统调用指令对同一打开文件的若干描述符执行 epoll_pwait（可读，超时为零）：内核查看、回答，不等待。kind=tcp：没有数据到达的\
-                 回环 TCP 连接；kind=pipe：一个有一字节可读的管道读端，全部就绪。普通文件会被 epoll 拒绝。",
+            zh: "用系统调用指令对同一打开文件的若干描述符执行 epoll_pwait（可读，超时为零）：内核检查后立即返回，不等\
+                 待。kind=tcp：没有数据到达的回环 TCP 连接；kind=pipe：一个有一字节可读的管道读端，全部就绪。普通文件\
+                 会被 epoll 拒绝。",
         },
         why: Text {
             en: "Servers with many connections wait this way. The kernel keeps the list of ready descriptors, so the \

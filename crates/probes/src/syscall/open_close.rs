@@ -22,17 +22,18 @@ pub static PROBE: Probe = Probe {
                  in blocks that it still holds. The time for 200 is divided by 200.",
             zh: "用系统调用指令以只读方式 openat 并 close 一个路径有 `depth` 个分量的文件。place=tmpfs 与 \
                  place=scratch（--scratch DIR 所在的文件系统，见备注）：反复打开同一文件，一切都在缓存中，不访问设备。\
-                 place=scratch_cold：200 个文件，先让内核只忘掉它们的名字和 inode（更改 FS_XFLAG_DAX，ext4 与 xfs 会因\
-                 此丢弃；不计时，不影响其他程序），再各打开一次。目录项与 inode 须重新查找，所在的块仍在内核中。200 个\
-                 的总时间除以 200。",
+                 place=scratch_cold：200 个文件，先让内核丢弃它们的名字和 inode 缓存，且只丢弃这些（更改 \
+                 FS_XFLAG_DAX，ext4 与 xfs 会因此丢弃；不计时，不影响其他程序），再各打开一次。目录项与 inode 须重新查\
+                 找，所在的块仍在内核中。200 个的总时间除以 200。",
         },
         why: Text {
             en: "A starting program opens tens to hundreds of files, an interpreter thousands. A loop over one file \
                  shows only the warm cost. A walk through a large tree, a backup, or a cache that other work has \
                  evicted pays the cold cost for each file; if the blocks are gone too, the device's latency comes on \
                  top.",
-            zh: "每个程序启动都要打开几十到几百个文件，解释器要打开数千个。反复打开同一文件的循环只反映热的代价；遍历大目录树、备份，或缓存被其他工作挤出之后，\
-                 每个文件都要付冷的代价；若块也不在内存中，还要加上设备的延迟。",
+            zh: "每个程序启动都要打开几十到几百个文件，解释器要打开数千个。反复打开同一文件的循环只反映热缓存的代价；\
+                 遍历大目录树、备份，或缓存被其他工作挤出之后，每个文件都要付冷缓存的代价；若块也不在内存中，还要加上\
+                 设备的延迟。",
         },
         reading: Text {
             en: "The path walk of syscall.stat, a descriptor, a file object, and their release, part of which waits \

@@ -19,9 +19,11 @@ pub static PROBE: Probe = Probe {
                  (out), mmio (a store to an address without memory) and hlt to the process that runs the guest, which \
                  re-enters it at once with KVM_RUN. The same loop without the instruction is timed in turn and \
                  subtracted; both parts are shown too. A 201st exit ends either loop.",
-            zh: "通过 /dev/kvm 创建的虚拟机在 64 位内核态循环执行 200 次会退出的指令，自身没有内核和设备。cause=cpuid（leaf 0）、msr（rdmsr 读 IA32_APIC_BASE）和 \
-                 hypercall（vmcall 或 vmmcall，KVM_HC_VAPIC_POLL_IRQ）由 KVM 在宿主机内核中处理；port（out）、mmio（写没有内存的地址）和 hlt 交给运行虚拟机的进程，\
-                 进程立即用 KVM_RUN 再次进入。交替测量不含该指令的同一循环并减去它，两者都列在数值旁。每个循环以第 201 次退出结束。",
+            zh: "通过 /dev/kvm 创建的虚拟机在 64 位内核态循环执行 200 次会引起退出的指令，虚拟机里没有内核和设备。\
+                 cause=cpuid（leaf 0）、msr（rdmsr 读 IA32_APIC_BASE）和 hypercall（vmcall 或 vmmcall，\
+                 KVM_HC_VAPIC_POLL_IRQ）由 KVM 在宿主机内核中处理；port（out）、mmio（写没有内存的地址）和 hlt 交给运\
+                 行虚拟机的进程，进程立即用 KVM_RUN 再次进入。交替测量不含该指令的同一循环并减去它，两者都列在数值旁。\
+                 每个循环以第 201 次退出结束。",
         },
         why: Text {
             en: "Beyond nested paging, a guest pays for exits: for its timers, interrupts to other CPUs, device \
