@@ -57,9 +57,9 @@ fn wait(ns: u64) {
     while Source::MonotonicRaw.read() < until {}
 }
 
-static SHORT: Probe = waits(|case| case.time(|| wait(10_000)));
-static DELAYED: Probe = waits(|case| case.time(|| wait(20_000 + DELAY_NS.load(Ordering::Relaxed))));
-static LONG: Probe = waits(|case| case.time(|| wait(40_000)));
+static SHORT: Probe = waits(|case| case.calls(|| wait(10_000)).time());
+static DELAYED: Probe = waits(|case| case.calls(|| wait(20_000 + DELAY_NS.load(Ordering::Relaxed))).time());
+static LONG: Probe = waits(|case| case.calls(|| wait(40_000)).time());
 static KNOWN: Group =
     Group { name: "known", shares_worker: false, probes: &[("short", &SHORT), ("delayed", &DELAYED), ("long", &LONG)] };
 static CATALOGUE: Catalogue = &[&KNOWN];

@@ -9,9 +9,9 @@ use crate::fixture::{PLAIN, host, request, resumed};
 use crate::journal::{Journal, Origin, PlanLine};
 use crate::mock::{Script, Seen, done, hello, line, perform, samples};
 use crate::plan::{Plan, plan};
-use crate::probe::{Axis, Group, Points, Probe, Quantity, Source};
+use crate::probe::{Axis, Group, Points, Probe, Quantity, Source, ValueSource};
 
-const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, ..Quantity::MEAN };
+const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, source: ValueSource::Probe, ..Quantity::MEAN };
 const SIZE: &[Axis] =
     &[Axis::size("size", "4096", Points::Listed { quick: &["4096", "8192"], standard: &[], thorough: &[] })];
 

@@ -1,13 +1,43 @@
-//! What a probe's function is given: the point it stands at, and the verbs by which it is timed.
+//! What a probe's function is given: the point it stands at, and the words by which it says what is measured, and how.
+//!
+//! A measurement reads as a sentence: what is done (`calls`, `loops`, `timed`, `timed_batches`, `once`, `values`, `search`, `workers`,
+//! `lockstep`), what is particular about it (`each`, `singly`, `in_batches`, `beyond`, `beside`), and what is wanted of it (`time`,
+//! `rate`, `value`). What makes no sense together does not compile:
+//!
+//! ```compile_fail
+//! # use hostmark_engine::prelude::*;
+//! // A rate of what was timed one by one would be a rate with the clock in it.
+//! fn measure(case: &mut Case) -> Result<()> {
+//!     case.timed(|clock| Ok(clock.ticks(1.0))).singly().rate(64)
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! # use hostmark_engine::prelude::*;
+//! // Nothing is taken away from an operation that the engine calls one by one: its loop would be taken for a part of it.
+//! fn measure(case: &mut Case) -> Result<()> {
+//!     case.calls(|| 1u64).beyond(|_| 0u64).time()
+//! }
+//! ```
+//!
+//! ```
+//! # use hostmark_engine::prelude::*;
+//! fn measure(case: &mut Case) -> Result<()> {
+//!     case.loops(|n| (0..n).sum::<u64>()).beyond(|n| n).each(4).time()
+//! }
+//! ```
 
-mod batches;
+mod calls;
 mod choice;
 mod directories;
+mod loops;
 mod once;
 mod surroundings;
+mod threads;
+mod timed;
+mod values;
 
 use std::collections::BTreeMap;
-use std::hint::black_box;
 
 use hostmark_host::Root;
 use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase};
@@ -15,25 +45,15 @@ use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase};
 use crate::allotment::MemoryBudget;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::copies::{self, Copies};
-use crate::counter_blocks::CounterBlocks;
 use crate::cpu::Cpu;
-use crate::free_running;
-use crate::latencies::{self, LatencySampler};
-use crate::quantity::Quantity;
+use crate::latencies;
 use crate::sample::{Interference, Samples};
 use crate::sampler::Sampler;
 use crate::setup::{self, Deadline};
-use crate::stop::{Checked, Result, Stop};
+use crate::stop::{Result, Stop};
 use crate::sys::last_words;
 use crate::sys::scratch::Folder;
 use directories::Kind;
-
-/// Values counted in one round at most.
-const MOST_COUNTED: usize = 200;
-/// A search without any result ends after this multiple of its time, and not before so many ns: a busy machine gives a
-/// thread a turn every some tens of milliseconds.
-const MOST_SEARCHED: f64 = 4.0;
-const LEAST_SEARCHED_NS: f64 = 250e6;
 
 /// What a round has yielded so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -120,84 +140,6 @@ impl Case {
         self.memory = MemoryBudget::new(Root::here(), self.job.memory_bytes, copies, deadline);
     }
 
-    /// Times an operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
-    #[inline(always)]
-    pub fn time<R: Checked>(&mut self, mut op: impl FnMut() -> R) -> Result<()> {
-        self.sample(0, &mut |iterations| {
-            for _ in 0..iterations {
-                black_box(op()).check()?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Times a short operation, under 100 ns: `body(n)` does it n times, unrolled; the value is the slope of two lengths. As
-    /// with every verb, an error that the body returns ends the round: one that it kept to itself would be measured.
-    #[inline(always)]
-    pub fn time_n<R: Checked>(&mut self, mut body: impl FnMut(u64) -> R) -> Result<()> {
-        self.sample(0, &mut |iterations| body(iterations).check())
-    }
-
-    /// Like [`Case::time_n`], as a rate: an iteration of `body` moves `amount` bytes or does `amount` operations.
-    #[inline(always)]
-    pub fn rate<R: Checked>(&mut self, amount: u64, mut body: impl FnMut(u64) -> R) -> Result<()> {
-        self.sample(amount, &mut |iterations| body(iterations).check())
-    }
-
-    /// Like [`Case::time`], of an operation whose tails matter as well. After each sample as many operations again are timed
-    /// one by one, and go into a histogram from which the engine fills in the percentiles that the probe declares. No clock
-    /// is read inside the samples, so that the value is that of [`Case::time`].
-    pub fn time_with_percentiles<R: Checked>(&mut self, mut op: impl FnMut() -> R) -> Result<()> {
-        let body = &mut |iterations| {
-            for _ in 0..iterations {
-                black_box(op()).check()?;
-            }
-            Ok(())
-        };
-        if self.start_barrier()? {
-            return copies::for_ever(&self.clock, body);
-        }
-        let (hint, clock) = (self.own.iterations, self.clock.clone());
-        let mut recorder = latencies::recorder()?;
-        let samples = self.sampler().take_and(hint, body, &mut |body, iterations| {
-            latencies::count_singles(&mut recorder, &clock, iterations, body)
-        })?;
-        self.yielded.histogram = Some(latencies::counted(&recorder));
-        self.keep(samples, 0)
-    }
-
-    /// Like [`Case::time`], of an operation that does the thing measured `times` over; the value is the time of one.
-    #[inline(always)]
-    pub fn time_each<R: Checked>(&mut self, times: u64, op: impl FnMut() -> R) -> Result<()> {
-        self.time(op)?;
-        self.share(times);
-        Ok(())
-    }
-
-    /// What is left of `whole(n)` without `overhead(n)`: both do their thing n times, and are timed in turn, in every sample.
-    /// Each iteration does the thing measured `times` over. Both sides are given as the further quantities
-    /// [`Quantity::WHOLE`] and [`Quantity::OVERHEAD`]; nothing is clamped.
-    ///
-    /// [`Quantity::WHOLE`]: crate::quantity::Quantity::WHOLE
-    /// [`Quantity::OVERHEAD`]: crate::quantity::Quantity::OVERHEAD
-    pub fn time_beyond(
-        &mut self,
-        times: u64,
-        mut overhead: impl FnMut(u64) -> Result<()>,
-        mut whole: impl FnMut(u64) -> Result<()>,
-    ) -> Result<()> {
-        if self.start_barrier()? {
-            return copies::for_ever(&self.clock, &mut whole);
-        }
-        let hint = self.own.iterations;
-        let taken = self.sampler().take_difference(hint, &mut whole, &mut overhead)?;
-        self.also(Quantity::WHOLE.name, taken.whole_ns.iter().map(|ns| ns / times as f64))?;
-        self.also(Quantity::OVERHEAD.name, taken.part_ns.iter().map(|ns| ns / times as f64))?;
-        self.keep(taken.samples, 0)?;
-        self.share(times);
-        Ok(())
-    }
-
     /// An iteration of what was sampled did the thing measured so many times.
     fn share(&mut self, times: u64) {
         let Some(samples) = &mut self.yielded.samples else { return };
@@ -258,166 +200,13 @@ impl Case {
         Ok(())
     }
 
-    /// Rates of one worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one
-    /// barrier, and what is counted is what all did in the window they have in common.
-    pub fn free_running<R: Checked, W: FnMut(u64) -> R>(
-        &mut self,
-        cpus: &[Cpu],
-        amount: u64,
-        make: impl Fn(Cpu) -> Result<W> + Sync,
-    ) -> Result<()> {
-        self.be_alone()?;
-        let clock = free_running::common_clock(&self.job.environment.clock, &self.clock);
-        let samples = free_running::measure(&clock, self.job.budget_ns as f64, cpus, amount, make)?;
-        // The counts are already bytes or operations.
-        self.keep(samples, 1)
-    }
-
-    /// The time that an operation takes each of several workers that do it at once, from the same window as
-    /// [`Case::free_running`]: all workers' time over all their operations.
-    pub fn free_running_time<R: Checked, W: FnMut(u64) -> R>(
-        &mut self,
-        cpus: &[Cpu],
-        make: impl Fn(Cpu) -> Result<W> + Sync,
-    ) -> Result<()> {
-        self.be_alone()?;
-        let clock = free_running::common_clock(&self.job.environment.clock, &self.clock);
-        let mut samples = free_running::measure(&clock, self.job.budget_ns as f64, cpus, 1, make)?;
-        samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
-        self.keep(samples, 0)
-    }
-
-    /// Like [`Case::time_n`], and beside each sample how fast `counter` grew meanwhile, a second: values of the further
-    /// quantity `name`.
-    pub fn time_n_beside(&mut self, name: &str, counter: impl Fn() -> u64, mut body: impl FnMut(u64)) -> Result<()> {
-        let clock = self.clock.clone();
-        let mut rates: Vec<(u64, f64)> = Vec::new();
-        self.sample(0, &mut |iterations| {
-            let (start, before) = (clock.start(), counter());
-            body(iterations);
-            let grown = counter().saturating_sub(before) as f64;
-            let ns = clock.ns(clock.end().since(start));
-            rates.push((iterations, grown * 1e9 / ns.max(1.0)));
-            Ok(())
-        })?;
-        // The long lengths alone: in the short ones, and while the length is sought, the counter's steps are too coarse.
-        let longest = rates.iter().map(|&(iterations, _)| iterations).max();
-        self.also(name, rates.into_iter().filter(|rate| Some(rate.0) == longest).map(|rate| rate.1))
-    }
-
-    /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation.
-    pub fn observe(&mut self, next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
-        self.observe_rate(0, next)
-    }
-
-    /// Like [`Case::observe`], as a rate: `amount` is done in the time that `next` returns.
-    pub fn observe_rate(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
-        self.observe_many(amount, |clock| Ok((next(clock)?, 1)))
-    }
-
-    /// Like [`Case::observe`], or like [`Case::observe_rate`] where `amount` is not 0: `next` returns the time of several
-    /// operations, and how many.
-    pub fn observe_many(&mut self, amount: u64, mut next: impl FnMut(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
-        if self.start_barrier()? {
-            return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
-        }
-        let mut samples = Samples::of_times(1);
-        // The first is thrown away, as every round's first sample is.
-        next(&self.clock)?;
-        let begin = self.clock.start();
-        let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
-        loop {
-            let (ticks, operations) = next(&self.clock)?;
-            let ns = self.clock.ns(ticks);
-            samples.push(ns, operations, ns);
-            blocks.add(&mut samples);
-            let spent_ns = self.clock.ns(self.clock.start().since(begin));
-            if spent_ns >= self.job.budget_ns as f64 || samples.ns.len() >= 100_000 {
-                blocks.end(&mut samples);
-                return self.keep(samples, amount);
-            }
-        }
-    }
-
-    /// Operations whose tails matter: `next` returns the time of one, as for [`Case::observe`]. Every operation goes into a
-    /// histogram, from which the engine fills in the percentiles that the probe declares ([`Quantity::P99`]); a sample is
-    /// the median of a batch of consecutive operations, and the thread's surroundings are read around batches alone.
-    ///
-    /// [`Quantity::P99`]: crate::quantity::Quantity::P99
-    pub fn latencies(&mut self, mut next: impl FnMut(&Clock) -> Result<Ticks>) -> Result<()> {
-        if self.start_barrier()? {
-            return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
-        }
-        let sampler = LatencySampler {
-            clock: &self.clock,
-            interference: &self.interference,
-            budget_ns: self.job.budget_ns as f64,
-        };
-        let taken = sampler.take(self.own.iterations, &mut next)?;
-        self.yielded.histogram = Some(taken.histogram);
-        self.yielded.mean_ns = Some(taken.mean_ns);
-        self.keep(taken.samples, 0)
-    }
-
     /// Times of single operations, ns, beside samples that are of something else, as of a rate: a histogram, from which the
-    /// engine fills in the percentiles that the probe declares, as for [`Case::latencies`].
+    /// engine fills in the percentiles that the probe declares, as of [`Case::timed`] singly.
     pub fn times(&mut self, ns: impl IntoIterator<Item = f64>) -> Result<()> {
         let ns: Vec<f64> = ns.into_iter().collect();
         self.yielded.mean_ns = hostmark_stats::descriptive::mean(&ns);
         self.yielded.histogram = Some(latencies::histogram(ns)?);
         Ok(())
-    }
-
-    /// Values that are no times, in the probe's unit: sizes, counts, the clock's own step.
-    pub fn count(&mut self, mut next: impl FnMut() -> Result<f64>) -> Result<()> {
-        if self.start_barrier()? {
-            return copies::for_ever(&self.clock, &mut |_| next().map(drop));
-        }
-        let mut samples = Samples::of_values(1);
-        // The first is thrown away, as every round's first sample is.
-        next()?;
-        let begin = self.clock.start();
-        let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
-        loop {
-            let start = self.clock.start();
-            let value = next()?;
-            let now = self.clock.start();
-            samples.push(value, 1, self.clock.ns(now.since(start)));
-            blocks.add(&mut samples);
-            if self.clock.ns(now.since(begin)) >= self.job.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
-                blocks.end(&mut samples);
-                return self.keep(samples, 0);
-            }
-        }
-    }
-
-    /// Values that are no times and that `next` finds by times of its own: at which stride, of how many pages a cost
-    /// changes. None is an attempt that showed nothing; a round without any other has not measured.
-    pub fn search(&mut self, mut next: impl FnMut(&Clock) -> Result<Option<f64>>) -> Result<()> {
-        if self.start_barrier()? {
-            return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
-        }
-        let mut samples = Samples::of_values(1);
-        let begin = self.clock.start();
-        let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
-        loop {
-            let start = self.clock.start();
-            let value = next(&self.clock)?;
-            let now = self.clock.start();
-            let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.job.budget_ns as f64);
-            if let Some(value) = value {
-                samples.push(value, 1, self.clock.ns(now.since(start)));
-                blocks.add(&mut samples);
-            }
-            let is_over = spent_ns >= budget_ns || samples.ns.len() >= MOST_COUNTED;
-            if is_over && !samples.ns.is_empty() {
-                blocks.end(&mut samples);
-                return self.keep(samples, 0);
-            }
-            if spent_ns >= (MOST_SEARCHED * budget_ns).max(LEAST_SEARCHED_NS) {
-                return Err(Stop::skipped("the times of this round show no step"));
-            }
-        }
     }
 
     /// Values of a further quantity that the probe measured itself, in the quantity's unit: any number in a round, of one

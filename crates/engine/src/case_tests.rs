@@ -38,7 +38,7 @@ fn a_thread_that_is_bound_nowhere_is_one_however_many_cpus_it_may_use() {
 fn an_operation_is_timed_exactly() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");
-    case.time(|| fake.advance(150)).unwrap();
+    case.calls(|| fake.advance(150)).time().unwrap();
     assert!(values(&case).iter().all(|&ns| ns == 150.0));
 }
 
@@ -47,10 +47,12 @@ fn beside_exact_samples_every_second_operation_is_in_the_histogram() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");
     let mut done = 0_u64;
-    case.time_with_percentiles(|| {
+    case.calls(|| {
         done += 1;
         fake.advance(1000)
     })
+    .singly()
+    .time()
     .unwrap();
     // A reading of this clock takes 10 ns, one of which falls between start and end: in no sample, but in every single one.
     assert!(values(&case).iter().all(|&ns| ns == 1000.0));
@@ -64,7 +66,7 @@ fn beside_exact_samples_every_second_operation_is_in_the_histogram() {
 fn what_an_operation_does_several_times_is_the_time_of_one() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");
-    case.time_each(32, || fake.advance(3200)).unwrap();
+    case.calls(|| fake.advance(3200)).each(32).time().unwrap();
     assert!(values(&case).iter().all(|&ns| ns == 100.0));
 }
 
@@ -122,16 +124,16 @@ fn a_difference_is_exact_and_keeps_both_sides() {
         let fake = &fake;
         move |n| {
             fake.advance(n * ns);
-            Ok(())
+            Ok::<(), Stop>(())
         }
     };
     let mut beyond = case(&fake, "a.b");
-    beyond.time_beyond(4, timed(800), timed(2000)).unwrap();
+    beyond.loops(timed(2000)).beyond(timed(800)).each(4).time().unwrap();
     assert!(values(&beyond).iter().all(|&ns| (ns - 300.0).abs() < 1e-9), "{:?}", values(&beyond));
     assert_eq!((beyond.yielded.also["whole"][0], beyond.yielded.also["overhead"][0]), (500.0, 200.0));
     // An overhead that is longer than the whole is told, not hidden.
     let mut below = case(&fake, "a.b");
-    below.time_beyond(1, timed(2000), timed(1900)).unwrap();
+    below.loops(timed(1900)).beyond(timed(2000)).each(1).time().unwrap();
     assert!(values(&below).iter().all(|&ns| (ns + 100.0).abs() < 1e-9), "{:?}", values(&below));
 }
 
@@ -139,7 +141,7 @@ fn a_difference_is_exact_and_keeps_both_sides() {
 fn a_rate_carries_its_amount() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");
-    case.rate(4096, |n| fake.advance(n * 32)).unwrap();
+    case.loops(|n| fake.advance(n * 32)).rate(4096).unwrap();
     assert_eq!((values(&case)[0], case.yielded.amount), (32.0, 4096));
 }
 
@@ -150,7 +152,7 @@ fn an_operation_that_fails_fails_the_round() {
         fake.advance(100);
         Err(Stop::failed("refused"))
     };
-    assert_eq!(case(&fake, "a.b").time(refused), Err(Stop::failed("refused")));
+    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(Stop::failed("refused")));
 }
 
 #[test]
@@ -158,12 +160,14 @@ fn observed_samples_are_kept_but_the_first() {
     let fake = FakeClock::new(0);
     let mut case = case(&fake, "a.b");
     let mut turn = 0;
-    let observed = case.observe(|clock| {
-        turn += 1;
-        let start = clock.start();
-        fake.advance(if turn == 1 { 9_000_000 } else { 10_000_000 });
-        Ok(clock.end().since(start))
-    });
+    let observed = case
+        .timed(|clock| {
+            turn += 1;
+            let start = clock.start();
+            fake.advance(if turn == 1 { 9_000_000 } else { 10_000_000 });
+            Ok(clock.end().since(start))
+        })
+        .time();
     observed.unwrap();
     assert_eq!(values(&case), [10_000_000.0; 4]);
 }
@@ -261,11 +265,11 @@ fn a_body_that_fails_is_told_of_by_every_verb_and_not_measured() {
     // It takes no time, as what returns at once with an error does.
     let refused = |_: u64| Err::<(), _>(named("futex", std::io::Error::from_raw_os_error(libc::EIO)));
     let reason = format!("futex: {}", std::io::Error::from_raw_os_error(libc::EIO));
-    assert_eq!(case(&fake, "a.b").time_n(refused), Err(Stop::failed(&reason)));
-    assert_eq!(case(&fake, "a.b").rate(1, refused), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").loops(refused).time(), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").loops(refused).rate(1), Err(Stop::failed(&reason)));
     let cpu = [Cpu(affinity::allowed().unwrap()[0])];
-    assert_eq!(case(&fake, "a.b").free_running(&cpu, 1, |_| Ok(refused)), Err(Stop::failed(&reason)));
-    assert_eq!(case(&fake, "a.b").free_running_time(&cpu, |_| Ok(refused)), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").workers(&cpu, |_| Ok(refused)).rate(1), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").workers(&cpu, |_| Ok(refused)).time(), Err(Stop::failed(&reason)));
 }
 
 #[test]
@@ -274,7 +278,7 @@ fn what_went_on_without_a_party_that_failed_is_not_measured() {
         let fake = FakeClock::new(10);
         let _peer = Peer::spawn(&affinity::allowed()?, || Err(named("fcntl", std::io::ErrorKind::Other.into())))?;
         last_words::settle();
-        let measured = case(&fake, "a.b").time(|| fake.advance(1000));
+        let measured = case(&fake, "a.b").calls(|| fake.advance(1000)).time();
         assert_eq!(measured, Err(Stop::failed("another process of the case ended: fcntl: other error")));
         Ok(())
     });
@@ -284,19 +288,21 @@ fn what_went_on_without_a_party_that_failed_is_not_measured() {
 fn measuring_twice_is_an_error() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");
-    case.time_n(|n| fake.advance(n)).unwrap();
-    assert!(matches!(case.time_n(|n| fake.advance(n)), Err(Stop::Failed(_))));
+    case.loops(|n| fake.advance(n)).time().unwrap();
+    assert!(matches!(case.loops(|n| fake.advance(n)).time(), Err(Stop::Failed(_))));
 }
 
 #[test]
 fn an_observed_rate_is_its_amount_over_the_time() {
     let fake = FakeClock::new(0);
     let mut case = case(&fake, "a.b");
-    let observed = case.observe_rate(3, |clock| {
-        let start = clock.start();
-        fake.advance(1000);
-        Ok(clock.end().since(start))
-    });
+    let observed = case
+        .timed(|clock| {
+            let start = clock.start();
+            fake.advance(1000);
+            Ok(clock.end().since(start))
+        })
+        .rate(3);
     observed.unwrap();
     assert_eq!((values(&case)[0], case.yielded.amount), (1000.0, 3));
 }
@@ -310,7 +316,7 @@ fn workers_that_share_the_time_of_one_take_as_many_times_as_long() {
     };
     let mut case = case(&FakeClock::new(1), "a.b");
     case.clock = Clock::MonotonicRaw;
-    case.free_running_time(&[Cpu(cpus[0]), Cpu(*cpus.last().unwrap())], |_| Ok(wait_10_us)).unwrap();
+    case.workers(&[Cpu(cpus[0]), Cpu(*cpus.last().unwrap())], |_| Ok(wait_10_us)).time().unwrap();
     // Each takes 10 µs, though together they are done with one every 5; busy neighbours can only add.
     let best = values(&case).into_iter().fold(f64::INFINITY, f64::min);
     assert!(best >= 9_500.0, "{best}");

@@ -12,7 +12,7 @@ use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval;
 
 use crate::contention;
-use crate::probe::{Entry, Limit, Quantity};
+use crate::probe::{Entry, Limit, Quantity, ValueSource};
 use crate::quiet::{self, Place};
 use crate::record::{Round, Sampled};
 use crate::vote;
@@ -140,8 +140,11 @@ fn combine(entry: &Entry, place: Place, rounds: &[RoundValues]) -> Measured {
 /// What a value is in cycles of the core's clock beside it, for quantities that are made of it: a time in cycles, a rate
 /// over the clock.
 fn in_cycles(quantity: &Quantity, value: f64, core_hz: f64) -> Option<f64> {
-    let is_time = quantity.unit == Unit::CoreCycles;
-    quantity.is_of_value().then(|| if is_time { value * core_hz / 1e9 } else { value / core_hz })
+    match quantity.source {
+        ValueSource::CoreCycles => Some(value * core_hz / 1e9),
+        ValueSource::EachCoreCycle => Some(value / core_hz),
+        _ => None,
+    }
 }
 
 /// The same of what the machine does when left alone, where that is told at a clock.

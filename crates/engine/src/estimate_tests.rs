@@ -160,15 +160,7 @@ fn where_over_half_is_disturbed_all_of_the_round_stays_and_is_said() {
 
 #[test]
 fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
-    static CYCLES: Probe = Probe {
-        also: &[Quantity {
-            name: "cycles",
-            unit: Unit::CoreCycles,
-            better: Better::Lower,
-            title: Text { en: "cycles", zh: "周期" },
-        }],
-        ..PLAIN
-    };
+    static CYCLES: Probe = Probe { also: &[Quantity::CORE_CYCLES], ..PLAIN };
     let entry = Entry { group: "cpu", name: "add", shares_worker: false, probe: &CYCLES };
     let at = |ghz: Option<f64>, taints: [u8; 3], values: [f64; 3]| Given {
         noise: RoundNoise { core_hz: ghz.map(|ghz| ghz * 1e9), ..quiet() },
@@ -351,8 +343,7 @@ fn no_number_that_is_none_comes_out() {
     assert_eq!(outcome_of("net.tcp", &huge), Outcome::Failed { reason });
 }
 
-const LOSS: Quantity =
-    Quantity { name: "loss", unit: Unit::Ratio, better: Better::Higher, title: Text { en: "loss", zh: "丢失" } };
+const LOSS: Quantity = Quantity::given("loss", Unit::Ratio, Better::Higher, Text { en: "loss", zh: "丢失" });
 static LOSSY: Probe = Probe { also: &[LOSS], ..PLAIN };
 
 /// A case of a probe with the quantity `loss`, of which each round gave these values.

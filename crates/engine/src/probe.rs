@@ -10,14 +10,12 @@ use hostmark_model::{
     AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, QuantityInfo, Text, Unit,
 };
 
-use hostmark_stats::histogram::Percentile;
-
 use crate::bind::{BIND, Bind};
 use crate::case::Case;
 use crate::serving::Service;
-use crate::stop::Result;
+use crate::stop::{Result, Stop};
 
-pub use crate::quantity::Quantity;
+pub use crate::quantity::{Quantity, ValueSource};
 pub use fill::Fill;
 pub use need::Need;
 pub(crate) use peers::{IP, TO, TWO_HOSTS};
@@ -340,6 +338,33 @@ pub struct Group {
 pub type Catalogue = &'static [&'static Group];
 
 impl Probe {
+    /// A probe that says only what it must: a lower value is better, and there is no further quantity, axis, limit or need. What
+    /// differs stands before `..Probe::PLAIN`, and texts, unit, section and measurement always do.
+    pub const PLAIN: Probe = Probe {
+        title: Text { en: "", zh: "" },
+        revision: 1,
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        also: &[],
+        explain: Explain {
+            what: Text { en: "", zh: "" },
+            why: Text { en: "", zh: "" },
+            reading: Text { en: "", zh: "" },
+            typical: Text { en: "", zh: "" },
+            causes: Text { en: "", zh: "" },
+        },
+        related: &[],
+        differs: None,
+        axes: &[],
+        cross: &[],
+        limit: Limit::None,
+        blocking: false,
+        needs: &[],
+        replaces: &[],
+        section: Text { en: "", zh: "" },
+        measure: Measure::Run(|_| Err(Stop::Failed(String::new()))),
+    };
+
     /// Its far half, where it is measured between two parties.
     pub fn service(&self) -> Option<&'static Service> {
         match self.measure {
@@ -433,19 +458,19 @@ impl Entry {
 }
 
 impl Quantity {
-    /// Whether a probe gives its values under this name: not those that the engine fills in.
+    /// Whether a round gives its values under this name: the probe does, or the engine for the round as a whole.
     pub(crate) fn is_given_as(&self, name: &str) -> bool {
-        self.name == name && !self.is_of_value() && Percentile::of_name(name).is_none()
+        self.name == name && matches!(self.source, ValueSource::Probe | ValueSource::Mean | ValueSource::Sustained)
     }
 
     /// Whether the engine makes it of the value and the core's frequency beside it.
     pub(crate) fn is_of_value(&self) -> bool {
-        [Self::CORE_CYCLES, Self::BYTES_PER_CYCLE, Self::OPERATIONS_PER_CYCLE].iter().any(|own| own.name == self.name)
+        matches!(self.source, ValueSource::CoreCycles | ValueSource::EachCoreCycle)
     }
 
     /// Whether its value is that of all operations of all rounds.
     pub(crate) fn is_of_the_whole(&self) -> bool {
-        [Self::MEAN.name, Self::SUSTAINED.name].contains(&self.name)
+        matches!(self.source, ValueSource::Mean | ValueSource::Sustained)
     }
 
     fn info(&self) -> QuantityInfo {

@@ -13,6 +13,27 @@ pub struct Quantity {
     pub better: Better,
     /// What it is.
     pub title: Text,
+    /// Where its values come from.
+    pub source: ValueSource,
+}
+
+/// Where the values of a further quantity come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueSource {
+    /// The probe gives them in each round, by [`Case::also`] or by how it measures (what was subtracted, batches).
+    ///
+    /// [`Case::also`]: crate::case::Case::also
+    Probe,
+    /// The engine makes them of the value and the core's frequency beside it: a time in cycles of the core.
+    CoreCycles,
+    /// The same of a rate: so much in a cycle of the core.
+    EachCoreCycle,
+    /// The engine takes them from the histogram of single operations.
+    Percentile,
+    /// The engine takes the mean of all operations of all rounds.
+    Mean,
+    /// The engine takes the rate over all operations of all rounds, stalls included.
+    Sustained,
 }
 
 impl Quantity {
@@ -22,14 +43,16 @@ impl Quantity {
         unit: Unit::CoreCycles,
         better: Better::Lower,
         title: Text { en: "core cycles", zh: "核心周期" },
+        source: ValueSource::CoreCycles,
     };
     /// The value in ticks of the CPU's counter, which on most machines has one rate whatever the core's clock does. Filled in
-    /// by `Case::time_batches` and `Case::observe_batches`, as [`Quantity::BATCH_CYCLES`].
+    /// for operations that are measured in batches, as [`Quantity::BATCH_CYCLES`].
     pub const REFERENCE_CYCLES: Quantity = Quantity {
         name: "reference_cycles",
         unit: Unit::ReferenceCycles,
         better: Better::Lower,
         title: Text { en: "reference cycles", zh: "参考周期" },
+        source: ValueSource::Probe,
     };
     /// The same of a batch of ten thousand operations.
     pub const BATCH_CYCLES: Quantity = Quantity {
@@ -37,6 +60,7 @@ impl Quantity {
         unit: Unit::ReferenceCycles,
         better: Better::Lower,
         title: Text { en: "reference cycles of 10,000", zh: "每 10 000 次的参考周期" },
+        source: ValueSource::Probe,
     };
     /// What a probe declares whose operations are timed in batches.
     pub const OF_BATCHES: &[Quantity] = &[Self::CORE_CYCLES, Self::REFERENCE_CYCLES, Self::BATCH_CYCLES];
@@ -46,23 +70,26 @@ impl Quantity {
         unit: Unit::Ratio,
         better: Better::Higher,
         title: Text { en: "bytes a core cycle", zh: "每核心周期字节数" },
+        source: ValueSource::EachCoreCycle,
     };
-    /// Of a probe that measures by `Case::time_beyond`: the time with the overhead in it.
+    /// Of a probe that measures what is left beyond another body: the time with the overhead in it.
     pub const WHOLE: Quantity = Quantity {
         name: "whole",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
         title: Text { en: "with overhead", zh: "含开销" },
+        source: ValueSource::Probe,
     };
-    /// Of a probe that measures by `Case::time_beyond`: the overhead that was taken away.
+    /// Of a probe that measures what is left beyond another body: the overhead that was taken away.
     pub const OVERHEAD: Quantity = Quantity {
         name: "overhead",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
         title: Text { en: "overhead taken away", zh: "减去的开销" },
+        source: ValueSource::Probe,
     };
     /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
-    /// probes that measure by `Case::latencies`, where at least ten operations lie beyond it.
+    /// probes whose operations are timed singly, where at least ten operations lie beyond it.
     pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50 % 分位数" });
     /// The time that 90 % of the operations do not exceed.
     pub const P90: Quantity = Quantity::percentile("p90", Text { en: "p90", zh: "90 % 分位数" });
@@ -72,13 +99,13 @@ impl Quantity {
     pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9 % 分位数" });
 
     /// The mean of all operations: what a median of most of them hides, as a stall after a burst, is in it. Filled in by the
-    /// engine, as [`Quantity::SUSTAINED`], for probes that measure by `Case::latencies`, `Case::time`, `Case::rate`,
-    /// `Case::observe` and their kin.
+    /// engine, as [`Quantity::SUSTAINED`], for probes that measure times or rates.
     pub const MEAN: Quantity = Quantity {
         name: "mean",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
         title: Text { en: "mean", zh: "平均值" },
+        source: ValueSource::Mean,
     };
     /// Operations a second over all of a round's samples, stalls included.
     pub const SUSTAINED: Quantity = Quantity {
@@ -86,18 +113,26 @@ impl Quantity {
         unit: Unit::OperationsPerSecond,
         better: Better::Higher,
         title: Text { en: "sustained rate", zh: "持续速率" },
+        source: ValueSource::Sustained,
     };
     /// The same in bytes, of a probe whose value is a rate of bytes.
     pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
 
-    const fn percentile(name: &'static str, title: Text) -> Quantity {
-        Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title }
+    /// A quantity of which the probe gives the values.
+    pub const fn given(name: &'static str, unit: Unit, better: Better, title: Text) -> Quantity {
+        Quantity { name, unit, better, title, source: ValueSource::Probe }
     }
+
+    const fn percentile(name: &'static str, title: Text) -> Quantity {
+        Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title, source: ValueSource::Percentile }
+    }
+
     /// A rate over the core's frequency beside it: the engine fills it in.
     pub const OPERATIONS_PER_CYCLE: Quantity = Quantity {
         name: "operations_per_cycle",
         unit: Unit::Ratio,
         better: Better::Higher,
         title: Text { en: "operations a core cycle", zh: "每核心周期运算数" },
+        source: ValueSource::EachCoreCycle,
     };
 }

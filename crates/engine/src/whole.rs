@@ -3,7 +3,7 @@
 
 use hostmark_model::Unit;
 
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, ValueSource};
 
 /// All operations of a round's samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -27,7 +27,7 @@ impl Whole {
         if self.operations == 0 || self.ns <= 0.0 {
             return None;
         }
-        if quantity.name == Quantity::MEAN.name {
+        if quantity.source == ValueSource::Mean {
             return Some(mean_ns.unwrap_or(self.ns / self.operations as f64));
         }
         let each = match quantity.unit == unit {
@@ -35,7 +35,7 @@ impl Whole {
             // Requests of a rate of bytes.
             false => 1,
         };
-        let is_sustained = quantity.name == Quantity::SUSTAINED.name;
+        let is_sustained = quantity.source == ValueSource::Sustained;
         is_sustained.then(|| each as f64 * self.operations as f64 * 1e9 / self.ns)
     }
 }

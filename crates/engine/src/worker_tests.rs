@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::fixture::PLAIN;
 use crate::probe::{Axis, Group, Measure, Need, Probe, Quantity};
 
-const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, better: Better::Lower, title: PLAIN.title };
+const LOSS: Quantity = Quantity::given("loss", Unit::Ratio, Better::Lower, PLAIN.title);
 
 static FINE: Probe = Probe { measure: Measure::Run(fine), ..PLAIN };
 static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
@@ -66,11 +66,11 @@ fn count(n: u64) {
 
 fn fine(case: &mut Case) -> Result<()> {
     case.note("kernel", "black_box");
-    case.time_n(count)
+    case.loops(count).time()
 }
 
 fn rate(case: &mut Case) -> Result<()> {
-    case.rate(64, count)
+    case.loops(count).rate(64)
 }
 
 fn panics(case: &mut Case) -> Result<()> {
@@ -88,7 +88,7 @@ fn skips(_: &mut Case) -> Result<()> {
 }
 
 fn fails(case: &mut Case) -> Result<()> {
-    case.time(|| Err::<(), _>(std::io::Error::other("refused")))
+    case.calls(|| Err::<(), _>(std::io::Error::other("refused"))).time()
 }
 
 fn twice(case: &mut Case) -> Result<()> {
@@ -101,7 +101,7 @@ fn nothing(_: &mut Case) -> Result<()> {
 }
 
 fn elided(case: &mut Case) -> Result<()> {
-    case.time_n(|_| ())
+    case.loops(|_| ()).time()
 }
 
 fn more(case: &mut Case) -> Result<()> {
@@ -116,11 +116,13 @@ fn not_a_number(case: &mut Case) -> Result<()> {
 }
 
 fn tails(case: &mut Case) -> Result<()> {
-    case.latencies(|clock| {
+    case.timed(|clock| {
         let start = clock.start();
         count(100);
         Ok(clock.end().since(start))
     })
+    .singly()
+    .time()
 }
 
 fn filled(case: &mut Case) -> Result<()> {

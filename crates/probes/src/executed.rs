@@ -17,7 +17,7 @@ pub(crate) const PEAK_MEMORY: Quantity =
     quantity("peak_memory", Unit::Bytes, Text { en: "peak memory", zh: "内存峰值" });
 
 const fn quantity(name: &'static str, unit: Unit, title: Text) -> Quantity {
-    Quantity { name, unit, better: Better::Lower, title }
+    Quantity::given(name, unit, Better::Lower, title)
 }
 
 /// What all probes have that ask something of a command: its name, unit, and what is told of them are a probe's own.
@@ -48,15 +48,10 @@ pub(crate) const ASKED: Probe = Probe {
         },
     },
     axes: AXES,
-    cross: &[],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
-    related: &[],
-    replaces: &[],
-    differs: None,
     section: crate::section::EXTERNAL,
     measure: Measure::Run(told),
+    ..Probe::PLAIN
 };
 
 /// The CPUs that a command may use.
@@ -90,7 +85,7 @@ pub(crate) use how_printed;
 /// The time of the command is the value.
 pub(crate) fn timed(case: &mut Case) -> Result<()> {
     let mut program = Program::of(case)?;
-    case.once(|clock| program.execute(clock))?;
+    case.once(|clock| program.execute(clock)).time()?;
     used(case, &program)
 }
 
@@ -98,7 +93,7 @@ pub(crate) fn timed(case: &mut Case) -> Result<()> {
 pub(crate) fn told(case: &mut Case) -> Result<()> {
     let mut program = Program::of(case)?;
     match case.inputs().sampled.clone() {
-        Some(Sampled::Bytes(bytes)) => case.once_rate(bytes, |clock| program.execute(clock))?,
+        Some(Sampled::Bytes(bytes)) => case.once(|clock| program.execute(clock)).rate(bytes)?,
         Some(Sampled::Printed { pattern, unit }) => {
             let is_wrong = |what: &str| {
                 Stop::failed(format!("--{what}, which was checked when it was typed, is not understood here"))
@@ -106,10 +101,11 @@ pub(crate) fn told(case: &mut Case) -> Result<()> {
             let pattern = Regex::new(&pattern).map_err(|_| is_wrong("value"))?;
             let unit = PrintedUnit::of_name(&unit).ok_or_else(|| is_wrong("unit"))?;
             let mut wall_ns = 0.0;
-            case.once_told(|clock| {
+            case.once(|clock| {
                 wall_ns = clock.ns(program.execute(clock)?);
                 Ok(program.printed(&pattern)? * unit.factor)
-            })?;
+            })
+            .value()?;
             case.also(WALL.name, [wall_ns])?;
         }
         None => return Err(Stop::failed("nothing was asked of the command but its time")),

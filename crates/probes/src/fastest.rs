@@ -172,21 +172,23 @@ pub(crate) fn passes<K: Kernel>(
             let _ = run(kernel, &mut buffer, part, times);
         })?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
-        case.rate(bytes, |n| {
+        case.loops(|n| {
             let _ = run(kernel, &mut buffer, all.clone(), n);
-        })?;
+        })
+        .rate(bytes)?;
         return Ok(kernel);
     }
     let allotment = case.allot(cpus.len() as u64, buffer_bytes, pages, None)?;
     let kernel = candidates.chosen_in_lockstep(case, &cpus, &allotment, (bytes, buffer_bytes), &run)?;
-    case.free_running(&cpus, bytes, |_| {
+    case.workers(&cpus, |_| {
         let mut buffer = allotment.map()?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
         let (run, all) = (&run, all.clone());
         Ok(move |n| {
             let _ = run(kernel, &mut buffer, all.clone(), n);
         })
-    })?;
+    })
+    .rate(bytes)?;
     Ok(kernel)
 }
 

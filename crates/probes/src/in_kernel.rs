@@ -35,7 +35,7 @@ pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<
         };
     }
     let is_sieve = matches!(operation, Operation::Sieve);
-    case.observe_batches(u64::from(is_sieve), |clock, operations, most_ns| {
+    let batches = case.timed_batches(|clock, operations, most_ns| {
         let (batch, primes) = module.batch(operation, interrupts, times * operations, most_ns as u64)?;
         if is_sieve && primes != PRIMES as u64 {
             return Err(Stop::failed(format!("the module found {primes} primes below 10^6, not {PRIMES}")));
@@ -46,5 +46,7 @@ pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<
             _ => clock.ticks(batch.ns as f64),
         };
         Ok((ticks, batch.operations))
-    })
+    });
+    // A sieve is a rate of whole sieves.
+    if is_sieve { batches.rate(1) } else { batches.time() }
 }

@@ -7,19 +7,15 @@ use hostmark_engine::prelude::*;
 use crate::workloads::switches::Switches;
 
 /// Both sides together.
-pub const SWITCHES: Quantity = Quantity {
-    name: "switches",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "context switches per MiB", zh: "每 MiB 上下文切换数" },
-};
+pub const SWITCHES: Quantity = Quantity::given(
+    "switches",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "context switches per MiB", zh: "每 MiB 上下文切换数" },
+);
 /// Each side that slept had to be woken.
-pub const WAKE_UPS: Quantity = Quantity {
-    name: "wake_ups",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "wake-ups per MiB", zh: "每 MiB 唤醒数" },
-};
+pub const WAKE_UPS: Quantity =
+    Quantity::given("wake_ups", Unit::Ratio, Better::Lower, Text { en: "wake-ups per MiB", zh: "每 MiB 唤醒数" });
 
 pub const MIB: f64 = (1 << 20) as f64;
 

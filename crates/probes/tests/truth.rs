@@ -46,11 +46,12 @@ const fn known(measure: fn(&mut Case) -> Result<()>) -> Probe {
 }
 
 static MULTIPLY: Probe = known(|case| {
-    case.time_n(|n| {
+    case.loops(|n| {
         std::hint::black_box(arith::multiply_chain(n, 3, std::hint::black_box(5)));
     })
+    .time()
 });
-static WAIT: Probe = known(|case| case.time(wait));
+static WAIT: Probe = known(|case| case.calls(wait).time());
 static KNOWN: Group =
     Group { name: "known", shares_worker: false, probes: &[("multiply", &MULTIPLY), ("wait", &WAIT)] };
 static KNOWN_CATALOGUE: Catalogue = &[&KNOWN];

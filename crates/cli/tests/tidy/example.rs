@@ -8,7 +8,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "stat of a file that lies `depth` directories below the scratch directory; all of them are cached.",
@@ -32,19 +31,14 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["syscall.stat", "syscall.open_close"],
-    differs: None,
     axes: &[Axis::count(
         "depth",
         "4",
         Points::Listed { quick: &["1", "4", "16"], standard: &["2", "8"], thorough: &[] },
     )],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: Text { en: "Files", zh: "文件" },
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -54,5 +48,5 @@ fn measure(case: &mut Case) -> Result<()> {
     std::fs::create_dir_all(&path)?;
     path.push("file");
     std::fs::write(&path, "")?;
-    case.time(|| std::fs::metadata(&path))
+    case.calls(|| std::fs::metadata(&path)).time()
 }

@@ -58,31 +58,9 @@ impl Case {
         Ok(way)
     }
 
-    /// Rates of work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its
-    /// part's memory there. A sample is one pass of all, in which `amount` is done together, from barrier to barrier. Of
-    /// several ways, all passes go the one that is chosen as by [`Case::choose_in_lockstep`], which is given back.
-    pub fn lockstep<P: Part>(
-        &mut self,
-        cpus: &[Cpu],
-        amount: u64,
-        ways: &[&str],
-        make: impl Fn(usize) -> Result<P> + Sync,
-    ) -> Result<usize> {
-        self.be_alone()?;
-        let known = self.chosen_before(u64::MAX, ways)?;
-        let budget_ns = self.job.budget_ns as f64;
-        let trials = lockstep::Trials { ways: ways.len(), seed: self.own.seed, known };
-        let measured = lockstep::measure(&self.clock, &self.interference, budget_ns, cpus, trials, make)?;
-        if known.is_none() {
-            self.keep_choice(u64::MAX, ways[measured.way], measured.trials_ns);
-        }
-        self.keep(measured.samples, amount)?;
-        Ok(measured.way)
-    }
-
     /// The way that needs no trials: the only one, that of an earlier round, or the first where copies, which have no word
     /// with each other, do the same at once.
-    fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
+    pub(super) fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
         if ways.is_empty() {
             return Err(Stop::failed("there is no way to choose from"));
         }
@@ -113,7 +91,7 @@ impl Case {
         }
     }
 
-    fn keep_choice(&mut self, bytes: u64, way: &str, trials_ns: f64) {
+    pub(super) fn keep_choice(&mut self, bytes: u64, way: &str, trials_ns: f64) {
         self.yielded.chosen = Some((Choice { scope: self.scope(bytes), way: way.to_owned() }, trials_ns));
     }
 }

@@ -1,50 +1,69 @@
 //! One operation a round, as a whole program is: done once however long it takes, and nothing is thrown away.
 
 use super::Case;
+use super::timed::Elapsed;
 use crate::clock::{Clock, Ticks};
 use crate::counter_blocks::CounterBlocks;
 use crate::sample::Samples;
 use crate::stop::Result;
 
+/// What is done once in a round.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct Once<'case, F> {
+    case: &'case mut Case,
+    next: F,
+}
+
 impl Case {
-    /// One operation that lasts long, as a whole program does: `next` returns its time. It is done once in a round, however
-    /// long it takes, and nothing is thrown away.
-    pub fn once(&mut self, next: impl FnOnce(&Clock) -> Result<Ticks>) -> Result<()> {
-        self.once_many(|clock| Ok((next(clock)?, 1)))
+    /// What lasts long, as a whole program does, or can be done once alone, as the first touch of memory: done once in a round,
+    /// however long it takes, and nothing is thrown away. `next` returns its time, the time of several operations with their
+    /// number, or a value in the probe's unit that is no time which was measured here.
+    pub fn once<T, F: FnOnce(&Clock) -> Result<T>>(&mut self, next: F) -> Once<'_, F> {
+        Once { case: self, next }
     }
 
-    /// Like [`Case::once`], as a rate: `amount` is done in the time that `next` returns.
-    pub fn once_rate(&mut self, amount: u64, next: impl FnOnce(&Clock) -> Result<Ticks>) -> Result<()> {
-        self.single(amount, |clock| Ok((next(clock)?, 1)))
-    }
-
-    /// Like [`Case::once`]: `next` returns a value in the probe's unit, which is no time that was measured here.
-    pub fn once_told(&mut self, next: impl FnOnce(&Clock) -> Result<f64>) -> Result<()> {
+    fn single<T>(
+        &mut self,
+        (mut samples, amount): (Samples, u64),
+        next: impl FnOnce(&Clock) -> Result<T>,
+        read: impl FnOnce(&Clock, T, Ticks) -> (f64, u64, f64),
+    ) -> Result<()> {
         self.be_alone()?;
         self.start_barrier()?;
-        let mut samples = Samples::of_values(1);
         let blocks = CounterBlocks::begin(&self.clock, &self.interference);
         let start = self.clock.start();
-        let value = next(&self.clock)?;
-        samples.push(value, 1, self.clock.ns(self.clock.start().since(start)));
-        blocks.end(&mut samples);
-        self.keep(samples, 0)
-    }
-
-    /// Like [`Case::once`]: `next` returns the time of several operations, and how many.
-    pub fn once_many(&mut self, next: impl FnOnce(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
-        self.single(0, next)
-    }
-
-    fn single(&mut self, amount: u64, next: impl FnOnce(&Clock) -> Result<(Ticks, u64)>) -> Result<()> {
-        self.be_alone()?;
-        self.start_barrier()?;
-        let mut samples = Samples::of_times(1);
-        let blocks = CounterBlocks::begin(&self.clock, &self.interference);
-        let (ticks, operations) = next(&self.clock)?;
-        let ns = self.clock.ns(ticks);
-        samples.push(ns, operations, ns);
+        let told = next(&self.clock)?;
+        let spent = self.clock.start().since(start);
+        let (value, operations, ns) = read(&self.clock, told, spent);
+        samples.push(value, operations, ns);
         blocks.end(&mut samples);
         self.keep(samples, amount)
+    }
+}
+
+impl<T: Elapsed, F: FnOnce(&Clock) -> Result<T>> Once<'_, F> {
+    /// The time of one operation.
+    pub fn time(self) -> Result<()> {
+        self.measure(0)
+    }
+
+    /// A rate: an operation moves `amount` bytes or does `amount` things.
+    pub fn rate(self, amount: u64) -> Result<()> {
+        self.measure(amount)
+    }
+
+    fn measure(self, amount: u64) -> Result<()> {
+        self.case.single((Samples::of_times(1), amount), self.next, |clock, told, _| {
+            let (ticks, operations) = told.of();
+            let ns = clock.ns(ticks);
+            (ns, operations, ns)
+        })
+    }
+}
+
+impl<F: FnOnce(&Clock) -> Result<f64>> Once<'_, F> {
+    /// The value that was told.
+    pub fn value(self) -> Result<()> {
+        self.case.single((Samples::of_values(1), 0), self.next, |clock, value, spent| (value, 1, clock.ns(spent)))
     }
 }

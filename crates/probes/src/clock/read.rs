@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "One clock is read over and over, with nothing else between two readings. source=tsc reads the CPU's \
@@ -64,23 +63,21 @@ pub static PROBE: Probe = Probe {
              身。",
     }),
     axes: &[super::sources(&["tsc", "monotonic", "syscall"], &["monotonic_raw"])],
-    cross: &[],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
     replaces: &["timing_o"],
     section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let source = super::source(case)?;
     // Told apart outside of the loop, so that only the reading is inside.
     match source {
-        Source::Counter => case.time_n(|n| read_n(n, || Source::Counter.read())),
-        Source::Monotonic => case.time_n(|n| read_n(n, || Source::Monotonic.read())),
-        Source::MonotonicRaw => case.time_n(|n| read_n(n, || Source::MonotonicRaw.read())),
-        Source::Syscall => case.time_n(|n| read_n(n, || Source::Syscall.read())),
+        Source::Counter => case.loops(|n| read_n(n, || Source::Counter.read())).time(),
+        Source::Monotonic => case.loops(|n| read_n(n, || Source::Monotonic.read())).time(),
+        Source::MonotonicRaw => case.loops(|n| read_n(n, || Source::MonotonicRaw.read())).time(),
+        Source::Syscall => case.loops(|n| read_n(n, || Source::Syscall.read())).time(),
     }
 }
 

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "A clock is read 500 times in a row. If any two readings are equal, the value is the smallest step \
@@ -55,13 +54,10 @@ pub static PROBE: Probe = Probe {
              长度。",
     }),
     axes: &[super::sources(&["tsc", "monotonic"], &["monotonic_raw", "syscall"])],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["enough"],
     section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -70,7 +66,7 @@ fn measure(case: &mut Case) -> Result<()> {
         Source::Counter => case.counter_ns_per_tick()?,
         _ => 1.0,
     };
-    case.count(|| match source.step() {
+    case.values(|| match source.step() {
         Some(step) => Ok(step as f64 * ns_a_step),
         None => Err(Stop::failed("the clock stood still over 500 readings")),
     })

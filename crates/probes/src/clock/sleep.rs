@@ -77,12 +77,11 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["way", "delay_us"] }],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
     replaces: &["lat_usleep"],
     section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -93,7 +92,7 @@ fn measure(case: &mut Case) -> Result<()> {
     if let Ok(slack) = slack_ns() {
         case.note("timer_slack_ns", slack);
     }
-    case.latencies(|clock| {
+    case.timed(|clock| {
         let asked = clock.ticks(delay.as_nanos() as f64);
         let start = clock.start();
         sleeper.sleep(delay)?;
@@ -103,4 +102,6 @@ fn measure(case: &mut Case) -> Result<()> {
             false => Ok(away.since(asked)),
         }
     })
+    .singly()
+    .time()
 }

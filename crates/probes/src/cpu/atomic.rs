@@ -52,7 +52,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.core_to_core", "syscall.futex", "memory.line"],
-    differs: None,
     axes: &[
         Axis::choice(
             "op",
@@ -64,11 +63,9 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["op", "threads"] }],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// 1 and all; from the standard profile on the powers of two between.
@@ -93,7 +90,7 @@ fn measure(case: &mut Case) -> Result<()> {
         false => method.compare_and_swap(&word.0, n),
     };
     match case.thread_cpus().as_slice() {
-        [] | [_] => case.time_n(increase),
-        cpus => case.free_running_time(cpus, |_| Ok(increase)),
+        [] | [_] => case.loops(increase).time(),
+        cpus => case.workers(cpus, |_| Ok(increase)).time(),
     }
 }

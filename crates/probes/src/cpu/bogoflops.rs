@@ -47,24 +47,21 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_ops 的表达式相同，但任何构建都用标量指令：lmbench 的是否变成向量全凭编译器。",
     }),
     axes: &[Axis::choice("type", "f64", Points::Listed { quick: &["f32", "f64"], standard: &[], thorough: &[] })],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_ops"],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("type")?.as_str() {
         "f32" => {
             let mut arrays = Arrays::<f32>::new();
-            case.time_n(|n| arrays.compute(n))
+            case.loops(|n| arrays.compute(n)).time()
         }
         _ => {
             let mut arrays = Arrays::<f64>::new();
-            case.time_n(|n| arrays.compute(n))
+            case.loops(|n| arrays.compute(n)).time()
         }
     }
 }

@@ -57,7 +57,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.misprediction", "cpu.sieve"],
-    differs: None,
     axes: &[Axis::count(
         "pattern",
         UNKNOWABLE,
@@ -67,13 +66,10 @@ pub static PROBE: Probe = Probe {
             thorough: &["1536", "3072", "6144", "12288", "24576", "49152"],
         },
     )],
-    cross: &[],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -87,7 +83,8 @@ fn measure(case: &mut Case) -> Result<()> {
     if length < longest as u64 {
         pattern.branch(LESSONS * length);
     }
-    case.time_n(|n| {
+    case.loops(|n| {
         std::hint::black_box(pattern.branch(n));
     })
+    .time()
 }

@@ -20,7 +20,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "Two threads, each on its own CPU, pass one word back and forth and spin without a pause instruction. \
@@ -62,7 +61,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.atomic", "memory.line", "sched.ipi", "ipc.futex"],
-    differs: None,
     axes: &[
         Axis::placements("cpus", "same_cache", Points::NamesOfHost(places)),
         Axis::choice(
@@ -71,13 +69,10 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["compare_and_swap"], standard: &["load_store"], thorough: &[] },
         ),
     ],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
     needs: &[Need::Cpus(2)],
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -122,11 +117,13 @@ fn to_and_fro(case: &mut Case, way: &impl HandOver) -> Result<()> {
             way.hand_over(word, turn, turn + 1);
             turn += 2;
         };
-        let measured = case.time_n(|n| {
-            halves += n;
-            (0..halves / 2).for_each(|_| round_trip());
-            halves %= 2;
-        });
+        let measured = case
+            .loops(|n| {
+                halves += n;
+                (0..halves / 2).for_each(|_| round_trip());
+                halves %= 2;
+            })
+            .time();
         // The other sees the end after its next turn, which it gets once more.
         state.0.store(END, Ordering::Release);
         round_trip();

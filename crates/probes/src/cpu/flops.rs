@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "Fused multiply-adds run on 12 or 24 independent registers, without memory access; each counts as two \
@@ -51,7 +50,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.frequency", "cpu.throughput", "memory.stream"],
-    differs: None,
     axes: &[
         Axis::choice(
             "isa",
@@ -67,11 +65,9 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
     limit: Limit::OperationsPerCycle(&[("f32", 2 * MOST_F64_A_CYCLE), ("", MOST_F64_A_CYCLE)]),
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// A fused multiply-add counts as two; two pipes of 512 bits are the most that a core has (Intel's server cores, AMD Zen 5,
@@ -89,7 +85,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernel = kernel.runnable(is_double).ok_or_else(|| Stop::skipped(format!("this CPU has no {kernel_name}")))?;
     case.note("isa", kernel_name);
     match case.thread_cpus().as_slice() {
-        [] | [_] => case.rate(kernel.flops(), |turns| kernel.run(turns)),
-        cpus => case.free_running(cpus, kernel.flops(), |_| Ok(|turns| kernel.run(turns))),
+        [] | [_] => case.loops(|turns| kernel.run(turns)).rate(kernel.flops()),
+        cpus => case.workers(cpus, |_| Ok(|turns| kernel.run(turns))).rate(kernel.flops()),
     }
 }

@@ -12,7 +12,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Hertz,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "A chain of dependent register additions takes exactly one core cycle each, so additions per second \
@@ -69,12 +68,10 @@ pub static PROBE: Probe = Probe {
         Axis::threads("threads", Points::OfHost(one_and_all)),
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["load", "threads"] }],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["mhz"],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn one_and_all(host: &HostFacts, _: Profile) -> Vec<u64> {
@@ -86,11 +83,11 @@ fn measure(case: &mut Case) -> Result<()> {
         return beside_vectors(case);
     }
     match case.thread_cpus().as_slice() {
-        [] | [_] => case.rate(1, add),
+        [] | [_] => case.loops(add).rate(1),
         cpus => {
             // Of n threads each counts an n-th, so that the sum over all is their mean.
             let share = cpus.len() as u64;
-            case.free_running(cpus, 1, |_| Ok(move |n| add(n * share)))
+            case.workers(cpus, |_| Ok(move |n| add(n * share))).rate(1)
         }
     }
 }
@@ -117,12 +114,14 @@ fn beside_vectors(case: &mut Case) -> Result<()> {
     let load = &load;
     std::thread::scope(|scope| {
         let loads = threads::start(scope, others.iter().map(|&cpu| move || load(cpu)))?;
-        let observed = case.observe_rate(ADDITIONS, |clock| {
-            vectors.run(TURNS);
-            let start = clock.start();
-            add(ADDITIONS);
-            Ok(clock.end().since(start))
-        });
+        let observed = case
+            .timed(|clock| {
+                vectors.run(TURNS);
+                let start = clock.start();
+                add(ADDITIONS);
+                Ok(clock.end().since(start))
+            })
+            .rate(ADDITIONS);
         stop.store(true, Ordering::Relaxed);
         // A frequency without its load would be the wrong one.
         threads::join(loads).and(observed)

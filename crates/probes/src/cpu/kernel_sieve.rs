@@ -11,7 +11,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "The kernel module hostmark (kmod/) runs and times the sieve of cpu.sieve inside the kernel, with the \
@@ -46,15 +45,12 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.sieve", "memory.kernel_random_access", "sched.noise"],
-    differs: None,
     axes: &[Axis::bind(), in_kernel::IRQ],
     cross: in_kernel::CROSSED,
-    limit: Limit::None,
-    blocking: false,
     needs: in_kernel::NEEDS,
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -69,11 +69,10 @@ pub static PROBE: Probe = Probe {
     axes: &[TYPE, OP],
     cross: &[Cross { from: Profile::Quick, axes: &["type", "op"] }],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_ops"],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// All that lmbench's four tables of operations show, in every profile.
@@ -92,7 +91,8 @@ const OP: Axis = Axis {
 
 fn measure(case: &mut Case) -> Result<()> {
     let operation = super::operation(case)?;
-    case.time_n(|n| {
+    case.loops(|n| {
         std::hint::black_box(operation.chain(n));
     })
+    .time()
 }

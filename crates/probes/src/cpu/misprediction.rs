@@ -48,29 +48,23 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.branch", "cpu.latency"],
-    differs: None,
-    axes: &[],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Derive { from: &[Source::whole("cpu.branch")], derive },
+    ..Probe::PLAIN
 };
 
-const RANDOM: Quantity = Quantity {
-    name: "random",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "a branch of random direction", zh: "随机方向的分支" },
-};
-const PREDICTED: Quantity = Quantity {
-    name: "predicted",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "a predicted branch", zh: "预测正确的分支" },
-};
+const RANDOM: Quantity = Quantity::given(
+    "random",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "a branch of random direction", zh: "随机方向的分支" },
+);
+const PREDICTED: Quantity = Quantity::given(
+    "predicted",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "a predicted branch", zh: "预测正确的分支" },
+);
 
 fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     let measured = |pattern: &str| {

@@ -8,7 +8,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Ratio,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "cpu.latency times cpu.throughput, round by round, for every operation that both have measured. By \
@@ -47,13 +46,10 @@ pub static PROBE: Probe = Probe {
         zh: "par_ops 搜索 C 代码不再变快时的链数。利特尔法则从两个指令级探针得出同样的数，既不必搜索，也不经过编译器。",
     }),
     axes: &[super::TYPE, super::OP],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["par_ops"],
     section: crate::section::CORE,
     measure: Measure::Derive { from: &[Source::whole("cpu.latency"), Source::whole("cpu.throughput")], derive },
+    ..Probe::PLAIN
 };
 
 fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {

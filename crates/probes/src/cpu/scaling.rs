@@ -18,12 +18,12 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Ratio,
     better: Better::Higher,
-    also: &[Quantity {
-        name: WITHIN,
-        unit: Unit::Count,
-        better: Better::Higher,
-        title: Text { en: "copies within 5 % of one", zh: "与单个相差 5 % 以内的份数" },
-    }],
+    also: &[Quantity::given(
+        WITHIN,
+        Unit::Count,
+        Better::Higher,
+        Text { en: "copies within 5 % of one", zh: "与单个相差 5 % 以内的份数" },
+    )],
     explain: Explain {
         what: Text {
             en: "Executes nothing itself. The probe named by source was measured with 1, 2, 4 … copies, each a \
@@ -65,18 +65,13 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.sieve", "cpu.frequency", "syscall.null", "memory.latency"],
-    differs: None,
     axes: &[
         Axis::choice("source", "syscall.null", Points::Listed { quick: SOURCES, standard: &[], thorough: &[] }),
         Axis::count("copies", "2", Points::Listed { quick: &["2"], standard: &[], thorough: &[] }),
     ],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Derive { from: FROM, derive },
+    ..Probe::PLAIN
 };
 
 fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "The sieve of Eratosthenes runs over the odd numbers below a million, one bit each: 62.5 KB, which fit \
@@ -48,19 +47,14 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.scaling", "cpu.frequency", "sched.noise"],
-    differs: None,
     axes: &[
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
         Axis::copies(Profile::Quick),
         Axis::bind_elsewhere(),
     ],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -69,8 +63,8 @@ fn measure(case: &mut Case) -> Result<()> {
         return Err(Stop::failed(format!("found {found} primes below {BELOW}, not {PRIMES}")));
     }
     match case.thread_cpus().as_slice() {
-        [] | [_] => case.rate(1, sieve_n()),
-        cpus => case.free_running(cpus, 1, |_| Ok(sieve_n())),
+        [] | [_] => case.loops(sieve_n()).rate(1),
+        cpus => case.workers(cpus, |_| Ok(sieve_n())).rate(1),
     }
 }
 

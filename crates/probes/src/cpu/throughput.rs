@@ -57,11 +57,10 @@ pub static PROBE: Probe = Probe {
     axes: &[super::TYPE, super::OP],
     cross: &[Cross { from: Profile::Standard, axes: &["type", "op"] }],
     limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
-    blocking: false,
-    needs: &[],
     replaces: &["par_ops"],
     section: crate::section::CORE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// More than the widest cores can start: those sold have up to 8 adders, and rename up to 10 instructions a cycle.
@@ -69,7 +68,8 @@ const MOST_A_CYCLE: u32 = 12;
 
 fn measure(case: &mut Case) -> Result<()> {
     let operation = super::operation(case)?;
-    case.rate(INDEPENDENT, |turns| {
+    case.loops(|turns| {
         std::hint::black_box(operation.independent(turns));
     })
+    .rate(INDEPENDENT)
 }

@@ -64,7 +64,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["disk.write", "file.write", "disk.read"],
-    differs: None,
     axes: &[
         Axis::size(
             "block",
@@ -77,13 +76,10 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["preallocated"], standard: &["growing", "written"], thorough: &[] },
         ),
     ],
-    cross: &[],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::DISKS,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// The file starts anew when it has so much: a segment of etcd's log.
@@ -115,7 +111,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     begin()?;
     let mut end = 0;
-    case.latencies(|clock| {
+    case.timed(|clock| {
         if end + block > SEGMENT_BYTES.max(block) {
             begin()?;
             end = 0;
@@ -128,4 +124,6 @@ fn measure(case: &mut Case) -> Result<()> {
         end += block;
         Ok(took)
     })
+    .singly()
+    .time()
 }

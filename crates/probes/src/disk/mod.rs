@@ -29,9 +29,5 @@ const CROSSED: &[Cross] = &[
     Cross { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
 ];
 /// What the rate comes to in requests.
-const OPERATIONS: Quantity = Quantity {
-    name: "operations",
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
-    title: Text { en: "requests", zh: "请求数" },
-};
+const OPERATIONS: Quantity =
+    Quantity::given("operations", Unit::OperationsPerSecond, Better::Higher, Text { en: "requests", zh: "请求数" });

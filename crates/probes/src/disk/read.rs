@@ -66,12 +66,11 @@ pub static PROBE: Probe = Probe {
     }),
     axes: super::REQUESTS,
     cross: super::CROSSED,
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
     replaces: &["lmdd"],
     section: crate::section::DISKS,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -53,13 +53,10 @@ pub static PROBE: Probe = Probe {
         },
     },
     axes: AXES,
-    cross: &[],
-    limit: Limit::None,
     blocking: true,
     needs: &[Need::Command],
     related: &["external.rate", "external.time", "process.spawn", "disk.fsync", "paging.fault"],
-    replaces: &[],
-    differs: None,
     section: crate::section::EXTERNAL,
     measure: Measure::Run(executed::timed),
+    ..Probe::PLAIN
 };

@@ -8,7 +8,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "200 files with short names are created in an empty directory, each by openat (O_CREAT, O_EXCL), one \
@@ -52,22 +51,21 @@ pub static PROBE: Probe = Probe {
         zh: "lat_fs 打印每秒文件数，汇总表再取倒数；这里直接给出一个文件的时间。它用给定的目录，不说明其文件系统；这里默认 tmpfs，并注明文件系统。",
     }),
     axes: &[super::SMALL, crate::place::PLACE],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_fs"],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let (names, content) = super::small_files(case)?;
-    case.observe_many(0, |clock| {
+    case.timed(|clock| {
         let start = clock.start();
         names.create(&content)?;
         let took = clock.end().since(start);
         names.delete()?;
         Ok((took, names.count() as u64))
     })
+    .time()
 }

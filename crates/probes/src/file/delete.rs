@@ -8,7 +8,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "unlinkat removes 200 closed files of `size` bytes, the only ones in their directory. The time is \
@@ -43,21 +42,20 @@ pub static PROBE: Probe = Probe {
         zh: "同 file.create：lat_fs 打印的是速率，目录的文件系统未知。",
     }),
     axes: &[super::SMALL, crate::place::PLACE],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_fs"],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let (names, content) = super::small_files(case)?;
-    case.observe_many(0, |clock| {
+    case.timed(|clock| {
         names.create(&content)?;
         let start = clock.start();
         names.delete()?;
         Ok((clock.end().since(start), names.count() as u64))
     })
+    .time()
 }

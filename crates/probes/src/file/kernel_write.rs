@@ -36,15 +36,12 @@ pub static PROBE: Probe = Probe {
         causes: page_access::CAUSES_INSIDE,
     },
     related: &["file.overwrite", "file.kernel_read", "syscall.kernel_null"],
-    differs: None,
     axes: &[Axis::bind(), in_kernel::IRQ],
-    cross: &[],
-    limit: Limit::None,
     blocking: true,
     needs: in_kernel::NEEDS,
-    replaces: &[],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "openat by name, a shared read-only mmap, a load of every byte by memory.read's fastest kernel (chosen \
@@ -47,13 +46,10 @@ pub static PROBE: Probe = Probe {
         zh: "与 bw_mmap_rd open2close 相同，但求和用向量；并注明文件系统。",
     }),
     axes: &[super::SIZE, crate::place::PLACE],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["bw_mmap_rd"],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -47,13 +47,11 @@ pub static PROBE: Probe = Probe {
         zh: "bw_mmap_rd 用编译器的标量代码对整数求和，在缓存中受限的是求和而不是映射；这里用 memory.read 中最快的内核加载每个字节。汇总表取 mmap_only。",
     }),
     axes: &[super::SIZE, crate::place::PLACE],
-    cross: &[],
     limit: Limit::BytesPerCycle,
-    blocking: false,
-    needs: &[],
     replaces: &["bw_mmap_rd"],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -61,5 +59,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let mapping = Mapping::file(&file, size, Sharing::Shared, false)?;
     mapping.read_every(Pages::Base.bytes(), size);
     let kernel = super::loading(case, mapping.bytes())?;
-    case.rate(size as u64, |n| (0..n).for_each(|_| super::sum(kernel, mapping.bytes())))
+    case.loops(|n| (0..n).for_each(|_| super::sum(kernel, mapping.bytes()))).rate(size as u64)
 }

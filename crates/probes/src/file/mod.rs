@@ -96,7 +96,7 @@ fn summing(case: &mut Case, block: &[u8]) -> Result<Option<&'static ReadKernel>>
 /// A rate of passes over `size` bytes, of which one that went wrong ends the round.
 #[inline(always)]
 fn passes(case: &mut Case, size: usize, mut pass: impl FnMut() -> std::io::Result<()>) -> Result<()> {
-    case.rate(size as u64, |n| (0..n).try_for_each(|_| pass()))
+    case.loops(|n| (0..n).try_for_each(|_| pass())).rate(size as u64)
 }
 
 /// Loads every byte of `memory`; what is less than a kernel's chunk is loaded a byte at a time.

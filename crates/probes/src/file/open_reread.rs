@@ -8,7 +8,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "openat by name, pread from start to end, 64 KiB at a time into one buffer, and close. The data is \
@@ -40,13 +39,10 @@ pub static PROBE: Probe = Probe {
         zh: "与 bw_file_rd open2close 相同，但求和用向量；并注明文件系统。",
     }),
     axes: &[super::SIZE, super::DATA, crate::place::PLACE],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["bw_file_rd"],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -46,18 +46,16 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["file.read_start", "file.kernel_write", "file.write", "disk.write"],
-    differs: None,
     axes: &[Axis::bind(), page_access::THROUGH],
     cross: page_access::BOTH_BINDINGS,
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let (file, block) = page_access::at_start(case)?;
-    case.time_batches(|| files::write_at(&file, 0, block.bytes()))
+    case.calls(|| files::write_at(&file, 0, block.bytes())).in_batches().time()
 }

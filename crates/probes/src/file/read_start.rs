@@ -44,18 +44,16 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["file.overwrite", "file.kernel_read", "syscall.read_zero", "disk.read"],
-    differs: None,
     axes: &[Axis::bind(), page_access::THROUGH],
     cross: page_access::BOTH_BINDINGS,
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let (file, mut block) = page_access::at_start(case)?;
-    case.time_batches(|| files::read_at(&file, 0, block.bytes_mut()))
+    case.calls(|| files::read_at(&file, 0, block.bytes_mut())).in_batches().time()
 }

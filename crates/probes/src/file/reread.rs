@@ -8,7 +8,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "pread of an open, cached file from start to end, 64 KiB at a time into one buffer. data=sum loads \
@@ -51,13 +50,10 @@ pub static PROBE: Probe = Probe {
              io_only。",
     }),
     axes: &[super::SIZE, super::DATA, crate::place::PLACE],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["bw_file_rd"],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -60,12 +60,11 @@ pub static PROBE: Probe = Probe {
         crate::place::PLACE,
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["sync", "place"] }],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
     replaces: &["lmdd"],
     section: crate::section::FILES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -75,7 +74,7 @@ fn measure(case: &mut Case) -> Result<()> {
     crate::place::may_hold(case, &directory, size)?;
     let file = files::unnamed(&directory)?;
     let block = case.buffer(super::BLOCK_BYTES as u64, Pages::Base, None)?;
-    case.observe_rate(size, |clock| {
+    case.timed(|clock| {
         files::set_length(&file, 0)?;
         let start = clock.start();
         let mut done = 0;
@@ -89,4 +88,5 @@ fn measure(case: &mut Case) -> Result<()> {
         }
         Ok(clock.end().since(start))
     })
+    .rate(size)
 }

@@ -38,15 +38,12 @@ pub static PROBE: Probe = Probe {
         causes: Text { en: "As for ipc.pipe.", zh: "同 ipc.pipe。" },
     },
     related: &["ipc.pipe", "ipc.futex", "sched.wakeup"],
-    differs: None,
     axes: &[super::PLACEMENT],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

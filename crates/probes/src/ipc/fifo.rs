@@ -46,13 +46,12 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_fifo 相同，但指明双方所在的 CPU。",
     }),
     axes: &[super::PLACEMENT],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_fifo"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

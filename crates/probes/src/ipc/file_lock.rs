@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "Two processes take turns on three bytes of a file in the scratch directory. Each holds the lock of \
@@ -50,13 +49,12 @@ pub static PROBE: Probe = Probe {
         zh: "lat_fcntl 在 /tmp 的两个文件上传递两把锁；这里用临时目录中一个文件的三个字节，使任何一方都不能连走两步，数值为一次交接。",
     }),
     axes: &[super::PLACEMENT],
-    cross: &[],
     limit: Limit::HandOvers(1),
     blocking: true,
-    needs: &[],
     replaces: &["lat_fcntl"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

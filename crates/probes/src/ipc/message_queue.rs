@@ -45,18 +45,15 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["ipc.pipe", "ipc.unix_dgram", "ipc.sysv_semaphore"],
-    differs: None,
     axes: &[
         Axis::choice("kind", "posix", Points::Listed { quick: &["posix"], standard: &["sysv"], thorough: &[] }),
         super::PLACEMENT,
     ],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -85,7 +85,7 @@ const TAKEN_TURNS: &[Quantity] = &[SWITCHES, WAKE_UPS];
 /// Times an exchange there and back; one that cannot be made is the host's lack.
 fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
-    case.time_with_percentiles(|| exchange.there_and_back())?;
+    case.calls(|| exchange.there_and_back()).singly().time()?;
     Ok(exchange.check()?)
 }
 
@@ -93,7 +93,7 @@ fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result
 fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
     let mut owed = 0;
-    case.time_n(|hand_overs| -> io::Result<()> {
+    case.loops(|hand_overs| -> io::Result<()> {
         // An odd number leaves one for the next time.
         owed += hand_overs;
         while owed >= 2 {
@@ -101,16 +101,18 @@ fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<
             owed -= 2;
         }
         Ok(())
-    })?;
+    })
+    .time()?;
     Ok(exchange.check()?)
 }
 
 /// The rate of `read`, which reads as many bytes as it is told of those that the process `writer` writes.
 fn bytes_read(case: &mut Case, writer: u32, mut read: impl FnMut(u64) -> io::Result<()>) -> Result<()> {
     let turns = Turns::with(writer);
-    case.rate(STEP_BYTES, |steps| {
+    case.loops(|steps| {
         turns.moved(steps * STEP_BYTES);
         read(steps * STEP_BYTES)
-    })?;
+    })
+    .rate(STEP_BYTES)?;
     turns.give(case)
 }

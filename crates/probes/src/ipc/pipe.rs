@@ -57,13 +57,12 @@ pub static PROBE: Probe = Probe {
              果在两个数值之间跳动。",
     }),
     axes: &[super::PLACEMENT_TOLD],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_pipe"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

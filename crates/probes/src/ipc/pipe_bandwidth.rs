@@ -86,12 +86,11 @@ pub static PROBE: Probe = Probe {
         Axis::copies(Profile::Standard),
     ],
     cross: &[Cross { from: Profile::Quick, axes: &["message", "cpus"] }],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
     replaces: &["bw_pipe"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -47,15 +47,11 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["ipc.pipe_bandwidth", "ipc.unix_bandwidth", "memory.copy", "cpu.core_to_core"],
-    differs: None,
     axes: &[super::MESSAGE, super::PLACEMENT],
-    cross: &[],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -51,13 +51,12 @@ pub static PROBE: Probe = Probe {
         ),
         super::PLACEMENT,
     ],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_unix"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "Two processes use a set of two semaphores, one each. A turn is one semop(2) with two operations: \
@@ -50,13 +49,12 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_sem 同样的一对操作，同样取半个往返；这里指明位置，测量被强行终止时也会删除信号量组。",
     }),
     axes: &[super::PLACEMENT],
-    cross: &[],
     limit: Limit::HandOvers(1),
     blocking: true,
-    needs: &[],
     replaces: &["lat_sem"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -50,13 +50,11 @@ pub static PROBE: Probe = Probe {
         zh: "与 bw_unix 同为 64 KiB 的消息，但其写者每 10 MB 要等另一条管道传来一个字；这里从不停顿，并指明位置。",
     }),
     axes: &[super::MESSAGE, super::PLACEMENT],
-    cross: &[],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
     replaces: &["bw_unix"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "A child listens on a socket file in the scratch directory, accepts each connection and closes it. \
@@ -50,19 +49,18 @@ pub static PROBE: Probe = Probe {
         zh: "lat_unix_connect 一连上就关闭、什么都不等，未被接受的连接可能堆积并计入其中；这里每个连接都读到结束才开始下一个。",
     }),
     axes: &[super::PLACEMENT],
-    cross: &[],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
     replaces: &["lat_unix_connect"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
     let mut listener = workloads::listener::Listener::spawn(&other, &directory).map_err(super::refused)?;
-    case.time(|| listener.connect_and_close())?;
+    case.calls(|| listener.connect_and_close()).time()?;
     Ok(listener.check()?)
 }

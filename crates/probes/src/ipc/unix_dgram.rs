@@ -43,15 +43,12 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["ipc.unix_stream", "ipc.socketpair", "net.udp"],
-    differs: None,
     axes: &[super::PLACEMENT],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -53,13 +53,12 @@ pub static PROBE: Probe = Probe {
         zh: "lat_unix 使用从未有过名字的一对套接字（即 ipc.socketpair），位置交给调度器；连接之后，有名字的套接字所做的事相同。",
     }),
     axes: &[super::PLACEMENT],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_unix"],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

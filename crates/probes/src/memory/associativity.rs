@@ -24,7 +24,6 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Count,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "A chain of dependent loads cycles through 2, 3, 4 … lines, one stride apart, in random order. If the \
@@ -61,15 +60,10 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.line", "memory.hierarchy", "memory.tlb"],
-    differs: None,
-    axes: &[],
-    cross: &[],
     limit: Limit::Voted,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

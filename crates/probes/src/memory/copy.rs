@@ -77,11 +77,10 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
-    blocking: false,
-    needs: &[],
     replaces: &["bw_mem"],
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

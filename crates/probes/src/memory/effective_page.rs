@@ -24,15 +24,11 @@ const BASE: Quantity = walk("base", Text { en: "translation, base pages", zh: "�
 /// The same in huge pages.
 const HUGE: Quantity = walk("huge", Text { en: "translation, huge pages", zh: "大页的地址转换" });
 /// The second over the first.
-const SHARE: Quantity = Quantity {
-    name: "share",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "huge over base", zh: "大页与基本页之比" },
-};
+const SHARE: Quantity =
+    Quantity::given("share", Unit::Ratio, Better::Lower, Text { en: "huge over base", zh: "大页与基本页之比" });
 
 const fn walk(name: &'static str, title: Text) -> Quantity {
-    Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title }
+    Quantity::given(name, Unit::Nanoseconds, Better::Lower, title)
 }
 
 /// See the module.
@@ -83,15 +79,11 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.tlb", "memory.latency", "memory.hierarchy"],
-    differs: None,
-    axes: &[],
-    cross: &[],
     limit: Limit::PowerOfTwo,
-    blocking: false,
     needs: &[Need::HugePages],
-    replaces: &[],
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -55,11 +55,10 @@ pub static PROBE: Probe = Probe {
     axes: &[super::SIZE_BEYOND_LATER, super::STORE_KERNEL, super::PAGE, super::THREADS],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
-    blocking: false,
-    needs: &[],
     replaces: &["bw_mem"],
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -93,10 +93,6 @@ pub static PROBE: Probe = Probe {
              节处的值，不管缓存实际多大。",
     }),
     axes: &[Axis::choice("level", "l1d", Points::Listed { quick: LEVELS, standard: &[], thorough: &[] })],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
     replaces: &["cache"],
     section: crate::section::HIERARCHY,
     measure: Measure::Derive {
@@ -111,6 +107,7 @@ pub static PROBE: Probe = Probe {
         ],
         derive,
     },
+    ..Probe::PLAIN
 };
 
 fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {

@@ -14,7 +14,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Count,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "`amount` bytes are locked into memory and tested in parts of 4 MiB while time remains; a note records \
@@ -61,7 +60,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.write", "memory.read"],
-    differs: None,
     axes: &[
         Axis::choice(
             "pattern",
@@ -70,13 +68,9 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::size("amount", "4194304", Points::Listed { quick: &["4194304"], standard: &[], thorough: &[] }),
     ],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::INTEGRITY,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// A part is walked as a whole, between two looks at the time.
@@ -116,7 +110,7 @@ fn measure(case: &mut Case) -> Result<()> {
         filling.advance((to - from) as u64)?;
     }
     let (seed, mut from, mut walked) = (case.seed(), 0, 0_u64);
-    case.count(|| {
+    case.values(|| {
         let memory = buffer.bytes_mut();
         let to = (from + PART_BYTES).min(memory.len());
         let faults = pattern.walk(&mut Words::of(&mut memory[from..to]), seed.wrapping_add(walked));

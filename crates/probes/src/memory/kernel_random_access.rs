@@ -54,15 +54,12 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.random_access", "memory.latency", "cpu.kernel_sieve"],
-    differs: None,
     axes: &[OP, SIZE, Axis::bind(), in_kernel::IRQ],
     cross: &[Cross { from: Profile::Standard, axes: &["op", "bind", "irq"] }],
-    limit: Limit::None,
-    blocking: false,
     needs: in_kernel::NEEDS,
-    replaces: &[],
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

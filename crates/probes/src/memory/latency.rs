@@ -87,11 +87,10 @@ pub static PROBE: Probe = Probe {
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "pattern"] }],
     // Of a fixed stride prefetchers guess the more the longer it goes on, and a few lines may meet in one set.
     limit: Limit::RisingOf("size", ("pattern", &["random", "in_page"])),
-    blocking: false,
-    needs: &[],
     replaces: &["lat_mem_rd"],
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Sizes beside the quarter octaves, KiB: those of the classic tables of latency by size and stride.
@@ -137,5 +136,5 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
     let mut chain = chain.settled(case.llc_bytes(), line as u64);
-    case.time_n(|n| chain.walk(n))
+    case.loops(|n| chain.walk(n)).time()
 }

@@ -28,7 +28,6 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Bytes,
     better: Better::Neither,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "sharers=1: a chain of dependent loads visits pairs of words, 8 to 512 bytes apart and the upper one \
@@ -77,13 +76,11 @@ pub static PROBE: Probe = Probe {
              的缓冲区在 L1d 未命中、在 L2 命中。",
     }),
     axes: &[Axis::threads("sharers", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] })],
-    cross: &[],
     limit: Limit::PowerOfTwo,
-    blocking: false,
-    needs: &[],
     replaces: &["line"],
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -11,12 +11,8 @@ mod traffic;
 use traffic::{Mix, Traffic};
 
 /// Traffic that the other CPUs made beside a sample, as the bus carries it.
-const INJECTED: Quantity = Quantity {
-    name: "injected",
-    unit: Unit::BytesPerSecond,
-    better: Better::Neither,
-    title: Text { en: "injected traffic", zh: "注入流量" },
-};
+const INJECTED: Quantity =
+    Quantity::given("injected", Unit::BytesPerSecond, Better::Neither, Text { en: "injected traffic", zh: "注入流量" });
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -71,7 +67,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.latency", "memory.stream", "memory.numa_bandwidth"],
-    differs: None,
     axes: &[
         Axis::choice(
             "delay",
@@ -93,11 +88,10 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["delay", "mix"] }],
     limit: Limit::DramLatency,
-    blocking: false,
     needs: &[Need::Cpus(2)],
-    replaces: &[],
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// The chain's memory: far beyond the last-level cache, within what a run may take.
@@ -140,6 +134,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let allotment = case.allot(others.len() as u64, each, Pages::Pmd, None)?;
     let traffic = Traffic::new(mix, delay, allotment)?;
     case.note("kernel", traffic.kernel());
-    traffic
-        .beside(&others, |moved| case.time_n_beside(INJECTED.name, || moved.load(Ordering::Relaxed), |n| chain.walk(n)))
+    traffic.beside(&others, |moved| {
+        case.loops(|n| chain.walk(n)).beside(INJECTED.name, || moved.load(Ordering::Relaxed)).time()
+    })
 }

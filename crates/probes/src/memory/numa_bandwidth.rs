@@ -17,7 +17,6 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "Every usable CPU of the first node reads its own buffer on the second node (bound by mbind, checked \
@@ -51,15 +50,11 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.numa_latency", "memory.stream", "memory.read"],
-    differs: None,
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size).fills(Fill::InAll(1))],
-    cross: &[],
     limit: Limit::DramBandwidth,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::NODES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Of the node that takes most, so that all pairs of nodes have the same.
@@ -86,7 +81,7 @@ fn measure(case: &mut Case) -> Result<()> {
     })?;
     case.note("threads", cpus.len());
     case.note("bytes_a_thread", each);
-    case.free_running(&cpus, each, |_| {
+    case.workers(&cpus, |_| {
         let buffer = allotment.map()?;
         if buffer.nodes().keys().any(|&node| node != memory.0) {
             return Err(Stop::failed(format!("part of the memory does not lie on node {}", memory.0)));
@@ -96,4 +91,5 @@ fn measure(case: &mut Case) -> Result<()> {
             let _ = kernel.run(buffer.bytes(), n);
         })
     })
+    .rate(each)
 }

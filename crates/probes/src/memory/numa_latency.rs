@@ -53,15 +53,11 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.numa_bandwidth", "memory.latency", "cpu.core_to_core"],
-    differs: None,
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size).fills(Fill::Chain)],
-    cross: &[],
     limit: Limit::DramLatency,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::NODES,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn size(host: &HostFacts) -> u64 {
@@ -76,5 +72,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let chain = Chain::random(buffer.bytes_mut(), line, seed);
     let chain = chain.map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
     let mut chain = chain.settled(case.llc_bytes(), line as u64);
-    case.time_n(|n| chain.walk(n))
+    case.loops(|n| chain.walk(n)).time()
 }

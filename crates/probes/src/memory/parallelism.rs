@@ -8,12 +8,12 @@ use crate::kernels::parallel::{Chains, LINKS_A_TURN};
 const WALK_NS: f64 = 200_000.0;
 
 /// What a load comes to among the others.
-const SHARE: Quantity = Quantity {
-    name: "load",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "time a load, all chains together", zh: "所有链合计的每次加载时间" },
-};
+const SHARE: Quantity = Quantity::given(
+    "load",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "time a load, all chains together", zh: "所有链合计的每次加载时间" },
+);
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -80,11 +80,10 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "chains"] }],
     limit: Limit::Saturating("chains"),
-    blocking: false,
-    needs: &[],
     replaces: &["par_mem"],
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Half of each cache, in the quick profile only of the second level; and memory.

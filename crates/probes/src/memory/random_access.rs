@@ -53,7 +53,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.latency", "memory.parallelism", "memory.tlb"],
-    differs: None,
     axes: &[
         Axis::choice("op", "read", Points::Listed { quick: &["read"], standard: &["write"], thorough: &[] }),
         Axis::size(
@@ -75,12 +74,9 @@ pub static PROBE: Probe = Probe {
         Axis::bind_elsewhere(),
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["op", "size", "within"] }],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -100,5 +96,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut blocks =
         Blocks::new(buffer.bytes_mut(), block, seed).map_err(|refused| Stop::skipped(format!("cannot {refused}")))?;
     blocks.access(access, size / case.line_bytes());
-    case.time_n(|n| blocks.access(access, n))
+    case.loops(|n| blocks.access(access, n)).time()
 }

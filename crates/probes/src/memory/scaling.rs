@@ -52,7 +52,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["memory.read", "memory.stream", "memory.numa_bandwidth", "cpu.scaling"],
-    differs: None,
     axes: &[
         Axis::all_threads("threads", Points::NamesOfHost(threads)),
         Axis::order(),
@@ -63,11 +62,9 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Thorough, axes: &["threads", "order", "size"] },
     ],
     limit: Limit::BytesPerCycle,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// All; from the standard profile on powers of two, and as many as there are packages, nodes, caches and cores.
@@ -106,11 +103,12 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, (size, size), |kernel, buffer, part, n| {
         kernel.run(&buffer.bytes()[part], n).map(drop)
     })?;
-    case.free_running(&cpus, size, |_| {
+    case.workers(&cpus, |_| {
         let buffer = allotment.map()?;
         kernel.run(buffer.bytes(), 1).map_err(refused)?;
         Ok(move |n| {
             let _ = kernel.run(buffer.bytes(), n);
         })
     })
+    .rate(size)
 }

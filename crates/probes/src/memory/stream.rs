@@ -20,7 +20,6 @@ pub static PROBE: Probe = Probe {
     revision: 3,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "STREAM's four kernels run on three arrays a, b, c of 64-bit floating-point numbers: copy c=a, scale b=qc, add c=a+b, triad \
@@ -93,11 +92,10 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Standard, axes: &["kernel", "threads"] },
     ],
     limit: Limit::DramBandwidth,
-    blocking: false,
-    needs: &[],
     replaces: &["stream"],
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -119,13 +117,15 @@ fn measure(case: &mut Case) -> Result<()> {
         case.note(key, value);
     }
     let (obtained, llc_bytes) = (Mutex::new(None), case.llc_bytes());
-    let way = case.lockstep(&cpus, elements * operation.bytes_per_element(), &kernels.names(), |index| {
-        let share = Share::new(part(total, cpus.len(), index), &kernels, &memory, llc_bytes)?;
-        if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
-            *obtained = Some(share.pages(pages));
-        }
-        Ok(share)
-    })?;
+    let way = case
+        .lockstep(&cpus, &kernels.names(), |index| {
+            let share = Share::new(part(total, cpus.len(), index), &kernels, &memory, llc_bytes)?;
+            if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
+                *obtained = Some(share.pages(pages));
+            }
+            Ok(share)
+        })
+        .rate(elements * operation.bytes_per_element())?;
     case.note("kernel", kernels.at(way).name);
     let obtained = obtained.into_inner().ok().flatten();
     case.note("pages", obtained.unwrap_or_else(|| "unknown".to_owned()));

@@ -63,11 +63,10 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["kernel", "size"] }],
     limit: Limit::BytesPerCycle,
-    blocking: false,
-    needs: &[],
     replaces: &["stream"],
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn sizes(_: &HostFacts, profile: Profile) -> Vec<u64> {
@@ -104,7 +103,8 @@ fn measure(case: &mut Case) -> Result<()> {
         let _ = kernel.run(&mut a[part.clone()], &b[part], &[], 3.0, n);
     })?;
     let _ = kernel.run(a, b, &[], 3.0, 1);
-    case.rate(size / 8 * operation.bytes_per_element(), |n| {
+    case.loops(|n| {
         let _ = kernel.run(a, b, &[], 3.0, n);
     })
+    .rate(size / 8 * operation.bytes_per_element())
 }

@@ -23,12 +23,8 @@ const MOSTLY_HUGE: f64 = 0.9;
 const LOADS: usize = 2048;
 
 /// What a load pays beyond a level.
-const MISS: Quantity = Quantity {
-    name: "miss",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "cost of a miss", zh: "未命中代价" },
-};
+const MISS: Quantity =
+    Quantity::given("miss", Unit::Nanoseconds, Better::Lower, Text { en: "cost of a miss", zh: "未命中代价" });
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -95,13 +91,11 @@ pub static PROBE: Probe = Probe {
         Axis::count("level", "1", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] }),
         Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
     ],
-    cross: &[],
     limit: Limit::Voted,
-    blocking: false,
-    needs: &[],
     replaces: &["tlb"],
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

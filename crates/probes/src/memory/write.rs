@@ -66,11 +66,10 @@ pub static PROBE: Probe = Probe {
     axes: &[super::SIZE, super::STORE_KERNEL, super::PAGE, super::THREADS],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
-    blocking: false,
-    needs: &[],
     replaces: &["bw_mem"],
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// What is stored: any value whose bytes differ.

@@ -68,7 +68,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["net.tcp_bandwidth", "ipc.pipe_bandwidth", "memory.copy", "disk.read"],
-    differs: None,
     axes: &[
         Axis::choice("path", "zero_pipe_socket_null", points::PATHS),
         Axis::threads("cpus", Points::OfHost(points::cpus)),
@@ -88,12 +87,10 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["path", "cpus"] }],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::NETWORK,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Bytes of a transfer at most: at 1 GB/s a round of two lasts half a minute.
@@ -125,7 +122,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let plan = Plan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
     let started = Pipeline::start(&plan, block.bytes_mut());
     let mut pipeline = started.map_err(|error| Stop::lacking("these processes cannot be connected so", &error))?;
-    case.observe_rate(amount, |clock| Ok(clock.ticks(pipeline.transfer()? as f64)))?;
+    case.timed(|clock| Ok(clock.ticks(pipeline.transfer()? as f64))).rate(amount)?;
     case.note("stages", &path);
     if let Some(algorithm) = &pipeline.congestion_control {
         case.note("congestion_control", algorithm);

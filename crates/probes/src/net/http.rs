@@ -81,10 +81,10 @@ pub static PROBE: Probe = Probe {
     cross: &[Cross { from: Profile::Thorough, axes: &["connection", "size"] }],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_http", "lmhttp"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &server::SERVER, measure },
+    ..Probe::PLAIN
 };
 
 const NAME: &str = "page";

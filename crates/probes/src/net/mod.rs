@@ -30,19 +30,19 @@ pub(crate) const REACHED: &str = tcp::ECHO.name;
 const TAILS: &[Quantity] = &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED];
 
 /// CPUs that the sending process kept busy.
-pub const SENDER_CPUS: Quantity = Quantity {
-    name: "sender_cpus",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
-};
+pub const SENDER_CPUS: Quantity = Quantity::given(
+    "sender_cpus",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
+);
 /// CPUs that the receiving process kept busy.
-pub const RECEIVER_CPUS: Quantity = Quantity {
-    name: "receiver_cpus",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
-};
+pub const RECEIVER_CPUS: Quantity = Quantity::given(
+    "receiver_cpus",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
+);
 
 /// Where the two ends run: the client on the first CPU, the server on the other.
 const ENDS: Axis = Axis::placements(
@@ -57,9 +57,11 @@ const ENDS: Axis = Axis::placements(
 
 /// Times exchanges one by one: the value is their median, and the percentiles are those of all.
 fn exchanges(case: &mut Case, mut exchange: impl FnMut() -> io::Result<()>) -> Result<()> {
-    case.latencies(|clock| {
+    case.timed(|clock| {
         let start = clock.start();
         exchange().map_err(unanswered)?;
         Ok(clock.end().since(start))
     })
+    .singly()
+    .time()
 }

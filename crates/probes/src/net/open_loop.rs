@@ -77,22 +77,16 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Standard, axes: &["load", "protocol"] },
         Cross { from: Profile::Thorough, axes: &["protocol", "outstanding"] },
     ],
-    limit: Limit::None,
     blocking: true,
     needs: &[Need::Cpus(2)],
-    replaces: &[],
-    differs: None,
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &ECHO, measure },
+    ..Probe::PLAIN
 };
 
 /// How often requests are due.
-const RATE: Quantity = Quantity {
-    name: "rate",
-    unit: Unit::OperationsPerSecond,
-    better: Better::Neither,
-    title: Text { en: "requests due", zh: "应发请求" },
-};
+const RATE: Quantity =
+    Quantity::given("rate", Unit::OperationsPerSecond, Better::Neither, Text { en: "requests due", zh: "应发请求" });
 /// Sends back what comes.
 static ECHO: Service = Service { name: "echo", serve };
 

@@ -59,7 +59,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["net.tcp", "net.tcp_bandwidth", "net.open_loop"],
-    differs: None,
     axes: &[
         Axis::choice(
             "load",
@@ -69,33 +68,26 @@ pub static PROBE: Probe = Probe {
         .of_links(),
         Axis::near_and_free("cpus"),
     ],
-    cross: &[],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &echo::UNDER_LOAD, measure },
+    ..Probe::PLAIN
 };
 
-const IDLE: Quantity = Quantity {
-    name: "idle",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "round trip without load", zh: "无负载时的往返" },
-};
-const ADDED: Quantity = Quantity {
-    name: "added",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "added by the load", zh: "负载增加的时间" },
-};
-const RATE: Quantity = Quantity {
-    name: "rate",
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
-    title: Text { en: "rate of the bulk flow", zh: "大流量的速率" },
-};
+const IDLE: Quantity = Quantity::given(
+    "idle",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "round trip without load", zh: "无负载时的往返" },
+);
+const ADDED: Quantity =
+    Quantity::given("added", Unit::Nanoseconds, Better::Lower, Text { en: "added by the load", zh: "负载增加的时间" });
+const RATE: Quantity = Quantity::given(
+    "rate",
+    Unit::BytesPerSecond,
+    Better::Higher,
+    Text { en: "rate of the bulk flow", zh: "大流量的速率" },
+);
 
 fn measure(case: &mut Case) -> Result<()> {
     let far = case.far_end()?.clone();
@@ -107,7 +99,7 @@ fn measure(case: &mut Case) -> Result<()> {
     std::thread::scope(|scope| {
         let mut load = None;
         let mut told = Some(told);
-        case.latencies(|clock| {
+        case.timed(|clock| {
             if let Some(told) = told.take() {
                 idle = echo.idle(clock)?;
                 let flows = Flows::over(scope, &terms, message.bytes(), (std::slice::from_ref(&far), vec![told]), &[])?;
@@ -121,7 +113,9 @@ fn measure(case: &mut Case) -> Result<()> {
                 carried = look.so_far(flows)?.or(carried);
             }
             Ok(ticks)
-        })?;
+        })
+        .singly()
+        .time()?;
         load.map_or(Ok(()), |(flows, _)| flows.end().map(drop))
     })?;
     let added = echo::median(&loaded).zip(echo::median(&idle)).map(|(loaded, idle)| loaded - idle);

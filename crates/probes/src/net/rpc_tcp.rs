@@ -55,13 +55,12 @@ pub static PROBE: Probe = Probe {
              lmbench 的数值高出库所做的部分。",
     }),
     axes: &[super::ENDS],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_rpc"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &SERVICE, measure },
+    ..Probe::PLAIN
 };
 
 static SERVICE: Service = Service { name: "rpc_tcp", serve };

@@ -50,13 +50,12 @@ pub static PROBE: Probe = Probe {
         zh: "同 net.rpc_tcp；lat_rpc 还会在 2.5 ms 后重发，等待的时间混入其平均值。",
     }),
     axes: &[super::ENDS],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_rpc"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &SERVICE, measure },
+    ..Probe::PLAIN
 };
 
 static SERVICE: Service = Service { name: "rpc_udp", serve };

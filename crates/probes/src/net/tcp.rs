@@ -55,13 +55,12 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_tcp 同为一个字节的往返；这里逐次计时从而给出分位数，设置 TCP_NODELAY，并指明位置。",
     }),
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_tcp"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &ECHO, measure },
+    ..Probe::PLAIN
 };
 
 /// Sends back each byte.

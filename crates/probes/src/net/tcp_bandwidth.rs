@@ -119,12 +119,11 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Standard, axes: &["congestion", "cpus"] },
         Cross { from: Profile::Thorough, axes: &["window", "congestion"] },
     ],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
     replaces: &["bw_tcp"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &far::STREAMS, measure },
+    ..Probe::PLAIN
 };
 
 /// How many streams, by profile: powers of two, and as many as there are CPUs.

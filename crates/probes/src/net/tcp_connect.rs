@@ -59,13 +59,12 @@ pub static PROBE: Probe = Probe {
         zh: "lat_connect 连上即关闭、什么都不等，于是未接受的连接堆积并留下 TIME_WAIT，它因此只能短时运行；这里等待服务器一端结束，并由客户端复位。",
     }),
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_connect"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &SERVICE, measure },
+    ..Probe::PLAIN
 };
 
 /// Accepts connections, and closes each at once.

@@ -19,18 +19,18 @@ pub static PROBE: Probe = Probe {
     better: Better::Higher,
     also: &[
         Quantity::SUSTAINED_BYTES,
-        Quantity {
-            name: "packet_bytes",
-            unit: Unit::Bytes,
-            better: Better::Higher,
-            title: Text { en: "bytes per packet on the interface", zh: "接口上每个包的字节数" },
-        },
-        Quantity {
-            name: "joined_bytes",
-            unit: Unit::Bytes,
-            better: Better::Higher,
-            title: Text { en: "bytes per packet that TCP receives", zh: "TCP 收到的每个包的字节数" },
-        },
+        Quantity::given(
+            "packet_bytes",
+            Unit::Bytes,
+            Better::Higher,
+            Text { en: "bytes per packet on the interface", zh: "接口上每个包的字节数" },
+        ),
+        Quantity::given(
+            "joined_bytes",
+            Unit::Bytes,
+            Better::Higher,
+            Text { en: "bytes per packet that TCP receives", zh: "TCP 收到的每个包的字节数" },
+        ),
         SWITCHES,
         WAKE_UPS,
     ],
@@ -79,7 +79,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["net.tcp_bandwidth", "net.udp_bandwidth"],
-    differs: None,
     axes: &[
         Axis::choice("device", "lo", Points::Listed { quick: &["lo"], standard: &["veth"], thorough: &[] }),
         Axis::choice(
@@ -99,12 +98,10 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     cross: &[Cross { from: Profile::Standard, axes: &["device", "offload"] }],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::NETWORK,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 const MESSAGE_BYTES: u64 = 64 << 10;
@@ -129,12 +126,13 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("congestion_control", CONGESTION);
     let (turns, moved) = (Turns::with(connection.sender()), Cell::new(0_u64));
     let before = connection.passed()?;
-    case.rate(STEP_BYTES, |steps| {
+    case.loops(|steps| {
         let bytes = steps * STEP_BYTES;
         turns.moved(bytes);
         moved.set(moved.get() + bytes);
         receiver.receive(bytes).map_err(super::unanswered)
-    })?;
+    })
+    .rate(STEP_BYTES)?;
     let passed = before.zip(connection.passed()?).map(|(before, after)| after.since(before));
     if let Some(passed) = passed {
         let per = |packets: u64| (packets > 0).then(|| moved.get() as f64 / packets as f64);

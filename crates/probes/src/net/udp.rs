@@ -59,13 +59,12 @@ pub static PROBE: Probe = Probe {
              止。",
     }),
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
     replaces: &["lat_udp"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &ECHO, measure },
+    ..Probe::PLAIN
 };
 
 /// Sends back each datagram.

@@ -89,12 +89,11 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Thorough, axes: &["direction", "rate_mbit"] },
         Cross { from: Profile::Thorough, axes: &["direction", "segmentation"] },
     ],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
     replaces: &["bw_udp"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &far::SERVICE, measure },
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -90,13 +90,12 @@ pub static PROBE: Probe = Probe {
             thorough: &[],
         },
     )],
-    cross: &[],
     limit: Limit::CyclesPerOp,
     blocking: true,
-    needs: &[],
     replaces: &["lat_pagefault"],
     section: crate::section::PAGING,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Bytes of a pass: of base pages, and of huge ones.

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "mmap maps `size` bytes of a fully cached file, shared and writable; the mapping is touched; then \
@@ -70,11 +69,10 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["size", "touch", "backing"] }],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_mmap"],
     section: crate::section::PAGING,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Between the touches of touch=tenth, bytes.
@@ -91,9 +89,9 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     if case.param::<String>("backing")? == "anonymous" {
         case.may_fill(bytes)?;
-        return case.time(|| Mapping::plain(size).map(|mapping| touch(&mapping, size, page)));
+        return case.calls(|| Mapping::plain(size).map(|mapping| touch(&mapping, size, page))).time();
     }
     let directory = crate::place::directory(case)?;
     let file = crate::place::filled(case, &directory, bytes)?;
-    case.time(|| Mapping::file(&file, size, Sharing::Shared, true).map(|mapping| touch(&mapping, size, page)))
+    case.calls(|| Mapping::file(&file, size, Sharing::Shared, true).map(|mapping| touch(&mapping, size, page))).time()
 }

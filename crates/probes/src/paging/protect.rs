@@ -13,7 +13,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "mprotect makes one page read-only, mprotect makes it writable again, and a store follows; the value \
@@ -52,15 +51,11 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["sched.ipi", "paging.mmap", "paging.protection_fault"],
-    differs: None,
     axes: &[Axis::threads("threads", Points::OfHost(threads))],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::PAGING,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// 1, and from the standard profile on 2, 4 … and all usable CPUs.
@@ -91,12 +86,14 @@ fn measure(case: &mut Case) -> Result<()> {
     std::thread::scope(|scope| {
         let loads = threads::start(scope, others.iter().map(|&cpu| move || load(cpu)))?;
         ready.wait();
-        let measured = case.time(|| {
-            mapping.protect(false)?;
-            mapping.protect(true)?;
-            mapping.write_every(1, 1);
-            std::io::Result::Ok(())
-        });
+        let measured = case
+            .calls(|| {
+                mapping.protect(false)?;
+                mapping.protect(true)?;
+                mapping.write_every(1, 1);
+                std::io::Result::Ok(())
+            })
+            .time();
         is_over.store(true, Ordering::Relaxed);
         threads::join(loads).and(measured)
     })

@@ -51,30 +51,19 @@ pub static PROBE: Probe = Probe {
              within one sample, 64 of each, so whatever slows one slows the other.",
         zh: "lat_sig prot 减去的是事先单独测得的一次信号处理；这里两者在同一样本内轮流计时，各 64 次，使慢的因素同样作用于两者。",
     }),
-    axes: &[],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_sig"],
     section: crate::section::PAGING,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// From the store to the instruction behind it.
-const RAW: Quantity = Quantity {
-    name: "raw",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "with its handler", zh: "含处理函数" },
-};
+const RAW: Quantity =
+    Quantity::given("raw", Unit::Nanoseconds, Better::Lower, Text { en: "with its handler", zh: "含处理函数" });
 /// What was subtracted.
-const HANDLER: Quantity = Quantity {
-    name: "handler",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "handling a signal", zh: "处理信号" },
-};
+const HANDLER: Quantity =
+    Quantity::given("handler", Unit::Nanoseconds, Better::Lower, Text { en: "handling a signal", zh: "处理信号" });
 
 /// Of each kind in a sample.
 const BATCH: u32 = 64;

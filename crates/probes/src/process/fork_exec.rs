@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "clone(2) as in process.fork_exit, then the child calls execve with an empty environment. The parent \
@@ -52,13 +51,12 @@ pub static PROBE: Probe = Probe {
              似合理的数字：子进程立即死亡。这里检查退出状态。",
     }),
     axes: &[super::CHILD],
-    cross: &[],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
     replaces: &["lat_proc"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

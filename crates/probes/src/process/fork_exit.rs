@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "way=syscall calls clone(2) with nothing shared, as fork(2) does. The child ends at once with \
@@ -62,13 +61,12 @@ pub static PROBE: Probe = Probe {
         Axis::choice("way", "syscall", Points::Listed { quick: &["syscall", "libc"], standard: &[], thorough: &[] }),
         Axis::copies(Profile::Standard),
     ],
-    cross: &[],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
     replaces: &["lat_proc"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -78,8 +76,8 @@ fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("way")?.as_str() {
         "libc" => {
             sys::process::only_one_thread()?;
-            case.time(workloads::fork::fork_exit_by_libc)
+            case.calls(workloads::fork::fork_exit_by_libc).time()
         }
-        _ => case.time(workloads::fork::fork_exit),
+        _ => case.calls(workloads::fork::fork_exit).time(),
     }
 }

@@ -72,19 +72,19 @@ pub static PROBE: Probe = Probe {
     cross: &[Cross { from: Profile::Thorough, axes: &["resident", "page"] }],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
     replaces: &["lat_proc"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// The call alone.
-const STANDSTILL: Quantity = Quantity {
-    name: "call",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "the call alone: the parent stands still", zh: "仅调用本身：父进程停顿" },
-};
+const STANDSTILL: Quantity = Quantity::given(
+    "call",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "the call alone: the parent stands still", zh: "仅调用本身：父进程停顿" },
+);
 
 fn measure(case: &mut Case) -> Result<()> {
     let pages = match case.param::<String>("page")?.as_str() {
@@ -94,7 +94,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let resident = case.param("resident")?;
     let _resident = case.buffer(resident, pages, None)?;
     let mut calls_ns = Vec::new();
-    case.observe(|clock| {
+    case.timed(|clock| {
         let start = clock.start();
         let child = workloads::fork::forked()?;
         let made = clock.end();
@@ -102,7 +102,8 @@ fn measure(case: &mut Case) -> Result<()> {
         let ended = clock.end();
         calls_ns.push(clock.ns(made.since(start)));
         Ok(ended.since(start))
-    })?;
+    })
+    .time()?;
     // The first was thrown away with its sample.
     case.also(STANDSTILL.name, calls_ns.into_iter().skip(1))
 }

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "As process.fork_exec, but the child executes /bin/sh -c with the program's path, as system(3) and \
@@ -48,13 +47,12 @@ pub static PROBE: Probe = Probe {
              shell。",
     }),
     axes: &[super::CHILD],
-    cross: &[],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
     replaces: &["lat_proc"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "The static program of process.fork_exec (an ELF file that only exits) is started and waited for, and \
@@ -49,7 +48,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["process.fork_exec", "process.fork_resident", "process.shell"],
-    differs: None,
     axes: &[
         Axis::choice(
             "way",
@@ -61,10 +59,9 @@ pub static PROBE: Probe = Probe {
     cross: &[Cross { from: Profile::Standard, axes: &["way", "resident"] }],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

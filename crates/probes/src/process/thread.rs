@@ -8,7 +8,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "The C library creates a thread that does nothing (a stack from mmap or its cache, clone with \
@@ -37,23 +36,20 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["process.fork_exit", "ipc.futex", "sched.context_switch"],
-    differs: None,
-    axes: &[],
-    cross: &[],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.time(|| {
+    case.calls(|| {
         std::thread::Builder::new()
             .spawn(|| ())
             .call("pthread_create")?
             .join()
             .map_err(|_| Stop::failed("the thread panicked"))
     })
+    .time()
 }

@@ -90,10 +90,10 @@ pub static PROBE: Probe = Probe {
     cross: &[Cross { from: Profile::Quick, axes: &["processes", "footprint"] }],
     limit: Limit::Switch,
     blocking: true,
-    needs: &[],
     replaces: &["lat_ctx"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// A member's work: it sums memory of its own, if any.
@@ -129,19 +129,18 @@ fn measure(case: &mut Case) -> Result<()> {
     let of_members = memory.clone();
     let ring = Ring::new(member, members, place, move || summing(&of_members, kernel)).map_err(none)?;
     let work = std::cell::RefCell::new(summing(&memory, kernel)?);
-    case.time_beyond(
-        members as u64,
-        |n| {
-            let mut work = work.borrow_mut();
-            (0..n).try_for_each(|_| Ok(pipes.tour(&mut *work)?))
-        },
-        |n| {
-            let mut work = work.borrow_mut();
-            (0..n).try_for_each(|_| {
-                ring.tour()?;
-                work();
-                Ok(())
-            })
-        },
-    )
+    case.loops(|n| {
+        let mut work = work.borrow_mut();
+        (0..n).try_for_each(|_| {
+            ring.tour()?;
+            work();
+            Ok::<(), Stop>(())
+        })
+    })
+    .beyond(|n| {
+        let mut work = work.borrow_mut();
+        (0..n).try_for_each(|_| pipes.tour(&mut *work))
+    })
+    .each(members as u64)
+    .time()
 }

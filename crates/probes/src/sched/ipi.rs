@@ -51,7 +51,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["paging.protect", "cpu.core_to_core", "sched.wakeup"],
-    differs: None,
     axes: &[Axis {
         name: "threads",
         kind: AxisKind::Threads,
@@ -61,13 +60,11 @@ pub static PROBE: Probe = Probe {
         fill: Fill::Nothing,
         is_of_links: false,
     }],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
     needs: &[Need::Cpus(2)],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// One other; from the standard profile on none, powers of two, and all.
@@ -111,12 +108,15 @@ fn measure(case: &mut Case) -> Result<()> {
         };
         all_run();
         let measured = match is_lost.load(Ordering::Acquire) {
-            false => case.latencies(|clock| {
-                all_run();
-                let start = clock.start();
-                barrier.everywhere()?;
-                Ok(clock.end().since(start))
-            }),
+            false => case
+                .timed(|clock| {
+                    all_run();
+                    let start = clock.start();
+                    barrier.everywhere()?;
+                    Ok(clock.end().since(start))
+                })
+                .singly()
+                .time(),
             // Which one, and why, it says itself.
             true => Ok(()),
         };

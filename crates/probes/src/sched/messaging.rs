@@ -11,7 +11,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "A group has 20 senders and 20 receivers, each a process. In a burst every sender sends 100 messages \
@@ -45,19 +44,16 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["ipc.unix_stream", "ipc.pipe", "sched.context_switch"],
-    differs: None,
     axes: &[
         Axis::count("groups", "1", Points::Listed { quick: &["1"], standard: &["4", "10"], thorough: &["20"] }),
         Axis::choice("channel", "socket", Points::Listed { quick: &["socket"], standard: &["pipe"], thorough: &[] }),
         Axis::placements("cpus", "free", Points::Listed { quick: &["free"], standard: &["same_cpu"], thorough: &[] }),
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["groups", "channel", "cpus"] }],
-    limit: Limit::None,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -71,5 +67,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let gathered =
         Gathered::new(crowd, &cpus).map_err(|error| Stop::lacking("cannot start so many processes", &error))?;
-    case.time_each(crowd.total(), || gathered.burst())
+    case.calls(|| gathered.burst()).each(crowd.total()).time()
 }

@@ -9,24 +9,14 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[
-        Quantity {
-            name: "gaps",
-            unit: Unit::Count,
-            better: Better::Lower,
-            title: Text { en: "gaps in each second", zh: "每秒的间隙数" },
-        },
-        Quantity {
-            name: "longest",
-            unit: Unit::Nanoseconds,
-            better: Better::Lower,
-            title: Text { en: "longest gap of a round", zh: "一轮中最长的间隙" },
-        },
-        Quantity {
-            name: "typical",
-            unit: Unit::Nanoseconds,
-            better: Better::Lower,
-            title: Text { en: "mean gap", zh: "间隙的平均长度" },
-        },
+        Quantity::given("gaps", Unit::Count, Better::Lower, Text { en: "gaps in each second", zh: "每秒的间隙数" }),
+        Quantity::given(
+            "longest",
+            Unit::Nanoseconds,
+            Better::Lower,
+            Text { en: "longest gap of a round", zh: "一轮中最长的间隙" },
+        ),
+        Quantity::given("typical", Unit::Nanoseconds, Better::Lower, Text { en: "mean gap", zh: "间隙的平均长度" }),
     ],
     explain: Explain {
         what: Text {
@@ -68,15 +58,9 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["clock.sleep", "sched.wakeup", "cpu.sieve"],
-    differs: None,
-    axes: &[],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// A stretch has whole ticks of every usual rate: 4, 10, 12 or 40.

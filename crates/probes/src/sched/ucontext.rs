@@ -45,34 +45,31 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["sched.context_switch", "syscall.null", "cpu.misprediction"],
-    differs: None,
     axes: &[Axis::choice(
         "way",
         "own",
         Points::Listed { quick: &["own"], standard: &["libc", "own_mask"], thorough: &[] },
     )],
-    cross: &[],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("way")?.as_str() {
         "own" => {
             let mut coroutine = context::Coroutine::new()?;
-            case.time_n(|n| (0..n).for_each(|_| coroutine.there_and_back()))
+            case.loops(|n| (0..n).for_each(|_| coroutine.there_and_back())).time()
         }
         "own_mask" => {
             let mut coroutine = context::Coroutine::new()?;
-            case.time(|| {
+            case.calls(|| {
                 context::set_signal_mask()?;
                 coroutine.there_and_back();
                 context::set_signal_mask()
             })
+            .time()
         }
         _ => by_libc(case),
     }
@@ -81,7 +78,7 @@ fn measure(case: &mut Case) -> Result<()> {
 #[cfg(target_env = "gnu")]
 fn by_libc(case: &mut Case) -> Result<()> {
     let mut coroutine = context::by_libc::LibcCoroutine::new()?;
-    case.time(|| coroutine.there_and_back())
+    case.calls(|| coroutine.there_and_back()).time()
 }
 
 #[cfg(not(target_env = "gnu"))]

@@ -55,7 +55,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["ipc.futex", "sched.context_switch", "sched.ipi", "clock.sleep"],
-    differs: None,
     axes: &[
         Axis::choice("by", "futex", Points::Listed { quick: &["futex"], standard: &["eventfd"], thorough: &[] }),
         Axis::count("rate", "1000", Points::Listed { quick: &["1000"], standard: &["100", "10000"], thorough: &[] }),
@@ -72,10 +71,9 @@ pub static PROBE: Probe = Probe {
     cross: &[Cross { from: Profile::Thorough, axes: &["by", "rate", "cpus"] }],
     limit: Limit::KernelEntry,
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -86,7 +84,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let theirs = if placement == "free" { &cpus[..] } else { &cpus[cpus.len().saturating_sub(1)..] };
     let is_here = cpus.len() == 1 || placement == "same_cpu";
     let mut state: Option<(Sleeper, Ticks)> = None;
-    case.latencies(|clock| {
+    case.timed(|clock| {
         let period = clock.ticks(period_ns);
         let (sleeper, due) = match &mut state {
             Some(state) => state,
@@ -103,4 +101,6 @@ fn measure(case: &mut Case) -> Result<()> {
         }
         Ok(sleeper.wake(*due)?)
     })
+    .singly()
+    .time()
 }

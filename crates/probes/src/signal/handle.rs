@@ -51,30 +51,19 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_sig catch 一样给自己发信号；lmbench 减去一次不发送信号的 kill 的代价。hostmark 的数值是从调用到返\
              回的全程，lmbench 的算法另列一值。每个信号都必须已被处理。",
     }),
-    axes: &[],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_sig"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// What sending costs alone.
-const SENDING: Quantity = Quantity {
-    name: "sending",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "sending no signal", zh: "发送空信号" },
-};
+const SENDING: Quantity =
+    Quantity::given("sending", Unit::Nanoseconds, Better::Lower, Text { en: "sending no signal", zh: "发送空信号" });
 /// The value less that, as lmbench gives it.
-const HANDLING: Quantity = Quantity {
-    name: "handling",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "less the sending", zh: "减去发送" },
-};
+const HANDLING: Quantity =
+    Quantity::given("handling", Unit::Nanoseconds, Better::Lower, Text { en: "less the sending", zh: "减去发送" });
 
 /// Of each kind in a sample.
 const BATCH: u32 = 256;

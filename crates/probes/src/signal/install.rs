@@ -42,16 +42,13 @@ pub static PROBE: Probe = Probe {
              call alone.",
         zh: "lat_sig install 调用 C 库的 sigaction，要转换结构；这里只有内核调用。",
     }),
-    axes: &[],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_sig"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.time(workloads::signal::install)
+    case.calls(workloads::signal::install).time()
 }

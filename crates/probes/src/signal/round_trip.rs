@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "Two processes wait in rt_sigsuspend. This process sends SIGUSR1 to its child with kill. The child \
@@ -46,15 +45,12 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["signal.handle", "ipc.eventfd", "ipc.futex", "sched.context_switch"],
-    differs: None,
     axes: &[CPUS],
-    cross: &[],
     limit: Limit::HandOvers(2),
     blocking: true,
-    needs: &[],
-    replaces: &[],
     section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Where the two processes run.
@@ -71,6 +67,6 @@ const CPUS: Axis = Axis::placements(
 fn measure(case: &mut Case) -> Result<()> {
     let other = crate::ipc::other_party(case)?;
     let mut pair = workloads::signal_pair::SignalPair::start(&other)?;
-    case.time(|| pair.there_and_back())?;
+    case.calls(|| pair.there_and_back()).time()?;
     Ok(pair.check()?)
 }

@@ -49,13 +49,11 @@ pub static PROBE: Probe = Probe {
         zh: "lmbench 没有 epoll；放在 lat_select 旁边，显示较新的接口在同样的描述符上能省多少。",
     }),
     axes: &[super::DESCRIPTORS, KIND],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_select"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// What epoll can watch.
@@ -66,5 +64,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let set = super::descriptors(case)?;
     let mut epoll = set.epoll()?;
     let ask = || epoll.ask();
-    case.time(ask)
+    case.calls(ask).time()
 }

@@ -44,18 +44,16 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_syscall fstat 是同一调用，直接用系统调用指令，并注明文件系统。",
     }),
     axes: &[crate::place::PLACE],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_syscall"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let path = crate::place::directory(case)?.join("file");
     workloads::files::write(&path, b"x", 0o600)?;
     let file = workloads::files::open(&path, false)?;
-    case.time(|| workloads::path_ops::fstat(&file))
+    case.calls(|| workloads::path_ops::fstat(&file)).time()
 }

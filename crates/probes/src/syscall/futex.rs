@@ -48,19 +48,15 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["cpu.atomic", "ipc.futex", "syscall.null"],
-    differs: None,
     axes: &[Axis::choice(
         "way",
         "wake",
         Points::Listed { quick: &["wake"], standard: &["wake_shared", "wait", "lock"], thorough: &[] },
     )],
-    cross: &[],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -74,21 +70,24 @@ fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("way")?.as_str() {
         "lock" => {
             let mutex = Mutex::new(0_u64);
-            case.time_n(|n| {
+            case.loops(|n| {
                 for _ in 0..n {
                     // A lock that is poisoned is locked none the less.
                     *std::hint::black_box(&mutex).lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
                 }
             })
+            .time()
         }
-        "wait" => case.time(|| match futex::wait(&word, 2, true) {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(Stop::failed("the word has a value that nobody gave it")),
-            Err(error) => Err(Stop::from(error)),
-        }),
+        "wait" => case
+            .calls(|| match futex::wait(&word, 2, true) {
+                Ok(false) => Ok(()),
+                Ok(true) => Err(Stop::failed("the word has a value that nobody gave it")),
+                Err(error) => Err(Stop::from(error)),
+            })
+            .time(),
         way => {
             let is_private = way == "wake";
-            case.time(|| nobody(futex::wake(&word, is_private)))
+            case.calls(|| nobody(futex::wake(&word, is_private))).time()
         }
     }
 }

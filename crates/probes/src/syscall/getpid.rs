@@ -53,26 +53,28 @@ pub static PROBE: Probe = Probe {
         "syscall",
         Points::Listed { quick: &["syscall", "libc"], standard: &[], thorough: &[] },
     )],
-    cross: &[],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_syscall"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("way")?.as_str() {
-        "libc" => case.time_n(|n| {
-            for _ in 0..n {
-                std::hint::black_box(std::process::id());
-            }
-        }),
-        _ => case.time_n(|n| {
-            for _ in 0..n {
-                std::hint::black_box(workloads::getpid());
-            }
-        }),
+        "libc" => case
+            .loops(|n| {
+                for _ in 0..n {
+                    std::hint::black_box(std::process::id());
+                }
+            })
+            .time(),
+        _ => case
+            .loops(|n| {
+                for _ in 0..n {
+                    std::hint::black_box(workloads::getpid());
+                }
+            })
+            .time(),
     }
 }

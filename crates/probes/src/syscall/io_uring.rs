@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "`batch` entries of IORING_OP_NOP are written to the submission queue and submitted; then their \
@@ -50,7 +49,6 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["syscall.null", "syscall.epoll", "cpu.core_to_core", "disk.read"],
-    differs: None,
     axes: &[
         Axis::count(
             "batch",
@@ -61,11 +59,9 @@ pub static PROBE: Probe = Probe {
     ],
     cross: &[Cross { from: Profile::Thorough, axes: &["batch", "submission"] }],
     limit: Limit::CyclesPerOp,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -80,5 +76,5 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let mut nops =
         Nops::new(batch, poller).map_err(|error| Stop::skipped(format!("io_uring is not available: {error}")))?;
-    case.time_each(u64::from(batch), || nops.submit_and_complete())
+    case.calls(|| nops.submit_and_complete()).each(u64::from(batch)).time()
 }

@@ -41,15 +41,11 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["syscall.null", "file.kernel_read", "cpu.kernel_sieve"],
-    differs: None,
     axes: &[Axis::bind_elsewhere(), in_kernel::IRQ],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
     needs: in_kernel::NEEDS,
-    replaces: &[],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -55,19 +55,18 @@ pub static PROBE: Probe = Probe {
              docs/accuracy.md）。",
     }),
     axes: &[Axis::copies(Profile::Quick)],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_syscall"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.time_n(|n| {
+    case.loops(|n| {
         for _ in 0..n {
             std::hint::black_box(workloads::getppid());
         }
     })
+    .time()
 }

@@ -75,13 +75,11 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["tmpfs"], standard: &["scratch", "scratch_cold"], thorough: &[] },
         ),
     ],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_syscall"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// Files of a cold pass: it is long against reading the clock, and no file stays in a core's own cache till then.
@@ -95,14 +93,14 @@ fn measure(case: &mut Case) -> Result<()> {
     }
     let files = super::Files::below(case, 1)?;
     let path = files.first()?;
-    case.time(|| path.open_close())
+    case.calls(|| path.open_close()).time()
 }
 
 fn cold(case: &mut Case) -> Result<()> {
     let files = super::Files::below(case, FILES)?;
     let paths = &files.paths;
     let (mut colds_ns, mut warms_ns) = (Vec::new(), Vec::new());
-    case.observe_many(0, |clock| {
+    case.timed(|clock| {
         for path in paths {
             path.forget().map_err(|error| Stop::unable("this filesystem forgets no single file", error))?;
         }
@@ -115,7 +113,8 @@ fn cold(case: &mut Case) -> Result<()> {
         colds_ns.push(clock.ns(took));
         warms_ns.push(clock.ns(again));
         Ok((took, FILES as u64))
-    })?;
+    })
+    .time()?;
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     match least(&colds_ns) < COLDER * least(&warms_ns) {
         true => Err(Stop::skipped("the filesystem keeps files in its cache, though made to forget them")),

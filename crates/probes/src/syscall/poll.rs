@@ -49,18 +49,16 @@ pub static PROBE: Probe = Probe {
         zh: "lat_select 只有 select；这是多数程序中取代它的调用，描述符相同。",
     }),
     axes: &[super::DESCRIPTORS, super::KIND],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_select"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let set = super::descriptors(case)?;
     let mut poll = set.poll();
     let ask = || poll.ask();
-    case.time(ask)
+    case.calls(ask).time()
 }

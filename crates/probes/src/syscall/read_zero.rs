@@ -51,18 +51,15 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_syscall read 是同一设备的同一调用，两者相差 1 % 以内（见 docs/accuracy.md）。汇总表的 null I/O 是它与 \
              syscall.write_null 的平均。这里检查每次调用的返回值。",
     }),
-    axes: &[],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_syscall"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let file = workloads::files::open(Path::new("/dev/zero"), false)
         .map_err(|error| Stop::skipped(format!("/dev/zero cannot be opened: {error}")))?;
-    case.time(|| workloads::files::read_byte(&file))
+    case.calls(|| workloads::files::read_byte(&file)).time()
 }

@@ -53,13 +53,11 @@ pub static PROBE: Probe = Probe {
              绪，如同空闲的连接，file 则全部就绪。",
     }),
     axes: &[super::DESCRIPTORS, KIND],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_select"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// lmbench's summary has a column for each of the quick ones.
@@ -70,5 +68,5 @@ fn measure(case: &mut Case) -> Result<()> {
     let set = super::descriptors(case)?;
     let select = set.select()?;
     let ask = || select.ask();
-    case.time(ask)
+    case.calls(ask).time()
 }

@@ -52,17 +52,15 @@ pub static PROBE: Probe = Probe {
              并注明文件系统。",
     }),
     axes: &[super::DEPTH, crate::place::PLACE],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_syscall"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let files = super::Files::below(case, 1)?;
     let path = files.first()?;
-    case.time(|| path.stat())
+    case.calls(|| path.stat()).time()
 }

@@ -48,18 +48,15 @@ pub static PROBE: Probe = Probe {
         zh: "与 lat_syscall write 是同一设备的同一调用，两者相差 2 % 以内（见 docs/accuracy.md）。汇总表的 null I/O 是它与 \
              syscall.read_zero 的平均。",
     }),
-    axes: &[],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
     replaces: &["lat_syscall"],
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let file = workloads::files::open(Path::new("/dev/null"), true)
         .map_err(|error| Stop::skipped(format!("/dev/null cannot be opened: {error}")))?;
-    case.time(|| workloads::files::write_byte(&file))
+    case.calls(|| workloads::files::write_byte(&file)).time()
 }

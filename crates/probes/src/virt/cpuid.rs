@@ -38,24 +38,20 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["virt.exit", "virt.timer", "virt.port"],
-    differs: None,
-    axes: &[],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
     needs: &[Need::Guest],
-    replaces: &[],
     section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     if sensitive::cpuid().is_none() {
         return Err(Stop::skipped("this architecture has no cpuid"));
     }
-    case.time_n(|times| {
+    case.loops(|times| {
         for _ in 0..times {
             std::hint::black_box(sensitive::cpuid());
         }
     })
+    .time()
 }

@@ -54,19 +54,15 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["virt.cpuid", "virt.timer", "syscall.null", "sched.ipi"],
-    differs: None,
     axes: &[Axis::choice(
         "cause",
         "cpuid",
         Points::Listed { quick: &["cpuid", "msr", "hypercall", "port", "mmio", "hlt"], standard: &[], thorough: &[] },
     )],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
     needs: &[Need::Kvm],
-    replaces: &[],
     section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -83,5 +79,5 @@ fn measure(case: &mut Case) -> Result<()> {
         let mut guest = guest.borrow_mut();
         (0..times).try_for_each(|_| guest.pass(pass)).map_err(Stop::from)
     };
-    case.time_beyond(TIMES, |times| passes(Pass::Empty, times), |times| passes(Pass::Loaded, times))
+    case.loops(|times| passes(Pass::Loaded, times)).beyond(|times| passes(Pass::Empty, times)).each(TIMES).time()
 }

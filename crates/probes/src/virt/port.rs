@@ -40,18 +40,13 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["virt.exit", "virt.cpuid", "disk.read"],
-    differs: None,
-    axes: &[],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
     needs: &[Need::Guest, Need::Root],
-    replaces: &[],
     section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let port = Port::open().map_err(|error| Stop::lacking("the kernel gives no I/O port", &error))?;
-    case.time(|| port.write())
+    case.calls(|| port.write()).time()
 }

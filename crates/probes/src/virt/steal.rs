@@ -12,7 +12,6 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Ratio,
     better: Better::Lower,
-    also: &[],
     explain: Explain {
         what: Text {
             en: "A thread on each of `threads` CPUs counts for 250 ms. The value is the time that /proc/stat reports \
@@ -44,15 +43,11 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["sched.noise", "cpu.scaling", "clock.sleep"],
-    differs: None,
     axes: &[Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &["1"], thorough: &[] })],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
     needs: &[Need::Guest],
-    replaces: &[],
     section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
 /// A round looks for so long, ns: 25 of the kernel's steps.

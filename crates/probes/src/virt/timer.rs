@@ -48,23 +48,14 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["virt.exit", "virt.cpuid", "clock.sleep", "sched.ipi"],
-    differs: None,
-    axes: &[],
-    cross: &[],
     limit: Limit::KernelEntry,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
+    ..Probe::PLAIN
 };
 
-const CALL: Quantity = Quantity {
-    name: "call",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "the call alone", zh: "调用本身" },
-};
+const CALL: Quantity =
+    Quantity::given("call", Unit::Nanoseconds, Better::Lower, Text { en: "the call alone", zh: "调用本身" });
 
 /// Before the next tick of every usual rate, nine times of ten and more.
 const NEXT: Duration = Duration::from_micros(100);
@@ -77,7 +68,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (later, next) = (Alarm::new()?, Alarm::new()?);
     let mut call_ns = Vec::new();
     let mut last = None;
-    case.latencies(|clock| {
+    case.timed(|clock| {
         let mut start = clock.start();
         while last.is_some_and(|last| clock.ns(start.since(last)) < PACE_NS) {
             start = clock.start();
@@ -90,6 +81,8 @@ fn measure(case: &mut Case) -> Result<()> {
         };
         call_ns.push(clock.ns(timed(&later, LATER)?));
         timed(&next, NEXT)
-    })?;
+    })
+    .singly()
+    .time()?;
     case.also(CALL.name, call_ns)
 }

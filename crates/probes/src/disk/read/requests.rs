@@ -38,36 +38,38 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
     let mut begun = vec![Ticks(0); door.depth()];
     let (mut times, mut rates, mut steady_after) = (Vec::new(), Vec::new(), None);
     let mut is_first = true;
-    let measured = case.observe_many(block, |clock| {
-        if is_first {
-            for (slot, begun) in begun.iter_mut().enumerate() {
-                *begun = clock.start();
-                door.submit(slot, next_offset())?;
-            }
-        }
-        let mut slice = |times: &mut Vec<f64>| -> Result<(Ticks, u64)> {
-            let (start, mut done) = (clock.start(), 0);
-            loop {
-                let slot = door.wait()?;
-                let now = clock.start();
-                times.push(clock.ns(now.since(begun[slot])));
-                done += 1;
-                begun[slot] = now;
-                door.submit(slot, next_offset())?;
-                if clock.ns(now.since(start)) >= SLICE_NS {
-                    return Ok((now.since(start), done));
+    let measured = case
+        .timed(|clock| {
+            if is_first {
+                for (slot, begun) in begun.iter_mut().enumerate() {
+                    *begun = clock.start();
+                    door.submit(slot, next_offset())?;
                 }
             }
-        };
-        if std::mem::take(&mut is_first) {
-            steady_after = settle(|| slice(&mut Vec::new()).map(|(took, done)| done as f64 / clock.ns(took)))?;
-            // The slice after is thrown away too, as every round's first sample is.
-            return slice(&mut Vec::new());
-        }
-        let (took, done) = slice(&mut times)?;
-        rates.push(done as f64 * 1e9 / clock.ns(took));
-        Ok((took, done))
-    });
+            let mut slice = |times: &mut Vec<f64>| -> Result<(Ticks, u64)> {
+                let (start, mut done) = (clock.start(), 0);
+                loop {
+                    let slot = door.wait()?;
+                    let now = clock.start();
+                    times.push(clock.ns(now.since(begun[slot])));
+                    done += 1;
+                    begun[slot] = now;
+                    door.submit(slot, next_offset())?;
+                    if clock.ns(now.since(start)) >= SLICE_NS {
+                        return Ok((now.since(start), done));
+                    }
+                }
+            };
+            if std::mem::take(&mut is_first) {
+                steady_after = settle(|| slice(&mut Vec::new()).map(|(took, done)| done as f64 / clock.ns(took)))?;
+                // The slice after is thrown away too, as every round's first sample is.
+                return slice(&mut Vec::new());
+            }
+            let (took, done) = slice(&mut times)?;
+            rates.push(done as f64 * 1e9 / clock.ns(took));
+            Ok((took, done))
+        })
+        .rate(block);
     measured?;
     let slices = steady_after.map(|slices| slices as f64 * SLICE_NS / 1e6);
     case.note("steady", slices.map_or("not reached".to_owned(), |ms| format!("after {ms:.0} ms")));

@@ -12,32 +12,23 @@ pub const WRITE: Quantity = bandwidth("write", Text { en: "write", zh: "写入" 
 /// See [`READ`].
 pub const COPY: Quantity = bandwidth("copy", Text { en: "copy", zh: "复制" });
 /// Cache line.
-pub const LINE: Quantity = Quantity {
-    name: "line",
-    unit: Unit::Bytes,
-    better: Better::Neither,
-    title: Text { en: "cache line", zh: "缓存行" },
-};
+pub const LINE: Quantity =
+    Quantity::given("line", Unit::Bytes, Better::Neither, Text { en: "cache line", zh: "缓存行" });
 /// Ways.
-pub const WAYS: Quantity =
-    Quantity { name: "ways", unit: Unit::Count, better: Better::Higher, title: Text { en: "ways", zh: "路数" } };
+pub const WAYS: Quantity = Quantity::given("ways", Unit::Count, Better::Higher, Text { en: "ways", zh: "路数" });
 /// Base pages that the TLB of the same rank reaches.
-pub const TLB: Quantity = Quantity {
-    name: "tlb",
-    unit: Unit::Count,
-    better: Better::Higher,
-    title: Text { en: "TLB reach, pages", zh: "TLB 覆盖页数" },
-};
+pub const TLB: Quantity =
+    Quantity::given("tlb", Unit::Count, Better::Higher, Text { en: "TLB reach, pages", zh: "TLB 覆盖页数" });
 /// What a load pays beyond them.
-pub const TLB_MISS: Quantity = Quantity {
-    name: "tlb_miss",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "cost of a TLB miss", zh: "TLB 未命中代价" },
-};
+pub const TLB_MISS: Quantity = Quantity::given(
+    "tlb_miss",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "cost of a TLB miss", zh: "TLB 未命中代价" },
+);
 
 const fn bandwidth(name: &'static str, title: Text) -> Quantity {
-    Quantity { name, unit: Unit::BytesPerSecond, better: Better::Higher, title }
+    Quantity::given(name, Unit::BytesPerSecond, Better::Higher, title)
 }
 
 /// The quantities of one of the levels `found`, each with the estimate and the interval of the case that measured it.

@@ -6,19 +6,15 @@ use super::levels::Level;
 use super::naming::Name;
 
 /// The largest size that is proven to fit.
-pub const FITS: Quantity = Quantity {
-    name: "size",
-    unit: Unit::Bytes,
-    better: Better::Higher,
-    title: Text { en: "largest size that fits", zh: "装得下的最大测点" },
-};
+pub const FITS: Quantity =
+    Quantity::given("size", Unit::Bytes, Better::Higher, Text { en: "largest size that fits", zh: "装得下的最大测点" });
 /// The smallest size that is proven not to fit.
-pub const LEAVES: Quantity = Quantity {
-    name: "leaves",
-    unit: Unit::Bytes,
-    better: Better::Neither,
-    title: Text { en: "smallest size that does not fit", zh: "装不下的最小测点" },
-};
+pub const LEAVES: Quantity = Quantity::given(
+    "leaves",
+    Unit::Bytes,
+    Better::Neither,
+    Text { en: "smallest size that does not fit", zh: "装不下的最小测点" },
+);
 /// A median this much over the best round is the neighbours' doing, or the placement of pages.
 const GAP: f64 = 1.10;
 

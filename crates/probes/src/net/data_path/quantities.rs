@@ -59,7 +59,7 @@ macro_rules! stage {
 }
 
 const fn ratio(name: &'static str, en: &'static str, zh: &'static str) -> Quantity {
-    Quantity { name, unit: Unit::Ratio, better: Better::Lower, title: Text { en, zh } }
+    Quantity::given(name, Unit::Ratio, Better::Lower, Text { en, zh })
 }
 
 const STAGES: [[Quantity; OF_EACH]; MOST_STAGES] = [stage!(1), stage!(2), stage!(3), stage!(4), stage!(5)];

@@ -92,12 +92,14 @@ impl Plan {
             lost_after: 0,
         };
         let mut rate = None;
-        case.latencies(|clock| {
+        case.timed(|clock| {
             if rate.is_none() {
                 rate = Some(requests.begin(self, clock)?);
             }
             requests.next(clock).map_err(door::unanswered)
-        })?;
+        })
+        .singly()
+        .time()?;
         Ok((rate.unwrap_or(0.0), requests.lost()))
     }
 }

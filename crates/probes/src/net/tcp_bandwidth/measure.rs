@@ -43,7 +43,7 @@ fn received(case: &mut Case, terms: &Terms) -> Result<()> {
     let longest = (terms.message << 16).min(LONGEST_STEP);
     let (mut busy, turns) = (Busy::default(), Turns::of_this_side());
     let (mut all, mut timed, mut settled) = (0, 0, None);
-    case.observe_many(1, |clock| {
+    case.timed(|clock| {
         let (step, last) = match &mut settled {
             Some(settled) => settled,
             none => {
@@ -62,7 +62,8 @@ fn received(case: &mut Case, terms: &Terms) -> Result<()> {
         // From the end of the last one: what came between the two is in this one, and so is its time.
         let end = clock.end();
         Ok((end.since(std::mem::replace(last, end)), got))
-    })?;
+    })
+    .rate(1)?;
     case.note("receive_buffer_bytes", receiver.receive_buffer()?);
     // Its end is that of what the sender accounts for.
     drop(receiver);
@@ -87,7 +88,7 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
             let flows = Flows::start(scope, terms, message.bytes(), &far, &cpus)?;
             note_begun(case, &flows)?;
             let mut look = None;
-            case.observe_many(1, |clock| {
+            case.timed(|clock| {
                 let look = match &mut look {
                     Some(look) => look,
                     none => none.insert(flows.settle(clock)?),
@@ -97,7 +98,8 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
                 let ticks = clock.end().since(start);
                 rates.push([received, sent]);
                 Ok((ticks, (((received + sent) * clock.ns(ticks)).round() as u64).max(1)))
-            })?;
+            })
+            .rate(1)?;
             note_buffers(case, &flows)?;
             let mut all = flows.end()?;
             told.append(&mut all.told);

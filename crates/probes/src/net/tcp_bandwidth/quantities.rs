@@ -10,7 +10,7 @@ use crate::workloads::switches::Switches;
 use crate::workloads::tcp_info::TcpInfo;
 
 const fn quantity(name: &'static str, unit: Unit, better: Better, title: Text) -> Quantity {
-    Quantity { name, unit, better, title }
+    Quantity::given(name, unit, better, title)
 }
 
 const RECEIVE_RATE: Quantity = quantity(

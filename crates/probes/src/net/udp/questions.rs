@@ -14,12 +14,8 @@ pub const ALSO: &[Quantity] =
     &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED, LOST];
 
 /// Of the questions that were answered or asked anew, those that nobody answered.
-pub const LOST: Quantity = Quantity {
-    name: "lost",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "share of requests lost", zh: "请求丢失率" },
-};
+pub const LOST: Quantity =
+    Quantity::given("lost", Unit::Ratio, Better::Lower, Text { en: "share of requests lost", zh: "请求丢失率" });
 
 /// How long an answer is waited for before any is known: a link to the other side of the world takes less.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -52,7 +48,7 @@ pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
     socket.set_read_timeout(Some(FIRST_WAIT)).call("setsockopt")?;
     let (mut count, mut tally) = (0, Tally::default());
     let (mut asked, mut back) = (Vec::new(), [0; LONGEST_MESSAGE]);
-    case.latencies(|clock| {
+    case.timed(|clock| {
         asked.clear();
         let mut ask = |asked: &mut Vec<_>| -> io::Result<()> {
             count += 1;
@@ -81,7 +77,9 @@ pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
                 Err(error) => return Err(door::unanswered(error)),
             }
         }
-    })?;
+    })
+    .singly()
+    .time()?;
     case.also(LOST.name, tally.lost())
 }
 

@@ -46,7 +46,7 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
     let most = (STEP_BYTES / flow.datagram as u64).clamp(LEAST, MOST) * if flow.is_cut { CUT_TIMES } else { 1 };
     let count = receiver.count_within(&mut arrivals, most, STEP_TIME).map_err(nothing_came)?.clamp(1, most);
     let mut ahead = 0;
-    case.rate(count * flow.datagram as u64, |steps| -> Result<()> {
+    case.loops(|steps| -> Result<()> {
         let wanted = steps * count;
         busy.begin()?;
         while ahead < wanted {
@@ -55,7 +55,8 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
         // What the kernel joined may reach into the next iteration.
         ahead -= wanted;
         Ok(busy.end()?)
-    })?;
+    })
+    .rate(count * flow.datagram as u64)?;
     let dropped = dropped(&socket);
     let (sent, path_mtu) = messages::sent(ask(&socket, &mut receiver, 0)?);
     // It reads without pause from the first to the last.
@@ -75,7 +76,7 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
     let mut receiver = Receiver::new(&socket, Flow { is_cut: false, ..flow }, MESSAGE_BYTES)?;
     let (mut flows, mut id, mut empty) = (Vec::new(), 0, 0);
     let filling_ns = if flow.bits_a_second.is_some() { FLOW_NS } else { FILLING_NS };
-    case.observe_many(flow.datagram as u64, |clock| {
+    case.timed(|clock| {
         loop {
             id += 2;
             let filling = sender.send((id - 1) << FLOW_SHIFT, |passed_ns, _| Ok(passed_ns >= filling_ns));
@@ -96,7 +97,7 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
                 )));
             }
         }
-    })?;
+    }).rate(flow.datagram as u64)?;
     for &(sent, received) in &flows {
         let came = received.datagrams.min(sent.datagrams) as f64 / sent.datagrams as f64;
         quantities::give(case, flow.datagram, Some(1.0 - came), sent, received)?;

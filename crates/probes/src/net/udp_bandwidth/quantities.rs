@@ -21,63 +21,54 @@ pub const ALSO: &[Quantity] = &[
     RECEIVER_NS,
 ];
 
-const LOSS: Quantity = Quantity {
-    name: "loss",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "share of datagrams lost", zh: "数据报丢失率" },
-};
-const OVERRUN: Quantity = Quantity {
-    name: "overrun",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text {
-        en: "share of datagrams lost in the receiver's full buffer",
-        zh: "因接收缓冲区已满而丢失的数据报占比",
+const LOSS: Quantity =
+    Quantity::given("loss", Unit::Ratio, Better::Lower, Text { en: "share of datagrams lost", zh: "数据报丢失率" });
+const OVERRUN: Quantity = Quantity::given(
+    "overrun",
+    Unit::Ratio,
+    Better::Lower,
+    Text {
+        en: "share of datagrams lost in the receiver's full buffer", zh: "因接收缓冲区已满而丢失的数据报占比"
     },
-};
-const PACKETS: Quantity = Quantity {
-    name: "packets",
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
-    title: Text { en: "datagrams received", zh: "收到的数据报" },
-};
-const SENT: Quantity = Quantity {
-    name: "sent",
-    unit: Unit::BytesPerSecond,
-    better: Better::Neither,
-    title: Text { en: "sent", zh: "发送速率" },
-};
-const HELD_BACK: Quantity = Quantity {
-    name: "held_back",
-    unit: Unit::Ratio,
-    better: Better::Neither,
-    title: Text { en: "share of the time in which the sender was held back", zh: "发送方被阻塞的时间占比" },
-};
-const JITTER: Quantity = Quantity {
-    name: "jitter",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "jitter (RFC 3550)", zh: "抖动（RFC 3550）" },
-};
-const REORDERED: Quantity = Quantity {
-    name: "reordered",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    title: Text { en: "share of datagrams out of order", zh: "数据报乱序率" },
-};
-const SENDER_NS: Quantity = Quantity {
-    name: "sender_ns",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "sender's CPU time a datagram", zh: "每个数据报的发送方 CPU 时间" },
-};
-const RECEIVER_NS: Quantity = Quantity {
-    name: "receiver_ns",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "receiver's CPU time a datagram", zh: "每个数据报的接收方 CPU 时间" },
-};
+);
+const PACKETS: Quantity = Quantity::given(
+    "packets",
+    Unit::OperationsPerSecond,
+    Better::Higher,
+    Text { en: "datagrams received", zh: "收到的数据报" },
+);
+const SENT: Quantity =
+    Quantity::given("sent", Unit::BytesPerSecond, Better::Neither, Text { en: "sent", zh: "发送速率" });
+const HELD_BACK: Quantity = Quantity::given(
+    "held_back",
+    Unit::Ratio,
+    Better::Neither,
+    Text { en: "share of the time in which the sender was held back", zh: "发送方被阻塞的时间占比" },
+);
+const JITTER: Quantity = Quantity::given(
+    "jitter",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "jitter (RFC 3550)", zh: "抖动（RFC 3550）" },
+);
+const REORDERED: Quantity = Quantity::given(
+    "reordered",
+    Unit::Ratio,
+    Better::Lower,
+    Text { en: "share of datagrams out of order", zh: "数据报乱序率" },
+);
+const SENDER_NS: Quantity = Quantity::given(
+    "sender_ns",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "sender's CPU time a datagram", zh: "每个数据报的发送方 CPU 时间" },
+);
+const RECEIVER_NS: Quantity = Quantity::given(
+    "receiver_ns",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "receiver's CPU time a datagram", zh: "每个数据报的接收方 CPU 时间" },
+);
 /// A sender that waits for less of its time is not held back, but was put off now and then.
 const HELD_FROM: f64 = 0.01;
 

@@ -7,9 +7,7 @@ use crate::workloads::mapping::Mapping;
 
 /// A page that was touched, given back to the kernel, and touched again.
 pub(super) const AGAIN: Quantity =
-    Quantity {
-        name: "again", unit: Unit::Nanoseconds, better: Better::Lower, title: Text { en: "again", zh: "再次" }
-    };
+    Quantity::given("again", Unit::Nanoseconds, Better::Lower, Text { en: "again", zh: "再次" });
 
 /// So much that the kernel cannot have it all from what other programs gave back just now.
 const BYTES: usize = 128 << 20;
@@ -22,7 +20,7 @@ pub(super) fn first(case: &mut Case) -> Result<()> {
     let touch =
         |piece: &Mapping, clock: &Clock| Pass::of(clock, || piece.write_every(Pages::Base.bytes(), PIECE_BYTES));
     let mut again_ns = Vec::with_capacity(BYTES / PIECE_BYTES);
-    case.once_many(|clock| {
+    case.once(|clock| {
         let mut pieces = Vec::with_capacity(BYTES / PIECE_BYTES);
         let (mut took, mut faults) = (Ticks(0), 0);
         for _ in 0..BYTES / PIECE_BYTES {
@@ -41,6 +39,7 @@ pub(super) fn first(case: &mut Case) -> Result<()> {
             0 => Err(Stop::failed("the kernel counted no faults")),
             _ => Ok((took, faults)),
         }
-    })?;
+    })
+    .time()?;
     case.also(AGAIN.name, again_ns)
 }

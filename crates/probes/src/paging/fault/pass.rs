@@ -4,12 +4,8 @@ use hostmark_engine::prelude::*;
 use sys::counters::thread_faults;
 
 /// What a fault that maps several pages comes to for each.
-pub(super) const PER_PAGE: Quantity = Quantity {
-    name: "per_page",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    title: Text { en: "a page", zh: "每页" },
-};
+pub(super) const PER_PAGE: Quantity =
+    Quantity::given("per_page", Unit::Nanoseconds, Better::Lower, Text { en: "a page", zh: "每页" });
 
 /// Passes until the time is over. Where a fault maps several pages, `pages` of a pass tells the time of each.
 pub(super) fn passes(
@@ -18,14 +14,15 @@ pub(super) fn passes(
     mut pass: impl FnMut(&Clock) -> Result<Pass>,
 ) -> Result<()> {
     let mut a_page: Vec<f64> = Vec::new();
-    case.observe_many(0, |clock| {
+    case.timed(|clock| {
         let Pass { took, faults } = pass(clock)?;
         a_page.extend(pages.map(|pages| clock.ns(took) / pages as f64));
         match faults {
             0 => Err(Stop::failed("the kernel counted no faults")),
             _ => Ok((took, faults)),
         }
-    })?;
+    })
+    .time()?;
     case.also(PER_PAGE.name, a_page)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn returned(case: &mut Case) -> Result<()> {
     };
     let map = || (0..pieces).map(|_| Mapping::anonymous(piece_bytes, Pages::Pmd)).collect::<std::io::Result<Vec<_>>>();
     let mut again_ns = Vec::new();
-    case.once_many(|clock| {
+    case.once(|clock| {
         let used = map()?;
         touch(&used, clock, &mut || filling.advance(piece_bytes as u64))?;
         used.iter().try_for_each(Mapping::give_back)?;
@@ -54,6 +54,7 @@ pub(super) fn returned(case: &mut Case) -> Result<()> {
             (_, 0) => Err(Stop::failed("the kernel counted no faults")),
             known => Ok(known),
         }
-    })?;
+    })
+    .time()?;
     case.also(AGAIN.name, again_ns)
 }

@@ -1,0 +1,87 @@
+//! Work of several threads at once.
+
+use super::Case;
+use crate::cpu::Cpu;
+use crate::free_running;
+use crate::lockstep::{self, Part};
+use crate::stop::{Checked, Result};
+
+/// Workers that run freely, one a CPU.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct Workers<'case, M> {
+    case: &'case mut Case,
+    cpus: &'case [Cpu],
+    make: M,
+}
+
+/// Threads that make their passes together, one a CPU.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct Lockstep<'case, M> {
+    case: &'case mut Case,
+    cpus: &'case [Cpu],
+    ways: &'case [&'case str],
+    make: M,
+}
+
+impl Case {
+    /// One worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one barrier, and what
+    /// is counted is what all did in the window they have in common.
+    pub fn workers<'case, R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync>(
+        &'case mut self,
+        cpus: &'case [Cpu],
+        make: M,
+    ) -> Workers<'case, M> {
+        Workers { case: self, cpus, make }
+    }
+
+    /// Work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's memory
+    /// there. A sample is one pass of all, from barrier to barrier. Of several ways, all passes go the one that is chosen as by
+    /// [`Case::choose_in_lockstep`].
+    pub fn lockstep<'case, P: Part, M: Fn(usize) -> Result<P> + Sync>(
+        &'case mut self,
+        cpus: &'case [Cpu],
+        ways: &'case [&'case str],
+        make: M,
+    ) -> Lockstep<'case, M> {
+        Lockstep { case: self, cpus, ways, make }
+    }
+}
+
+impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_, M> {
+    /// The rate of all together: an iteration of one moves `amount` bytes or does `amount` operations.
+    pub fn rate(self, amount: u64) -> Result<()> {
+        let Workers { case, cpus, make } = self;
+        case.be_alone()?;
+        let clock = free_running::common_clock(&case.job.environment.clock, &case.clock);
+        let samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, amount, make)?;
+        // The counts are already bytes or operations.
+        case.keep(samples, 1)
+    }
+
+    /// The time that an operation takes each of them: all workers' time over all their operations.
+    pub fn time(self) -> Result<()> {
+        let Workers { case, cpus, make } = self;
+        case.be_alone()?;
+        let clock = free_running::common_clock(&case.job.environment.clock, &case.clock);
+        let mut samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, 1, make)?;
+        samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
+        case.keep(samples, 0)
+    }
+}
+
+impl<P: Part, M: Fn(usize) -> Result<P> + Sync> Lockstep<'_, M> {
+    /// The rate of all together, which do `amount` in a pass; and which way they went.
+    pub fn rate(self, amount: u64) -> Result<usize> {
+        let Lockstep { case, cpus, ways, make } = self;
+        case.be_alone()?;
+        let known = case.chosen_before(u64::MAX, ways)?;
+        let budget_ns = case.job.budget_ns as f64;
+        let trials = lockstep::Trials { ways: ways.len(), seed: case.own.seed, known };
+        let measured = lockstep::measure(&case.clock, &case.interference, budget_ns, cpus, trials, make)?;
+        if known.is_none() {
+            case.keep_choice(u64::MAX, ways[measured.way], measured.trials_ns);
+        }
+        case.keep(measured.samples, amount)?;
+        Ok(measured.way)
+    }
+}

@@ -1,0 +1,175 @@
+//! Operations that the probe times itself, on the clock that it is shown.
+
+use super::Case;
+use crate::beside::Beside;
+use crate::clock::{Clock, Ticks};
+use crate::copies;
+use crate::counter_blocks::CounterBlocks;
+use crate::latencies::LatencySampler;
+use crate::quantity::Quantity;
+use crate::sample::{MOST_SAMPLES, Samples};
+use crate::stop::Result;
+
+/// Operations of a batch.
+pub(super) const BATCH: u64 = 10_000;
+/// A batch of slow ones ends after this share of the round's time, with fewer: all rounds together have ten batches and more.
+const MOST: f64 = 0.25;
+
+/// A time, and of how many operations: one where it is the time alone.
+pub trait Elapsed {
+    /// The time, and how many operations it is of.
+    fn of(self) -> (Ticks, u64);
+}
+
+impl Elapsed for Ticks {
+    fn of(self) -> (Ticks, u64) {
+        (self, 1)
+    }
+}
+
+impl Elapsed for (Ticks, u64) {
+    fn of(self) -> (Ticks, u64) {
+        self
+    }
+}
+
+/// What times itself.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct Timed<'case, F> {
+    case: &'case mut Case,
+    next: F,
+}
+
+/// The same, each operation by itself in a histogram.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct TimedSingly<'case, F>(Timed<'case, F>);
+
+/// The same in batches of a size that the engine gives.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct TimedBatches<'case, F>(Timed<'case, F>);
+
+impl Case {
+    /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation, or that of
+    /// several with their number.
+    pub fn timed<T: Elapsed, F: FnMut(&Clock) -> Result<T>>(&mut self, next: F) -> Timed<'_, F> {
+        Timed { case: self, next }
+    }
+
+    /// The same of batches: `next` is told of how many operations, and after how many ns a batch ends all the same; it returns
+    /// the time, and how many were done.
+    pub fn timed_batches<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>>(
+        &mut self,
+        next: F,
+    ) -> TimedBatches<'_, F> {
+        TimedBatches(Timed { case: self, next })
+    }
+}
+
+impl<'case, T: Elapsed, F: FnMut(&Clock) -> Result<T>> Timed<'case, F> {
+    /// The time of one operation.
+    pub fn time(self) -> Result<()> {
+        self.measure(0)
+    }
+
+    /// A rate: an operation moves `amount` bytes or does `amount` things.
+    pub fn rate(self, amount: u64) -> Result<()> {
+        self.measure(amount)
+    }
+
+    fn measure(self, amount: u64) -> Result<()> {
+        let Timed { case, mut next } = self;
+        if case.start_barrier()? {
+            return copies::for_ever(&case.clock, &mut |_| next(&case.clock).map(drop));
+        }
+        let mut samples = Samples::of_times(1);
+        // The first is thrown away, as every round's first sample is.
+        next(&case.clock)?;
+        let begin = case.clock.start();
+        let mut blocks = CounterBlocks::begin(&case.clock, &case.interference);
+        loop {
+            let (ticks, operations) = next(&case.clock)?.of();
+            let ns = case.clock.ns(ticks);
+            samples.push(ns, operations, ns);
+            blocks.add(&mut samples);
+            let spent_ns = case.clock.ns(case.clock.start().since(begin));
+            if spent_ns >= case.job.budget_ns as f64 || samples.ns.len() >= 100_000 {
+                blocks.end(&mut samples);
+                return case.keep(samples, amount);
+            }
+        }
+    }
+}
+
+impl<'case, F: FnMut(&Clock) -> Result<Ticks>> Timed<'case, F> {
+    /// Tails matter: every operation goes into a histogram, from which the engine fills in the percentiles that the probe declares
+    /// ([`Quantity::P99`]); a sample is the median of a batch of consecutive operations, and the thread's surroundings are read
+    /// around batches alone.
+    pub fn singly(self) -> TimedSingly<'case, F> {
+        TimedSingly(self)
+    }
+}
+
+impl<F: FnMut(&Clock) -> Result<Ticks>> TimedSingly<'_, F> {
+    /// The time of one operation.
+    pub fn time(self) -> Result<()> {
+        let Timed { case, mut next } = self.0;
+        if case.start_barrier()? {
+            return copies::for_ever(&case.clock, &mut |_| next(&case.clock).map(drop));
+        }
+        let sampler = LatencySampler {
+            clock: &case.clock,
+            interference: &case.interference,
+            budget_ns: case.job.budget_ns as f64,
+        };
+        let taken = sampler.take(case.own.iterations, &mut next)?;
+        case.yielded.histogram = Some(taken.histogram);
+        case.yielded.mean_ns = Some(taken.mean_ns);
+        case.keep(taken.samples, 0)
+    }
+}
+
+impl<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>> TimedBatches<'_, F> {
+    /// The time of one operation, with [`Quantity::REFERENCE_CYCLES`] and [`Quantity::BATCH_CYCLES`] beside it.
+    pub fn time(self) -> Result<()> {
+        self.measure(0)
+    }
+
+    /// A rate: an operation moves `amount` bytes or does `amount` things.
+    pub fn rate(self, amount: u64) -> Result<()> {
+        self.measure(amount)
+    }
+
+    fn measure(self, amount: u64) -> Result<()> {
+        let Timed { case, mut next } = self.0;
+        let (budget_ns, whole_width) = (case.job.budget_ns as f64, case.whole_width());
+        if case.start_barrier()? {
+            return copies::for_ever(&case.clock, &mut |_| next(&case.clock, BATCH, budget_ns).map(drop));
+        }
+        let mut samples = Samples::of_times(1);
+        let most_ns = MOST * budget_ns;
+        next(&case.clock, BATCH, most_ns)?;
+        let begin = case.clock.start();
+        let mut beside = Beside::begin(&case.clock, case.core.as_mut(), whole_width);
+        let mut blocks = CounterBlocks::begin(&case.clock, &case.interference);
+        loop {
+            let (ticks, operations) = next(&case.clock, BATCH, most_ns)?;
+            let ns = case.clock.ns(ticks);
+            samples.push(ns, operations, ns);
+            beside.add(&mut samples);
+            blocks.add(&mut samples);
+            let spent_ns = case.clock.ns(case.clock.start().since(begin));
+            if spent_ns >= budget_ns || samples.ns.len() >= MOST_SAMPLES {
+                break;
+            }
+        }
+        beside.end(&mut samples);
+        blocks.end(&mut samples);
+        if let (0, Clock::Counter { ns_per_tick }) = (amount, &case.clock) {
+            let ticks = |(ns, operations): (&f64, &u64)| ns / *operations as f64 / ns_per_tick;
+            let cycles: Vec<f64> = samples.ns.iter().zip(&samples.iterations).map(ticks).collect();
+            case.also(Quantity::BATCH_CYCLES.name, cycles.iter().map(|cycles| cycles * BATCH as f64))?;
+            case.also(Quantity::REFERENCE_CYCLES.name, cycles)?;
+        }
+        case.keep(samples, amount)
+    }
+}
