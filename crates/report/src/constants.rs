@@ -5,6 +5,7 @@ use hostmark_stats::histogram::Percentile;
 
 use crate::format::{interval_target, low_high, plus_minus, value};
 use crate::lmbench::case_at;
+use crate::reasons;
 
 /// Findings that stand beside the constants at most.
 pub(crate) const MOST_FINDINGS: usize = 3;
@@ -272,7 +273,7 @@ pub(crate) fn untold(run: &Run) -> Vec<Text<String>> {
         };
         Text {
             en: format!("{} not measured: {reason}", joined(Lang::En, ", ")),
-            zh: format!("{} 未测量：{reason}", joined(Lang::Zh, "、")),
+            zh: format!("{} 未测量：{}", joined(Lang::Zh, "、"), reasons::told(reason, Lang::Zh)),
         }
     };
     by_reason.into_iter().map(sentence).collect()

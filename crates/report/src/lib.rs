@@ -27,6 +27,7 @@ mod neighbours;
 pub mod network;
 mod overhead;
 mod plain_table;
+pub mod reasons;
 pub mod redact;
 pub mod references;
 pub mod render;

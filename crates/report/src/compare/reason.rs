@@ -1,11 +1,12 @@
 //! Why a case has no verdict, in the order in which a reader would ask.
 
-use hostmark_model::{Measured, ProbeInfo, Text, Unit};
+use hostmark_model::{Lang, Measured, ProbeInfo, Text, Unit};
 
 use super::side::{Found, is_implausible, round_medians, without_value};
 use super::{Reason, ReasonKind};
 use crate::consistency;
 use crate::format::unit_name;
+use crate::reasons;
 
 /// Of one round alone nothing tells how far it may be off.
 const LEAST_ROUNDS: usize = 2;
@@ -78,29 +79,30 @@ fn differing(base: &[Found], new: &[Found], of: impl Fn(&ProbeInfo) -> String) -
 
 /// A side without a value, and why.
 fn without(base: &[Found], new: &[Found]) -> Option<Reason> {
-    let said = |failed: bool| if failed { ("failed", "失败") } else { ("skipped", "略过") };
+    let said = |failed: bool| if failed { ("failed", "失败") } else { ("skipped", "已跳过") };
     let kind = |failed: bool| if failed { ReasonKind::Failed } else { ReasonKind::Skipped };
+    let told = |why| reasons::told(why, Lang::Zh);
     match (without_value(base), without_value(new)) {
         (None, None) => None,
         (Some((one, why)), Some((other, why_other))) if why == why_other && one == other => {
             let (en, zh) = said(one);
-            reason(kind(one), format!("{en} on both sides: {why}"), format!("双方均{zh}：{why}"))
+            reason(kind(one), format!("{en} on both sides: {why}"), format!("双方均{zh}：{}", told(why)))
         }
         (Some((one, why)), Some((other, why_other))) => {
             let ((en, zh), (other_en, other_zh)) = (said(one), said(other));
             reason(
                 kind(one || other),
                 format!("{en} on the base: {why}; {other_en} on the other side: {why_other}"),
-                format!("基准一方{zh}：{why}；另一方{other_zh}：{why_other}"),
+                format!("基准一方{zh}：{}；另一方{other_zh}：{}", told(why), told(why_other)),
             )
         }
         (Some((failed, why)), None) => {
             let (en, zh) = said(failed);
-            reason(kind(failed), format!("{en} on the base: {why}"), format!("基准一方{zh}：{why}"))
+            reason(kind(failed), format!("{en} on the base: {why}"), format!("基准一方{zh}：{}", told(why)))
         }
         (None, Some((failed, why))) => {
             let (en, zh) = said(failed);
-            reason(kind(failed), format!("{en} on the other side: {why}"), format!("另一方{zh}：{why}"))
+            reason(kind(failed), format!("{en} on the other side: {why}"), format!("另一方{zh}：{}", told(why)))
         }
     }
 }

@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, Outcome, Params, Run};
 
 use super::pipeline::{PATH, PROBE, Pipeline};
+use crate::reasons;
 
 /// The axis of CPUs that the processes may use.
 pub(super) const CPUS: &str = "cpus";
@@ -101,8 +102,14 @@ fn cpus(run: &Run, case: &CaseRecord) -> f64 {
 pub(super) fn reason(case: &CaseRecord) -> hostmark_model::Text<String> {
     use hostmark_model::Text;
     match &case.outcome {
-        Outcome::Skipped { reason } => Text { en: format!("skipped: {reason}"), zh: format!("已跳过：{reason}") },
-        Outcome::Failed { reason } => Text { en: format!("failed: {reason}"), zh: format!("失败：{reason}") },
+        Outcome::Skipped { reason } => {
+            let why = reasons::text(reason);
+            Text { en: format!("skipped: {}", why.en), zh: format!("已跳过：{}", why.zh) }
+        }
+        Outcome::Failed { reason } => {
+            let why = reasons::text(reason);
+            Text { en: format!("failed: {}", why.en), zh: format!("失败：{}", why.zh) }
+        }
         Outcome::Measured(_) => Text { en: "its value is no rate".to_owned(), zh: "其值不是速率".to_owned() },
     }
 }

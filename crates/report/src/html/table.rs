@@ -10,6 +10,7 @@ use super::gather::{Case, Probe, Runs, plus_minus};
 use crate::cut_pages::cut_pages;
 use crate::format::{DISTURBED_SHARE, agreement, low_high, number, other_value, rounds_and_samples, value};
 use crate::labels::run_letter;
+use crate::reasons;
 use crate::render::console::words;
 use crate::short_arrays::short_arrays;
 
@@ -222,7 +223,7 @@ fn cells(probe: &Probe, measured: &Measured, also: Vec<Also>) -> Cells {
 /// Why there is no value, and whether something went wrong.
 fn instead(record: Option<&CaseRecord>) -> Option<(Words, bool)> {
     let because = |word: hostmark_model::Text, why: &str| {
-        each(|lang| format!("{}{}{why}", word.get(lang), words::COLON.get(lang)))
+        each(|lang| format!("{}{}{}", word.get(lang), words::COLON.get(lang), reasons::told(why, lang)))
     };
     match record.map(|record| &record.outcome) {
         Some(Outcome::Measured(_)) => None,
@@ -252,10 +253,9 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         if runs.views[run][0].common.contains(&flag.kind) && flag.kind != FlagKind::Implausible {
             continue;
         }
-        // Details are in English alone.
-        let text = each(|lang| match (flag.detail.as_str(), lang) {
-            ("", _) | (_, Lang::Zh) => words::flag(flag.kind).get(lang).to_owned(),
-            (detail, Lang::En) => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
+        let text = each(|lang| match reasons::told(&flag.detail, lang) {
+            detail if detail.is_empty() => words::flag(flag.kind).get(lang).to_owned(),
+            detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
         });
         all.push(Remark { text, warns: true });
     }

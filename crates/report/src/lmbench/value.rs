@@ -5,6 +5,7 @@ use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PE
 use super::{Column, Point, Source};
 use crate::format::{agreement, number, percent, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
+use crate::reasons;
 
 /// What tells how several copies fare beside one.
 pub(super) const SCALING: &str = "cpu.scaling";
@@ -220,7 +221,10 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
         FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
         _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
     };
-    Some(Text { en: format!("{}: {}", what.en, flag.detail), zh: format!("{}：{}", what.zh, flag.detail) })
+    Some(Text {
+        en: format!("{}: {}", what.en, flag.detail),
+        zh: format!("{}：{}", what.zh, reasons::told(&flag.detail, Lang::Zh)),
+    })
 }
 
 /// The measurement at a point, or why there is none.
@@ -243,13 +247,15 @@ fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
         Outcome::Measured(measured) => Ok(measured),
         Outcome::Skipped { reason } => Err(skipped(reason).into()),
         Outcome::Failed { reason } => {
-            Err(Text { en: format!("failed: {reason}"), zh: format!("失败：{reason}") }.into())
+            let why = reasons::text(reason);
+            Err(Text { en: format!("failed: {}", why.en), zh: format!("失败：{}", why.zh) }.into())
         }
     }
 }
 
 fn skipped(reason: &str) -> Text<String> {
-    Text { en: format!("skipped: {reason}"), zh: format!("已跳过：{reason}") }
+    let why = reasons::text(reason);
+    Text { en: format!("skipped: {}", why.en), zh: format!("已跳过：{}", why.zh) }
 }
 
 /// Whether the point is that of a far end: which filter would measure it depends on the program that made the run.

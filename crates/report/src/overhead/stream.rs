@@ -12,6 +12,7 @@ use crate::bars::{Bars, Group, Scale};
 use crate::bilingual::{COMMA, joined, same};
 use crate::difference;
 use crate::joined::Joined;
+use crate::reasons;
 use crate::repetition;
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_and_mean_time_of_rounds};
@@ -357,9 +358,13 @@ fn reason(picked: &[&CaseRecord]) -> Text<String> {
     match picked.first().map(|case| &case.outcome) {
         None => NOT_MEASURED.to_owned_text(),
         Some(Outcome::Skipped { reason }) => {
-            Text { en: format!("skipped: {reason}"), zh: format!("略过：{reason}") }
+            let Text { en, zh } = reasons::text(reason);
+            Text { en: format!("skipped: {en}"), zh: format!("已跳过：{zh}") }
         }
-        Some(Outcome::Failed { reason }) => Text { en: format!("failed: {reason}"), zh: format!("失败：{reason}") },
+        Some(Outcome::Failed { reason }) => {
+            let Text { en, zh } = reasons::text(reason);
+            Text { en: format!("failed: {en}"), zh: format!("失败：{zh}") }
+        }
         Some(Outcome::Measured(_)) => {
             Text { en: "no time: elements are unknown".into(), zh: "没有时间：元素个数未知".into() }
         }

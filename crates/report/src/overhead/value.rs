@@ -9,6 +9,7 @@ use super::Environment;
 use crate::difference::{self, FALSE_DISCOVERIES};
 use crate::format;
 use crate::joined::Joined;
+use crate::reasons;
 
 /// A value with what it takes to hold it against another.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,10 +66,12 @@ impl Value {
             match &case.outcome {
                 Outcome::Measured(_) => cases.push((at, case)),
                 Outcome::Skipped { reason: why } => {
-                    reason = Text { en: format!("skipped: {why}"), zh: format!("略过：{why}") };
+                    let Text { en, zh } = reasons::text(why);
+                    reason = Text { en: format!("skipped: {en}"), zh: format!("已跳过：{zh}") };
                 }
                 Outcome::Failed { reason: why } => {
-                    reason = Text { en: format!("failed: {why}"), zh: format!("失败：{why}") };
+                    let Text { en, zh } = reasons::text(why);
+                    reason = Text { en: format!("failed: {en}"), zh: format!("失败：{zh}") };
                 }
             }
             probe = probe.or_else(|| run.probes.iter().find(|probe| probe.id == case.probe));

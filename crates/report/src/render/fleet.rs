@@ -6,6 +6,7 @@ use crate::fleet::{
     BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, PairApart, Reason, WithinBy,
 };
 use crate::format::percent;
+use crate::reasons;
 
 /// Groups of an odd host that are named in a line.
 const MOST_GROUPS: usize = 4;
@@ -163,7 +164,7 @@ fn between(between: &BetweenHosts, lang: Lang) -> Vec<String> {
     }));
     lines.extend(between.failed.iter().map(|pair| match lang {
         Lang::En => format!("{} → {} failed: {}", pair.from, pair.to, pair.reason),
-        Lang::Zh => format!("{} → {} 失败：{}", pair.from, pair.to, pair.reason),
+        Lang::Zh => format!("{} → {} 失败：{}", pair.from, pair.to, reasons::told(&pair.reason, lang)),
     }));
     if failed > 0 {
         lines.push(match lang {

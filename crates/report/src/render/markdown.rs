@@ -18,6 +18,7 @@ use crate::escape::markdown as safe;
 use crate::findings::findings_and_kept;
 use crate::format::{agreement, low_high, other_value, rounds_and_samples, value};
 use crate::guest;
+use crate::reasons;
 use crate::references::beside;
 use crate::trust;
 
@@ -30,7 +31,7 @@ const FINDINGS: Text = Text { en: "What costs most", zh: "代价最大的结论"
 const FURTHER: Text = Text { en: "Further findings", zh: "其他结论" };
 const SPACE: Text = Text { en: " ", zh: "" };
 const OTHER: Text = Text { en: "Other", zh: "其他" };
-const SKIPPED: Text = Text { en: "skipped: ", zh: "略过：" };
+const SKIPPED: Text = Text { en: "skipped: ", zh: "已跳过：" };
 const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
 const NO_CASES: Text = Text { en: "No case was measured.", zh: "没有测得任何用例。" };
 const NO_INTERVAL: Text = Text { en: "none", zh: "无" };
@@ -229,11 +230,11 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     let measured = match &case.outcome {
         Outcome::Measured(measured) => measured,
         Outcome::Skipped { reason } => {
-            let _ = writeln!(out, "| {label} | {}{} | | | |", SKIPPED.say(lang), safe(reason));
+            let _ = writeln!(out, "| {label} | {}{} | | | |", SKIPPED.say(lang), safe(&reasons::told(reason, lang)));
             return;
         }
         Outcome::Failed { reason } => {
-            let _ = writeln!(out, "| {label} | {}{} | | | |", FAILED.say(lang), safe(reason));
+            let _ = writeln!(out, "| {label} | {}{} | | | |", FAILED.say(lang), safe(&reasons::told(reason, lang)));
             return;
         }
     };
@@ -247,8 +248,7 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
             remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
         }
     }
-    // Details are in English: they stand in the run file as they were found.
-    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&flag.detail))));
+    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&reasons::told(&flag.detail, lang)))));
     if options.verbose {
         remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
     }

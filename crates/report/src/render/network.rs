@@ -10,6 +10,7 @@ use crate::network::{
     Capacity, Cause, Direction, Flow, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits, capacities, cases_to,
     flows, matrices, peers,
 };
+use crate::reasons;
 
 /// What stands over the section.
 ///
@@ -97,7 +98,7 @@ fn remarks(run: &Run) -> Vec<Words> {
         let why = pair.failed.as_ref()?;
         Some(Words {
             en: format!("{} → {} failed: {why}", pair.from, pair.to),
-            zh: format!("{} → {} 失败：{why}", pair.from, pair.to),
+            zh: format!("{} → {} 失败：{}", pair.from, pair.to, reasons::told(why, Lang::Zh)),
         })
     });
     turns.iter().map(turn).chain(failed).collect()

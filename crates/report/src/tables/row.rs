@@ -8,6 +8,7 @@ use super::section::{Form, Section};
 use crate::escape::visible;
 use crate::format::{number, plus_minus};
 use crate::lmbench::remark;
+use crate::reasons;
 
 /// A row.
 pub(super) struct Row<'a> {
@@ -70,8 +71,10 @@ impl<'a> Row<'a> {
     }
 
     pub(super) fn note(&self) -> Option<Note> {
-        let said =
-            |en: &str, zh: &str, reason: &str| Text { en: format!("{en}: {reason}"), zh: format!("{zh}：{reason}") };
+        let said = |en: &str, zh: &str, reason: &str| {
+            let why = reasons::text(reason);
+            Text { en: format!("{en}: {}", why.en), zh: format!("{zh}：{}", why.zh) }
+        };
         let Some(case) = self.case else { return Some(Note::Absent) };
         match &case.outcome {
             Outcome::Measured(measured) => remark(measured).map(Note::Said),

@@ -23,7 +23,7 @@ fn compared(base: Run, new: &[Run]) -> Comparison {
 
 /// A kernel update that made calls dearer: what changed, what did not, what cannot be told.
 fn an_update() -> Comparison {
-    let skipped = |id: &str| synthetic::case(id, Outcome::Skipped { reason: "no huge pages".into() });
+    let skipped = |id: &str| synthetic::case(id, Outcome::Skipped { reason: "the kernel gave no huge pages".into() });
     let side = |name: &str, factor: f64| {
         let near = |id: &str, value: f64| rounds(id, &[value * 0.999, value, value * 1.0012]);
         let mut run = run(

@@ -358,7 +358,7 @@ fn cases() -> Vec<CaseRecord> {
         }));
     }
     for placement in ["smt_sibling", "other_cache", "other_node"] {
-        let reason = "no two usable CPUs stand like this".to_owned();
+        let reason = "no two usable CPUs are threads of one core".to_owned();
         cases.push(case(&format!("ipc.pipe@cpus={placement}"), Outcome::Skipped { reason }));
     }
     cases

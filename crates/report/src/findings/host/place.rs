@@ -40,7 +40,7 @@ pub(super) static SCRATCH: HostRule = HostRule {
         let why = unwritable(directory(host, Purpose::Scratch)?)?;
         text(
             format!("scratch directory {}: what needs files is skipped", why.en),
-            format!("临时目录{}：需要文件的探针会被略过", why.zh),
+            format!("临时目录{}：需要文件的探针会被跳过", why.zh),
         )
     },
 };

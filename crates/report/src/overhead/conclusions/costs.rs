@@ -127,7 +127,7 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
         let refused = reasons.find(|why| why.en.contains(REFUSED_FOR))?;
         let text = Text {
             en: format!("{}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
-            zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("略过：")),
+            zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("已跳过：")),
         };
         Some(Told { verdict: Verdict::So, text, cases: cases(false), cost: 0.0 })
     };

@@ -12,6 +12,7 @@ use crate::escape::visible;
 use crate::findings::steal::stolen_ns;
 use crate::format::{number, percent, value};
 use crate::guest;
+use crate::reasons;
 use crate::trust;
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
@@ -334,7 +335,10 @@ fn how_it_ended(view: &View, reasons: Reasons, say: &mut impl FnMut(String, Stri
     let run = view.run;
     again(run).into_iter().for_each(|Text { en, zh }| say(en, zh));
     if let Some(why) = &run.interrupted {
-        say(format!("this run ended before its plan did: {why}"), format!("本次运行提前结束：{why}"));
+        say(
+            format!("this run ended before its plan did: {why}"),
+            format!("本次运行提前结束：{}", reasons::told(why, Lang::Zh)),
+        );
     } else if run.finished.is_none() {
         say("this run has not finished".into(), "本次运行尚未结束".into());
     }
@@ -349,7 +353,7 @@ fn how_it_ended(view: &View, reasons: Reasons, say: &mut impl FnMut(String, Stri
         };
         say(
             format!("{failed} of {all} failed and {skipped} {were} skipped; {place}"),
-            format!("{} 个用例中 {failed} 个失败、{skipped} 个略过，{place_zh}", run.cases.len()),
+            format!("{} 个用例中 {failed} 个失败、{skipped} 个已跳过，{place_zh}", run.cases.len()),
         );
     }
 }
@@ -360,7 +364,7 @@ fn disturbed(view: &View, say: &mut impl FnMut(String, String)) {
     if let Some(why) = &clock.reason {
         say(
             format!("the clock is {} and not the CPU's counter: {why}", clock.source),
-            format!("时钟为 {}，未使用 CPU 计数器：{why}", clock.source),
+            format!("时钟为 {}，未使用 CPU 计数器：{}", clock.source, reasons::told(why, Lang::Zh)),
         );
     }
     if let Some(drift) = clock.drift.filter(|drift| drift.abs() > CLOCK_DRIFT) {

@@ -11,6 +11,7 @@ use super::view::{View, reason};
 use super::words;
 use crate::cut_pages::cut_pages;
 use crate::format::{DISTURBED_SHARE, between, in_scale, other_value, percent, scale_for, value};
+use crate::reasons;
 use crate::short_arrays::short_arrays;
 
 /// Further quantities up to this many fit behind a value.
@@ -143,7 +144,7 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;
     match flag.detail.as_str() {
         detail if needs_detail && !detail.is_empty() => {
-            format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(detail))
+            format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(&reasons::told(detail, view.lang)))
         }
         _ => text,
     }
@@ -165,7 +166,7 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<Row> {
     let row = |(probe, is_failed, why, members): (&str, bool, &str, Vec<&CaseRecord>)| {
         let (word, style): (Text, Style) =
             if is_failed { (words::FAILED, Style::Bad) } else { (words::SKIPPED, Style::Dim) };
-        let mut text = format!("{}{}{why}", view.say(word), view.say(words::COLON));
+        let mut text = format!("{}{}{}", view.say(word), view.say(words::COLON), reasons::told(why, view.lang));
         if view.verbose {
             let ids: Vec<String> = members.iter().map(|case| view.run.typed_id(&case.id)).collect();
             text = format!("{text} [{}]", ids.join(" "));

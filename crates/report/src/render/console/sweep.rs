@@ -13,6 +13,7 @@ use crate::cut_pages::cut_pages;
 use crate::escape::visible;
 use crate::format::{Scale, UNSTABLE, in_scale, percent_number, scale_for, value};
 use crate::labels::ProbeLabels;
+use crate::reasons;
 use crate::short_arrays::short_arrays;
 
 /// Values that lie further apart than this have no unit in common that suits them all.
@@ -335,7 +336,11 @@ impl<'a> Sweep<'a> {
                     let name = format!("{} {}", series.label.trim(), point.label);
                     match kinds.iter_mut().find(|(kind, ..)| *kind == flag.kind) {
                         Some((_, names, _)) => names.push(name),
-                        None => kinds.push((flag.kind, vec![name], view.run.typed_text(&flag.detail))),
+                        None => kinds.push((
+                            flag.kind,
+                            vec![name],
+                            view.run.typed_text(&reasons::told(&flag.detail, view.lang)),
+                        )),
                     }
                 }
             }

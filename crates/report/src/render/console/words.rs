@@ -43,9 +43,9 @@ words! {
     NO_INTERVAL: "none", "无";
     PLUS_MINUS: "± %", "± %";
     PLUS_MINUS_MOST: "max ± %", "最大 ± %";
-    SKIP: "skip", "略过";
+    SKIP: "skip", "已跳过";
     FAIL: "FAIL", "失败";
-    SKIPPED: "skipped", "略过";
+    SKIPPED: "skipped", "已跳过";
     FAILED: "FAILED", "失败";
     CASES: "cases", "个用例";
     NO_CASES: "No case was measured.", "没有测得任何用例。";

@@ -1,0 +1,110 @@
+//! That reasons are told in Chinese whole, in parts and within one another, and that no text does harm.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn zh(reason: &str) -> String {
+    told(reason, Lang::Zh).into_owned()
+}
+
+#[test]
+fn a_reason_is_told_with_its_values() {
+    let reasons = [
+        ("needs root", "需要 root 权限"),
+        ("needs 4 CPUs, and may use 2 here", "需要 4 个 CPU，这里只能使用 2 个"),
+        (
+            "the kernel has not loaded bbr, only cubic: modprobe tcp_bbr",
+            "内核未加载 bbr，只有 cubic：请执行 modprobe tcp_bbr",
+        ),
+        ("found 3 primes below 100, not 25", "在 100 以下找到 3 个素数，而不是 25 个"),
+        (
+            "2 of 100 datagrams came to the far end: look for a packet filter or a full queue on the way",
+            "100 个数据报中有 2 个到达远端：请检查途中是否有包过滤或队列已满",
+        ),
+    ];
+    for (en, wanted) in reasons {
+        assert_eq!(zh(en), wanted);
+        assert_eq!(told(en, Lang::En), en);
+    }
+}
+
+#[test]
+fn what_an_error_says_is_told_within_its_reason() {
+    let reasons = [
+        ("open: Permission denied (os error 13)", "open：权限不够（os error 13）"),
+        (
+            "cannot bind to CPU 3: sched_setaffinity: Invalid argument (os error 22)",
+            "无法绑定到 CPU 3：sched_setaffinity：无效的参数（os error 22）",
+        ),
+        (
+            "no memory: mmap: Cannot allocate memory (os error 12): free memory, or raise the limit of the control group",
+            "内存不足：mmap：无法分配内存（os error 12）：请释放内存，或调高 cgroup 的内存上限",
+        ),
+        ("a copy on CPU 3 failed: the worker was ended by signal 9", "CPU 3 上的副本失败：工作进程被信号 9 终止"),
+        (
+            "there is no tmpfs to write to: the scratch directory lies on a device; needs root",
+            "没有可写的 tmpfs：临时目录位于块设备上；需要 root 权限",
+        ),
+        ("the far end is gone: connection reset (needs root)", "远端已断开：连接被重置（需要 root 权限）"),
+        ("none of 3 rounds agreed with itself on a value", "3 轮中没有一轮自身得出一致的数值"),
+        (
+            "no value was found by most of 3 rounds: 8 by 1, 16 by 1, 32 by 1",
+            "3 轮中没有过半数得出同一数值：8（1 轮）、16（1 轮）、32（1 轮）",
+        ),
+        (
+            "needs 64 MiB of memory; the machine can spare 32 MiB, of which at most half is filled by 4 copies",
+            "需要 64 MiB 内存；整机还能提供 32 MiB，4 个副本合计最多写满其中一半",
+        ),
+        ("make ended with status 2: make: *** No rule", "make 以状态 2 退出：make: *** No rule"),
+    ];
+    for (en, wanted) in reasons {
+        assert_eq!(zh(en), wanted);
+    }
+}
+
+#[test]
+fn an_unknown_reason_stays_as_it_is() {
+    for reason in
+        ["", " ", ":", ": ", "; ; ", "nobody knows this", "（已是中文）", "()", " (", "a (os error 13", "\u{1f980}: x"]
+    {
+        assert_eq!(in_chinese(reason), None, "{reason}");
+        assert_eq!(told(reason, Lang::Zh), reason);
+    }
+    assert_eq!(in_chinese(&"needs root: ".repeat(1000)), None);
+    assert_eq!(zh("Strange error (os error 99999)"), "Strange error (os error 99999)");
+}
+
+#[test]
+fn a_reason_is_known_where_no_word_of_it_falls_into_a_hole() {
+    assert!(is_known("needs 7 CPUs, and may use 7 here", "7"));
+    assert!(is_known("cannot bind to CPU 7: 7", "7"));
+    assert!(!is_known("cannot bind to CPU 7: it is late", "7"));
+    assert!(!is_known("the worker dances", "7"));
+}
+
+#[test]
+fn every_template_is_sound() {
+    for (en, zh) in table::all() {
+        let count = en.matches("{}").count();
+        let all_named = (0..count).all(|place| zh.contains(&format!("{{{place}}}")));
+        assert!(all_named && zh.matches('{').count() == count, "{en}: {zh}");
+        assert_ne!(en, zh.replace("{0}", "{}"));
+        assert!(literal_bytes(en) > count, "{en}");
+        let times = table::all().filter(|(other, _)| *other == en).count();
+        assert_eq!(times, 1, "{en}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_does_harm(text in "\\PC{0,80}", cut in 0_usize..400) {
+        let _ = told(&text, Lang::Zh);
+        for (en, _) in table::all().skip(cut).take(3) {
+            let made = en.replace("{}", &text);
+            let _ = told(&made, Lang::Zh);
+            let half: String = made.chars().take(cut).collect();
+            let _ = told(&half, Lang::Zh);
+        }
+    }
+}

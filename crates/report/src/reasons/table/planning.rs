@@ -1,0 +1,66 @@
+//! Why a case is not begun: its place, its needs and the time that a run has.
+
+use super::Pair;
+
+pub(super) const PAIRS: &[Pair] = &[
+    ("time budget", "超出时间预算"),
+    ("interrupted", "运行被中断"),
+    ("stopped by a signal", "被信号停止"),
+    ("only its journal is left", "只留下运行日志"),
+    ("several threads or copies have a CPU each", "多个线程或副本各占一个 CPU，不能绑定到同一处"),
+    ("several threads have a CPU each", "多个线程各占一个 CPU，不能共用"),
+    ("it would run on cores of another kind", "它会运行在另一种核心上"),
+    ("several CPUs are of all kinds of core", "多个 CPU 含各种核心，不能只选一种"),
+    (
+        "a copy has one CPU: one thread, or two parties on the same CPU",
+        "每个副本只有一个 CPU：只能是单线程，或双方位于同一 CPU",
+    ),
+    ("needs {} CPUs, and may use {} here", "需要 {0} 个 CPU，这里只能使用 {1} 个"),
+    ("needs {} CPUs", "需要 {0} 个 CPU"),
+    ("two hosts need a peer; name one by --peer", "两台主机之间的测量需要对端；请用 --peer 指定"),
+    ("CPU {} cannot be used here", "这里不能使用 CPU {0}"),
+    ("the kernel tells of no memory nodes", "内核未报告任何内存节点"),
+    ("node {} has no CPU that may be used", "节点 {0} 没有可用的 CPU"),
+    ("node {} has no memory", "节点 {0} 没有内存"),
+    ("the usable cores are all of one kind", "可用核心都是同一种"),
+    ("the usable cores are of {} kinds", "可用核心有 {0} 种，没有所要的一种"),
+    ("no peer of this run is called {}; name it by --peer", "本次运行没有名为 {0} 的对端；请用 --peer 指定"),
+    ("no CPU is usable", "没有可用的 CPU"),
+    ("only one CPU is usable", "只有一个 CPU 可用"),
+    ("no two usable CPUs are threads of one core", "没有两个可用 CPU 属于同一核心"),
+    ("the host does not tell which CPUs share a cache", "主机未报告哪些 CPU 共享缓存"),
+    ("no two usable cores share a last-level cache", "没有两个可用核心共享末级缓存"),
+    ("the usable CPUs of a node share one last-level cache", "同一节点的可用 CPU 共享一个末级缓存"),
+    ("no package has usable CPUs on two memory nodes", "没有哪个封装在两个内存节点上都有可用的 CPU"),
+    ("the usable CPUs are all on one memory node", "可用 CPU 都在同一内存节点上"),
+    ("'{}' is no placement; use {}", "“{0}”不是放置方式；可用 {1}"),
+    ("'{}' is no order of threads; use {}", "“{0}”不是线程顺序；可用 {1}"),
+    (
+        "needs the kernel module hostmark, which is not loaded: as root, make -C kmod and insmod kmod/hostmark.ko (docs/overhead.md)",
+        "需要内核模块 hostmark，但它未加载：以 root 身份执行 make -C kmod 和 insmod kmod/hostmark.ko（见 docs/overhead.md）",
+    ),
+    (
+        "the module hostmark that is loaded is version {}, not {}: build kmod/ anew",
+        "已加载的模块 hostmark 是版本 {0}，而不是 {1}：请重新编译 kmod/",
+    ),
+    (
+        "needs KVM, and there is no /dev/kvm: load kvm_intel or kvm_amd; in a guest or container, have its host pass the device on",
+        "需要 KVM，但没有 /dev/kvm：请加载 kvm_intel 或 kvm_amd；在虚拟机或容器中，请让宿主机透传该设备",
+    ),
+    (
+        "may not open /dev/kvm: run it as root, or join the group that owns the device",
+        "无权打开 /dev/kvm：请以 root 身份运行，或加入该设备所属的组",
+    ),
+    ("needs root", "需要 root 权限"),
+    ("needs Linux {}.{}, and this is {}", "需要 Linux {0}.{1}，当前为 {2}"),
+    ("needs transparent huge pages, which this kernel lacks", "需要透明大页，而此内核不支持"),
+    ("needs a hypervisor beneath; run it inside a virtual machine", "需要在虚拟机监控程序之上运行；请在虚拟机内执行"),
+    ("another value of the command was asked for", "对该命令要求的是另一个数值"),
+    (
+        "no value of the command in this unit was asked for: add --bytes, or --value and --unit",
+        "未要求该命令以此单位给出数值：请加上 --bytes，或 --value 与 --unit",
+    ),
+    ("copies of several threads are not measured", "不测量多线程的副本"),
+    ("this hostmark has no probe of this name and revision", "此版本的 hostmark 没有该名称和修订号的探针"),
+    ("no worker measures in these tests", "这些测试中没有工作进程"),
+];
