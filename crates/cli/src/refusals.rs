@@ -4,7 +4,12 @@ use hostmark_engine::ResumeError;
 use hostmark_engine::plan::PlanError;
 use hostmark_model::{CaseIdError, LoadError};
 
-use crate::language::both;
+use crate::language::{both, current};
+
+/// Why something was not started, or was lost: an error of `hostmark_launch`, which is a reason of a case as well.
+pub fn of_launch(error: &impl std::fmt::Display) -> String {
+    hostmark_report::reasons::told(&error.to_string(), current()).into_owned()
+}
 
 /// Why nothing can be planned.
 pub fn of_plan(refused: &PlanError) -> String {

@@ -17,6 +17,8 @@ mod layout;
 mod modules;
 #[path = "tidy/picture.rs"]
 mod picture;
+#[path = "tidy/reasons.rs"]
+mod reasons;
 #[path = "tidy/schema.rs"]
 mod schema;
 #[path = "tidy/sources.rs"]
@@ -123,6 +125,11 @@ fn the_handbook_tells_of_every_finding() {
 #[test]
 fn every_error_is_told_in_both_languages() {
     nothing(texts::in_one_language(&Tree::of_repository()));
+}
+
+#[test]
+fn every_reason_is_told_in_chinese() {
+    nothing(reasons::in_english_alone(&Tree::of_repository(), hostmark_report::reasons::is_known));
 }
 
 #[test]

@@ -272,7 +272,10 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
         let (have, least) = (estimate.rounds, interval::LEAST_ROUNDS);
         flag(
             FlagKind::FewRounds,
-            format!("an interval takes {least} rounds, and there {} {have}", if have == 1 { "is" } else { "are" }),
+            match have {
+                1 => format!("an interval takes {least} rounds, and there is {have}"),
+                _ => format!("an interval takes {least} rounds, and there are {have}"),
+            },
         );
     }
     if relative_resolution >= 1.0 {

@@ -8,6 +8,7 @@ use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text, counted};
 use hostmark_report::RenderOptions;
 use hostmark_report::escape::visible;
+use hostmark_report::reasons::told;
 use hostmark_report::render::wrap::hanging;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
@@ -114,7 +115,7 @@ fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String
         Text { en: "Nothing is measured; this would be:", zh: "不做任何测量；若运行，则为：" };
     const TIGHT: Text = Text {
         en: "The limit has no room for all rounds: some cases would be skipped.",
-        zh: "时限容不下全部轮次：部分用例将被略过。",
+        zh: "时限容不下全部轮次：部分用例将被跳过。",
     };
     let (lang, width) = (options.lang, options.width);
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
@@ -154,7 +155,7 @@ fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String
         let skips = if count.skipped > 0 { count.skipped.to_string() } else { String::new() };
         row(name, [count.measured.to_string(), skips, seconds(count.expected)])
     };
-    text += &row("", [word("cases", "用例"), word("skipped", "略过"), word("time", "时间")].map(str::to_owned));
+    text += &row("", [word("cases", "用例"), word("skipped", "已跳过"), word("time", "时间")].map(str::to_owned));
     for (group, sum) in groups(&counts) {
         text += &format!("\n{}", counted(group, &sum));
         for (_, id, count) in counts.iter().filter(|(own, ..)| *own == group) {
@@ -170,7 +171,7 @@ fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String
             }
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
-                    Some(reason) => format!("{}{reason}", word("skipped: ", "略过：")),
+                    Some(reason) => format!("{}{}", word("skipped: ", "已跳过："), told(reason, lang)),
                     None => seconds(eta.of_cases(plan, [case])),
                 };
                 let case = shown::case_id(&case.id.to_string());

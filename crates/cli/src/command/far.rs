@@ -14,6 +14,7 @@ use super::janitor::Janitor;
 use super::place::Place;
 use super::{EndsWith, lost, measure};
 use crate::language::{both, refused};
+use crate::refusals::of_launch;
 use crate::signals::StopRequest;
 
 /// How long a run that was asked to stop may take to send what it has.
@@ -122,5 +123,5 @@ pub fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
         AgentError::Place(_) | AgentError::Version { .. } | AgentError::NotLetIn { .. } => Exit::BadInput,
         _ => Exit::ResourceLost,
     };
-    EndsWith(exit, error.to_string()).into()
+    EndsWith(exit, of_launch(&error)).into()
 }

@@ -17,6 +17,7 @@ use super::place::Place;
 use super::ready;
 use super::resume::Begun;
 use crate::language::{both, refuse, refused};
+use crate::refusals::of_launch;
 use crate::signals::StopRequest;
 
 /// Addresses of a peer that are tried at most.
@@ -150,7 +151,7 @@ impl<L: PeerLink> FarPeers<L> {
             (true, false) => refuse!(
                 "{name} cannot be reached for the measurement ({}); open its firewall to this host, or name another address by --via",
                 "测量无法到达 {name}（{}）；请在其防火墙上放行本机，或用 --via 换一个地址",
-                tried.join("; ")
+                of_launch(&tried.join("; "))
             ),
             _ => Ok(found),
         }
@@ -159,7 +160,7 @@ impl<L: PeerLink> FarPeers<L> {
     fn asked(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer> {
         self.link.ask(index, request).map_err(|error| match error {
             NoAnswer::Stopped => super::EndsWith(hostmark_model::Exit::Signal(2), "stopped".into()).into(),
-            NoAnswer::Lost(sentence) => super::lost(sentence),
+            NoAnswer::Lost(sentence) => super::lost(of_launch(&sentence)),
         })
     }
 

@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Run, Text};
 use hostmark_report::escape::visible;
+use hostmark_report::reasons::told;
 use hostmark_report::render::columns::{Column, columns};
 use hostmark_report::render::console;
 use serde_json::{Value, json};
@@ -183,7 +184,7 @@ fn table(kept: &[Kept], lang: Lang) -> String {
         column(word("started", "开始"), false, true),
         column(word("profile", "档位"), false, true),
         column(word("measured", "已测"), true, false),
-        column(word("skipped", "略过"), true, false),
+        column(word("skipped", "已跳过"), true, false),
         column(word("failed", "失败"), true, false),
         column("", false, false),
     ];
@@ -196,7 +197,7 @@ fn table(kept: &[Kept], lang: Lang) -> String {
             };
             let state = match state {
                 State::Finished => String::new(),
-                State::Interrupted(reason) => format!("{}{reason}", word("interrupted: ", "中断：")),
+                State::Interrupted(reason) => format!("{}{}", word("interrupted: ", "中断："), told(reason, lang)),
                 State::Partial => word("cut short; --resume goes on", "未完成；--resume 可继续").into(),
                 State::UnderWay => word("under way", "进行中").into(),
             };

@@ -15,6 +15,7 @@ use super::measure::catch;
 use super::{EndsWith, lost};
 use crate::language::both;
 use crate::output;
+use crate::refusals::of_launch;
 use crate::within::Outside;
 
 /// Sessions at once that one may ask for.
@@ -51,7 +52,7 @@ fn address(typed: &str) -> Result<SocketAddr, String> {
 
 pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     let token = match &arguments.token_file {
-        Some(file) => Token::read(file)?,
+        Some(file) => Token::read(file).map_err(|error| anyhow::anyhow!("{}", of_launch(&error)))?,
         None => Token::fresh().map_err(|error| {
             lost(both!(
                 "the kernel gives no random bytes ({error}); try again",

@@ -51,7 +51,7 @@ pub static PROBE: Probe = Probe {
                  groups of lines make it exceed the reported line (256 bytes on Zen 5). sharers=2 is skipped if the \
                  two CPUs show no contention, like threads of one core, which share their L1d.",
             zh: "两种方法都应与宿主报告的一致。在 L2 之外，一次缺失常会把相邻行一并取回（相邻行预取），于是那里看起来像以 128 字节为单位：一些库因此按 128 字节填充，尽管\
-                 行是 64 字节。若 sharers=1 得到的数值大于报告的行（成组预取所致，Zen 5 上为 256 字节），则略过。若两个 CPU 之间看不出争用（例如共享 L1d 的同一核心的两个线程），sharers=2 会被略过。",
+                 行是 64 字节。若 sharers=1 得到的数值大于报告的行（成组预取所致，Zen 5 上为 256 字节），则跳过。若两个 CPU 之间看不出争用（例如共享 L1d 的同一核心的两个线程），sharers=2 会被跳过。",
         },
         typical: Text {
             en: "By design 64 bytes on x86 and most Arm servers, 128 on some Arm designs, 256 on A64FX. Measured with \

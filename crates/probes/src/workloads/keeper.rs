@@ -75,8 +75,8 @@ pub(super) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
         Ok(Told { ended: Err(why), .. }) => Err(io::Error::other(format!("what the command started goes on: {why}"))),
         Ok(Told { done, .. }) => left.and_then(|()| done.map_err(io::Error::other)),
         Err(how) => {
-            let how = how.map_or_else(String::new, |how| format!(": {how}"));
-            Err(io::Error::other(format!("the command's keeper was ended before the command{how}")))
+            const ENDED: &str = "the command's keeper was ended before the command";
+            Err(io::Error::other(how.map_or_else(|| ENDED.to_owned(), |how| format!("{ENDED}: {how}"))))
         }
     }
 }

@@ -9,6 +9,7 @@ use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
 use hostmark_report::export::fleet;
 use hostmark_report::fleet::{Fleet, Gathering};
+use hostmark_report::reasons::told;
 
 use super::files;
 use crate::command::{EndsWith, hand_over};
@@ -144,7 +145,7 @@ fn refuse_missing(fleet: &FleetRun, gathering: &mut Gathering) {
         let (state, why) = (host.state.word(), host.reason.as_deref().unwrap_or_default());
         let (en, zh) = match why {
             "" => (String::new(), String::new()),
-            why => (format!(": {why}"), format!("：{why}")),
+            why => (format!(": {why}"), format!("：{}", told(why, Lang::Zh))),
         };
         let en = format!("has no run ({}{en}); hostmark fleet run --resume goes on", state.en);
         let zh = format!("没有运行（{}{zh}）；可用 hostmark fleet run --resume 继续", state.zh);

@@ -13,6 +13,7 @@ use crate::command::janitor::Janitor;
 use crate::command::measure::own_program;
 use crate::command::place::Place;
 use crate::command::{EndsWith, lost};
+use crate::refusals::of_launch;
 use crate::signals::StopRequest;
 
 /// A guest that is up. It ends, and is waited for, before its number leaves the janitor's charge.
@@ -109,5 +110,5 @@ fn failed(error: &GuestError, stop: &StopRequest) -> anyhow::Error {
         }
         _ => Exit::BadInput,
     };
-    EndsWith(exit, error.to_string()).into()
+    EndsWith(exit, of_launch(error)).into()
 }

@@ -12,8 +12,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("in {} of {} a CPU quota stopped the process", "{1}中有 {0} 轮进程因 CPU 配额被暂停"),
     ("in {} of {} others used {} % of the time of a CPU", "{1}中有 {0} 轮其他进程占用了 {2} % 的 CPU 时间"),
     ("the best round was {} % faster", "最好的一轮快 {0} %"),
-    ("{} KiB fit, and the host reports {} KiB", "测得可容纳 {0} KiB，而主机报告 {1} KiB"),
-    ("{} KiB do not fit, and the host reports {} KiB", "测得容纳不下 {0} KiB，而主机报告 {1} KiB"),
     ("the host reports no such cache", "主机没有报告这种缓存"),
     (
         "the largest buffer ({} MiB) is under twice the reported last cache ({} MiB)",
@@ -25,23 +23,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "位于所报告的末级缓存之内，而邻居可能也在使用：由容量和时间都无法判断",
     ),
     ("no reported cache is of its size", "没有哪级报告的缓存是这个容量"),
-    (
-        "at least this: {} {} are the most that were measured, and no smaller number was measured",
-        "这是下限：{1}={0} 是测过的最大值，没有测量更小的值",
-    ),
-    (
-        "at least this: {} {} are the most that were measured, and it still rises there",
-        "这是下限：{1}={0} 是测过的最大值，且此处仍在上升",
-    ),
     ("lower than {}, though {} is larger: one of the two is wrong", "低于 {0}，而其 {1} 更大：两者必有一错"),
-    (
-        "takes a switch, and is far below what {} says: one of the two is wrong",
-        "含一次切换，却远低于 {0} 的结果：两者必有一错",
-    ),
-    (
-        "takes {} switches, and is far below what {} says: one of the two is wrong",
-        "含 {0} 次切换，却远低于 {1} 的结果：两者必有一错",
-    ),
     ("lower than {}, which a cache holds: one of the two is wrong", "低于缓存所能容纳的 {0}：两者必有一错"),
     ("{} core cycles for {}, which takes at least {}", "{1}只用了 {0} 个核心周期，而至少需要 {2} 个"),
     ("a dependent operation", "一次相互依赖的运算"),
@@ -58,4 +40,13 @@ pub(super) const PAIRS: &[Pair] = &[
         "每核心周期 {0} 次运算，而最宽的核心最多 {1} 次",
     ),
     ("{} bytes, and the line of every cache is a power of two", "{0} 字节，而缓存行的大小总是 2 的幂"),
+    ("at least this: {} {} are the most that were measured, and {}", "这是下限：{1}={0} 是测过的最大值，{2}"),
+    ("no smaller number was measured", "没有测量更小的值"),
+    ("it still rises there", "且此处仍在上升"),
+    ("takes {}, and is far below what {} says: one of the two is wrong", "含{0}，却远低于 {1} 的结果：两者必有一错"),
+    ("a switch", "一次切换"),
+    ("{} switches", "{0} 次切换"),
+    ("{} KiB {}, and the host reports {} KiB", "实测{1} {0} KiB，而主机报告 {2} KiB"),
+    ("fit", "可容纳"),
+    ("do not fit", "容纳不下"),
 ];

@@ -58,13 +58,15 @@ pub(super) const PAIRS: &[Pair] = &[
         "in {} s it had too little of a CPU, or waited for a device: look for a process of real-time priority, a CPU quota or a slow disk",
         "在 {0} s 内几乎没有得到 CPU，或一直在等待设备：请检查是否有实时优先级的进程、CPU 配额或慢速磁盘",
     ),
-    (
-        "{} KiB cannot be locked ({}): raise RLIMIT_MEMLOCK (ulimit -l)",
-        "无法锁定 {0} KiB 内存（{1}）：请调高 RLIMIT_MEMLOCK（ulimit -l）",
-    ),
     ("needs a file of {} MiB where there is room for {} MiB", "需要 {0} MiB 的文件，而剩余空间只有 {1} MiB"),
     (
         "its threads never ran at the same time: a CPU quota, or processes of higher priority, held the CPUs",
         "各线程从未同时运行：CPU 配额或更高优先级的进程占住了 CPU",
     ),
+    (
+        "needs {} MiB of memory; {} can spare {} MiB, of which at most half is filled{}",
+        "需要 {0} MiB 内存；{1}还能提供 {2} MiB，其中最多写满一半{3}",
+    ),
+    ("raise RLIMIT_MEMLOCK (ulimit -l)", "请调高 RLIMIT_MEMLOCK（ulimit -l）"),
+    ("{} KiB cannot be locked ({}): {}", "无法锁定 {0} KiB 内存（{1}）：{2}"),
 ];

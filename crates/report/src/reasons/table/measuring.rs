@@ -27,7 +27,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a thread panicked", "一个线程发生 panic"),
     ("the thread panicked", "该线程发生 panic"),
     ("it panicked", "它发生了 panic"),
-    ("panicked: without a word", "发生 panic，未说明原因"),
     ("panicked: {}", "发生 panic：{0}"),
     ("another thread could not start", "另一个线程未能启动"),
     ("cannot start a thread", "无法启动线程"),
@@ -81,4 +80,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "'{}' is not of the form axis=value, with a value of a-z 0-9 _ . + -",
         "“{0}”不符合 axis=value 的形式（取值由 a-z 0-9 _ . + - 组成）",
     ),
+    ("without a word", "未说明原因"),
+    ("was not measured with two copies", "没有用两个副本测量"),
+    ("needs two CPUs for two copies", "两个副本需要两个 CPU"),
 ];

@@ -5,12 +5,13 @@ mod cpus;
 mod far_ends;
 mod files;
 mod flags;
-mod helpers;
-mod launching;
+mod guests;
+mod library;
 mod limits;
 mod measuring;
 mod memory;
 mod network;
+mod places;
 mod planning;
 mod processes;
 mod virtualization;
@@ -18,7 +19,7 @@ mod virtualization;
 /// An English template and its Chinese.
 type Pair = (&'static str, &'static str);
 
-const TOPICS: [&[Pair]; 13] = [
+const TOPICS: [&[Pair]; 14] = [
     planning::PAIRS,
     limits::PAIRS,
     measuring::PAIRS,
@@ -29,9 +30,10 @@ const TOPICS: [&[Pair]; 13] = [
     network::PAIRS,
     far_ends::PAIRS,
     virtualization::PAIRS,
-    helpers::PAIRS,
+    library::PAIRS,
     flags::PAIRS,
-    launching::PAIRS,
+    places::PAIRS,
+    guests::PAIRS,
 ];
 
 /// Every pair.

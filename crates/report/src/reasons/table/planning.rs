@@ -63,4 +63,5 @@ pub(super) const PAIRS: &[Pair] = &[
     ("copies of several threads are not measured", "不测量多线程的副本"),
     ("this hostmark has no probe of this name and revision", "此版本的 hostmark 没有该名称和修订号的探针"),
     ("no worker measures in these tests", "这些测试中没有工作进程"),
+    ("no command was given: name one by --command", "没有给出命令：请用 --command 指定"),
 ];

@@ -94,4 +94,5 @@ pub(super) const PAIRS: &[Pair] = &[
     ("{} ended with status {}", "{0} 以状态 {1} 退出"),
     ("{} ended with status {}: {}", "{0} 以状态 {1} 退出：{2}"),
     ("{} cannot be started: {}", "无法启动 {0}：{1}"),
+    ("prctl: the worker cannot ask to die with the run", "prctl：工作进程无法请求随本次运行一同结束"),
 ];

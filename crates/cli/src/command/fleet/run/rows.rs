@@ -2,6 +2,7 @@
 
 use hostmark_model::{HostState, Lang};
 use hostmark_report::escape::visible;
+use hostmark_report::reasons::told;
 use hostmark_report::render::columns::{Column, columns};
 
 use super::directory::Directory;
@@ -23,7 +24,11 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
         let time = host.elapsed_s.map(|seconds| format!("{seconds} s")).unwrap_or_default();
         let file = if host.state == HostState::Measured { host.file.clone() } else { String::new() };
         let cells = [host.host.clone(), host.state.word().get(lang).to_string(), time, file];
-        cells.into_iter().chain([host.reason.clone().unwrap_or_default()]).map(|cell| visible(&cell)).collect()
+        cells
+            .into_iter()
+            .chain([told(host.reason.as_deref().unwrap_or_default(), lang).into_owned()])
+            .map(|cell| visible(&cell))
+            .collect()
     };
     let rows: Vec<Vec<String>> = directory.hosts().iter().map(row).collect();
     let mut text = columns(&heads, &rows, output::options(lang, false).width);

@@ -1,0 +1,214 @@
+//! A rule on reasons: each one that a crate can give for a case without a value has a Chinese template.
+
+use proc_macro2::{Delimiter, TokenTree};
+
+use super::code::tokens;
+use super::tree::{File, Tree};
+
+/// Where reasons are made.
+const FOLDERS: [&str; 5] =
+    ["crates/engine/src/", "crates/probes/src/", "crates/sys/src/", "crates/host/src/placement", "crates/launch/src/"];
+/// Files of the program that make reasons of a run.
+const OF_THE_PROGRAM: [&str; 1] = ["crates/cli/src/command/peers.rs"];
+/// Files that are of no run: made-up workers and probes, errors that `refusals.rs` tells, and what only its own log says.
+const NO_REASONS: [&str; 7] = [
+    "crates/engine/src/mock.rs",
+    "crates/engine/src/fixture.rs",
+    "crates/engine/src/journal.rs",
+    "crates/engine/src/plan.rs",
+    "crates/engine/src/plan/refused.rs",
+    "crates/engine/src/again.rs",
+    "crates/launch/src/serve/refusals.rs",
+];
+/// Files and folders of which every sentence is a reason or a part of one.
+const ALL_REASONS: [&str; 16] = [
+    "crates/engine/src/bind.rs",
+    "crates/engine/src/case/directories.rs",
+    "crates/engine/src/derived.rs",
+    "crates/engine/src/gate/",
+    "crates/engine/src/job.rs",
+    "crates/engine/src/lack.rs",
+    "crates/engine/src/plan/placed.rs",
+    "crates/engine/src/plan/worth.rs",
+    "crates/engine/src/probe/need.rs",
+    "crates/engine/src/session.rs",
+    "crates/engine/src/stop.rs",
+    "crates/engine/src/vote.rs",
+    "crates/host/src/placement.rs",
+    "crates/launch/src/local.rs",
+    "crates/probes/src/memory/hierarchy/levels.rs",
+    "crates/probes/src/printed.rs",
+];
+/// What makes a reason of the text behind it.
+const MAKERS: [&str; 13] = [
+    "skipped", "failed", "lacking", "unable", "Skipped", "Failed", "Err", "Asked", "Missing", "garbled", "asked",
+    "flag", "is_wrong",
+];
+/// The values of these, where they are bound.
+const BOUND: [&str; 5] = ["reason", "lack", "lies", "told", "detail"];
+/// What a reason says of itself in its `Display`.
+const ERRORS_OF_THEIR_OWN: [&str; 3] = ["Refused", "Malformed", "Holder"];
+/// What stands in every hole.
+const VALUE: &str = "7";
+
+/// Reasons that nobody has translated: `is_known` says of a reason with a value in each hole whether a template is all of it.
+pub fn in_english_alone(tree: &Tree, is_known: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let starts = |file: &File, places: &[&str]| places.iter().any(|place| file.path.starts_with(place));
+    let is_held = |file: &&File| {
+        (starts(file, &FOLDERS) || starts(file, &OF_THE_PROGRAM))
+            && !starts(file, &NO_REASONS)
+            && !file.stem().ends_with("tests")
+    };
+    let mut found = Vec::new();
+    for file in tree.sources().filter(is_held) {
+        let mut reasons = Vec::new();
+        walk(&tokens(&file.text), starts(file, &ALL_REASONS), &mut reasons);
+        reasons.sort();
+        reasons.dedup();
+        // A kernel says what it cannot do.
+        let is_told = |reason: &str| is_known(reason, VALUE) || is_known(&format!("cannot {reason}"), VALUE);
+        let missing = reasons.iter().map(|reason| with_values(reason)).filter(|reason| is_sentence(reason));
+        found
+            .extend(missing.filter(|reason| !is_told(reason)).map(|reason| file.says(format!("no Chinese: {reason}"))));
+    }
+    found
+}
+
+/// Collects the texts of reasons; in a file of which `all` are reasons, every text.
+fn walk(tokens: &[TokenTree], all: bool, found: &mut Vec<String>) {
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let next = tokens.get(at + 1);
+        match (token, next) {
+            // What a whole file or folder says of itself.
+            (TokenTree::Punct(mark), Some(TokenTree::Punct(other)))
+                if mark.as_char() == '#' && other.as_char() == '!' =>
+            {
+                at += 3;
+                continue;
+            }
+            (TokenTree::Punct(mark), Some(TokenTree::Group(attribute))) if mark.as_char() == '#' => {
+                let text = attribute.stream().to_string().replace(' ', "");
+                match text.as_str() {
+                    "cfg(test)" => at = past_item(tokens, at + 2),
+                    // `error("…")` of an enum; all other attributes speak to the compiler.
+                    text if text.starts_with("error(") => {
+                        texts(&attribute.stream().into_iter().collect::<Vec<_>>(), found);
+                        at += 2;
+                    }
+                    _ => at += 2,
+                }
+                continue;
+            }
+            (TokenTree::Ident(_), Some(TokenTree::Group(group))) if makes_a_reason(tokens, at) => {
+                texts(&group.stream().into_iter().collect::<Vec<_>>(), found);
+            }
+            (TokenTree::Ident(name), _) if BOUND.contains(&name.to_string().as_str()) && is_bound(next) => {
+                let ends = |token: &&TokenTree| !matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';');
+                let value: Vec<TokenTree> = tokens[at + 2..].iter().take_while(ends).cloned().collect();
+                texts(&value, found);
+            }
+            (TokenTree::Ident(name), Some(TokenTree::Ident(of)))
+                if *name == "for" && ERRORS_OF_THEIR_OWN.contains(&of.to_string().as_str()) =>
+            {
+                if let Some(TokenTree::Group(body)) = tokens.get(at + 2) {
+                    texts(&body.stream().into_iter().collect::<Vec<_>>(), found);
+                }
+            }
+            (TokenTree::Literal(literal), _) if all => found.extend(text_of(&literal.to_string())),
+            _ => {}
+        }
+        if let TokenTree::Group(group) = token {
+            walk(&group.stream().into_iter().collect::<Vec<_>>(), all, found);
+        }
+        at += 1;
+    }
+}
+
+fn is_bound(next: Option<&TokenTree>) -> bool {
+    matches!(next, Some(TokenTree::Punct(mark)) if ['=', ':'].contains(&mark.as_char()))
+}
+
+/// Whether a word before brackets is one that makes a reason of what is in them.
+fn makes_a_reason(tokens: &[TokenTree], at: usize) -> bool {
+    let name = tokens[at].to_string();
+    let of_error = || at >= 3 && tokens[at - 3].to_string() == "Error" && ["other", "new"].contains(&name.as_str());
+    let is_defined = at >= 1 && tokens[at - 1].to_string() == "fn";
+    !is_defined && (MAKERS.contains(&name.as_str()) || of_error())
+}
+
+/// The place behind the item that begins at `at`.
+fn past_item(tokens: &[TokenTree], mut at: usize) -> usize {
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        let is_end = match token {
+            TokenTree::Punct(mark) => mark.as_char() == ';',
+            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+            _ => false,
+        };
+        if is_end {
+            break;
+        }
+    }
+    at
+}
+
+/// Every text among these tokens.
+fn texts(tokens: &[TokenTree], found: &mut Vec<String>) {
+    let is_attribute = |at: usize| at > 0 && matches!(&tokens[at - 1], TokenTree::Punct(mark) if mark.as_char() == '#');
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(_) if is_attribute(at) => {}
+            TokenTree::Group(group) => texts(&group.stream().into_iter().collect::<Vec<_>>(), found),
+            TokenTree::Literal(literal) => found.extend(text_of(&literal.to_string())),
+            _ => {}
+        }
+    }
+}
+
+/// What a literal says, where it is a text.
+fn text_of(literal: &str) -> Option<String> {
+    let inside = literal.strip_prefix('"')?.strip_suffix('"')?;
+    let (mut text, mut rest) = (String::new(), inside.chars().peekable());
+    while let Some(c) = rest.next() {
+        match (c, rest.peek()) {
+            ('\\', Some('\n')) => while rest.next_if(|c| c.is_whitespace()).is_some() {},
+            ('\\', Some(_)) => text.extend(rest.next()),
+            (c, _) => text.push(c),
+        }
+    }
+    Some(text)
+}
+
+/// A text with a value in each hole.
+fn with_values(text: &str) -> String {
+    let text = text.replace("{{", "").replace("}}", "");
+    let part = |(at, part): (usize, &str)| match (at, part.split_once('}')) {
+        (1.., Some((_, behind))) => format!("{VALUE}{behind}"),
+        _ => part.to_owned(),
+    };
+    text.split('{').enumerate().map(part).collect()
+}
+
+/// Whether it has two words at least: one word alone is a name.
+fn is_sentence(text: &str) -> bool {
+    let is_word = |word: &&str| word.len() > 1 && word.chars().all(|c| c.is_ascii_lowercase() || c == '\'');
+    text.trim().split([' ', ':', ';', ',']).filter(is_word).count() > 1
+}
+
+#[test]
+fn a_reason_without_chinese_is_found() {
+    let code = "//! A.\n\
+                fn f() { Stop::skipped(\"needs a thing\") }\n\
+                fn g() { Err(Stop::lacking(format_args!(\"no way to {x} it\"), &e)) }\n\
+                fn h() { io::Error::other(format!(\"{a} of {} \\\n  were there\", b)) }\n\
+                fn i() { let reason = \"it is late\"; log(\"nobody is told\"); Stop::failed(name) }\n\
+                #[derive(Debug)] #[error(\"{0} is wrong here\")] struct E;\n\
+                fn known() { Stop::failed(\"this one is known\") }\n\
+                #[cfg(test)]\nmod tests { fn f() { Stop::skipped(\"of no run\") } }";
+    let tree = Tree::of(&[("crates/probes/src/a.rs", code), ("crates/report/src/a.rs", code)]);
+    let found = in_english_alone(&tree, |reason, _| reason == "this one is known");
+    assert_eq!(found.len(), 5, "{found:?}");
+    assert!(found.iter().any(|line| line.ends_with("no Chinese: 7 is wrong here")), "{found:?}");
+    assert!(found.iter().any(|line| line.ends_with("no Chinese: 7 of 7 were there")), "{found:?}");
+}

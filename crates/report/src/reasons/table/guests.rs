@@ -1,0 +1,122 @@
+//! Why a guest does not come up, or stops.
+
+use super::Pair;
+
+pub(super) const PAIRS: &[Pair] = &[
+    (
+        "this program is not static and runs in no guest; put hostmark-{}-linux-musl beside it, made by cargo build --release --target {}-unknown-linux-musl",
+        "本程序不是静态链接的，无法在虚拟机中运行；请在其旁放置 hostmark-{0}-linux-musl，用 cargo build --release --target {1}-unknown-linux-musl 构建",
+    ),
+    ("QEMU does not start ({}); {}", "QEMU 无法启动（{0}）；{1}"),
+    ("the guest has not answered in {} s{}; {}", "虚拟机在 {0} s 内没有应答{1}；{2}"),
+    ("the guest ended while it booted: {}; {}", "虚拟机在启动过程中结束：{0}；{1}"),
+    (
+        "the guest has written {} KiB to its channel and answers no knock{}; look at what writes there",
+        "虚拟机向其通道写了 {0} KiB，却不回应连接{1}；请检查是什么在写入",
+    ),
+    ("the guest cannot be started ({}); try again", "无法启动虚拟机（{0}）；请重试"),
+    ("the guest answers no knock in {} s{}; boot it anew", "虚拟机在 {0} s 内不回应连接{1}；请重新启动它"),
+    ("the guest floods its channel{}; look at what writes there", "虚拟机不断向其通道写入{0}；请检查是什么在写入"),
+    ("the guest has stopped: {}; boot it anew", "虚拟机已停止：{0}；请重新启动它"),
+    (
+        "the agent in the guest ended by {}; give the guest more memory, or look at its console",
+        "虚拟机中的代理已结束：{0}；请为虚拟机增加内存，或查看其控制台",
+    ),
+    ("the guest's channel fails ({}); boot it anew", "虚拟机的通道出错（{0}）；请重新启动它"),
+    ("its console is empty", "其控制台没有输出"),
+    ("its console ends with: {}", "其控制台的最后内容为：{0}"),
+    ("it switched itself off", "它自行关机"),
+    (
+        "QEMU stopped it, as it does where KVM cannot carry an instruction out",
+        "QEMU 停止了它：KVM 无法执行某条指令时会这样",
+    ),
+    ("this host has no room for what it wrote to its disk", "本机空间不足，无法保存它写入磁盘的内容"),
+    ("QEMU has ended", "QEMU 已结束"),
+    ("it refuses", "它拒绝了请求"),
+    ("it does not answer", "它没有应答"),
+    ("install it, or name it by --qemu", "请安装它，或用 --qemu 指定"),
+    ("this KVM does not do what QEMU asks of it; take --accel tcg", "此 KVM 不支持 QEMU 的要求；请使用 --accel tcg"),
+    ("let this user open /dev/kvm, or take --accel tcg", "请允许此用户打开 /dev/kvm，或使用 --accel tcg"),
+    ("choose less by --memory, or set pages aside on this host", "请用 --memory 选择更小的内存，或在本机预留大页"),
+    ("look at the option that it names, or leave that out", "请检查它提到的选项，或去掉该选项"),
+    (
+        "its kernel has not said a word: a KVM that is itself emulated, as in some clouds and containers, carries no ordinary kernel; take --accel tcg, or a longer --boot-timeout",
+        "其内核没有任何输出：某些云和容器中的 KVM 本身是模拟的，跑不动普通内核；请使用 --accel tcg，或调大 --boot-timeout",
+    ),
+    (
+        "a KVM that is itself emulated may be too slow for an ordinary kernel; take --accel tcg, or a longer --boot-timeout",
+        "本身是模拟的 KVM 跑普通内核可能过慢；请使用 --accel tcg，或调大 --boot-timeout",
+    ),
+    (
+        "emulation is slow where the host is busy; take a longer --boot-timeout, or another kernel",
+        "主机繁忙时模拟很慢；请调大 --boot-timeout，或换用其他内核",
+    ),
+    (
+        "a KVM that is itself emulated carries no ordinary kernel; take --accel tcg",
+        "本身是模拟的 KVM 跑不动普通内核；请使用 --accel tcg",
+    ),
+    ("make room, or name another directory for its disk", "请腾出空间，或为其磁盘指定其他目录"),
+    ("do what its console says", "请按其控制台的提示处理"),
+    ("give it more memory by --memory", "请用 --memory 增加其内存"),
+    (
+        "take another kernel, or leave out what was added to its command line",
+        "请换用其他内核，或去掉加到其命令行上的内容",
+    ),
+    ("there is no readable kernel in /boot; name one by --kernel", "/boot 中没有可读的内核；请用 --kernel 指定"),
+    (
+        "the kernel {} cannot be read ({}); name another by --kernel, or make it readable",
+        "无法读取内核 {0}（{1}）；请用 --kernel 指定其他内核，或使其可读",
+    ),
+    (
+        "{} is no kernel of Linux for {} ({}); name a {} by --kernel",
+        "{0} 不是 {1} 的 Linux 内核（{2}）；请用 --kernel 指定 {3}",
+    ),
+    ("bzImage, as /boot/vmlinuz-*", "bzImage（如 /boot/vmlinuz-*）"),
+    ("file Image", "Image 文件"),
+    ("it is empty", "它是空的"),
+    ("it is an ELF file", "它是 ELF 文件"),
+    ("it is compressed by gzip", "它用 gzip 压缩"),
+    ("it begins otherwise", "开头不符"),
+    (
+        "{} holds no modules of a kernel ({}); name one by --modules that has a modules.dep",
+        "{0} 中没有内核模块（{1}）；请用 --modules 指定含 modules.dep 的目录",
+    ),
+    ("the module {} cannot be unpacked ({}); {}", "无法解压模块 {0}（{1}）；{2}"),
+    ("name another directory by --modules", "请用 --modules 指定其他目录"),
+    ("it is none", "它不是模块"),
+    ("install that program", "请安装该程序"),
+    ("its CPUs cannot be pinned ({}); choose others by --pin", "无法绑定其 CPU（{0}）；请用 --pin 选择其他 CPU"),
+    ("QEMU names no thread of CPU {}", "QEMU 没有给出 CPU {0} 的线程"),
+    ("{} is above {}", "{0} 超过 {1}"),
+    ("the guest's disk cannot be made in {} ({}); {}", "无法在 {0} 中创建虚拟机的磁盘（{1}）；{2}"),
+    ("{} bytes are too few", "{0} 字节过小"),
+    ("choose 64 MiB or more", "请选择 64 MiB 或更大"),
+    ("make room, or choose a smaller disk", "请腾出空间，或选择更小的磁盘"),
+    ("name another directory", "请指定其他目录"),
+    ("raise the limit of open files (ulimit -n)", "请调高打开文件数的上限（ulimit -n）"),
+    ("it says nothing", "它没有输出"),
+    ("look at what it names", "请检查它提到的内容"),
+    (
+        "hostmark makes guests on x86_64 alone; take one that exists, by --on 'ssh vm1'",
+        "hostmark 只在 x86_64 上创建虚拟机；请用 --on 'ssh vm1' 使用已有的虚拟机",
+    ),
+    ("a guest has one CPU and one node at least; give it more", "虚拟机至少要有一个 CPU 和一个节点；请增加"),
+    (
+        "a guest's CPUs are spread evenly over its nodes; choose a multiple of the nodes",
+        "虚拟机的 CPU 平均分布在各节点上；请选择节点数的整数倍",
+    ),
+    (
+        "a guest's memory is a number of MiB for each node; choose another",
+        "虚拟机每个节点的内存须为整数 MiB；请选择其他值",
+    ),
+    (
+        "not as many CPUs are named to pin to as the guest has; name one for each",
+        "用于绑定的 CPU 数与虚拟机的 CPU 数不一致；请为每个 CPU 指定一个",
+    ),
+    (
+        "{} is no module of hostmark ({}); build it in kmod/ for the guest's kernel",
+        "{0} 不是 hostmark 的模块（{1}）；请在 kmod/ 中为虚拟机的内核编译它",
+    ),
+    ("it is no ELF file", "它不是 ELF 文件"),
+    ("the image {} cannot be read ({}); name another by --image", "无法读取镜像 {0}（{1}）；请用 --image 指定其他镜像"),
+];
