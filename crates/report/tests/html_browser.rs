@@ -272,9 +272,18 @@ fn a_column_sorts_by_its_numbers_and_not_by_their_letters() {
     let head = "document.querySelector('#p-memory\\\\.latency thead th.n')";
     let values = |browser: &mut Browser| -> Vec<f64> {
         let all = browser.eval(
-            "[...document.getElementById('p-memory.latency').querySelectorAll('tbody td.v')].map(cell => Number(cell.dataset.v))",
+            "[...document.getElementById('p-memory.latency').querySelectorAll('tbody td.v')].map(cell => cell.textContent)",
         );
-        all.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+        let in_ns = |text: &str| {
+            let (number, unit) = text.split_once(' ').unwrap();
+            let scale = match unit.split(' ').next().unwrap() {
+                "ns" => 1.0,
+                "µs" => 1e3,
+                unit => panic!("{unit}"),
+            };
+            number.parse::<f64>().unwrap() * scale
+        };
+        all.as_array().unwrap().iter().map(|value| in_ns(value.as_str().unwrap())).collect()
     };
     for (key, descends) in [("Enter", true), (" ", false)] {
         browser.eval(&format!("{head}.focus()"));

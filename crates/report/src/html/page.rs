@@ -23,9 +23,10 @@ use crate::labels::run_letter;
 use crate::overhead::is_wanted;
 use crate::render::console::{first_clause, first_sentence};
 
-/// Pictures of samples in a page at most. A probe's default case comes first, the case with its widest interval has what
-/// room is left.
+/// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
+/// comes first, the case with its widest interval has what room is left.
 const MOST_STRIPS: usize = 104;
+const MOST_CASES: usize = 2400;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
@@ -111,14 +112,16 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
     let mut picture = |figure: Figure| Picture::of(figure, numbers.next().unwrap_or(0));
     let leading: Vec<Picture> = leading.into_iter().map(&mut picture).collect();
     let first: Vec<Picture> = first.into_iter().map(&mut picture).collect();
+    let cases: usize = runs.probes.iter().map(|probe| probe.cases.len()).sum();
+    let most_strips = MOST_STRIPS.min(MOST_STRIPS * MOST_CASES / cases.max(1));
     let mut strips = 0;
     let mut sections: Vec<Section> = Vec::new();
     for (index, probe) in runs.probes.iter().enumerate() {
         let figures = of_probe(&runs, probe, shown.contains(probe.id)).into_iter().map(&mut picture).collect();
         let mut samples = of_samples(&runs, probe);
         let to_come = runs.probes.len().saturating_sub(index + 1) * runs.all.len();
-        samples.truncate(MOST_STRIPS.saturating_sub(strips + to_come).max(runs.all.len()));
-        samples.truncate(MOST_STRIPS.saturating_sub(strips));
+        samples.truncate(most_strips.saturating_sub(strips + to_come).max(runs.all.len()));
+        samples.truncate(most_strips.saturating_sub(strips));
         strips += samples.len();
         let samples = samples.into_iter().map(&mut picture).collect();
         let shown = Shown { table: table(&runs, probe), figures, samples };
@@ -153,10 +156,10 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         leading,
         all_figures: first.len(),
         figures: first,
-        cases: runs.probes.iter().map(|probe| probe.cases.len()).sum(),
+        cases,
         sections,
         most_samples: MOST_SAMPLES,
-        most_strips: MOST_STRIPS,
+        most_strips,
         most_findings: MOST_FINDINGS,
     }
 }

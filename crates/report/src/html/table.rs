@@ -46,7 +46,7 @@ struct Explained {
 struct Row {
     anchor: String,
     /// Where it stands on the axes; empty for the further runs of a case.
-    points: Vec<Point>,
+    points: Vec<Words>,
     /// Rows that share the points.
     span: usize,
     run: String,
@@ -55,27 +55,14 @@ struct Row {
     /// In the place of a value: skipped, failed or not planned, and why.
     instead: Option<Words>,
     failed: bool,
+    /// Whether there are several remarks.
+    is_crowded: bool,
     remarks: Vec<Remark>,
-}
-
-/// Where a case stands on an axis, and by what it is sorted there; empty where that is its name.
-#[derive(Debug, Serialize)]
-struct Point {
-    text: Words,
-    key: String,
-}
-
-/// A further quantity, and by what it is sorted.
-#[derive(Debug, Serialize)]
-struct Also {
-    text: Words,
-    key: String,
 }
 
 #[derive(Debug, Serialize)]
 struct Cells {
     value: Words,
-    key: String,
     interval: Words,
     half: String,
     samples: String,
@@ -83,7 +70,7 @@ struct Cells {
     disturbed: String,
     /// Whether they are so many that the value may be theirs.
     is_disturbed: bool,
-    also: Vec<Also>,
+    also: Vec<Words>,
 }
 
 #[derive(Debug, Serialize)]
@@ -111,24 +98,23 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
         let instead = instead(record);
         let also = |measured: &Measured| {
             let cell = |quantity: &&hostmark_model::QuantityInfo| match measured.also.get(&quantity.name) {
-                Some(also) => {
+                Some(also) => each(|lang| {
                     let median = also.estimate.value();
-                    let text = each(|lang| {
-                        // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
-                        let shown = match quantity.unit {
-                            Unit::CoreCycles | Unit::ReferenceCycles => number(median),
-                            unit => value(median, unit, lang),
-                        };
-                        format!("{shown} {}", plus_minus(&also.estimate)).trim_end().to_owned()
-                    });
-                    Also { text, key: key(median) }
-                }
-                None => Also { text: same("–"), key: String::new() },
+                    // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
+                    let shown = match quantity.unit {
+                        Unit::CoreCycles | Unit::ReferenceCycles => number(median),
+                        unit => value(median, unit, lang),
+                    };
+                    format!("{shown} {}", plus_minus(&also.estimate)).trim_end().to_owned()
+                }),
+                None => same("–"),
             };
             quantities.iter().map(cell).collect()
         };
         let is_first = run == 0;
+        let remarks = record.map(|record| remarks(runs, run, record, &notes)).unwrap_or_default();
         Row {
+            is_crowded: remarks.len() > 1,
             anchor: if is_first { case.anchor() } else { String::new() },
             points: match is_first {
                 true => axes.iter().map(|axis| point(probe, case, axis)).collect(),
@@ -139,7 +125,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             cells: measured.map(|measured| cells(probe, measured, also(measured))),
             instead: instead.as_ref().map(|(text, _)| text.clone()),
             failed: instead.is_some_and(|(_, failed)| failed),
-            remarks: record.map(|record| remarks(runs, run, record, &notes)).unwrap_or_default(),
+            remarks,
         }
     };
     let mut fixed_parts: Vec<Words> = first.map(|case| probe.all_named(case.params, &common)).into_iter().collect();
@@ -187,22 +173,15 @@ fn explained(info: &ProbeInfo) -> Explained {
     }
 }
 
-fn point(probe: &Probe, case: &Case, axis: &str) -> Point {
-    let text = case.params.get(axis).map_or_else(|| same("–"), |at| probe.labels.value(axis, at));
-    Point { text, key: case.number_on(axis).map(key).unwrap_or_default() }
+fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
+    case.params.get(axis).map_or_else(|| same("–"), |at| probe.labels.value(axis, at))
 }
 
-/// A number by which rows are sorted: enough digits to tell neighbours apart; empty for what is none.
-fn key(value: f64) -> String {
-    if value.is_finite() { format!("{value:.4e}") } else { String::new() }
-}
-
-fn cells(probe: &Probe, measured: &Measured, also: Vec<Also>) -> Cells {
+fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
     let (unit, estimate, tainted) = (probe.unit(), &measured.estimate, measured.noise.tainted);
     let taken = measured.taken();
     let none = fixed(words::NO_INTERVAL);
     Cells {
-        key: key(estimate.value()),
         value: each(|lang| {
             let shown = value(estimate.value(), unit, lang);
             other_value(estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))
@@ -262,7 +241,9 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
     for said in [short_arrays(measured), cut_pages(&runs.all[run], case)].into_iter().flatten() {
         all.push(Remark { text: each(|lang| said.get(lang).to_owned()), warns: true });
     }
-    let own = measured.notes.iter().filter(|note| !common.contains(note));
+    // What a column says is not said again.
+    let is_told = |(key, note): (&String, &String)| case.params.get(key) == Some(note.as_str());
+    let own = measured.notes.iter().filter(|note| !common.contains(note) && !is_told(*note));
     let notes: Vec<String> = own.map(|(key, note)| format!("{key}={note}")).collect();
     if !notes.is_empty() {
         // Names and values are no language's: written once.

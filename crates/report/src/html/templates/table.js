@@ -3,10 +3,18 @@
   const lang = () => document.documentElement.lang === "en" ? "en" : "zh-CN";
   // Cells as people read them in the language that is shown.
   const words = cell => (cell.querySelector(`:scope > [lang="${lang()}"]`) || cell).textContent.trim();
+  // A value is sorted by what it is, not by the number before its unit: 1.1 \u00b5s is more than 900 ns.
+  const powers = { n: 1e-9, "\u00b5": 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
+  const scale = unit => {
+    const found = unit.match(/^(?:(n|\u00b5|m|k|[KMGTP]i|[MGTP])?(?:s|B|B\/s|Hz|\/s|bit\/s)|([MG]))$/);
+    if (found && found[2]) return powers[found[2]];
+    if (!found || !found[1]) return 1;
+    return found[1].endsWith("i") ? 1024 ** (1 + "KMGTP".indexOf(found[1][0])) : powers[found[1]];
+  };
   const number = cell => {
     if (cell.dataset.v) return Number(cell.dataset.v);
-    const found = words(cell).replace("\u2212", "-").match(/^[^\d-]*(-?\d[\d.]*)/);
-    return found ? Number(found[1]) : NaN;
+    const found = words(cell).replace("\u2212", "-").match(/^[^\d-]*(-?\d[\d.]*)(?:\s+([^\s\d(\u00b1]+))?/);
+    return found ? Number(found[1]) * scale(found[2] || "") : NaN;
   };
   const compare = (one, other) => {
     const [a, b] = [number(one), number(other)];
