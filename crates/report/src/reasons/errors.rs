@@ -41,7 +41,7 @@ const NAMES: &[(u32, &str)] = &[
     (40, "符号链接的层数过多"),
     (43, "标识符已删除"),
     (61, "没有可用的数据"),
-    (62, "时间流逝"),
+    (62, "定时器超时"),
     (71, "协议错误"),
     (75, "对已定义的数据类型来说值过大"),
     (90, "消息过长"),
@@ -74,4 +74,33 @@ pub(super) fn in_chinese(error: &str) -> Option<String> {
     let is_one = !words.is_empty() && !words.contains(": ") && !words.contains("; ");
     let (_, name) = NAMES.iter().find(|(known, _)| is_one && *known == number)?;
     Some(format!("{name}（os error {number}）"))
+}
+
+/// A text in Chinese in which errors of the system stand as the system says them in English: with those in Chinese.
+pub(super) fn within(text: &str) -> String {
+    const MARK: &str = " (os error ";
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(MARK) {
+        let behind = &rest[at + MARK.len()..];
+        let digits = behind.find(')').filter(|&end| end <= 4).map_or("", |end| &behind[..end]);
+        let end = at + MARK.len() + digits.len() + 1;
+        let known = digits.parse().ok().and_then(|number: u32| {
+            let name = NAMES.iter().find(|(known, _)| *known == number)?.1;
+            let said = std::io::Error::from_raw_os_error(i32::try_from(number).ok()?).to_string();
+            let before = rest.get(..end)?.strip_suffix(said.as_str())?;
+            Some(format!("{before}{name}（os error {number}）"))
+        });
+        match known {
+            Some(told) => {
+                out += &told;
+                rest = &rest[end..];
+            }
+            None => {
+                out += &rest[..at + MARK.len()];
+                rest = behind;
+            }
+        }
+    }
+    out + rest
 }

@@ -35,6 +35,11 @@ pub fn in_chinese(reason: &str) -> Option<String> {
     if reason.len() > LONGEST { None } else { translated(reason, 0) }
 }
 
+/// A Chinese text in which the system's errors stand in English: with those in Chinese too.
+pub fn with_errors_in_chinese(text: &str) -> String {
+    errors::within(text)
+}
+
 /// Whether one template is all of a reason in which each value is `value`: none of its words fell into a hole.
 pub fn is_known(reason: &str, value: &str) -> bool {
     let is_value = |hole: &str| hole.split(value).all(|rest| !rest.contains(char::is_alphabetic));

@@ -108,3 +108,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn errors_of_the_system_are_chinese_within_a_chinese_sentence() {
+    let denied = std::io::Error::from_raw_os_error(13);
+    let text = format!("无法写入 a（{denied}），也无法写入 b（{denied}）");
+    assert_eq!(
+        with_errors_in_chinese(&text),
+        "无法写入 a（权限不够（os error 13）），也无法写入 b（权限不够（os error 13））"
+    );
+    for odd in ["", " (os error ", "é (os error 13)", "x (os error 99999)", "y (os error )", " (os error é)"] {
+        assert_eq!(with_errors_in_chinese(odd), odd);
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is the reader's time that is looked at, and nothing is measured")]
+fn a_reason_made_to_be_taken_apart_takes_no_time() {
+    let begun = std::time::Instant::now();
+    for part in ["a: ", "; ", "no permission: ", " (", "is not there: ", ": ", "needs 2 CPUs: "] {
+        let mut reason = part.repeat(4096 / part.len());
+        reason += &")".repeat(4096 - reason.len());
+        let _ = in_chinese(&reason);
+    }
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}
