@@ -22,13 +22,14 @@ pub static PROBE: Probe = Probe {
     better: Better::Lower,
     explain: Explain {
         what: Text {
-            en: "Two threads, each on its own CPU, pass one word back and forth and spin without a pause instruction. \
-                 The value is half a round trip. The word is alone on its page, a different page in each round. \
-                 method=compare_and_swap waits by trying to swap, so the line moves once per hand-over. load_store \
-                 waits by reading and answers with a plain store, as flags and queues do, so the line is first shared \
-                 and then taken.",
-            zh: "两个线程各占一个 CPU，来回传递一个字，等待时不停自旋；数值为往返时间的一半。该字独占一页，每轮换一页。method：compare_and_swap \
-                 以尝试交换来等待，每次交接缓存行只移动一次；load_store 以读取来等待、以普通存储来应答，如同标志和队列，缓存行先共享再被独占。",
+            en: "Two threads, each on its own CPU, pass one word back and forth and spin without a pause \
+                 instruction. The value is half a round trip. The word is alone on its page; each of the case's \
+                 processes (rounds) takes another page. method=compare_and_swap waits by trying to swap, so the line \
+                 moves once per hand-over. load_store waits by reading and answers with a plain store, as flags and \
+                 queues do, so the line is first shared and then taken.",
+            zh: "两个线程各占一个 CPU，来回传递一个字，等待时不停自旋；数值为往返时间的一半。该字独占一页；用例的每\
+                 一轮（一个新进程）换一页。method：compare_and_swap 以尝试交换来等待，每次交接缓存行只移动一次；\
+                 load_store 以读取来等待、以普通存储来应答，如同标志和队列，缓存行先共享再被独占。",
         },
         why: Text {
             en: "Locks, queues and counters between threads cost at least this. It shows which cores are close to each \
@@ -37,11 +38,14 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "The value is one way. load_store costs about twice compare_and_swap, since the line is first shared \
-                 and then taken. Sort the pairs by value: close CPUs should share a cache or a die. With many CPUs \
-                 hostmark picks pairs by what they share; --set cpus=matrix measures all.",
-            zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU 排\
-                 序：相近的应当共享缓存或位于同一裸片（die）。CPU 很多时按共享关系选取若干对；--set cpus=matrix 测量全\
-                 部。",
+                 and then taken. Sort the pairs by value: close CPUs should share a cache or a die. The quick \
+                 profile measures one pair per placement (same_cache, other_node …). Standard measures every pair of \
+                 up to 11 CPUs, thorough of up to 32; on larger machines both pick pairs by what they share, and \
+                 --set cpus=matrix measures all.",
+            zh: "数值是单程。load_store 约为 compare_and_swap 的两倍，因为缓存行先被共享、再被独占。按此把各对 CPU \
+                 排序：相近的应当共享缓存或位于同一裸片（die）。quick 对每种位置（same_cache、other_node 等）各测一\
+                 对；standard 在不超过 11 个 CPU 时测全部，thorough 在不超过 32 个时测全部；更大的机器上按共享关系选\
+                 取若干对，--set cpus=matrix 测量全部。",
         },
         typical: Text {
             en: "Published by core-to-core-latency, which measures the same (compare and swap, one way): SMT siblings \
@@ -53,11 +57,12 @@ pub static PROBE: Probe = Probe {
                  CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：48 到 50 ns，load_store 108。",
         },
         causes: Text {
-            en: "Two CPUs of a guest as fast as siblings probably are siblings, whatever the guest's topology says. \
-                 Pairs whose order contradicts the topology: it is invented, or the hypervisor moves CPUs. All pairs \
-                 slow: power saving lowers the uncore or fabric clock.",
-            zh: "虚拟机的两个 CPU 若快得像兄弟线程，多半就是兄弟线程，不论虚拟机看到的拓扑如何。各对的远近与拓扑矛盾：\
-                 拓扑是虚构的，或虚拟机监控程序在迁移 CPU。所有对都慢：节能使非核心部分或互连频率降低。",
+            en: "Too good: two CPUs of a guest that answer in 5 to 10 ns are threads of one core, whatever the \
+                 guest's topology says. Pairs whose order contradicts the topology: it is invented, or the \
+                 hypervisor moves CPUs. All pairs slow: power saving lowers the uncore or fabric clock.",
+            zh: "好得过头：虚拟机的两个 CPU 若只需 5 到 10 ns，就是同一核心的两个线程，不论虚拟机看到的拓扑如何。各\
+                 对的远近与拓扑矛盾：拓扑是虚构的，或虚拟机监控程序在迁移 CPU。所有对都慢：节能使非核心部分或互连频\
+                 率降低。",
         },
     },
     related: &["cpu.atomic", "memory.line", "sched.ipi", "ipc.futex"],

@@ -14,18 +14,20 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
     explain: Explain {
         what: Text {
-            en: "pwrite appends a record of `block` random bytes, no two alike, and fdatasync waits until it is on the \
-                 device. A histogram holds every pair of calls; the write into the page cache is 3 to 8 µs of it. The \
-                 file is unnamed and lies in the --scratch directory; a note shows the filesystem. space is the state \
-                 of the file before the write. preallocated: 64 MiB from fallocate, not yet written, as etcd prepares \
+            en: "pwrite appends a record of `block` random bytes, no two alike, and fdatasync waits until it is on \
+                 the device. The value is the time of both calls together (the median of batches of records; a \
+                 histogram of all gives the percentiles); 3 to 8 µs of it is the write into the page cache. The file \
+                 is unnamed and lies in the --scratch directory; a note shows the filesystem. space is the state of \
+                 the file before the write. preallocated: 64 MiB from fallocate, not yet written, as etcd prepares \
                  each segment of its log (and fio a file that it creates). growing: nothing, so each record changes \
                  the file's length. written: blocks written before, as in a log that reuses its files (PostgreSQL, \
                  InnoDB). After 64 MiB the file starts again, untimed.",
-            zh: "用 pwrite 把 `block` 字节的随机记录（各不相同）写在上一条之后，再由 fdatasync 等待它写到设备。每一对\
-                 调用都计入直方图；其中写入页缓存占 3 到 8 µs。文件是无名临时文件，位于 --scratch 所指的目录，其文件系\
-                 统会记录。space 表示写之前文件的状态：preallocated 为 fallocate 预分配、尚未写过的 64 MiB，etcd 就这\
-                 样准备日志的每一段（fio 自己创建文件时也如此）；growing 为什么都没有，每条记录都改变文件长度；written \
-                 为上一遍写过的块，如重复使用文件的日志（PostgreSQL、InnoDB）。到 64 MiB 后重新开始，不计时。",
+            zh: "用 pwrite 把 `block` 字节的随机记录（各不相同）写在上一条之后，再由 fdatasync 等待它写到设备。数值\
+                 为两个调用合计的时间（若干批记录的中位数；全部记录的直方图给出百分位数），其中写入页缓存占 3 到 8 µ\
+                 s。文件是无名临时文件，位于 --scratch 所指的目录，其文件系统会记录。space 表示写之前文件的状态：\
+                 preallocated 为 fallocate 预分配、尚未写过的 64 MiB，etcd 就这样准备日志的每一段（fio 自己创建文件\
+                 时也如此）；growing 为什么都没有，每条记录都改变文件长度；written 为上一遍写过的块，如重复使用文件\
+                 的日志（PostgreSQL、InnoDB）。到 64 MiB 后重新开始，不计时。",
         },
         why: Text {
             en: "Every database transaction and every step of a consensus protocol waits for it. etcd asks for a p99 \
@@ -46,21 +48,25 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), space=growing, ext4 on a \
                  virtual disk: 0.11 to 0.2 ms in rounds that had the CPU, 3.2 to 4.0 ms with both CPUs busy. etcd's \
-                 documentation asks for a p99 under 10 ms. Flash with power-loss protection answers a flush at once, \
-                 which leaves two of disk.write. Hard disks turn once per write, 8.3 ms at 7200 rpm.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（space=growing，虚拟磁盘上的 ext4）：拿得到 CPU 的轮 \
-                 0.11 到 0.2 ms，两个 CPU 都繁忙时 3.2 到 4.0 ms。etcd 文档要求 p99 低于 10 ms。带掉电保护的闪存对刷新立即作答，只剩两次 \
-                 disk.write；机械盘每次写要转一圈，7200 转为 8.3 ms。",
+                 documentation asks for a p99 under 10 ms. Flash with power-loss protection answers a flush at once: \
+                 what is left is one disk.write for written, and two, the record and the journal, for the others. \
+                 Hard disks turn once per write, 8.3 ms at 7200 rpm.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（space=growing，虚拟磁盘上的 \
+                 ext4）：拿得到 CPU 的轮 0.11 到 0.2 ms，两个 CPU 都繁忙时 3.2 到 4.0 ms。etcd 文档要求 p99 低于 10 \
+                 ms。带掉电保护的闪存对刷新立即作答：written 只剩一次 disk.write，其余只剩两次（记录与日志）；机械盘\
+                 每次写要转一圈，7200 转为 8.3 ms。",
         },
         causes: Text {
-            en: "Values near 4 ms (1 ms, 10 ms): CPUs are busy, and the kernel's journal thread, or the program \
-                 itself, waits for the scheduler's tick. Consumer flash without power-loss protection; a network \
-                 volume; other writers of the same journal; layers that wait for each flush (RAID, encryption, virtual \
-                 disks with cache=writethrough). Too good, under 10 µs: nothing became durable, because the filesystem \
-                 is in memory or the hypervisor ignores flushes (cache=unsafe).",
-            zh: "接近 4 ms（1 ms、10 ms）：CPU 繁忙，提交日志的内核线程或程序自身要等调度器的节拍。没有掉电保护的消费级闪存；网络卷；同一日志的其他写者；把刷新变成等待\
-                 的各层（RAID、加密、cache=writethrough 的虚拟磁盘）。好得不真实（低于 10 µs）：并没有真正落盘，文件系统在内存中，或虚拟机监控程序忽略了刷新\
-                 （cache=unsafe）。",
+            en: "Values near one tick of the scheduler (4 ms at 250 Hz, 1 ms at 1000 Hz, 10 ms at 100 Hz): CPUs are \
+                 busy, and the kernel's journal thread, or the program itself, waits until the tick. Consumer flash \
+                 without power-loss protection; a network volume; other writers of the same journal; layers that \
+                 wait for each flush (RAID, encryption, virtual disks with cache=writethrough). Too good, under 10 \
+                 µs: nothing became durable, because the filesystem is in memory or the hypervisor ignores flushes \
+                 (cache=unsafe).",
+            zh: "接近调度器的一个节拍（250 Hz 时 4 ms，1000 Hz 时 1 ms，100 Hz 时 10 ms）：CPU 繁忙，提交日志的内核\
+                 线程或程序自身要等调度器的节拍。没有掉电保护的消费级闪存；网络卷；同一日志的其他写者；把刷新变成等\
+                 待的各层（RAID、加密、cache=writethrough 的虚拟磁盘）。好得不真实（低于 10 µs）：并没有真正落盘，文\
+                 件系统在内存中，或虚拟机监控程序忽略了刷新（cache=unsafe）。",
         },
     },
     related: &["disk.write", "file.write", "disk.read"],

@@ -13,11 +13,11 @@ pub static PROBE: Probe = Probe {
     also: super::TAILS,
     explain: Explain {
         what: Text {
-            en: "Two processes share two pipes. This process writes a byte to one and reads from the other; its child \
-                 reads the byte and writes one back. Both block in read(2) while they wait. The value is one round \
-                 trip: four system calls, two wake-ups and, on one CPU, two context switches. cpus sets where the two \
-                 run. Between samples as many round trips again are timed one by one for the percentiles; those \
-                 include one reading of the clock each.",
+            en: "Two processes share two pipes. This process writes a byte to one and reads from the other; its \
+                 child reads the byte and writes one back. Both block in read(2) while they wait. The value is one \
+                 round trip: four system calls, two wake-ups and, on one CPU, two context switches. cpus sets where \
+                 the two run. For the percentiles, as many round trips again are timed one by one between the \
+                 samples; each of these times includes one reading of the clock.",
             zh: "两个进程，两条管道：本进程写入一个字节后从另一条管道读；子进程读到该字节后再写回一个。等待时\
                  双方都阻塞在 read(2) 中。数值是一次往返：四次系统调用、两次唤醒，在同一个 CPU 上还有两次上下\
                  文切换。cpus 表示双方所在的位置。样本之间另有同样多次往返\

@@ -19,12 +19,16 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Every cache line of a buffer holds the address of another line. One instruction, mov r,[r], follows \
                  this chain, so no load can start before the previous one has finished. pattern=random visits all \
-                 lines once, in random order. in_page visits one line of every 128 bytes (hardware prefetches lines in \
-                 pairs) and stays within a window of 64 pages until all are visited; this keeps address translation \
-                 cheap. A number is a forward stride in bytes, as in lmbench.",
-            zh: "缓冲区的每个缓存行存放另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开始。\
-                 pattern=random 以随机顺序访问每一行各一次；in_page 每 128 字节访问一行（硬件成对预取缓存行），走完一\
-                 个 64 页的窗口再进入下一个，使地址转换的代价很小；数字表示向前的步长（字节），与 lmbench 相同。",
+                 lines once, in random order. in_page visits one line of every 128 bytes (hardware prefetches lines \
+                 in pairs), in random order within a window of 64 pages, then goes on to the next window, so that \
+                 address translation stays cheap. A number is a forward stride in bytes, as in lmbench. page=pmd \
+                 asks for transparent huge pages (2 MiB on x86), base for base pages (4 KiB). copies is the number \
+                 of processes that do this at the same time, each on its own CPU.",
+            zh: "缓冲区的每个缓存行存放另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开\
+                 始。pattern=random 以随机顺序访问每一行各一次；in_page 每 128 字节访问一行（硬件成对预取缓存行），\
+                 走完一个 64 页的窗口再进入下一个，使地址转换的代价很小；数字表示向前的步长（字节），与 lmbench 相\
+                 同。page=pmd 请求透明大页（x86 上为 2 MiB），base 为基本页（4 KiB）。copies 为同时这样做的进程数，\
+                 各在自己的 CPU 上。",
         },
         why: Text {
             en: "Trees, hash tables, linked lists and interpreters chase pointers. Their speed depends on this \
@@ -32,24 +36,27 @@ pub static PROBE: Probe = Probe {
             zh: "树、哈希表、链表和解释器都在追指针。决定它们速度的是延迟而不是带宽，而 L1 与 DRAM 之间的延迟相差上百倍。",
         },
         reading: Text {
-            en: "Each step marks the end of a cache level. The gap between random and in_page is the cost of TLB \
-                 misses, and so is the gap between base and pmd pages. A small stride looks faster than random beyond \
-                 L2, because prefetchers predict it. A guest shares its L3 with neighbours: a wide interval at L3 \
-                 sizes comes from them.",
-            zh: "台阶处即某一级缓存的边界。random 高出 in_page 的部分是 TLB 未命中的代价，base 页高出 pmd 页的部分也\
-                 是。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与同机租户共享 L3：L3 大小处的区间若\
-                 很宽，是他们造成的。",
+            en: "Each step marks the end of a cache level. random above in_page is the cost of TLB misses that the \
+                 page size at hand leaves; base above pmd is what huge pages save of them. The default size, 64 MiB, \
+                 may still fit a large L3: DRAM is where the curve is flat again (memory.hierarchy). A small stride \
+                 looks faster than random beyond L2, because prefetchers predict it. A guest shares its L3 with \
+                 neighbours: a wide interval at L3 sizes comes from them.",
+            zh: "台阶处即某一级缓存的边界。random 高出 in_page 的部分，是在所用页大小下 TLB 未命中的代价；base 高出 \
+                 pmd 的部分，是大页从中省去的。默认的 64 MiB 可能仍装得进很大的 L3：曲线再次变平处才是 DRAM（见 \
+                 memory.hierarchy）。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与同机租户共享 L3：\
+                 L3 大小处的区间若很宽，是他们造成的。",
         },
         typical: Text {
             en: "In core cycles L1d 4 or 5 and L2 12 to 18 (Intel's and AMD's optimisation manuals), L3 40 to 80; in \
                  DRAM 81 ns on a 2-socket Cascade Lake server (published run of Memory Latency Checker). A Core \
-                 i5-2520M of 2011: 1.34, 4.0 and 10 to 12 ns, DRAM 55. Measured with hostmark on a 2-CPU KVM guest \
-                 (Cascade Lake, Linux 6.18): 1.29 ns (4.0 cycles), 4.52 (14.0), 20 to 27, and 115 to 125 in DRAM, 161 \
-                 with base pages, 9 at stride 64.",
-            zh: "以核心周期计，L1d 为 4 或 5，L2 为 12 到 18（Intel 与 AMD 的优化手册），L3 为 40 到 80；双路 Cascade Lake 服务器的 DRAM 为 \
-                 81 ns（Memory Latency Checker 的公开结果）。2011 年的 Core i5-2520M：1.34、4.0、10 到 12 ns，DRAM 55。用 \
-                 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1.29 ns（4.0 个周期）、4.52（14.0）、20 到 27，DRAM \
-                 115 到 125，基本页 161，步长 64 时为 9。",
+                 i5-2520M of 2011: L1d 1.34 ns, L2 4.0, L3 10 to 12, DRAM 55. Measured with hostmark \
+                 on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): L1d 1.29 ns (4.0 cycles), L2 4.52 (14.0), L3 20 to \
+                 27, DRAM 115 to 125, 161 with base pages, 9 at stride 64.",
+            zh: "以核心周期计，L1d 为 4 或 5，L2 为 12 到 18（Intel 与 AMD 的优化手册），L3 为 40 到 80；双路 \
+                 Cascade Lake 服务器的 DRAM 为 81 ns（Memory Latency Checker 的公开结果）。2011 年的 Core i5-2520M：\
+                 L1d 1.34 ns、L2 4.0、L3 10 到 12，DRAM 55。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux \
+                 6.18）上实测：L1d 1.29 ns（4.0 个周期）、L2 4.52（14.0）、L3 20 到 27，DRAM 115 到 125，基本页 \
+                 161，步长 64 时为 9。",
         },
         causes: Text {
             en: "Base pages where huge pages would do (THP=madvise or never), in the guest or on its host; neighbours \

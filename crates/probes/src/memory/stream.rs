@@ -22,18 +22,21 @@ pub static PROBE: Probe = Probe {
     better: Better::Higher,
     explain: Explain {
         what: Text {
-            en: "STREAM's four kernels run on three arrays a, b, c of 64-bit floating-point numbers: copy c=a, scale b=qc, add c=a+b, triad \
-                 a=b+qc. Each thread is bound to its CPU and has an equal, fixed part of every array, which it touches first. A sample is \
-                 one pass of all threads, from one barrier to the next. elements=auto is 4 times the bytes of all last-level caches, or \
-                 twice or once if memory is short; the case id shows the number. A note marks arrays below 4 times the caches. store=best is \
-                 the fastest kernel on this host; trials in the case's first round choose it, and a note names it. plain uses ordinary \
-                 stores, nt bypasses the caches, libc is memcpy (copy only). Each element counts 16, 16, 24 and 24 bytes. At the end every \
-                 element is checked to within 1e-13; a wrong one fails the case.",
-            zh: "三个 64 位浮点数组 a、b、c；内核：copy c=a，scale b=qc，add c=a+b，triad a=b+qc。每个线程固定负责每个数组的等份，由它首次访\
-                 问（first touch），并绑定在自己的 CPU 上；一个样本是所有线程从一个屏障到下一个屏障的一遍。elements=auto 为全部末级缓存之和\
-                 的 4 倍，内存不足时为 2 倍或 1 倍，以数字写入用例名；数组小于缓存 4 倍时备注中注明。store：best 为本机上所有内核中最快的一\
-                 个，由该用例第一轮的交替试测选出并记录在备注中；plain 普通存储，nt 绕过缓存，libc（memcpy，仅 copy）。每个元素分别计 16、\
-                 16、24、24 字节。结束时逐个核对所有元素，相对误差超过 1e-13 则用例失败。",
+            en: "STREAM's four kernels run on three arrays a, b, c of 64-bit floating-point numbers: copy c=a, scale \
+                 b=qc, add c=a+b, triad a=b+qc. Each thread is bound to its CPU and has an equal, fixed part of \
+                 every array, which it touches first. A sample is one pass of all threads, from one barrier to the \
+                 next. elements is the number of elements of each array; auto makes each array 4 times as large as \
+                 all last-level caches together, or twice or once if memory is short, and the case id shows the \
+                 number. A note marks arrays below 4 times the caches. store is the kind of store: best is the \
+                 fastest on this host, chosen by trials in the case's first round and named in a note; plain uses \
+                 ordinary stores, nt bypasses the caches, libc is memcpy (copy only). Each element counts 16, 16, 24 \
+                 and 24 bytes. At the end every element is checked to within 1e-13; a wrong one fails the case.",
+            zh: "三个 64 位浮点数组 a、b、c；内核：copy c=a，scale b=qc，add c=a+b，triad a=b+qc。每个线程固定负责每\
+                 个数组的等份，由它首次访问（first touch），并绑定在自己的 CPU 上；一个样本是所有线程从一个屏障到下\
+                 一个屏障的一遍。elements 为每个数组的元素个数；auto 使每个数组为全部末级缓存之和的 4 倍，内存不足时\
+                 为 2 倍或 1 倍，以数字写入用例名；数组小于缓存 4 倍时备注中注明。store：best 为本机上所有内核中最快\
+                 的一个，由该用例第一轮的交替试测选出并记录在备注中；plain 普通存储，nt 绕过缓存，libc（memcpy，仅 \
+                 copy）。每个元素分别计 16、16、24、24 字节。结束时逐个核对所有元素，相对误差超过 1e-13 则用例失败。",
         },
         why: Text {
             en: "Memory systems have been compared by this number since 1991. It is the ceiling of every computation that touches its data \
@@ -48,14 +51,17 @@ pub static PROBE: Probe = Probe {
                  STREAM 的 Copy 变成 memcpy，大块时使用非临时存储，因此公开的 Copy 数字对应 store=libc，其余三项对应 store=plain。",
         },
         typical: Text {
-            en: "A whole socket reaches 70 to 85 % of channels × transfer rate × 8 bytes (a published run of Memory Latency Checker on a \
-                 2-socket Cascade Lake: 187 GB/s in triad's ratio of reads and writes, 226 reading only, of at most 282). A 4-CPU guest of a \
-                 Broadwell Xeon, gcc -O3: copy 46, scale 31, add 32, triad 34 GB/s, scale to triad at 95 to 97 % of native. Measured with \
-                 hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 6 to 10 GB/s copy, 8 to 19 triad and add.",
-            zh: "整个插槽可达 通道数 × 传输速率 × 8 字节 的 70 到 85 %（Memory Latency Checker 在双路 Cascade Lake 上的公开结果：triad 的读\
-                 写比例下 187 GB/s，只读 226，标称至多 282）。Broadwell Xeon 的 4 CPU 虚拟机，gcc -O3：copy 46，scale 31，add 32，triad 34 \
-                 GB/s，scale 到 triad 为裸机的 95 到 97 %。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：copy 6 到 \
-                 10 GB/s，triad 与 add 8 到 19。",
+            en: "With all cores reading, both sockets of a Cascade Lake server reach 226 of at most 282 GB/s \
+                 (channels × transfer rate × 8 bytes), 80 %; in triad's ratio of reads and writes 187, 66 % (a \
+                 published run of Memory Latency Checker). A Broadwell Xeon limited to 4 CPUs, gcc -O3: copy 46, \
+                 scale 31, add 32, triad 34 GB/s; a KVM guest on it reached 95 to 97 % of that in scale to triad. \
+                 Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 6 to 10 GB/s copy, 8 to 19 \
+                 triad and add. Two CPUs do not fill the channels.",
+            zh: "全部核心只读时，一台 Cascade Lake 服务器的两个插槽共达 226 GB/s，为标称 282（通道数 × 传输速率 × 8 \
+                 字节）的 80 %；按 triad 的读写比例为 187，即 66 %（Memory Latency Checker 的公开结果）。限用 4 个 \
+                 CPU 的 Broadwell Xeon，gcc -O3：copy 46，scale 31，add 32，triad 34 GB/s；其上的 KVM 虚拟机在 scale \
+                 到 triad 中达到其 95 到 97 %。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实\
+                 测：copy 6 到 10 GB/s，triad 与 add 8 到 19。两个 CPU 用不满内存通道。",
         },
         causes: Text {
             en: "Few CPUs (outstanding misses limit a single thread); unpopulated channels or DIMMs at a lower rate (hostmark host, \

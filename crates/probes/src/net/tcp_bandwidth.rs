@@ -53,22 +53,27 @@ pub static PROBE: Probe = Probe {
         },
         why: Text {
             en: "This is the most that a local proxy, sidecar, replica or backup can move, and the CPU time that it \
-                 takes from the application. Over a network card each host does the same work: a host that reaches 5 \
-                 GB/s here spends about half a CPU on a full 10 Gbit/s.",
-            zh: "这是本机代理、sidecar、副本或备份所能搬运的上限，以及从应用手中拿走的 CPU；经过网卡时每台主机要做同样的工作，\
-                 因此这里达到 5 GB/s 的主机，跑满 10 Gbit/s 约需半个 CPU。",
+                 takes from the application. Over a network card each host does its half of this work, and its \
+                 driver and interrupts come on top: where one CPU does both ends at 5 GB/s, a full 10 Gbit/s (1.25 \
+                 GB/s) costs a quarter of a CPU for both hosts together, and more than half of that the receiver.",
+            zh: "这是本机代理、sidecar、副本或备份所能搬运的上限，以及从应用手中拿走的 CPU；经过网卡时每台主机各做其\
+                 中一半，另加驱动与中断：一个 CPU 兼顾两端达到 5 GB/s 时，跑满 10 Gbit/s（1.25 GB/s）两台主机合计约\
+                 需四分之一个 CPU，其中接收方占一半以上。",
         },
         reading: Text {
             en: "One CPU is shared by sending and receiving. On two, the wake-ups dominate, and the end that keeps \
-                 about one CPU busy is the bottleneck. Over a link: retransmits mean loss; receiver_limited a receive \
-                 buffer too small for the round trip; buffer_limited a send buffer that is too small; rtt above \
-                 min_rtt is the queue that the stream fills. If congestion=reno is much faster, the system's \
+                 about one CPU busy is the bottleneck. Over a link: retransmits mean loss; a large share of time \
+                 limited by the receiver's window, a receive buffer that is too small for the round trip; one \
+                 limited by the send buffer, a send buffer that is too small; the round trip under load minus the \
+                 shortest one is the queue that the stream fills. If congestion=reno is much faster, the system's \
                  congestion control paces: it releases data by timers. A one-byte message costs a system call. \
-                 sendfile and splice save the sender's copy. Above about 1 MiB a message leaves the cache before it is \
-                 read.",
-            zh: "同一 CPU 上收发共用该 CPU；两个 CPU 上取决于唤醒，占用 CPU 数接近一的那一端就是瓶颈。经过链路时：重传表示丢包，receiver_limited 表示接收缓冲区相对往返时间过小，buffer_limited 表示发送缓冲区过小；rtt 超过 min_rtt 的部分是流所填满的队列。若 congestion=reno 快得多，说明系统的拥塞控制在限速：\
-                 用定时器放行数据。一个字节的消息要付一次系统调用。sendfile 与 splice 省去\
-                 发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。",
+                 sendfile and splice save the sender's copy. Above about 1 MiB a message leaves the cache before it \
+                 is read.",
+            zh: "同一 CPU 上收发共用该 CPU；两个 CPU 上取决于唤醒，占用 CPU 数接近一的那一端就是瓶颈。经过链路时：重\
+                 传表示丢包，受接收窗口限制的时间份额大，表示接收缓冲区相对往返时间过小；受发送缓冲区限制的份额大，\
+                 表示发送缓冲区过小；负载下的往返时间超过最短往返时间的部分，是流所填满的队列。若 congestion=reno 快\
+                 得多，说明系统的拥塞控制在限速：用定时器放行数据。一个字节的消息要付一次系统调用。sendfile 与 \
+                 splice 省去发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), 64 KiB on one CPU: 4.3 to 4.5 \

@@ -22,15 +22,18 @@ pub static PROBE: Probe = Probe {
     also: &[PER_PAGE, AGAIN],
     explain: Explain {
         what: Text {
-            en: "A pass touches every page of a fresh mapping once; its time is divided by the faults that the kernel counted. Mapping and \
-                 unmapping are not timed. kind=anonymous writes to 4 MiB of private memory in base pages, each zeroed by the kernel; \
-                 anonymous_pmd writes to 16 MiB in 2 MiB pages. file reads a cached 4 MiB file in order; a fault also maps the cached pages \
-                 around it (fault-around, 64 KiB by default), so the time per page is shown too. file_write writes to a shared mapping of \
-                 that file, with one fault per page. copy_on_write writes to a private mapping of it whose pages were read before. \
-                 file_major reads a scratch file at random whose pages were dropped from the cache (FADV_DONTNEED, MADV_RANDOM): each fault \
-                 waits for the device. first writes to 128 MiB of base pages, once per process; `again` repeats that after \
-                 madvise(MADV_DONTNEED) has returned them. returned writes to 64 MiB of 2 MiB pages, 5 s after as many were freed, in a \
-                 guest whose kernel reports free pages to the host; `again` repeats that at once.",
+            en: "A pass touches every page of a fresh mapping once; its time is divided by the faults that the \
+                 kernel counted. Mapping and unmapping are not timed. kind=anonymous writes to 4 MiB of private \
+                 memory in base pages, each zeroed by the kernel; anonymous_pmd writes to 16 MiB in 2 MiB pages. \
+                 file reads a cached 4 MiB file in order; a fault also maps the cached pages around it \
+                 (fault-around, 64 KiB by default), so the time per page is shown too. file_write writes to a shared \
+                 mapping of that file, with one fault per page. copy_on_write writes to a private mapping of it \
+                 whose pages were read before. file_major reads a scratch file at random whose pages were dropped \
+                 from the cache (FADV_DONTNEED, MADV_RANDOM): each fault waits for the device. kind=first writes to \
+                 128 MiB of base pages, once per process; its second value, `again`, repeats that after \
+                 madvise(MADV_DONTNEED) has returned them. kind=returned writes to 64 MiB of memory in 2 MiB pages, \
+                 5 s after the process freed 64 MiB, in a guest whose kernel reports free pages to the host; `again` \
+                 repeats that at once.",
             zh: "每一遍访问新映射的每个页一次，总时间除以内核记录的缺页次数；映射与解除映射不计时。kind=anonymous：写 4 MiB 基本页的私有内\
                  存，每页由内核清零；anonymous_pmd：同上，用 2 MiB 页，共 16 MiB。file：按顺序读已缓存的 4 MiB 文件：一次缺页会把周围已缓存\
                  的页一并映射（fault-around，默认 64 KiB），因此另列每页时间。file_write：写该文件的共享映射，每页一次缺页。copy_on_write：\
@@ -46,25 +49,27 @@ pub static PROBE: Probe = Probe {
                  填写页表项；在虚拟机里还可能在虚拟机监控程序中再缺一次页。",
         },
         reading: Text {
-            en: "anonymous is the exception, a page from the allocator, its zeroing (4 KiB at memory.fill's in-cache rate) and the \
-                 page-table entry. anonymous_pmd is mostly the zeroing of 2 MiB, so each byte is several times cheaper. file maps up to 16 \
-                 pages per fault. file_write allocates no page; copy_on_write allocates and copies one. file_major is the device. first far \
-                 above `again`: the hypervisor had taken the pages back, and the host must provide them again. returned minus `again` is \
-                 that cost per 2 MiB.",
+            en: "kind=anonymous consists of the exception itself, a page from the allocator, its zeroing (4 KiB at \
+                 memory.fill's in-cache rate) and the page-table entry. anonymous_pmd is mostly the zeroing of 2 \
+                 MiB, so each byte is several times cheaper. file maps up to 16 pages per fault. file_write \
+                 allocates no page; copy_on_write allocates and copies one. file_major is mostly the device's read. \
+                 kind=first far above `again`: the hypervisor had taken the pages back, and the host must provide \
+                 them again. kind=returned minus its `again` is that cost per 2 MiB.",
             zh: "anonymous 是异常、从分配器取一页、清零（4 KiB，按 memory.fill 在缓存中的速率）和写表项。anonymous_pmd 主要是清零 2 MiB，因\
                  此每字节便宜数倍。file 一次缺页最多映射 16 页。file_write 不产生新页，copy_on_write 要新建并复制一页。file_major 就是设备。\
                  first 远高于“再次”：虚拟机监控程序已收回这些页，要由宿主机重新提供。returned 高出 again 的部分就是每 2 MiB 的这一代价。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), where the hypervisor takes \
-                 part in every fault: anonymous 1.5 to 1.8 µs, anonymous_pmd 320 µs, file 2.1 µs or 137 ns per page, \
+            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), whose hypervisor traps each \
+                 of these faults: anonymous 1.5 to 1.8 µs, anonymous_pmd 320 µs, file 2.1 µs or 137 ns per page, \
                  file_write 0.86, copy_on_write 3.1, file_major 38 to 44 on a virtual disk; on another (AMD EPYC), \
                  which reports free pages, returned 3 to 10 ms per 2 MiB page, against 94 µs for `again`. Without a \
                  hypervisor expect a fraction of that for the in-memory kinds.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（每次缺页都有虚拟机监控程序参与）：anonymous 1.5 到 \
-                 1.8 µs，anonymous_pmd 320 µs，file 2.1 µs 即每页 137 ns，file_write 0.86，copy_on_write 3.1，file_major 在虚拟磁盘上 38 到 \
-                 44；在另一台会上报空闲页的虚拟机（AMD EPYC）上，returned 每 2 MiB 页 3 到 10 ms，again 为 94 µs。没有虚拟机监控程序介入时，\
-                 内存中的各种只要其几分之一。",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（其虚拟机监控程序截获每次这样\
+                 的缺页）：anonymous 1.5 到 1.8 µs，anonymous_pmd 320 µs，file 2.1 µs 即每页 137 ns，file_write \
+                 0.86，copy_on_write 3.1，file_major 在虚拟磁盘上 38 到 44；在另一台会上报空闲页的虚拟机（AMD EPYC）\
+                 上，returned 每 2 MiB 页 3 到 10 ms，again 为 94 µs。没有虚拟机监控程序介入时，内存中的各种只要其几\
+                 分之一。",
         },
         causes: Text {
             en: "A hypervisor that backs memory late or shadows page tables; page-table isolation; memory control groups; zones short of \

@@ -30,17 +30,19 @@ pub static PROBE: Probe = Probe {
                  们交替放在两个 CPU 上：此时每次交接都是唤醒另一个 CPU，而不是切换。cpus=free 由调度器决定位置。",
         },
         why: Text {
-            en: "A program pays this whenever one process blocks and another runs, and does no useful work meanwhile. \
-                 The footprint shows the larger half of the cost: refilling cold caches after the switch.",
-            zh: "每当一个进程阻塞、另一个进程运行，就要付这个代价，其间没有做任何有用的事。footprint 揭示其中更大的一\
-                 半：切换之后重新填充缓存的代价。",
+            en: "A program pays this whenever one process blocks and another runs, and does no useful work \
+                 meanwhile. A footprint adds the second part of the cost, refilling caches after the switch, which \
+                 is the larger one for many processes with much memory.",
+            zh: "每当一个进程阻塞、另一个进程运行，就要付这个代价，其间没有做任何有用的事。footprint 再加上另一部分\
+                 代价：切换之后重新填充缓存；进程多、所用内存多时，这一部分更大。",
         },
         reading: Text {
-            en: "Without a footprint: the scheduler, the change of address space and the way to the next process. \
-                 Threads save the change of address space. With a footprint, cache misses add up: each process reads \
-                 back what the others evicted, from the level that holds all footprints. At 64 KiB the overhead itself \
-                 reads from L2 if L1d has 32 or 48 KiB, so 64 KiB can cost less than 32 KiB. Between two CPUs nothing \
-                 is switched: the value is the wake-up of the other CPU (sched.wakeup). free lies between the two, as \
+            en: "Without a footprint: the scheduler, the change of address space, and the kernel's return to the \
+                 next process. Threads save the change of address space. With a footprint, cache misses add up: each \
+                 process reads back what the others evicted, from the level that holds all footprints. Since the \
+                 subtracted overhead sums the same footprint, it contains L2 reads too once the footprint no longer \
+                 fits L1d (32 or 48 KiB): 64 KiB can therefore show less than 32 KiB. Between two CPUs nothing is \
+                 switched: the value is the wake-up of the other CPU (sched.wakeup). free lies between the two, as \
                  the scheduler decides.",
             zh: "无工作集时是调度器、地址空间切换以及通往下一个进程的路径。线程省去地址空间切换。有工作集时再加上缓存\
                  未命中：每个进程要从容得下全部工作集的那一级读回被其他进程挤出的数据。若 L1d 只有 32 或 48 KiB，64 \

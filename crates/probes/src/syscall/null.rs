@@ -26,9 +26,11 @@ pub static PROBE: Probe = Probe {
                  秒一百万次调用的程序就要付一百万次。",
         },
         reading: Text {
-            en: "The instruction pair is a small part; the rest is entry code and mitigations of speculation attacks. \
-                 On one machine, read the other system calls as multiples of this value.",
-            zh: "这对指令只占一小部分；其余是入口代码，以及防御推测执行攻击的措施。在同一台机器上，其他系统调用最好按此值的倍数来读。",
+            en: "The pair of instructions that enters and leaves the kernel (syscall and sysret, svc and eret) is a \
+                 small part; the rest is entry code and mitigations of speculation attacks. On one machine, read the \
+                 other system calls as multiples of this value.",
+            zh: "进出内核的一对指令（syscall 与 sysret，svc 与 eret）只占一小部分；其余是入口代码，以及防御推测执行\
+                 攻击的措施。在同一台机器上，其他系统调用最好按此值的倍数来读。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 89 to 92 ns, 275 core \
@@ -49,10 +51,11 @@ pub static PROBE: Probe = Probe {
     },
     related: &["syscall.getpid", "syscall.read_zero", "syscall.write_null", "cpu.scaling", "clock.read"],
     differs: Some(Text {
-        en: "The same call, getppid, but by its raw instruction, and as the slope between two lengths. hostmark is 2 \
-             to 3 % below lat_syscall null, which includes its loop and its clock (docs/accuracy.md).",
-        zh: "同样是 getppid，这里直接用系统调用指令，并取两种长度的斜率：hostmark 比 lat_syscall null 低 2 到 3 %，后者的值中含有循环与时钟的代价（见 \
-             docs/accuracy.md）。",
+        en: "The same call, getppid, but by its raw instruction, unrolled, and as the difference between a long and \
+             a short run of calls, in which the clock cancels out. hostmark is 2 to 3 % below lat_syscall null, \
+             whose value includes its loop and its clock (docs/accuracy.md).",
+        zh: "同样是 getppid，这里直接用系统调用指令（循环展开），并取一长一短两串调用之差，时钟的代价由此抵消：\
+             hostmark 比 lat_syscall null 低 2 到 3 %，后者的值中含有循环与时钟的代价（见 docs/accuracy.md）。",
     }),
     axes: &[Axis::copies(Profile::Quick)],
     limit: Limit::KernelEntry,

@@ -16,9 +16,11 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "A thread on each of `threads` CPUs counts for 250 ms. The value is the time that /proc/stat reports \
                  as stolen from these CPUs meanwhile, divided by the time that passed on all of them. The kernel \
-                 reports it in steps of 10 ms per CPU; a note shows the smallest share above 0.",
-            zh: "`threads` 个 CPU 上各有一个线程计数 250 ms。数值是 /proc/stat 报告的这段时间内这些 CPU 被窃取的时间，\
-                 除以所有 CPU 经过的时间。内核对每个 CPU 以 10 ms 为步长报告：除 0 以外的最小份额记入备注。",
+                 reports it in steps of 10 ms per CPU; the note smallest_share tells what one step comes to, so that \
+                 a value below it cannot appear.",
+            zh: "`threads` 个 CPU 上各有一个线程计数 250 ms。数值是 /proc/stat 报告的这段时间内这些 CPU 被窃取的时\
+                 间，除以所有 CPU 经过的时间。内核对每个 CPU 以 10 ms 为步长报告；备注 smallest_share 给出一个步长相\
+                 当的份额，不会出现比它更小的非零值。",
         },
         why: Text {
             en: "A virtual CPU is a thread of the host. It waits while others use the same CPU, or once it has used up \
@@ -27,8 +29,8 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "0 means that the host has a CPU for each of the guest's. 0 with one thread and more with all: the \
-                 host has fewer CPUs than its guests. stolen_since_boot=nothing: the hypervisor may not report steal, \
-                 and then 0 means nothing; see sched.noise and cpu.scaling.",
+                 host has fewer CPUs than its guests have virtual ones. The note stolen_since_boot=nothing: the \
+                 hypervisor may not report steal at all, and then 0 proves nothing; see sched.noise and cpu.scaling.",
             zh: "0 表示宿主机为虚拟机的每个 CPU 都备有一个 CPU。单线程为 0 而全部线程大于 0：宿主机的 CPU 少于其虚拟机所需。stolen_since_boot=nothing：可能是虚拟机监控程序不报告，此时 0 没有意义；\
                  请看 sched.noise 和 cpu.scaling。",
         },
