@@ -24,12 +24,14 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "Two threads, each on its own CPU, pass one word back and forth and spin without a pause \
                  instruction. The value is half a round trip. The word is alone on its page; each of the case's \
-                 processes (rounds) takes another page. method=compare_and_swap waits by trying to swap, so the line \
-                 moves once per hand-over. load_store waits by reading and answers with a plain store, as flags and \
-                 queues do, so the line is first shared and then taken.",
+                 processes (rounds) takes another page. method=compare_and_swap waits by trying to swap, which takes \
+                 the line exclusively each time; when the other's value arrives, the same instruction reads it and \
+                 writes the answer, so nothing is shared first. load_store waits by reading and answers with a plain \
+                 store, as flags and queues do, so the line is first shared and then taken.",
             zh: "两个线程各占一个 CPU，来回传递一个字，等待时不停自旋；数值为往返时间的一半。该字独占一页；用例的每\
-                 一轮（一个新进程）换一页。method：compare_and_swap 以尝试交换来等待，每次交接缓存行只移动一次；\
-                 load_store 以读取来等待、以普通存储来应答，如同标志和队列，缓存行先共享再被独占。",
+                 一轮（一个新进程）换一页。method：compare_and_swap 以尝试交换来等待，每次都独占缓存行；对方的值一\
+                 到，同一条指令既读出它又写入应答，不必先共享；load_store 以读取来等待、以普通存储来应答，如同标志和\
+                 队列，缓存行先共享再被独占。",
         },
         why: Text {
             en: "Locks, queues and counters between threads cost at least this. It shows which cores are close to each \

@@ -18,17 +18,17 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "Every cache line of a buffer holds the address of another line. One instruction, mov r,[r], follows \
-                 this chain, so no load can start before the previous one has finished. pattern=random visits all \
-                 lines once, in random order. in_page visits one line of every 128 bytes (hardware prefetches lines \
-                 in pairs), in random order within a window of 64 pages, then goes on to the next window, so that \
-                 address translation stays cheap. A number is a forward stride in bytes, as in lmbench. page=pmd \
-                 asks for transparent huge pages (2 MiB on x86), base for base pages (4 KiB). copies is the number \
-                 of processes that do this at the same time, each on its own CPU.",
+                 this chain, so no load can start before the previous one has finished; the value is the time of one \
+                 load. pattern=random visits all lines once, in random order. in_page visits one line of every 128 \
+                 bytes (hardware prefetches lines in pairs), in random order within a window of 64 pages, then goes \
+                 on to the next window, so that address translation stays cheap. A number is a forward stride in \
+                 bytes, as in lmbench. page=pmd asks for transparent huge pages (2 MiB on x86), base for base pages \
+                 (4 KiB). copies is the number of processes that do this at the same time, each on its own CPU.",
             zh: "缓冲区的每个缓存行存放另一行的地址；一条指令 mov r,[r] 沿链前进，前一次加载未完成，后一次就无法开\
-                 始。pattern=random 以随机顺序访问每一行各一次；in_page 每 128 字节访问一行（硬件成对预取缓存行），\
-                 走完一个 64 页的窗口再进入下一个，使地址转换的代价很小；数字表示向前的步长（字节），与 lmbench 相\
-                 同。page=pmd 请求透明大页（x86 上为 2 MiB），base 为基本页（4 KiB）。copies 为同时这样做的进程数，\
-                 各在自己的 CPU 上。",
+                 始；数值为一次加载的时间。pattern=random 以随机顺序访问每一行各一次；in_page 每 128 字节访问一行（\
+                 硬件成对预取缓存行），走完一个 64 页的窗口再进入下一个，使地址转换的代价很小；数字表示向前的步长（\
+                 字节），与 lmbench 相同。page=pmd 请求透明大页（x86 上为 2 MiB），base 为基本页（4 KiB）。copies 为\
+                 同时这样做的进程数，各在自己的 CPU 上。",
         },
         why: Text {
             en: "Trees, hash tables, linked lists and interpreters chase pointers. Their speed depends on this \
@@ -36,15 +36,15 @@ pub static PROBE: Probe = Probe {
             zh: "树、哈希表、链表和解释器都在追指针。决定它们速度的是延迟而不是带宽，而 L1 与 DRAM 之间的延迟相差上百倍。",
         },
         reading: Text {
-            en: "Each step marks the end of a cache level. random above in_page is the cost of TLB misses that the \
-                 page size at hand leaves; base above pmd is what huge pages save of them. The default size, 64 MiB, \
-                 may still fit a large L3: DRAM is where the curve is flat again (memory.hierarchy). A small stride \
-                 looks faster than random beyond L2, because prefetchers predict it. A guest shares its L3 with \
-                 neighbours: a wide interval at L3 sizes comes from them.",
-            zh: "台阶处即某一级缓存的边界。random 高出 in_page 的部分，是在所用页大小下 TLB 未命中的代价；base 高出 \
-                 pmd 的部分，是大页从中省去的。默认的 64 MiB 可能仍装得进很大的 L3：曲线再次变平处才是 DRAM（见 \
-                 memory.hierarchy）。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与同机租户共享 L3：\
-                 L3 大小处的区间若很宽，是他们造成的。",
+            en: "Along size, each step marks the end of a cache level. random above in_page is the cost of TLB \
+                 misses that the page size at hand leaves; base above pmd is what huge pages save of them. The \
+                 default size, 64 MiB, may still fit a large L3: DRAM is where the curve is flat again \
+                 (memory.hierarchy). A small stride looks faster than random beyond L2, because prefetchers predict \
+                 it. A guest shares its L3 with neighbours: a wide interval at L3 sizes comes from them.",
+            zh: "沿 size 看，台阶处即某一级缓存的边界。random 高出 in_page 的部分，是在所用页大小下 TLB 未命中的代\
+                 价；base 高出 pmd 的部分，是大页从中省去的。默认的 64 MiB 可能仍装得进很大的 L3：曲线再次变平处才是 \
+                 DRAM（见 memory.hierarchy）。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与同机租户\
+                 共享 L3：L3 大小处的区间若很宽，是他们造成的。",
         },
         typical: Text {
             en: "In core cycles L1d 4 or 5 and L2 12 to 18 (Intel's and AMD's optimisation manuals), L3 40 to 80; in \

@@ -14,9 +14,12 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "getppid is executed by the system-call instruction (syscall, svc), so the kernel must answer, not \
-                 libc or the vDSO. The kernel saves the registers, looks up one pointer and returns.",
-            zh: "用系统调用指令（syscall、svc）直接执行 getppid，libc 与 vDSO 都无法代替内核作答。内核保存寄存器、\
-                 查一个指针，然后返回。",
+                 libc or the vDSO. The kernel saves the registers, looks up one pointer and returns. The value is \
+                 the time of one call. copies is the number of processes that do this at the same time, each on its \
+                 own CPU; the value is then that of one of them.",
+            zh: "用系统调用指令（syscall、svc）直接执行 getppid，libc 与 vDSO 都无法代替内核作答。内核保存寄存器、查\
+                 一个指针，然后返回。数值为一次调用的时间。copies 为同时这样做的进程数，各在自己的 CPU 上，数值为其\
+                 中一个进程的。",
         },
         why: Text {
             en: "Every system call pays this price before it does its work: the mode switch, mitigations of \

@@ -28,11 +28,13 @@ pub static PROBE: Probe = Probe {
             zh: "虚拟 CPU 是宿主机的一个线程：别人要用同一个 CPU，或自己的配额用尽时，它就得等。虚拟机的其他所有数字都包含它。",
         },
         reading: Text {
-            en: "0 means that the host has a CPU for each of the guest's. 0 with one thread and more with all: the \
-                 host has fewer CPUs than its guests have virtual ones. The note stolen_since_boot=nothing: the \
-                 hypervisor may not report steal at all, and then 0 proves nothing; see sched.noise and cpu.scaling.",
-            zh: "0 表示宿主机为虚拟机的每个 CPU 都备有一个 CPU。单线程为 0 而全部线程大于 0：宿主机的 CPU 少于其虚拟机所需。stolen_since_boot=nothing：可能是虚拟机监控程序不报告，此时 0 没有意义；\
-                 请看 sched.noise 和 cpu.scaling。",
+            en: "0 means that less than one step of 10 ms was stolen: the host had a CPU for each of the guest's. 0 \
+                 with one thread and more with all: the host has fewer CPUs than its guests use at once, or a quota \
+                 allows fewer. The note stolen_since_boot=nothing: the hypervisor may not report steal at all, and \
+                 then 0 proves nothing; see sched.noise and cpu.scaling.",
+            zh: "0 表示被窃取的不足一个 10 ms 的步长：宿主机为虚拟机的每个 CPU 都备有一个 CPU。单线程为 0 而全部线程\
+                 大于 0：宿主机的 CPU 少于其虚拟机同时所用，或配额不允许这么多。stolen_since_boot=nothing：可能是虚\
+                 拟机监控程序不报告，此时 0 没有意义；请看 sched.noise 和 cpu.scaling。",
         },
         typical: Text {
             en: "By design 0 on a host that is not overcommitted; a share of 1 − 1/n if n guests want each CPU, or the \

@@ -17,25 +17,25 @@ const RECEIVE_RATE: Quantity = quantity(
     "receive_rate",
     Unit::BytesPerSecond,
     Better::Higher,
-    Text { en: "received here, of both directions", zh: "双向时本端接收的速率" },
+    Text { en: "received here (both directions)", zh: "双向时本端接收的速率" },
 );
 const SEND_RATE: Quantity = quantity(
     "send_rate",
     Unit::BytesPerSecond,
     Better::Higher,
-    Text { en: "sent from here, of both directions", zh: "双向时本端发送的速率" },
+    Text { en: "sent from here (both directions)", zh: "双向时本端发送的速率" },
 );
 const NEAR_CPU: Quantity = quantity(
     "near_cpu_per_byte",
     Unit::Nanoseconds,
     Better::Lower,
-    Text { en: "CPU time a byte at this end", zh: "本端每字节 CPU 时间" },
+    Text { en: "CPU time per byte at this end", zh: "本端每字节 CPU 时间" },
 );
 const FAR_CPU: Quantity = quantity(
     "far_cpu_per_byte",
     Unit::Nanoseconds,
     Better::Lower,
-    Text { en: "CPU time a byte at the far end", zh: "远端每字节 CPU 时间" },
+    Text { en: "CPU time per byte at the far end", zh: "远端每字节 CPU 时间" },
 );
 const RETRANSMITS: Quantity =
     quantity("retransmits", Unit::Count, Better::Lower, Text { en: "segments sent again", zh: "重传的报文段" });
@@ -55,13 +55,13 @@ const RTT: Quantity = quantity(
     "rtt",
     Unit::Nanoseconds,
     Better::Lower,
-    Text { en: "round trip under load, as TCP has it", zh: "TCP 所见的负载下往返时间" },
+    Text { en: "TCP's round trip under load", zh: "TCP 所见的负载下往返时间" },
 );
 const MIN_RTT: Quantity = quantity(
     "min_rtt",
     Unit::Nanoseconds,
     Better::Lower,
-    Text { en: "shortest round trip, as TCP has it", zh: "TCP 所见的最短往返时间" },
+    Text { en: "TCP's shortest round trip", zh: "TCP 所见的最短往返时间" },
 );
 const PACING_RATE: Quantity = quantity(
     "pacing_rate",
@@ -73,7 +73,7 @@ const DELIVERY_RATE: Quantity = quantity(
     "delivery_rate",
     Unit::BytesPerSecond,
     Better::Higher,
-    Text { en: "delivery rate at the end, as TCP has it", zh: "结束时 TCP 所见的交付速率" },
+    Text { en: "TCP's delivery rate at the end", zh: "结束时 TCP 所见的交付速率" },
 );
 const BUSY: Quantity = quantity(
     "busy",
