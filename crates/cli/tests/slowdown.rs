@@ -23,6 +23,8 @@ const ROUNDS: u32 = 2;
 const PAIRS: u32 = 5;
 /// Where a change of so much would not have been seen, nothing is promised.
 const WIDEST: f64 = 0.04;
+/// What a case without a delay may have drifted by.
+const FRACTION: f64 = 0.01;
 /// On a busy machine none of less may be: how often it may be tried again.
 const TRIES: u32 = 6;
 
@@ -193,7 +195,11 @@ fn a_delay_of_five_percent_in_one_probe_is_found_there_alone() {
                     assert_eq!(case.verdict, Verdict::Slower, "{case:?}");
                     assert!((0.03..0.07).contains(&change), "{change}");
                 }
-                _ => assert!(!matches!(case.verdict, Verdict::Slower | Verdict::Faster), "{case:?}"),
+                // One case in twenty without a delay may have a verdict, and drifts by a fraction of a per cent then.
+                _ => assert!(
+                    !matches!(case.verdict, Verdict::Slower | Verdict::Faster) || change.abs() < FRACTION,
+                    "{case:?}"
+                ),
             }
         }
         return;

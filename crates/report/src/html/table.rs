@@ -66,7 +66,7 @@ struct Cells {
     interval: Words,
     half: String,
     samples: String,
-    /// Disturbed samples of all that were taken; empty where none was.
+    /// Disturbed samples of all that were taken; 0 where none was.
     disturbed: String,
     /// Whether they are so many that the value may be theirs.
     is_disturbed: bool,
@@ -191,9 +191,9 @@ fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
             (None, Some(_)) => each(|lang| agreement(estimate, lang).unwrap_or_default()),
             (None, None) => none,
         },
-        half: plus_minus(estimate),
+        half: Some(plus_minus(estimate)).filter(|half| !half.is_empty()).unwrap_or_else(|| "–".to_owned()),
         samples: rounds_and_samples(estimate),
-        disturbed: if tainted > 0 { format!("{tainted}/{taken}") } else { String::new() },
+        disturbed: if tainted > 0 { format!("{tainted}/{taken}") } else { "0".to_owned() },
         is_disturbed: tainted > 0 && tainted as f64 >= DISTURBED_SHARE * taken as f64,
         also,
     }
