@@ -20,21 +20,10 @@ const TEXT: Text = Text { en: "a text", zh: "文字" };
 /// A probe without axes, from which the others differ.
 pub const PLAIN: Probe = Probe {
     title: TEXT,
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    also: &[],
     explain: Explain { what: TEXT, why: TEXT, reading: TEXT, typical: TEXT, causes: TEXT },
-    related: &[],
-    differs: None,
-    axes: &[],
-    cross: &[],
-    limit: Limit::None,
-    blocking: false,
-    needs: &[],
-    replaces: &[],
     section: TEXT,
     measure: Measure::Run(never),
+    ..Probe::PLAIN
 };
 
 fn never(_: &mut Case) -> Result<()> {

@@ -27,21 +27,10 @@ const NO_TEXT: Text = Text { en: "known", zh: "已知" };
 const fn known(measure: fn(&mut Case) -> Result<()>) -> Probe {
     Probe {
         title: NO_TEXT,
-        revision: 1,
-        unit: Unit::Nanoseconds,
-        better: Better::Lower,
-        also: &[],
         explain: Explain { what: NO_TEXT, why: NO_TEXT, reading: NO_TEXT, typical: NO_TEXT, causes: NO_TEXT },
-        related: &[],
-        differs: None,
-        axes: &[],
-        cross: &[],
-        limit: Limit::None,
-        blocking: false,
-        needs: &[],
-        replaces: &[],
         section: NO_TEXT,
         measure: Measure::Run(measure),
+        ..Probe::PLAIN
     }
 }
 
