@@ -131,5 +131,5 @@ fn a_reason_made_to_be_taken_apart_takes_no_time() {
         reason += &")".repeat(4096 - reason.len());
         let _ = in_chinese(&reason);
     }
-    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 120, "{:?}", begun.elapsed());
 }
