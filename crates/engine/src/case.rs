@@ -20,6 +20,14 @@
 //! }
 //! ```
 //!
+//! ```compile_fail
+//! # use hostmark_engine::prelude::*;
+//! // A histogram of calls is none of what each of them does several times.
+//! fn measure(case: &mut Case) -> Result<()> {
+//!     case.calls(|| 1u64).each(8).singly().time()
+//! }
+//! ```
+//!
 //! ```
 //! # use hostmark_engine::prelude::*;
 //! fn measure(case: &mut Case) -> Result<()> {

@@ -16,7 +16,13 @@ const TURNS: f64 = 16.0;
 pub struct Calls<'case, F> {
     case: &'case mut Case,
     op: F,
-    each: u64,
+}
+
+/// The same, each call of which does the thing measured so many times.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct CallsEach<'case, F> {
+    calls: Calls<'case, F>,
+    times: u64,
 }
 
 /// The same, each call of which is also timed by itself.
@@ -31,15 +37,15 @@ impl Case {
     /// An operation of 100 ns or more; what it returns is kept from the optimiser, and an error ends the round.
     #[inline(always)]
     pub fn calls<R: Checked, F: FnMut() -> R>(&mut self, op: F) -> Calls<'_, F> {
-        Calls { case: self, op, each: 1 }
+        Calls { case: self, op }
     }
 }
 
 impl<'case, R: Checked, F: FnMut() -> R> Calls<'case, F> {
     /// A call does the thing measured so many times; the value is that of one.
     #[inline(always)]
-    pub fn each(self, times: u64) -> Self {
-        Calls { each: times, ..self }
+    pub fn each(self, times: u64) -> CallsEach<'case, F> {
+        CallsEach { calls: self, times }
     }
 
     /// Tails matter as well: after each sample as many operations again are timed one by one, and go into a histogram from which the
@@ -61,14 +67,23 @@ impl<'case, R: Checked, F: FnMut() -> R> Calls<'case, F> {
     /// The time of one operation.
     #[inline(always)]
     pub fn time(self) -> Result<()> {
-        let Calls { case, mut op, each } = self;
+        let Calls { case, mut op } = self;
         case.sample(0, &mut |iterations| {
             for _ in 0..iterations {
                 black_box(op()).check()?;
             }
             Ok(())
-        })?;
-        case.share(each);
+        })
+    }
+}
+
+impl<R: Checked, F: FnMut() -> R> CallsEach<'_, F> {
+    /// The time of one.
+    #[inline(always)]
+    pub fn time(self) -> Result<()> {
+        let CallsEach { calls: Calls { case, op }, times } = self;
+        case.calls(op).time()?;
+        case.share(times);
         Ok(())
     }
 }
@@ -76,7 +91,7 @@ impl<'case, R: Checked, F: FnMut() -> R> Calls<'case, F> {
 impl<R: Checked, F: FnMut() -> R> CallsSingly<'_, F> {
     /// The time of one operation.
     pub fn time(self) -> Result<()> {
-        let Calls { case, mut op, each } = self.0;
+        let Calls { case, mut op } = self.0;
         let body = &mut |iterations| {
             for _ in 0..iterations {
                 black_box(op()).check()?;
@@ -92,19 +107,15 @@ impl<R: Checked, F: FnMut() -> R> CallsSingly<'_, F> {
             latencies::count_singles(&mut recorder, &clock, iterations, body)
         })?;
         case.yielded.histogram = Some(latencies::counted(&recorder));
-        case.keep(samples, 0)?;
-        case.share(each);
-        Ok(())
+        case.keep(samples, 0)
     }
 }
 
 impl<R: Checked, F: FnMut() -> R> CallsInBatches<'_, F> {
     /// The time of one operation.
     pub fn time(self) -> Result<()> {
-        let Calls { case, mut op, each } = self.0;
-        case.timed_batches(|clock, operations, most_ns| in_turns(clock, operations, most_ns, &mut op)).time()?;
-        case.share(each);
-        Ok(())
+        let Calls { case, mut op } = self.0;
+        case.timed_batches(|clock, operations, most_ns| in_turns(clock, operations, most_ns, &mut op)).time()
     }
 }
 
