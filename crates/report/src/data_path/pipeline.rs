@@ -1,6 +1,6 @@
 //! A pipeline as a run has it: its processes, what each took of the time, and where it waited.
 
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Text};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Text};
 
 use crate::joined::{Joined, joined_ratio};
 use crate::lmbench::remark;
@@ -179,10 +179,7 @@ fn disturbed(measured: &Measured) -> Option<Text<String>> {
         FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "曾被 CPU 配额停下" },
         _ => Text { en: "other programs used its CPUs", zh: "其 CPU 曾被其他程序占用" },
     };
-    Some(Text {
-        en: format!("{}: {}", what.en, flag.detail),
-        zh: format!("{}：{}", what.zh, reasons::told(&flag.detail, Lang::Zh)),
-    })
+    Some(reasons::because(what, &flag.detail))
 }
 
 /// The processes of a note: from, to and method of each; none where it is not such a note, or one does not begin where the

@@ -1,6 +1,6 @@
 //! Cases that differ in their path alone: the same CPUs, block and amount.
 
-use hostmark_model::{CaseRecord, Outcome, Params, Run};
+use hostmark_model::{CaseRecord, Params, Run};
 
 use super::pipeline::{PATH, PROBE, Pipeline};
 use crate::reasons;
@@ -100,16 +100,7 @@ fn cpus(run: &Run, case: &CaseRecord) -> f64 {
 
 /// Why a case has no value.
 pub(super) fn reason(case: &CaseRecord) -> hostmark_model::Text<String> {
-    use hostmark_model::Text;
-    match &case.outcome {
-        Outcome::Skipped { reason } => {
-            let why = reasons::text(reason);
-            Text { en: format!("skipped: {}", why.en), zh: format!("已跳过：{}", why.zh) }
-        }
-        Outcome::Failed { reason } => {
-            let why = reasons::text(reason);
-            Text { en: format!("failed: {}", why.en), zh: format!("失败：{}", why.zh) }
-        }
-        Outcome::Measured(_) => Text { en: "its value is no rate".to_owned(), zh: "其值不是速率".to_owned() },
-    }
+    let no_rate =
+        || hostmark_model::Text { en: "its value is no rate".to_owned(), zh: "其值不是速率".to_owned() };
+    reasons::of_outcome(&case.outcome).unwrap_or_else(no_rate)
 }

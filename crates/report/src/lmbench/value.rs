@@ -112,7 +112,7 @@ fn unhindered(run: &Run) -> Cell {
         (Some(within), _) => Cell::of(format!("{:.0}", within.estimate.value())),
         // More than one copy takes more than one CPU.
         (None, _) if run.host.usable_cpus().len() == 1 => Cell::of("1".into()),
-        (None, Some(Outcome::Skipped { reason })) => Cell::without(skipped(reason)),
+        (None, Some(Outcome::Skipped { reason })) => Cell::without(reasons::because(reasons::SKIPPED, reason)),
         _ => Cell::without(Remark { filter: Some(SCALING.into()), ..not_here().into() }),
     }
 }
@@ -221,10 +221,7 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
         FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
         _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
     };
-    Some(Text {
-        en: format!("{}: {}", what.en, flag.detail),
-        zh: format!("{}：{}", what.zh, reasons::told(&flag.detail, Lang::Zh)),
-    })
+    Some(reasons::because(what, &flag.detail))
 }
 
 /// The measurement at a point, or why there is none.
@@ -245,17 +242,8 @@ fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
     };
     match &case.outcome {
         Outcome::Measured(measured) => Ok(measured),
-        Outcome::Skipped { reason } => Err(skipped(reason).into()),
-        Outcome::Failed { reason } => {
-            let why = reasons::text(reason);
-            Err(Text { en: format!("failed: {}", why.en), zh: format!("失败：{}", why.zh) }.into())
-        }
+        outcome => Err(reasons::of_outcome(outcome).unwrap_or_default().into()),
     }
-}
-
-fn skipped(reason: &str) -> Text<String> {
-    let why = reasons::text(reason);
-    Text { en: format!("skipped: {}", why.en), zh: format!("已跳过：{}", why.zh) }
 }
 
 /// Whether the point is that of a far end: which filter would measure it depends on the program that made the run.

@@ -1,7 +1,7 @@
 //! STREAM in several environments as it is usually told: of each kernel the best rate of all runs and the smallest mean time
 //! of a run, in percent of the first environment, of as many runs and passes on every side.
 
-use hostmark_model::{CaseRecord, Measured, Outcome, Text};
+use hostmark_model::{CaseRecord, Measured, Text};
 use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{descriptive, extreme, halves};
 
@@ -355,18 +355,8 @@ fn noted(case: &CaseRecord, name: &str) -> Option<String> {
 const NOT_MEASURED: Text = Text { en: "not measured", zh: "未测量" };
 
 fn reason(picked: &[&CaseRecord]) -> Text<String> {
-    match picked.first().map(|case| &case.outcome) {
-        None => NOT_MEASURED.to_owned_text(),
-        Some(Outcome::Skipped { reason }) => {
-            let Text { en, zh } = reasons::text(reason);
-            Text { en: format!("skipped: {en}"), zh: format!("已跳过：{zh}") }
-        }
-        Some(Outcome::Failed { reason }) => {
-            let Text { en, zh } = reasons::text(reason);
-            Text { en: format!("failed: {en}"), zh: format!("失败：{zh}") }
-        }
-        Some(Outcome::Measured(_)) => {
-            Text { en: "no time: elements are unknown".into(), zh: "没有时间：元素个数未知".into() }
-        }
-    }
+    let no_time =
+        || Text { en: "no time: elements are unknown".into(), zh: "没有时间：元素个数未知".into() };
+    let Some(case) = picked.first() else { return NOT_MEASURED.to_owned_text() };
+    reasons::of_outcome(&case.outcome).unwrap_or_else(no_time)
 }

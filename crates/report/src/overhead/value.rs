@@ -1,6 +1,6 @@
 //! A case's value in an environment, from all of the environment's runs.
 
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, ProbeInfo, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, ProbeInfo, Text, Unit};
 
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
@@ -63,16 +63,9 @@ impl Value {
         let mut probe: Option<&ProbeInfo> = None;
         for (at, run) in environment.runs.iter().enumerate() {
             let Some(case) = run.cases.iter().find(|case| case.id == id) else { continue };
-            match &case.outcome {
-                Outcome::Measured(_) => cases.push((at, case)),
-                Outcome::Skipped { reason: why } => {
-                    let Text { en, zh } = reasons::text(why);
-                    reason = Text { en: format!("skipped: {en}"), zh: format!("已跳过：{zh}") };
-                }
-                Outcome::Failed { reason: why } => {
-                    let Text { en, zh } = reasons::text(why);
-                    reason = Text { en: format!("failed: {en}"), zh: format!("失败：{zh}") };
-                }
+            match reasons::of_outcome(&case.outcome) {
+                None => cases.push((at, case)),
+                Some(why) => reason = why,
             }
             probe = probe.or_else(|| run.probes.iter().find(|probe| probe.id == case.probe));
         }

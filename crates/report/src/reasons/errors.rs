@@ -72,7 +72,11 @@ pub(super) fn in_chinese(error: &str) -> Option<String> {
     let (words, number) = error.strip_suffix(')')?.rsplit_once(" (os error ")?;
     let number: u32 = number.parse().ok()?;
     let is_one = !words.is_empty() && !words.contains(": ") && !words.contains("; ");
-    let (_, name) = NAMES.iter().find(|(known, _)| is_one && *known == number)?;
+    is_one.then(|| named(number)).flatten()
+}
+
+fn named(number: u32) -> Option<String> {
+    let (_, name) = NAMES.iter().find(|(known, _)| *known == number)?;
     Some(format!("{name}（os error {number}）"))
 }
 
@@ -86,10 +90,9 @@ pub(super) fn within(text: &str) -> String {
         let digits = behind.find(')').filter(|&end| end <= 4).map_or("", |end| &behind[..end]);
         let end = at + MARK.len() + digits.len() + 1;
         let known = digits.parse().ok().and_then(|number: u32| {
-            let name = NAMES.iter().find(|(known, _)| *known == number)?.1;
             let said = std::io::Error::from_raw_os_error(i32::try_from(number).ok()?).to_string();
             let before = rest.get(..end)?.strip_suffix(said.as_str())?;
-            Some(format!("{before}{name}（os error {number}）"))
+            Some(format!("{before}{}", named(number)?))
         });
         match known {
             Some(told) => {

@@ -6,7 +6,7 @@ mod template;
 
 use std::borrow::Cow;
 
-use hostmark_model::{Lang, Text};
+use hostmark_model::{Lang, Outcome, Text};
 
 use template::{fill, holes, literal_bytes, push};
 
@@ -25,9 +25,22 @@ pub fn told(reason: &str, lang: Lang) -> Cow<'_, str> {
     }
 }
 
-/// A reason in both languages.
-pub(crate) fn text(reason: &str) -> Text<String> {
-    Text { en: reason.to_owned(), zh: told(reason, Lang::Zh).into_owned() }
+/// What stands before the reason of a case that was not measured.
+pub(crate) const SKIPPED: Text = Text { en: "skipped", zh: "已跳过" };
+const FAILED: Text = Text { en: "failed", zh: "失败" };
+
+/// A word, and the reason behind its colon.
+pub(crate) fn because(word: Text, reason: &str) -> Text<String> {
+    Text { en: format!("{}: {reason}", word.en), zh: format!("{}：{}", word.zh, told(reason, Lang::Zh)) }
+}
+
+/// Why an outcome has no value; none where it has one.
+pub(crate) fn of_outcome(outcome: &Outcome) -> Option<Text<String>> {
+    match outcome {
+        Outcome::Measured(_) => None,
+        Outcome::Skipped { reason } => Some(because(SKIPPED, reason)),
+        Outcome::Failed { reason } => Some(because(FAILED, reason)),
+    }
 }
 
 /// A reason in Chinese, as far as its parts are known; none where none of them is.

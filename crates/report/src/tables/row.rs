@@ -71,15 +71,10 @@ impl<'a> Row<'a> {
     }
 
     pub(super) fn note(&self) -> Option<Note> {
-        let said = |en: &str, zh: &str, reason: &str| {
-            let why = reasons::text(reason);
-            Text { en: format!("{en}: {}", why.en), zh: format!("{zh}：{}", why.zh) }
-        };
         let Some(case) = self.case else { return Some(Note::Absent) };
         match &case.outcome {
             Outcome::Measured(measured) => remark(measured).map(Note::Said),
-            Outcome::Skipped { reason } => Some(Note::Said(said("skipped", "已跳过", reason))),
-            Outcome::Failed { reason } => Some(Note::Said(said("failed", "失败", reason))),
+            outcome => reasons::of_outcome(outcome).map(Note::Said),
         }
     }
 
