@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::bilingual::{Words, each, fixed, same};
 use super::gather::Runs;
 use crate::constants::{self, Constant, LINES, Line, Told};
-use crate::references::beside;
 
 /// The constants, what is absent from them, and what their ratios mean.
 #[derive(Debug, Default, Serialize)]
@@ -41,8 +40,8 @@ struct Cell {
     bar: Option<Bar>,
 }
 
-/// A ratio as a bar from the middle of its room, where the two are the same: to the right what is larger, each half an octave
-/// twice. In percent of the room.
+/// A ratio as a bar from the middle of its room, where the two are the same: to the right what is larger, by its
+/// logarithm. In percent of the room.
 #[derive(Debug, Serialize)]
 struct Bar {
     left: String,
@@ -67,7 +66,7 @@ pub(super) fn answer(runs: &Runs) -> Answer {
         [run] => Some(run),
         _ => None,
     };
-    let reference = alone.and_then(beside);
+    let reference = runs.reference;
     let mut ratios = Vec::new();
     let mut kinds = Vec::new();
     for line in LINES {
@@ -75,10 +74,10 @@ pub(super) fn answer(runs: &Runs) -> Answer {
         let mut shown = |constant: &'static Constant| {
             let beside = constant.beside(runs.all)?;
             let cell = |(run, told): (&Run, &Option<Told>)| {
-                let ratio = reference.as_ref().zip(told.as_ref()).and_then(|(reference, told)| reference.ratio(told));
-                let over = reference.as_ref().zip(told.as_ref()).and_then(|(reference, told)| reference.over(told));
+                let both = reference.zip(told.as_ref());
+                let ratio = both.and_then(|(reference, told)| reference.ratio(told));
                 Cell {
-                    bar: over.and_then(Bar::of),
+                    bar: both.and_then(|(reference, told)| reference.over(told)).and_then(Bar::of),
                     value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
                     sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
                     is_worse: ratio.as_ref().is_some_and(|ratio| ratio.ends_with('!')),

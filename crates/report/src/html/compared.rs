@@ -29,7 +29,6 @@ pub(super) struct Compared {
     changed: Vec<Case>,
     /// All others, by section.
     rest: Vec<Case>,
-    others: usize,
     method: Vec<Words>,
 }
 
@@ -96,7 +95,6 @@ pub(super) fn compared(base: &Side, against: &Against) -> Compared {
     let (mut changed, rest): (Vec<&CaseComparison>, Vec<&CaseComparison>) =
         against.cases.iter().partition(|case| words::is_change(case.verdict));
     changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
-    let changed_count = changed.len();
     let mut last: Option<&Words> = None;
     let rest = rest.into_iter().map(|case| {
         let section = (last != Some(&case.section)).then(|| case.section.clone());
@@ -113,7 +111,6 @@ pub(super) fn compared(base: &Side, against: &Against) -> Compared {
         warnings: against.warnings.clone(),
         together: words::together(against).map(|part| together(against, part)).collect(),
         changed: changed.into_iter().map(|case| row(case, None)).collect(),
-        others: against.cases.len() - changed_count,
         rest: rest.collect(),
         method: both(words::method(against, Lang::En), words::method(against, Lang::Zh)),
     }

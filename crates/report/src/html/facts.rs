@@ -51,8 +51,6 @@ struct Verdict {
     grade: &'static str,
     promise: Words,
     reasons: Vec<Words>,
-    /// How many there are behind the first.
-    more: usize,
 }
 
 /// Something about the host that disturbs or shifts values.
@@ -77,7 +75,6 @@ pub(super) fn heads(runs: &Runs) -> Vec<Head> {
             verdict: run.trust.as_ref().map(|trust| Verdict {
                 grade: trust.grade.letter(),
                 promise: trust::promise(trust),
-                more: trust.doubts.len().saturating_sub(1),
                 reasons: trust.doubts.iter().map(trust::doubted).collect(),
             }),
             warnings: en.into_iter().zip(zh).map(|(en, zh)| Words { en: en.en, zh: zh.zh }).collect(),

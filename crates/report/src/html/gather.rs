@@ -8,6 +8,7 @@ use super::bilingual::{Words, each, same};
 use crate::RenderOptions;
 use crate::format::{agreement, low_high, percent, value};
 use crate::labels::{ProbeLabels, run_letter};
+use crate::references::{Beside, beside};
 use crate::render::console::view::View;
 use crate::render::console::words;
 
@@ -17,6 +18,8 @@ pub(super) struct Runs<'a> {
     /// Each run as English and as Chinese readers see it.
     pub(super) views: Vec<[View<'a>; 2]>,
     pub(super) probes: Vec<Probe<'a>>,
+    /// The nearest kind of machine, where a run stands alone.
+    pub(super) reference: Option<Beside<'static>>,
 }
 
 /// A probe, and its cases in any of the runs.
@@ -44,7 +47,11 @@ impl<'a> Runs<'a> {
     pub(super) fn new(all: &'a [Run], options: &RenderOptions) -> Runs<'a> {
         let view = |run, lang| View::new(run, &RenderOptions { lang, ..*options });
         let views = all.iter().map(|run| [view(run, Lang::En), view(run, Lang::Zh)]).collect();
-        Runs { all, views, probes: probes(all) }
+        let reference = match all {
+            [run] => beside(run),
+            _ => None,
+        };
+        Runs { all, views, probes: probes(all), reference }
     }
 
     /// The id of a case as people type it.

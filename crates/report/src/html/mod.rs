@@ -97,6 +97,7 @@ fn environment<'source>() -> Result<Environment<'source>, Error> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(write_value);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    environment.add_filter("count", |list: Value| list.len());
     environment.add_filter("say", |text: Value| said(&text));
     environment.add_function("say", |en: String, zh: String| Value::from_safe_string(markup(&Words { en, zh })));
     environment.add_template("switches.html", SWITCHES)?;

@@ -50,8 +50,6 @@ pub(super) struct Page {
     leading: Vec<Picture>,
     figures: Vec<Picture>,
     sections: Vec<Section>,
-    all_findings: usize,
-    all_figures: usize,
     cases: usize,
     most_samples: usize,
     most_strips: usize,
@@ -137,7 +135,6 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
             }
         }
     }
-    let findings = found(&runs);
     Page {
         lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
         title: title(all),
@@ -148,13 +145,11 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         facts: tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>()),
         has_runs: true,
         answer: answer(&runs),
-        all_findings: findings.len(),
-        findings,
+        findings: found(&runs),
         layers: layers(all, &mut picture),
         network: links(&runs),
         comparisons: beside(&sides).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
         leading,
-        all_figures: first.len(),
         figures: first,
         cases,
         sections,
@@ -180,8 +175,6 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         facts: Vec::new(),
         answer: Answer::default(),
         findings: Vec::new(),
-        all_findings: 0,
-        all_figures: 0,
         layers: None,
         network: Vec::new(),
         comparisons: comparisons(comparison, &mut picture),

@@ -55,8 +55,6 @@ struct Row {
     /// In the place of a value: skipped, failed or not planned, and why.
     instead: Option<Words>,
     failed: bool,
-    /// Whether there are several remarks.
-    is_crowded: bool,
     remarks: Vec<Remark>,
 }
 
@@ -112,9 +110,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             quantities.iter().map(cell).collect()
         };
         let is_first = run == 0;
-        let remarks = record.map(|record| remarks(runs, run, record, &notes)).unwrap_or_default();
         Row {
-            is_crowded: remarks.len() > 1,
             anchor: if is_first { case.anchor() } else { String::new() },
             points: match is_first {
                 true => axes.iter().map(|axis| point(probe, case, axis)).collect(),
@@ -125,7 +121,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             cells: measured.map(|measured| cells(probe, measured, also(measured))),
             instead: instead.as_ref().map(|(text, _)| text.clone()),
             failed: instead.is_some_and(|(_, failed)| failed),
-            remarks,
+            remarks: record.map(|record| remarks(runs, run, record, &notes)).unwrap_or_default(),
         }
     };
     let mut fixed_parts: Vec<Words> = first.map(|case| probe.all_named(case.params, &common)).into_iter().collect();
@@ -201,13 +197,10 @@ fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
 
 /// Why there is no value, and whether something went wrong.
 fn instead(record: Option<&CaseRecord>) -> Option<(Words, bool)> {
-    let because = |word: hostmark_model::Text, why: &str| {
-        each(|lang| format!("{}{}{}", word.get(lang), words::COLON.get(lang), reasons::told(why, lang)))
-    };
     match record.map(|record| &record.outcome) {
         Some(Outcome::Measured(_)) => None,
-        Some(Outcome::Skipped { reason }) => Some((because(words::SKIPPED, reason), false)),
-        Some(Outcome::Failed { reason }) => Some((because(words::FAILED, reason), true)),
+        Some(Outcome::Skipped { reason }) => Some((reasons::because(words::SKIPPED, reason), false)),
+        Some(Outcome::Failed { reason }) => Some((reasons::because(words::FAILED, reason), true)),
         None => Some((Words { en: "not in this run's plan".to_owned(), zh: "不在该次运行的计划中".to_owned() }, false)),
     }
 }

@@ -11,7 +11,7 @@ use crate::html::chart::{Border, Line, Point, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::gather::{Probe, Runs};
 use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
-use crate::references::{Value, beside};
+use crate::references::Value;
 
 const LATENCY: &str = "memory.latency";
 const MEASURED: Text = Text { en: "measured", zh: "实测" };
@@ -50,8 +50,7 @@ pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Words>) {
 
 /// What the nearest reference of a run alone has of a probe over size; none under three points.
 pub(super) fn reference_along_size(runs: &Runs, probe: &Probe) -> Option<Series> {
-    let [run] = runs.all else { return None };
-    let reference = beside(run)?.reference;
+    let reference = runs.reference?.reference;
     let point = |value: &Value| {
         let id: CaseId = value.id.parse().ok().filter(|id: &CaseId| id.probe == probe.id)?;
         let is_meant =

@@ -1,6 +1,7 @@
 //! Percentiles of single operations, over the number of nines: the default cases of a section's probes together.
 
 use hostmark_model::{Estimate, Histogram, Measured, Unit};
+use hostmark_stats::histogram::Percentile;
 
 use super::{Figure, title};
 use crate::html::bilingual::{Words, each};
@@ -91,31 +92,25 @@ fn one(probe: &Probe, case: &Case, run: usize, label: Words) -> Option<Series> {
     Some(Series { label, points: points.into_iter().map(point).collect(), course })
 }
 
-/// Points of a distribution that are drawn at most.
+/// Points of a distribution that are drawn, from the middle up.
 const COURSE: u32 = 60;
+/// Parts of one in which a share is exact.
+const PARTS: u64 = 1_000_000_000;
+const MIDDLE: Percentile = Percentile { numerator: PARTS / 2, denominator: PARTS };
+const LEAST_BEYOND: f64 = 10.0;
 
-/// The distribution of single operations from the middle up, evenly by the number of nines, as far as ten operations lie beyond
-/// the point.
+/// The distribution of single operations, evenly by the number of nines, as far as the histogram tells it.
 fn distribution(histogram: &Histogram) -> Vec<(f64, f64)> {
-    let total: u64 = histogram.counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
-    if total < 20 {
+    let Histogram { values, counts } = histogram;
+    let total = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+    if !MIDDLE.is_told_by(total) {
         return Vec::new();
     }
-    let nines = (total as f64 / 10.0).ln();
-    let least = std::f64::consts::LN_2;
-    let mut counted = histogram.values.iter().zip(&histogram.counts);
-    let mut so_far = 0u64;
-    let mut at = None;
-    let mut course: Vec<(f64, f64)> = Vec::new();
-    for step in 0..=COURSE {
-        let share = 1.0 - (-(least + (nines - least).max(0.0) * f64::from(step) / f64::from(COURSE))).exp();
-        let wanted = (share * total as f64).ceil() as u64;
-        while so_far < wanted {
-            let Some((value, count)) = counted.next() else { break };
-            so_far = so_far.saturating_add(*count);
-            at = Some(*value as f64);
-        }
-        course.extend(at.map(|value| (share, value)));
-    }
-    course
+    let (least, most) = (2f64.ln(), (total as f64 / LEAST_BEYOND).ln());
+    let point = |step: u32| {
+        let share = 1.0 - (-(least + (most - least) * f64::from(step) / f64::from(COURSE))).exp();
+        let percentile = Percentile { numerator: (share * PARTS as f64) as u64, denominator: PARTS };
+        Some((share, percentile.of(values, counts)? as f64))
+    };
+    (0..=COURSE).filter_map(point).collect()
 }

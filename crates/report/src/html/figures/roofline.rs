@@ -1,7 +1,7 @@
 //! The roofline: what rate of arithmetic each level of the memory hierarchy can feed, by operations for each byte read
 //! (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009).
 
-use hostmark_model::{Estimate, Lang, Unit};
+use hostmark_model::{Estimate, Lang, Params, Text, Unit};
 
 use super::{Figure, FigureKind, title};
 use crate::format::value;
@@ -13,6 +13,7 @@ use crate::levels::{HIERARCHY, LEVELS};
 
 const FLOPS: &str = "cpu.flops";
 const STREAM: &str = "memory.stream";
+const PEAK: Text = Text { en: "peak of arithmetic", zh: "算力峰值" };
 /// The ends of the drawing, operations a byte: a sum of numbers read once has 1/8, a large product of matrices over ten.
 const LEAST: f64 = 1.0 / 32.0;
 const MOST: f64 = 64.0;
@@ -27,9 +28,7 @@ fn draw(runs: &Runs) -> Vec<Figure> {
 fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
     let flops = runs.probe(FLOPS)?;
     let of_threads = |probe: &Probe, threads: Option<&str>| -> Option<(f64, f64)> {
-        let at = |params: &hostmark_model::Params| -> f64 {
-            params.get("threads").and_then(|at| at.parse().ok()).unwrap_or(1.0)
-        };
+        let at = |params: &Params| -> f64 { params.get("threads").and_then(|at| at.parse().ok()).unwrap_or(1.0) };
         let cases = probe.measured(run).filter(|(case, _)| probe.is_default_but(case.params, &["threads"]));
         let wanted = cases.filter(|(case, _)| threads.is_none_or(|one| case.params.get("threads") == Some(one)));
         wanted.map(|(case, estimate)| (at(case.params), estimate.value())).max_by(|a, b| a.0.total_cmp(&b.0))
@@ -82,5 +81,3 @@ fn roof(label: Words, peak: f64, bandwidth: f64) -> Option<Series> {
     at.sort_by(f64::total_cmp);
     Some(Series::joining(label, at.into_iter().map(point).collect()))
 }
-
-const PEAK: hostmark_model::Text = hostmark_model::Text { en: "peak of arithmetic", zh: "算力峰值" };

@@ -16,27 +16,19 @@
     const found = words(cell).replace("\u2212", "-").match(/^[^\d-]*(-?\d[\d.]*)(?:\s+([^\s\d(\u00b1]+))?/);
     return found ? Number(found[1]) * scale(found[2] || "") : NaN;
   };
-  const compare = (one, other) => {
-    const [a, b] = [number(one), number(other)];
-    if (!isNaN(a) && !isNaN(b)) return a - b;
-    // What has no number comes last.
-    return isNaN(a) - isNaN(b) || words(one).localeCompare(words(other), lang());
-  };
-  // A case and what further runs have of it stay together; the words in the place of a value have no column.
+  // A case and what further runs have of it stay together. What has no number comes last, whichever way, and behind it the words that
+  // stand in the place of a value.
   const sort = (table, column, down) => {
     const body = table.tBodies[0], groups = [];
     for (const row of body.rows) {
-      if (groups.length && row.cells[0].tagName !== "TH") groups[groups.length - 1].push(row);
-      else groups.push([row]);
+      if (groups.length && row.cells[0].tagName !== "TH") { groups[groups.length - 1].rows.push(row); continue; }
+      const cell = row.cells[column], none = !cell || cell.classList.contains("instead");
+      const value = none ? NaN : number(cell);
+      groups.push({ rows: [row], value, text: none ? "" : words(cell), rank: none ? 2 : isNaN(value) ? 1 : 0 });
     }
-    const at = group => group[0].cells[column];
-    groups.sort((one, other) => {
-      const [a, b] = [at(one), at(other)], none = cell => !cell || cell.classList.contains("instead");
-      if (none(a) || none(b)) return none(a) - none(b);
-      const order = compare(a, b), last = isNaN(number(a)) !== isNaN(number(b));
-      return down && !last ? -order : order;
-    });
-    body.append(...groups.flat());
+    const order = (a, b) => a.rank ? a.text.localeCompare(b.text, lang()) : a.value - b.value;
+    groups.sort((a, b) => a.rank - b.rank || (down ? -order(a, b) : order(a, b)));
+    body.append(...groups.flatMap(group => group.rows));
   };
   for (const table of document.querySelectorAll("table.values")) {
     if (!table.tHead || table.tBodies[0].rows.length < 2 || table.querySelector("tr.section")) continue;
@@ -63,10 +55,7 @@
     if (!target) return;
     const inner = target.matches("section") && target.querySelector(":scope > details.group");
     if (inner) inner.open = true;
-    let group = target.closest("details");
-    if (group && !group.open) {
-      for (; group; group = group.parentElement.closest("details")) group.open = true;
-    }
+    for (let group = target.closest("details"); group; group = group.parentElement.closest("details")) group.open = true;
     target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
