@@ -25,6 +25,8 @@ pub const CONSOLE: &str = "console";
 const LINES: usize = 8;
 /// What a kernel says when it gives up.
 const PANIC: &str = "Kernel panic - not syncing";
+/// What a kernel says that has met a breakpoint which nobody set: it puts one where it changes its own code, and takes it away again.
+const TRAP: &str = "int3: 0000 [#";
 
 /// Why a guest runs no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +132,11 @@ impl Monitor {
             }
         }
         self.stopped
+    }
+
+    /// Whether the guest's kernel has met a breakpoint of its own after it was gone, as far as the console's end was read.
+    pub fn has_trapped(&self) -> bool {
+        self.console.contains(TRAP)
     }
 
     /// The last lines of the guest's console, oldest first, made harmless.

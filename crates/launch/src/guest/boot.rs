@@ -33,6 +33,8 @@ const STARTS_WITHIN: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(1);
 /// The exit code of who was to become QEMU and could not.
 const NOT_FOUND: i32 = 127;
+/// How often a guest is booted at most whose emulator ran what its kernel had changed.
+const BOOTS: u32 = 3;
 
 /// A guest that answers. When dropped it is ended, and nothing is left of it.
 #[derive(Debug)]
@@ -48,12 +50,28 @@ pub struct Booted {
 
 impl Booted {
     /// Boots one in which the program of `programs` answers. `stop` becomes readable when the person asks to stop; `started` is told QEMU's
-    /// process as soon as there is one.
+    /// process as soon as there is one, and of the next where that one is gone and the guest is booted anew.
     pub fn boot(
         spec: &GuestSpec,
         programs: &Programs,
         stop: Option<Rc<OwnedFd>>,
-        started: impl FnOnce(u32),
+        mut started: impl FnMut(u32),
+    ) -> Result<Booted, GuestError> {
+        for _ in 1..BOOTS {
+            match Booted::boot_once(spec, programs, stop.clone(), &mut started) {
+                // No fault of what was asked for, and rare.
+                Err(GuestError::Misemulated(_)) => {}
+                ended => return ended,
+            }
+        }
+        Booted::boot_once(spec, programs, stop, &mut started)
+    }
+
+    fn boot_once(
+        spec: &GuestSpec,
+        programs: &Programs,
+        stop: Option<Rc<OwnedFd>>,
+        started: &mut impl FnMut(u32),
     ) -> Result<Booted, GuestError> {
         let begun = now();
         let prepared = prepare(spec, programs)?;
@@ -249,6 +267,9 @@ impl Booted {
         let lines = self.last_lines();
         if how == Stopped::Gone {
             return self.ended_early(&io::ErrorKind::UnexpectedEof.into());
+        }
+        if how == Stopped::Reset && spec.accel == Accel::Tcg && spec.cpus > 1 && self.monitor.has_trapped() {
+            return GuestError::Misemulated(lines);
         }
         let is_short = |line: &String| line.contains("memory") || line.contains("initramfs");
         let is_short = lines.iter().any(is_short) || spec.memory < LITTLE;

@@ -55,6 +55,12 @@ pub enum GuestError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Its emulator ran instructions of its kernel that another of its CPUs had changed by then, as QEMU does now and then with several CPUs.
+    #[error(
+        "the guest ended while it booted: QEMU ran code that the kernel had just changed{}; give it one CPU by --smp 1, or take another QEMU",
+        console(.0)
+    )]
+    Misemulated(Vec<String>),
     /// It says too much where its agent should answer.
     #[error("the guest has written {} KiB to its channel and answers no knock{}; look at what writes there", MOST_BEFORE >> 10, console(.0))]
     Floods(Vec<String>),

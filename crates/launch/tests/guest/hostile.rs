@@ -1,6 +1,7 @@
 //! Guests that do not come up, or misbehave: one clear error each, and nothing is left.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -68,6 +69,41 @@ fn a_kernel_that_panics_is_told_at_once() {
     let spec = GuestSpec { append: vec!["rdinit=/no/such".to_owned()], ..spec };
     let text = refused(&spec, &programs);
     assert!(text.contains("after a panic; its console ends with: ") && text.contains("Kernel panic"), "{text}");
+}
+
+/// An emulator whose guests panic as if they had met a breakpoint that nobody set, as often as that; then they boot.
+fn misemulates(spec: &GuestSpec, folder: &Path, times: u32) -> GuestSpec {
+    let (qemu, panics) = (folder.join("qemu"), r#"console=ttyS0 panic=-1 rdinit=/no/such said="int3: 0000 [#1]""#);
+    let script = format!(
+        "#!/bin/sh\necho >>{0}/boots\n[ $(wc -l <{0}/boots) -le {times} ] && set -- \"$@\" -append '{panics}'\nexec {1} \"$@\"\n",
+        folder.display(),
+        spec.qemu.display()
+    );
+    fs::write(&qemu, script).unwrap();
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o700)).unwrap();
+    GuestSpec { qemu: qemu.into(), cpus: 2, ..spec.clone() }
+}
+
+#[test]
+fn a_guest_whose_emulator_ran_what_the_kernel_had_changed_is_booted_anew() {
+    let Some((spec, programs)) = spec() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut ids = Vec::new();
+    let booted = Booted::boot(&misemulates(&spec, folder.path(), 1), &programs, None, |qemu| {
+        assert!(ids.iter().all(|id| !Path::new(&format!("/proc/{id}")).exists()), "the former QEMU is still there");
+        ids.push(qemu);
+    });
+    let booted = booted.unwrap();
+    assert!(ids.len() == 2 && booted.id() == ids[1], "{ids:?}");
+}
+
+#[test]
+fn an_emulator_that_fails_each_time_is_named() {
+    let Some((spec, programs)) = spec() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let text = refused(&misemulates(&spec, folder.path(), 99), &programs);
+    assert!(text.contains("code that the kernel had just changed; its console ends with: "), "{text}");
+    assert_eq!(fs::read_to_string(folder.path().join("boots")).unwrap().len(), 3);
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl Made {
         // Before its start, so that the janitor is told of its end too where it comes to nothing.
         let mut charge = Charge { janitor: Janitor::start(&own_program()?).map_err(lost)?, process: None };
         let booted = Booted::boot(&spec, &programs()?, Some(stop.readable()), |process| {
+            charge.reaped();
             charge.process = Some(process);
             charge.janitor.tell(&CleanupEntry::Group(process));
         });
@@ -53,11 +54,18 @@ impl Made {
     }
 }
 
-impl Drop for Charge {
-    fn drop(&mut self) {
+impl Charge {
+    /// QEMU is gone, if there was one.
+    fn reaped(&mut self) {
         if let Some(process) = self.process.take() {
             self.janitor.tell(&CleanupEntry::Reaped(process));
         }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.reaped();
     }
 }
 
@@ -105,9 +113,11 @@ fn disk_spec(Disk { size, is_qcow2, cache, iothread }: Disk) -> DiskSpec {
 fn failed(error: &GuestError, stop: &StopRequest) -> anyhow::Error {
     let exit = match error {
         GuestError::Stopped => Exit::Signal(stop.signal().unwrap_or(2)),
-        GuestError::Silent { .. } | GuestError::Ended { .. } | GuestError::Floods(_) | GuestError::Io(_) => {
-            Exit::ResourceLost
-        }
+        GuestError::Silent { .. }
+        | GuestError::Ended { .. }
+        | GuestError::Misemulated(_)
+        | GuestError::Floods(_)
+        | GuestError::Io(_) => Exit::ResourceLost,
         _ => Exit::BadInput,
     };
     EndsWith(exit, of_launch(error)).into()

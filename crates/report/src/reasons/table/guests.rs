@@ -9,6 +9,10 @@ pub(super) const PAIRS: &[Pair] = &[
     ),
     ("QEMU does not start ({}); {}", "QEMU 无法启动（{0}）；{1}"),
     ("the guest has not answered in {} s{}; {}", "虚拟机在 {0} s 内没有应答{1}；{2}"),
+    (
+        "the guest ended while it booted: QEMU ran code that the kernel had just changed{}; give it one CPU by --smp 1, or take another QEMU",
+        "虚拟机在启动过程中结束：QEMU 执行了内核刚刚修改过的代码{0}；请用 --smp 1 只给它一个 CPU，或换用其他版本的 QEMU",
+    ),
     ("the guest ended while it booted: {}; {}", "虚拟机在启动过程中结束：{0}；{1}"),
     (
         "the guest has written {} KiB to its channel and answers no knock{}; look at what writes there",
