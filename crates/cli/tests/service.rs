@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use far::far_ends;
-use hostmark_engine::Stop;
+use hostmark_engine::RoundError;
 use hostmark_engine::far::{FarEnds, LOOPBACK, Missing};
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
@@ -243,7 +243,7 @@ fn no_address_to_listen_at_is_skipped_with_the_reason() {
     let nowhere: IpAddr = "192.0.2.1".parse().unwrap();
     for case in ["net.tcp@cpus=same_cpu,copies=1", "net.udp@cpus=same_cpu,copies=1"] {
         match far_ends(&[PROGRAM], &job(case), &[nowhere]) {
-            Err(Missing::Round(Stop::Skipped(reason))) => {
+            Err(Missing::Round(RoundError::Skipped(reason))) => {
                 assert!(reason.starts_with("cannot open a socket at 192.0.2.1: bind: "), "{reason}");
             }
             Err(other) => panic!("{case}: {other:?}"),

@@ -7,8 +7,8 @@ use hostmark_host::{Root, SpareMemory};
 
 use crate::arena::{self, Buffer};
 use crate::clock::monotonic_ns;
+use crate::round_error::{Result, RoundError};
 use crate::setup::{self, Deadline};
-use crate::stop::{Result, Stop};
 use crate::sys::memory::{Node, Pages, Pattern, footprint_bytes};
 
 /// What is no larger is not asked for: the program itself takes more.
@@ -71,12 +71,12 @@ impl MemoryBudget {
         }
         if bytes > account.most_bytes {
             let may = account.most_bytes >> 20;
-            return Err(Stop::skipped(format!(
+            return Err(RoundError::skipped(format!(
                 "needs {asked} MiB of memory; a case of this run may fill {may} MiB, half of what was free at its start"
             )));
         }
         let spare = self.spare().now(node.map(|node| node.0)).ok_or_else(|| {
-            Stop::skipped(format!(
+            RoundError::skipped(format!(
                 "needs {asked} MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys"
             ))
         })?;
@@ -90,7 +90,7 @@ impl MemoryBudget {
             copies => format!(" by {copies} copies"),
         };
         let (holder, has) = (spare.holder, spare.bytes >> 20);
-        Err(Stop::skipped(format!(
+        Err(RoundError::skipped(format!(
             "needs {asked} MiB of memory; {holder} can spare {has} MiB, of which at most half is filled{of_copies}"
         )))
     }
@@ -98,7 +98,7 @@ impl MemoryBudget {
     /// So many buffers alike; Skipped where they may not be filled.
     pub(crate) fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
         self.ask(footprint_bytes(bytes, pages).saturating_mul(count), node)?;
-        let bytes = usize::try_from(bytes).map_err(Stop::skipped)?;
+        let bytes = usize::try_from(bytes).map_err(RoundError::skipped)?;
         Ok(Allotment { budget: Some(self.clone()), count, bytes, pages, node })
     }
 
@@ -111,7 +111,7 @@ impl MemoryBudget {
     fn ask_again(&self, left_bytes: u64, node: Option<Node>) -> Result<()> {
         let left_bytes = left_bytes.saturating_mul(self.0.copies);
         match self.spare().now(node.map(|node| node.0)) {
-            Some(spare) if spare.bytes < left_bytes => Err(Stop::skipped(format!(
+            Some(spare) if spare.bytes < left_bytes => Err(RoundError::skipped(format!(
                 "memory ran short while it was filled: {} MiB are left to fill, and {} can spare {} MiB",
                 mebibytes(left_bytes),
                 spare.holder,
@@ -142,7 +142,7 @@ impl Allotment {
     pub fn small(bytes: usize, pages: Pages) -> Result<Allotment> {
         match bytes as u64 <= UNASKED_BYTES {
             true => Ok(Allotment { budget: None, count: 1, bytes, pages, node: None }),
-            false => Err(Stop::failed(format!("{bytes} bytes are not small: ask the case for them"))),
+            false => Err(RoundError::failed(format!("{bytes} bytes are not small: ask the case for them"))),
         }
     }
 
@@ -154,10 +154,10 @@ impl Allotment {
         Ok((buffer, Filling::new(self.budget.clone(), left_bytes, self.count, self.node)))
     }
 
-    fn lacking(&self, error: &std::io::Error) -> Stop {
+    fn lacking(&self, error: &std::io::Error) -> RoundError {
         match self.node {
-            Some(Node(node)) => Stop::lacking(format_args!("cannot allocate memory on node {node}"), error),
-            None => Stop::lacking("no memory", error),
+            Some(Node(node)) => RoundError::lacking(format_args!("cannot allocate memory on node {node}"), error),
+            None => RoundError::lacking("no memory", error),
         }
     }
 

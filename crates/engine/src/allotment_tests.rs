@@ -33,7 +33,7 @@ impl Machine {
 
 fn reason(result: Result<impl std::fmt::Debug>) -> String {
     match result {
-        Err(Stop::Skipped(reason)) => reason,
+        Err(RoundError::Skipped(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }

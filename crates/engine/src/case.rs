@@ -55,10 +55,10 @@ use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::copies::{self, Copies};
 use crate::cpu::Cpu;
 use crate::latencies;
+use crate::round_error::{Result, RoundError};
 use crate::sample::{Interference, Samples};
 use crate::sampler::Sampler;
 use crate::setup::{self, Deadline};
-use crate::stop::{Result, Stop};
 use crate::sys::last_words;
 use crate::sys::scratch::Folder;
 use directories::Kind;
@@ -189,18 +189,18 @@ impl Case {
     fn be_alone(&self) -> Result<()> {
         match self.copies {
             Copies::Alone => Ok(()),
-            _ => Err(Stop::skipped("copies of several threads are not measured")),
+            _ => Err(RoundError::skipped("copies of several threads are not measured")),
         }
     }
 
     fn keep(&mut self, samples: Samples, amount: u64) -> Result<()> {
         if self.yielded.samples.is_some() {
-            return Err(Stop::failed("the probe measured twice in one round"));
+            return Err(RoundError::failed("the probe measured twice in one round"));
         }
         self.copies.end_barrier()?;
         // What is measured without a party that has failed is something else, however well it went on.
         if let Some(words) = last_words::heard() {
-            return Err(Stop::failed(last_words::told(&words)));
+            return Err(RoundError::failed(last_words::told(&words)));
         }
         self.yielded.complete_ns = monotonic_ns();
         self.yielded.samples = Some(samples);
@@ -224,7 +224,9 @@ impl Case {
         let of_name = self.yielded.also.entry(name.to_owned()).or_default();
         for value in values {
             if !value.is_finite() {
-                return Err(Stop::failed(format!("the quantity '{name}' came to {value}, which is no finite number")));
+                return Err(RoundError::failed(format!(
+                    "the quantity '{name}' came to {value}, which is no finite number"
+                )));
             }
             of_name.push(value);
         }

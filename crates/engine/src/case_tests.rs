@@ -112,7 +112,7 @@ fn what_an_earlier_round_chose_is_taken_without_trials() {
         assert_eq!(other.yielded.chosen.as_ref().unwrap().0.scope, scope);
     }
     // No other kernel in its place: a round of other code than the others' is no round.
-    assert!(matches!(later.choose(4096, &["plain", "rep"], never), Err(Stop::Failed(_))));
+    assert!(matches!(later.choose(4096, &["plain", "rep"], never), Err(RoundError::Failed(_))));
     assert_eq!(case(&fake, "a.b").choose(4096, &["plain"], never), Ok(0));
     assert!(case(&fake, "a.b").choose(4096, &[], never).is_err());
 }
@@ -124,7 +124,7 @@ fn a_difference_is_exact_and_keeps_both_sides() {
         let fake = &fake;
         move |n| {
             fake.advance(n * ns);
-            Ok::<(), Stop>(())
+            Ok::<(), RoundError>(())
         }
     };
     let mut beyond = case(&fake, "a.b");
@@ -150,9 +150,9 @@ fn an_operation_that_fails_fails_the_round() {
     let fake = FakeClock::new(10);
     let refused = || -> Result<()> {
         fake.advance(100);
-        Err(Stop::failed("refused"))
+        Err(RoundError::failed("refused"))
     };
-    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(Stop::failed("refused")));
+    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(RoundError::failed("refused")));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_search_that_finds_nothing_ends_with_the_reason() {
         fake.advance(15_000_000);
         Ok(None)
     });
-    assert!(matches!(searched, Err(Stop::Skipped(_))));
+    assert!(matches!(searched, Err(RoundError::Skipped(_))));
 }
 
 #[test]
@@ -201,15 +201,15 @@ fn axes_are_read_by_name_and_type() {
     let case = case(&FakeClock::new(1), "a.b@size=4096,kernel=avx2");
     assert_eq!(case.param::<u64>("size"), Ok(4096));
     assert_eq!(case.param::<String>("kernel"), Ok("avx2".into()));
-    assert!(matches!(case.param::<u64>("kernel"), Err(Stop::Failed(_))));
-    assert!(matches!(case.param::<u64>("threads"), Err(Stop::Failed(_))));
-    assert!(matches!(case.cpus::<2>(), Err(Stop::Skipped(_))));
+    assert!(matches!(case.param::<u64>("kernel"), Err(RoundError::Failed(_))));
+    assert!(matches!(case.param::<u64>("threads"), Err(RoundError::Failed(_))));
+    assert!(matches!(case.cpus::<2>(), Err(RoundError::Skipped(_))));
 }
 
 #[test]
 fn more_memory_than_allowed_is_skipped_with_both_sizes() {
     let mut case = case(&FakeClock::new(1), "a.b");
-    let Err(Stop::Skipped(reason)) = case.buffer(64 << 20, Pages::Base, None).map(drop) else { panic!() };
+    let Err(RoundError::Skipped(reason)) = case.buffer(64 << 20, Pages::Base, None).map(drop) else { panic!() };
     assert!(reason.contains("64 MiB") && reason.contains("1 MiB"), "{reason}");
     assert_eq!(case.buffer(4096, Pages::Base, None).unwrap().bytes().len(), 4096);
 }
@@ -236,8 +236,8 @@ fn a_scratch_directory_is_removed_with_its_contents() {
 fn a_round_without_a_directory_is_skipped_with_the_reason() {
     let mut case = case(&FakeClock::new(1), "a.b");
     case.job.environment.memory_scratch = hostmark_model::Scratch::Missing("no memory here".into());
-    assert_eq!(case.scratch_dir(), Err(Stop::skipped("no directory here; name one by --scratch")));
-    let Err(Stop::Skipped(reason)) = case.memory_dir() else { panic!() };
+    assert_eq!(case.scratch_dir(), Err(RoundError::skipped("no directory here; name one by --scratch")));
+    let Err(RoundError::Skipped(reason)) = case.memory_dir() else { panic!() };
     assert!(reason.contains("no memory here") && reason.contains("no directory here"), "{reason}");
 }
 
@@ -254,7 +254,7 @@ fn a_directory_that_another_has_put_in_the_place_of_the_run_s_is_not_used() {
             true => std::os::unix::fs::symlink(base.path().join("moved"), &path).unwrap(),
             false => std::fs::create_dir(&path).unwrap(),
         }
-        assert!(matches!(case.scratch_dir(), Err(Stop::Skipped(reason)) if reason.contains("cannot be used")));
+        assert!(matches!(case.scratch_dir(), Err(RoundError::Skipped(reason)) if reason.contains("cannot be used")));
         let _ = std::fs::remove_dir(&path);
     }
 }
@@ -265,11 +265,11 @@ fn a_body_that_fails_is_told_of_by_every_verb_and_not_measured() {
     // It takes no time, as what returns at once with an error does.
     let refused = |_: u64| Err::<(), _>(named("futex", std::io::Error::from_raw_os_error(libc::EIO)));
     let reason = format!("futex: {}", std::io::Error::from_raw_os_error(libc::EIO));
-    assert_eq!(case(&fake, "a.b").loops(refused).time(), Err(Stop::failed(&reason)));
-    assert_eq!(case(&fake, "a.b").loops(refused).rate(1), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").loops(refused).time(), Err(RoundError::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").loops(refused).rate(1), Err(RoundError::failed(&reason)));
     let cpu = [Cpu(affinity::allowed().unwrap()[0])];
-    assert_eq!(case(&fake, "a.b").workers(&cpu, |_| Ok(refused)).rate(1), Err(Stop::failed(&reason)));
-    assert_eq!(case(&fake, "a.b").workers(&cpu, |_| Ok(refused)).time(), Err(Stop::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").workers(&cpu, |_| Ok(refused)).rate(1), Err(RoundError::failed(&reason)));
+    assert_eq!(case(&fake, "a.b").workers(&cpu, |_| Ok(refused)).time(), Err(RoundError::failed(&reason)));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn what_went_on_without_a_party_that_failed_is_not_measured() {
         let _peer = Peer::spawn(&affinity::allowed()?, || Err(named("fcntl", std::io::ErrorKind::Other.into())))?;
         last_words::settle();
         let measured = case(&fake, "a.b").calls(|| fake.advance(1000)).time();
-        assert_eq!(measured, Err(Stop::failed("another process of the case ended: fcntl: other error")));
+        assert_eq!(measured, Err(RoundError::failed("another process of the case ended: fcntl: other error")));
         Ok(())
     });
 }
@@ -289,7 +289,7 @@ fn measuring_twice_is_an_error() {
     let fake = FakeClock::new(10);
     let mut case = case(&fake, "a.b");
     case.loops(|n| fake.advance(n)).time().unwrap();
-    assert!(matches!(case.loops(|n| fake.advance(n)).time(), Err(Stop::Failed(_))));
+    assert!(matches!(case.loops(|n| fake.advance(n)).time(), Err(RoundError::Failed(_))));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
+use crate::round_error::Result;
 use crate::sample::{Interference, is_disturbed};
-use crate::stop::Result;
 
 /// A trial lasts so long at least, ns, and what leads to it untimed as long: what a way did to the caches and the core's
 /// predictors goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_fails_ends_them() {
-        let error = crate::stop::Stop::failed("broken");
+        let error = crate::round_error::RoundError::failed("broken");
         assert_eq!(fastest(2, 1, at_once, |_| Err(error.clone())), Err(error.clone()));
         assert_eq!(among(2, 1, at_once, |_| Err(error.clone())), Err(error));
     }

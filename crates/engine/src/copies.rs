@@ -8,9 +8,9 @@ use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, 
 use hostmark_model::{Event, Job};
 
 use crate::clock::Clock;
+use crate::round_error::{Result, RoundError};
 use crate::sampler::MOST_ITERATIONS;
 use crate::setup;
-use crate::stop::{Result, Stop};
 use crate::sys::call::{Call, spawned};
 
 /// A replica's body is repeated until it lasts so long, ns, so that what lies between two does not count.
@@ -40,7 +40,7 @@ pub(crate) struct Replica {
 /// that may be filled; the replicas' files lie in the directory that is removed after the round.
 pub(crate) fn jobs(job: &Job, copies: usize, parties: usize) -> Result<Vec<Job>> {
     if job.cpus.len() < copies {
-        return Err(Stop::failed(format!("the job has {copies} copies for {} CPUs", job.cpus.len())));
+        return Err(RoundError::failed(format!("the job has {copies} copies for {} CPUs", job.cpus.len())));
     }
     let share = |(index, &cpu): (usize, &usize)| {
         let memory_bytes = job.memory_bytes / copies as u64;
@@ -87,7 +87,7 @@ impl Copies {
         for job in jobs {
             match start(job) {
                 Ok(replica) => replicas.push(replica),
-                Err(error) => return Err(Stop::failed(format!("a further copy could not be started: {error}"))),
+                Err(error) => return Err(RoundError::failed(format!("a further copy could not be started: {error}"))),
             }
         }
         Ok(Copies::Leader(replicas))
@@ -158,16 +158,18 @@ impl Replica {
         }
     }
 
-    fn lost(&self, error: std::io::Error) -> Stop {
-        Stop::failed(format!("a copy on CPU {} was lost: {error}", self.cpu))
+    fn lost(&self, error: std::io::Error) -> RoundError {
+        RoundError::failed(format!("a copy on CPU {} was lost: {error}", self.cpu))
     }
 
-    fn wrong(&mut self, said: Option<Event>) -> Stop {
+    fn wrong(&mut self, said: Option<Event>) -> RoundError {
         let cpu = self.cpu;
         match said {
-            Some(Event::Skipped { reason }) => Stop::skipped(format!("a copy on CPU {cpu} was skipped: {reason}")),
-            Some(Event::Failed { reason }) => Stop::failed(format!("a copy on CPU {cpu} failed: {reason}")),
-            _ => Stop::failed(format!("a copy on CPU {cpu} ended while others measured: {}", self.how())),
+            Some(Event::Skipped { reason }) => {
+                RoundError::skipped(format!("a copy on CPU {cpu} was skipped: {reason}"))
+            }
+            Some(Event::Failed { reason }) => RoundError::failed(format!("a copy on CPU {cpu} failed: {reason}")),
+            _ => RoundError::failed(format!("a copy on CPU {cpu} ended while others measured: {}", self.how())),
         }
     }
 
@@ -186,7 +188,7 @@ impl Replica {
 /// Does `body` until the process is killed, or an error ends it.
 pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
     let tell = || -> Result<()> {
-        let mut line = serde_json::to_string(&Event::Measuring).map_err(Stop::failed)?;
+        let mut line = serde_json::to_string(&Event::Measuring).map_err(RoundError::failed)?;
         line.push('\n');
         let mut output = std::io::stdout().lock();
         output.write_all(line.as_bytes()).call("write")?;

@@ -48,7 +48,7 @@ fn both_parties_of_a_copy_are_on_its_cpu() {
 #[test]
 fn too_few_cpus_are_an_error() {
     let refused = jobs(&job(&[4]), 2, 1).unwrap_err();
-    assert_eq!(refused, Stop::failed("the job has 2 copies for 1 CPUs"));
+    assert_eq!(refused, RoundError::failed("the job has 2 copies for 1 CPUs"));
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn each_companion_reads_its_own_job() {
 fn a_companion_that_cannot_says_why() {
     let says = |event: &str| copies(1, &format!(r#"echo '{{"event":"hello","protocol":1,"pid":1}}'; echo '{event}'"#));
     let skipped = says(r#"{"event":"skipped","reason":"no memory"}"#).start_barrier();
-    assert_eq!(skipped, Err(Stop::skipped("a copy on CPU 5 was skipped: no memory")));
+    assert_eq!(skipped, Err(RoundError::skipped("a copy on CPU 5 was skipped: no memory")));
     let failed = says(r#"{"event":"failed","reason":"it broke"}"#).start_barrier();
-    assert_eq!(failed, Err(Stop::failed("a copy on CPU 5 failed: it broke")));
+    assert_eq!(failed, Err(RoundError::failed("a copy on CPU 5 failed: it broke")));
     assert_eq!(
         copies(1, "exit 0").start_barrier(),
-        Err(Stop::failed("a copy on CPU 5 ended while others measured: exit status: 0"))
+        Err(RoundError::failed("a copy on CPU 5 ended while others measured: exit status: 0"))
     );
 }
 
@@ -90,13 +90,13 @@ fn a_companion_that_ended_before_the_measuring_did_is_noticed() {
     copies.start_barrier().unwrap();
     let Copies::Leader(replicas) = &mut copies else { panic!() };
     assert!(replicas[0].process.ends_within(Duration::from_secs(60)));
-    assert_eq!(copies.end_barrier(), Err(Stop::failed("a copy on CPU 5 failed: it broke")));
+    assert_eq!(copies.end_barrier(), Err(RoundError::failed("a copy on CPU 5 failed: it broke")));
 }
 
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
     let gathered = Copies::start(&[job(&[4])], || Command::new("/nonexistent/hostmark"));
-    assert!(matches!(gathered, Err(Stop::Failed(reason)) if reason.contains("could not be started")));
+    assert!(matches!(gathered, Err(RoundError::Failed(reason)) if reason.contains("could not be started")));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_companion_tells_when_it_has_begun_and_does_its_body_until_it_fails() {
         let mut lengths = lengths.borrow_mut();
         lengths.push(iterations);
         fake.advance(iterations * 50_000);
-        if lengths.len() < 7 { Ok(()) } else { Err(Stop::failed("enough")) }
+        if lengths.len() < 7 { Ok(()) } else { Err(RoundError::failed("enough")) }
     };
     // A mark between the lengths.
     let tell = || {
@@ -115,5 +115,5 @@ fn a_companion_tells_when_it_has_begun_and_does_its_body_until_it_fails() {
         Ok(())
     };
     let result = go_on(&Clock::Fake(fake.clone()), &mut body, tell);
-    assert_eq!((result, lengths.into_inner()), (Err(Stop::failed("enough")), vec![1, 0, 1, 2, 4, 4, 4]));
+    assert_eq!((result, lengths.into_inner()), (Err(RoundError::failed("enough")), vec![1, 0, 1, 2, 4, 4, 4]));
 }

@@ -6,7 +6,7 @@ use hostmark_model::{CaseId, CaseRecord, Outcome};
 
 use crate::estimate;
 use crate::probe::Entry;
-use crate::stop::panic_text;
+use crate::round_error::panic_text;
 
 /// The records of a derived probe: however its function ends, there is at least one, and every number is finite.
 pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -> Vec<CaseRecord> {

@@ -2,9 +2,9 @@
 
 use crate::beside::Beside;
 use crate::counter_blocks::CounterBlocks;
+use crate::round_error::Result;
 use crate::sample::Samples;
 use crate::sampler::{MOST_SOUGHT, Sampler};
-use crate::stop::Result;
 
 /// Samples of a difference, and both sides of each, ns an iteration.
 pub(crate) struct Differences {

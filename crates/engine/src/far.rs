@@ -13,7 +13,7 @@ use rustix::fd::AsFd;
 
 use crate::patience::{Patience, Waited};
 use crate::probe::{Entry, FREE, IP};
-use crate::stop::Stop;
+use crate::round_error::RoundError;
 use crate::sys::{last_words, random, scratch};
 use crate::wall::Wall;
 
@@ -66,7 +66,7 @@ pub struct Waiting<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Missing {
     /// The round cannot be measured, or went wrong.
-    Round(Stop),
+    Round(RoundError),
     /// There is no time left.
     OutOfTime,
     /// The person asked to stop.
@@ -93,7 +93,7 @@ pub struct NoPeers;
 
 impl Peers for NoPeers {
     fn serve(&self, peer: &str, _: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
-        Err(Missing::Round(Stop::Skipped(format!("no peer of this run is called {peer}; name it by --peer"))))
+        Err(Missing::Round(RoundError::Skipped(format!("no peer of this run is called {peer}; name it by --peer"))))
     }
 }
 
@@ -216,14 +216,14 @@ impl FarEnds {
     fn hear_of(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
         let link = self.links[index].as_mut();
         let (mut patience, mut lines) = (Patience::new(waiting.wall, waiting.patience, waiting.limit), 0);
-        let failed = |reason: String| Missing::Round(Stop::Failed(reason));
+        let failed = |reason: String| Missing::Round(RoundError::Failed(reason));
         loop {
             match patience.line(link) {
                 Waited::Line(line) => {
                     lines += 1;
                     match serde_json::from_str(&line) {
                         Ok(Event::Listening { address }) => return Ok(address),
-                        Ok(Event::Skipped { reason }) => return Err(Missing::Round(Stop::Skipped(reason))),
+                        Ok(Event::Skipped { reason }) => return Err(Missing::Round(RoundError::Skipped(reason))),
                         Ok(Event::Failed { reason }) => return Err(failed(reason)),
                         Ok(Event::Hello { protocol, .. }) if protocol != PROTOCOL => {
                             return Err(failed(format!("the far end speaks protocol {protocol}, not {PROTOCOL}")));
@@ -317,7 +317,7 @@ fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, String> {
 
 /// None could be started.
 fn no_process(error: io::Error) -> Missing {
-    Missing::Round(Stop::lacking("no process for the far end", &error))
+    Missing::Round(RoundError::lacking("no process for the far end", &error))
 }
 
 #[cfg(test)]

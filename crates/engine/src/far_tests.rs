@@ -23,11 +23,11 @@ static PLACED: Probe = Probe {
 static COPIED: Probe = Probe { axes: &[Axis::copies(hostmark_model::Profile::Quick)], measure: MEASURE, ..PLAIN };
 
 fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(Stop::failed("never"))
+    Err(RoundError::failed("never"))
 }
 
 fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(Stop::failed("never"))
+    Err(RoundError::failed("never"))
 }
 
 /// What a far end says, and then that it has been told no more.
@@ -133,8 +133,8 @@ fn one_that_does_not_listen_costs_the_round() {
         assert_eq!(*told.borrow(), ["end"]);
         missing
     };
-    let failed = |reason: &str| Missing::Round(Stop::failed(reason));
-    let skipped = Stop::skipped("no address");
+    let failed = |reason: &str| Missing::Round(RoundError::failed(reason));
+    let skipped = RoundError::skipped("no address");
     assert_eq!(missing(&[line(&skipped.clone().into())]), Missing::Round(skipped));
     assert_eq!(missing(&[Received::Ended("died".into())]), failed("the far end died"));
     assert_eq!(missing(&[]), failed("the far end did not listen within 5 s"));

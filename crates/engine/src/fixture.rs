@@ -13,7 +13,7 @@ use crate::estimate::estimate;
 use crate::journal::{Header, Journal, PastRound, ResumeError};
 use crate::plan::{Plan, PlannedCase, Request, Worth, plan};
 use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, Source, find};
-use crate::stop::{Result, Stop};
+use crate::round_error::{Result, RoundError};
 
 const TEXT: Text = Text { en: "a text", zh: "文字" };
 
@@ -27,7 +27,7 @@ pub const PLAIN: Probe = Probe {
 };
 
 fn never(_: &mut Case) -> Result<()> {
-    Err(Stop::failed("no worker measures in these tests"))
+    Err(RoundError::failed("no worker measures in these tests"))
 }
 
 const fn listed(

@@ -8,10 +8,10 @@ use hostmark_model::{CalibratedClock, Taint};
 use crate::clock::{self, Clock, Ticks};
 use crate::counter_blocks::Growth;
 use crate::cpu::Cpu;
+use crate::round_error::{Checked, Result, RoundError};
 use crate::sample::Samples;
 use crate::sampler::MOST_ITERATIONS;
 use crate::setup;
-use crate::stop::{Checked, Result, Stop};
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
 use crate::threads;
@@ -99,7 +99,7 @@ pub(crate) fn measure<R: Checked, W: FnMut(u64) -> R>(
     let logs =
         std::thread::scope(|scope| threads::join(threads::start(scope, cpus.iter().map(|&cpu| move || work(cpu)))?));
     common_window(&logs?).ok_or_else(|| {
-        Stop::skipped(
+        RoundError::skipped(
             "its threads never ran at the same time: a CPU quota, or processes of higher priority, held the CPUs",
         )
     })
@@ -111,7 +111,7 @@ fn prepare<R: Checked, W: FnMut(u64) -> R>(
     cpu: Cpu,
     make: &(impl Fn(Cpu) -> Result<W> + Sync),
 ) -> Result<(W, u64)> {
-    affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))?;
+    affinity::bind(&[cpu.0]).map_err(|error| RoundError::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))?;
     let mut body = make(cpu)?;
     let mut timed = |chunk: u64| -> Result<f64> {
         let start = clock.now();
@@ -303,7 +303,8 @@ mod tests {
                 while clock::monotonic_ns() < until {}
             }
         };
-        let samples = measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, Stop>(wait_10_us)).unwrap();
+        let samples =
+            measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, RoundError>(wait_10_us)).unwrap();
         let rates: Vec<f64> = samples.ns.iter().zip(&samples.iterations).map(|(ns, &n)| n as f64 / ns * 1e9).collect();
         let best = rates.iter().copied().fold(0.0, f64::max);
         // 100 000 a second each; busy neighbours can only take from it.
@@ -314,8 +315,8 @@ mod tests {
     #[test]
     fn one_that_cannot_start_ends_all_with_its_reason() {
         let cpu = Cpu(affinity::allowed().unwrap()[0]);
-        let make = |_| Err::<fn(u64), _>(Stop::skipped("no memory"));
+        let make = |_| Err::<fn(u64), _>(RoundError::skipped("no memory"));
         let result = measure(&CommonClock::Monotonic, 1e6, &[cpu], 1, make);
-        assert_eq!(result, Err(Stop::skipped("no memory")));
+        assert_eq!(result, Err(RoundError::skipped("no memory")));
     }
 }

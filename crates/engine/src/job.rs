@@ -6,8 +6,8 @@ use crate::far;
 use crate::last_cache;
 use crate::plan::checked_value;
 use crate::probe::Entry;
+use crate::round_error::{Result, RoundError};
 use crate::sampler::MOST_ITERATIONS;
-use crate::stop::{Result, Stop};
 use crate::sys::affinity::MOST_CPUS;
 
 /// No curve has as many points.
@@ -23,7 +23,7 @@ const WIDTHS: std::ops::RangeInclusive<f64> = 0.0..=1e3;
 const RATES_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
 fn expect(is_sound: bool, what: impl FnOnce() -> String) -> Result<()> {
-    if is_sound { Ok(()) } else { Err(Stop::failed(format!("the job cannot be meant: {}", what()))) }
+    if is_sound { Ok(()) } else { Err(RoundError::failed(format!("the job cannot be meant: {}", what()))) }
 }
 
 /// Failed where a number of the job is out of all proportion.
@@ -64,15 +64,16 @@ pub(crate) fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCas
 /// Failed where the case is not one of the probe's, or has more threads than CPUs.
 pub(crate) fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     for (axis, value) in &id.params.0 {
-        let taken = checked_value(entry, axis, value).map_err(|error| Stop::failed(error.to_string()))?;
+        let taken = checked_value(entry, axis, value).map_err(|error| RoundError::failed(error.to_string()))?;
         // In a job every value stands as it is in a case id.
         expect(taken == *value, || format!("{axis}={value} stands for {taken}"))?;
     }
     for axis in entry.probe.axes {
-        let missing = || Stop::failed(format!("the job cannot be meant: {} has no value of {}", id.probe, axis.name));
+        let missing =
+            || RoundError::failed(format!("the job cannot be meant: {} has no value of {}", id.probe, axis.name));
         let value = id.params.get(axis.name).ok_or_else(missing)?;
         if axis.kind == hostmark_model::AxisKind::Threads {
-            let threads: usize = value.parse().map_err(Stop::failed)?;
+            let threads: usize = value.parse().map_err(RoundError::failed)?;
             expect(threads <= cpus.len(), || format!("{threads} threads on {} CPUs", cpus.len()))?;
         }
     }

@@ -56,7 +56,7 @@ mod tests {
     use rustix::process::{Rlimit, setrlimit};
 
     use super::*;
-    use crate::stop::Stop;
+    use crate::round_error::RoundError;
     use crate::sys::process::in_a_child;
 
     fn of(call: Option<&'static str>, errno: Errno) -> io::Error {
@@ -71,9 +71,9 @@ mod tests {
     fn is_skipped(call: Option<&'static str>, errno: Errno) -> bool {
         let error = of(call, errno);
         let told = error.to_string();
-        match Stop::from(error) {
-            Stop::Skipped(reason) => reason.starts_with(&format!("{told}: ")),
-            Stop::Failed(reason) => {
+        match RoundError::from(error) {
+            RoundError::Skipped(reason) => reason.starts_with(&format!("{told}: ")),
+            RoundError::Failed(reason) => {
                 assert_eq!(reason, told);
                 false
             }
@@ -111,7 +111,7 @@ mod tests {
         for (call, errno) in faults {
             assert!(!is_skipped(call, errno), "{call:?} {errno}");
         }
-        assert!(matches!(Stop::from(io::Error::other("wrong answer")), Stop::Failed(_)));
+        assert!(matches!(RoundError::from(io::Error::other("wrong answer")), RoundError::Failed(_)));
     }
 
     #[test]
@@ -134,17 +134,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_skipped_whatever_the_error_and_says_what_helps() {
-        let reason = |errno| Stop::lacking("no ring", &of(Some("clone"), errno)).to_string();
+        let reason = |errno| RoundError::lacking("no ring", &of(Some("clone"), errno)).to_string();
         assert!(reason(Errno::AGAIN).ends_with("pids.max of the control group"));
         assert_eq!(
-            Stop::lacking("no ring", &of(None, Errno::PERM)),
-            Stop::skipped(format!("no ring: {}", of(None, Errno::PERM)))
+            RoundError::lacking("no ring", &of(None, Errno::PERM)),
+            RoundError::skipped(format!("no ring: {}", of(None, Errno::PERM)))
         );
     }
 
     #[test]
     fn nobody_is_blamed_for_what_the_host_lacks() {
-        let reason = |errno| Stop::unable("this filesystem cannot", of(Some("fallocate"), errno)).to_string();
+        let reason = |errno| RoundError::unable("this filesystem cannot", of(Some("fallocate"), errno)).to_string();
         assert_eq!(
             reason(Errno::OPNOTSUPP),
             format!("this filesystem cannot: {}", of(Some("fallocate"), Errno::OPNOTSUPP))

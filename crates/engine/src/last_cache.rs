@@ -11,7 +11,7 @@ use hostmark_model::{Event, Job, RoundNoise};
 use hostmark_stats::descriptive;
 
 use crate::clock::Clock;
-use crate::stop::{Result, Stop};
+use crate::round_error::{Result, RoundError};
 
 /// A line, in numbers of 4 bytes: no two steps of the walk meet in one, on any machine of today.
 const LINE: usize = 32;
@@ -48,7 +48,7 @@ fn find(job: &Job, clock: &Clock) -> Result<Vec<Event>> {
         }
         found = Some((bytes, found.map_or(ns, |(_, smallest_ns)| smallest_ns.min(ns))));
     }
-    let (bytes, _) = found.ok_or_else(|| Stop::skipped("no cache beyond the second is told of"))?;
+    let (bytes, _) = found.ok_or_else(|| RoundError::skipped("no cache beyond the second is told of"))?;
     Ok(seen(bytes, walked_ns(bytes, clock)))
 }
 
@@ -123,6 +123,6 @@ mod tests {
         assert!(matches!(events[..], [Event::LastCache { bytes: 1_048_576, ns }, Event::Done { .. }] if ns > 0.0));
         // Its caches are two.
         let lost = asked.with(|job| job.look_at_cache = Some(0));
-        assert!(matches!(look(&lost, &clock), Some(Err(Stop::Skipped(_)))));
+        assert!(matches!(look(&lost, &clock), Some(Err(RoundError::Skipped(_)))));
     }
 }

@@ -6,9 +6,9 @@ use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
 use crate::counter_blocks::CounterBlocks;
+use crate::round_error::{Result, RoundError};
 use crate::sample::{Interference, Samples};
 use crate::sampler::{Body, fits};
-use crate::stop::{Result, Stop};
 use crate::whole::Whole;
 
 /// Batches that a round's time is cut into: the kernel's counters are read around batches, never between operations.
@@ -105,7 +105,7 @@ impl LatencySampler<'_> {
             // Never in one leap: the first operations are often slow ones.
             operations = (operations as f64 * (target_ns / ns.max(1.0)).clamp(2.0, 16.0)) as u64;
             if operations > MOST_OPERATIONS {
-                return Err(Stop::failed("the operation takes no time, however often it is done"));
+                return Err(RoundError::failed("the operation takes no time, however often it is done"));
             }
         }
     }
@@ -115,7 +115,7 @@ impl LatencySampler<'_> {
 const MOST_OPERATIONS: u64 = 1 << 28;
 
 pub(crate) fn recorder() -> Result<Recorder<u64>> {
-    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(Stop::failed)
+    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(RoundError::failed)
 }
 
 /// The histogram of these times.

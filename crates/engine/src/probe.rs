@@ -12,8 +12,8 @@ use hostmark_model::{
 
 use crate::bind::{BIND, Bind};
 use crate::case::Case;
+use crate::round_error::{Result, RoundError};
 use crate::serving::Service;
-use crate::stop::{Result, Stop};
 
 pub use crate::quantity::{Quantity, ValueSource};
 pub use fill::Fill;
@@ -362,7 +362,7 @@ impl Probe {
         needs: &[],
         replaces: &[],
         section: Text { en: "", zh: "" },
-        measure: Measure::Run(|_| Err(Stop::Failed(String::new()))),
+        measure: Measure::Run(|_| Err(RoundError::Failed(String::new()))),
     };
 
     /// Its far half, where it is measured between two parties.

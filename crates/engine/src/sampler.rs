@@ -3,8 +3,8 @@
 use crate::beside::Beside;
 use crate::clock::{Clock, CoreClock, Precision};
 use crate::counter_blocks::CounterBlocks;
+use crate::round_error::{Result, RoundError};
 use crate::sample::{Interference, MOST_SAMPLES, Samples};
-use crate::stop::{Result, Stop};
 
 /// A sample lasts so long, ns, whatever the budget, so that a quantile of samples means the same in every profile: exact, yet an
 /// interruption spoils one sample and not the case.
@@ -172,7 +172,7 @@ impl Sampler<'_> {
             let ns = self.timed(iterations, body)?;
             if ns < 0.5 * target_ns {
                 if iterations >= MOST_ITERATIONS {
-                    return Err(Stop::failed("the operation takes no time, however often it is done"));
+                    return Err(RoundError::failed("the operation takes no time, however often it is done"));
                 }
                 // Never in one leap: a first short length is mostly start-up cost.
                 let factor = (target_ns / ns.max(1.0)).clamp(2.0, 16.0);

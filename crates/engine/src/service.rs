@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hostmark_model::{Event, PROTOCOL, ServiceJob};
 
 use crate::probe::{Catalogue, entries};
+use crate::round_error::{Result, RoundError, panic_text};
 use crate::serving::{Service, Serving, tell};
 use crate::setup;
-use crate::stop::{Result, Stop, panic_text};
 use crate::sys::affinity::{self, MOST_CPUS};
 use crate::sys::call::Call;
 use crate::sys::usage::outlive_input;
@@ -32,9 +32,9 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     setup::begin()?;
     tell(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;
     let ended = match catch_unwind(AssertUnwindSafe(|| carry_out(catalogue, &job, output))) {
-        Ok(Ok(())) => Stop::failed("it has served to its end"),
-        Ok(Err(stop)) => stop,
-        Err(panic) => Stop::Failed(panic_text(&*panic)),
+        Ok(Ok(())) => RoundError::failed("it has served to its end"),
+        Ok(Err(error)) => error,
+        Err(panic) => RoundError::Failed(panic_text(&*panic)),
     };
     // From now on it speaks for itself.
     outlive_input()?;
@@ -44,18 +44,18 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
 /// Serves: only what goes wrong ends it.
 fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> Result<()> {
     check(job)?;
-    let service =
-        find(catalogue, &job.service).ok_or_else(|| Stop::failed(format!("there is no service '{}'", job.service)))?;
+    let service = find(catalogue, &job.service)
+        .ok_or_else(|| RoundError::failed(format!("there is no service '{}'", job.service)))?;
     if !job.cpus.is_empty() {
         affinity::bind(&job.cpus)
-            .map_err(|error| Stop::skipped(format!("cannot bind to CPUs {:?}: {error}", job.cpus)))?;
+            .map_err(|error| RoundError::skipped(format!("cannot bind to CPUs {:?}: {error}", job.cpus)))?;
     }
     let mut serving = Serving::new(job, output);
     let served = (service.serve)(&mut serving);
-    served.map_err(|stop| match stop {
+    served.map_err(|error| match error {
         // What it lacks while it serves has spoilt the round.
-        Stop::Skipped(reason) if serving.is_listening() => Stop::Failed(reason),
-        stop => stop,
+        RoundError::Skipped(reason) if serving.is_listening() => RoundError::Failed(reason),
+        error => error,
     })
 }
 
@@ -63,7 +63,7 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
 fn check(job: &ServiceJob) -> Result<()> {
     let expect = |is_sound: bool, what: String| match is_sound {
         true => Ok(()),
-        false => Err(Stop::failed(format!("the job of a far end cannot be meant: {what}"))),
+        false => Err(RoundError::failed(format!("the job of a far end cannot be meant: {what}"))),
     };
     expect(job.protocol == PROTOCOL, format!("it is of protocol {}, not {PROTOCOL}", job.protocol))?;
     expect(job.cpus.len() <= MOST_CPUS, format!("it names {} CPUs", job.cpus.len()))?;

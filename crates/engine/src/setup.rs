@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hostmark_model::Event;
 
 use crate::clock::monotonic_ns;
-use crate::stop::{Result, Stop};
+use crate::round_error::{Result, RoundError};
 use crate::sys::call::Call;
 
 /// What is told lies so far apart at least, ns: whoever listens may be on the CPU that fills.
@@ -100,7 +100,7 @@ impl Deadline {
             return Ok(());
         }
         let rate = done_bytes as f64 / spent_ns.max(1.0) * 1e3;
-        Err(Stop::skipped(format!(
+        Err(RoundError::skipped(format!(
             "filling {} MiB at {rate:.3} MB/s takes {:.1} s, and a round of this run may take {:.1} s to set up; \
              use a longer profile",
             of_bytes >> 20,
@@ -126,7 +126,7 @@ mod tests {
         };
         // 48 such parts, and a second is gone already.
         assert_eq!(after(80, 64 * MIB), Ok(()));
-        let Err(Stop::Skipped(reason)) = after(170, 64 * MIB) else { panic!() };
+        let Err(RoundError::Skipped(reason)) = after(170, 64 * MIB) else { panic!() };
         assert_eq!(
             reason,
             "filling 3072 MiB at 394.758 MB/s takes 8.2 s, and a round of this run may take 5.0 s to set up; use a longer \

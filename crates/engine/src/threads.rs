@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::cpu::Cpu;
-use crate::stop::{Result, Stop};
+use crate::round_error::{Result, RoundError};
 use crate::sys::affinity;
 use crate::sys::call::named;
 
@@ -48,13 +48,13 @@ where
         let own = Arc::clone(&gate);
         let started = Builder::new().spawn_scoped(scope, move || match own.wait() {
             true => work(),
-            false => Err(Stop::failed("another thread could not start")),
+            false => Err(RoundError::failed("another thread could not start")),
         });
         match started {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 gate.open(false);
-                return Err(Stop::lacking("cannot start a thread", &named("pthread_create", error)));
+                return Err(RoundError::lacking("cannot start a thread", &named("pthread_create", error)));
             }
         }
     }
@@ -64,7 +64,7 @@ where
 
 /// Binds the calling thread to one CPU. Skipped where the kernel refuses.
 pub fn bind(cpu: Cpu) -> Result<()> {
-    affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))
+    affinity::bind(&[cpu.0]).map_err(|error| RoundError::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))
 }
 
 /// Waits for threads that were started together: their results, or the first error.
@@ -72,7 +72,7 @@ pub fn join<T>(threads: Vec<ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> 
     // All are waited for before any error is told.
     let results: Vec<Result<T>> = threads
         .into_iter()
-        .map(|thread| thread.join().unwrap_or_else(|_| Err(Stop::failed("a thread panicked"))))
+        .map(|thread| thread.join().unwrap_or_else(|_| Err(RoundError::failed("a thread panicked"))))
         .collect();
     results.into_iter().collect()
 }
@@ -93,12 +93,12 @@ mod tests {
             let barrier = &barrier;
             move || {
                 barrier.wait();
-                if number == 9 { Err(Stop::skipped("nine")) } else { Ok(number) }
+                if number == 9 { Err(RoundError::skipped("nine")) } else { Ok(number) }
             }
         };
         let run = |numbers: [u32; 3]| std::thread::scope(|scope| join(start(scope, numbers.map(work))?));
         assert_eq!(run([1, 2, 3]), Ok(vec![1, 2, 3]));
-        assert_eq!(run([1, 9, 3]), Err(Stop::skipped("nine")));
+        assert_eq!(run([1, 9, 3]), Err(RoundError::skipped("nine")));
     }
 
     #[test]
@@ -117,7 +117,9 @@ mod tests {
             };
             let ended = std::thread::scope(|scope| join(start(scope, (0..4096).map(work))?));
             match ended {
-                Err(Stop::Skipped(reason)) if reason.starts_with("cannot start a thread: pthread_create: ") => Ok(()),
+                Err(RoundError::Skipped(reason)) if reason.starts_with("cannot start a thread: pthread_create: ") => {
+                    Ok(())
+                }
                 other => Err(std::io::Error::other(format!("{other:?}"))),
             }
         });

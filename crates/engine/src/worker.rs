@@ -16,9 +16,9 @@ use crate::copies::{self, Copies};
 use crate::job;
 use crate::last_cache;
 use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
+use crate::round_error::{Result, RoundError, panic_text};
 use crate::sample::{Interference, Samples};
 use crate::setup;
-use crate::stop::{Result, Stop, panic_text};
 use crate::sys::call::Call;
 use crate::sys::counters::ThreadCounters;
 use crate::sys::{affinity, first_victim, ipc_cleanup, last_words, process, scratch};
@@ -145,7 +145,7 @@ fn for_each_case(
         // The case before may have come to its samples.
         setup::go_on();
         let mut own = own.clone();
-        let id: Result<CaseId> = own.id.parse().map_err(Stop::failed);
+        let id: Result<CaseId> = own.id.parse().map_err(RoundError::failed);
         if let Ok(id) = &id {
             own.choices.extend(choices.iter().filter(|(of, _)| of.probe == id.probe).map(|(_, choice)| choice.clone()));
         }
@@ -180,8 +180,8 @@ fn choice_of(event: &Event) -> Option<Choice> {
 fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
     match catch_unwind(AssertUnwindSafe(round)) {
         Ok(Ok(events)) => events,
-        Ok(Err(Stop::Skipped(reason))) => vec![Event::Skipped { reason: with_last_words(reason) }],
-        Ok(Err(Stop::Failed(reason))) => vec![Event::Failed { reason: with_last_words(reason) }],
+        Ok(Err(RoundError::Skipped(reason))) => vec![Event::Skipped { reason: with_last_words(reason) }],
+        Ok(Err(RoundError::Failed(reason))) => vec![Event::Failed { reason: with_last_words(reason) }],
         Err(panic) => vec![Event::Failed { reason: panic_text(&*panic) }],
     }
 }
@@ -197,7 +197,9 @@ fn with_last_words(reason: String) -> String {
 fn bind(cpus: &[usize]) -> Result<()> {
     match cpus {
         [] => Ok(()),
-        _ => affinity::bind(cpus).map_err(|error| Stop::skipped(format!("cannot bind to CPUs {cpus:?}: {error}"))),
+        _ => {
+            affinity::bind(cpus).map_err(|error| RoundError::skipped(format!("cannot bind to CPUs {cpus:?}: {error}")))
+        }
     }
 }
 
@@ -227,7 +229,7 @@ fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
 /// How many workers do what the case measures at the same time.
 fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
     match entry.probe.axis_of(AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
-        Some(copies) => copies.parse().map_err(Stop::failed),
+        Some(copies) => copies.parse().map_err(RoundError::failed),
         None => Ok(1),
     }
 }
@@ -276,16 +278,16 @@ fn part_of(entry: &Entry, id: &CaseId, copies: usize, job: &Job, own: &JobCase) 
 /// A round of one case of the job.
 fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<Vec<Event>> {
     let begun_ns = monotonic_ns();
-    let entry =
-        find(catalogue, &id.probe).ok_or_else(|| Stop::failed(format!("the worker knows no probe '{}'", id.probe)))?;
+    let entry = find(catalogue, &id.probe)
+        .ok_or_else(|| RoundError::failed(format!("the worker knows no probe '{}'", id.probe)))?;
     let Some(measure) = entry.probe.measure.in_worker() else {
-        return Err(Stop::failed("a derived probe has no rounds"));
+        return Err(RoundError::failed("a derived probe has no rounds"));
     };
     let cpus = cpus_of(job, own).to_vec();
     job::check_case(&entry, &id, &cpus)?;
     job::check_far_ends(&entry, &id, job, own)?;
     if let Some(reason) = entry.probe.needs.iter().find_map(|need| need.not_given(&job.environment.inputs)) {
-        return Err(Stop::Skipped(reason));
+        return Err(RoundError::Skipped(reason));
     }
     let copies = copies(&entry, &id)?;
     let part = part_of(&entry, &id, copies, job, own)?;
@@ -352,10 +354,10 @@ fn share(part: &[f64], whole: &[f64]) -> Option<f64> {
 /// The events of a round that measured, in these surroundings.
 fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec<Event>> {
     let mut samples =
-        case.yielded.samples.take().ok_or_else(|| Stop::failed("the probe ended without measuring anything"))?;
+        case.yielded.samples.take().ok_or_else(|| RoundError::failed("the probe ended without measuring anything"))?;
     let mut also = std::mem::take(&mut case.yielded.also);
     if let Some(name) = also.keys().find(|name| !entry.probe.also.iter().any(|quantity| quantity.is_given_as(name))) {
-        return Err(Stop::failed(format!("the probe declares no quantity '{name}' that it measures itself")));
+        return Err(RoundError::failed(format!("the probe declares no quantity '{name}' that it measures itself")));
     }
     let whole = |quantity: &Quantity| {
         let Yield { mean_ns, amount, .. } = case.yielded;

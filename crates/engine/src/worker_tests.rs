@@ -84,7 +84,7 @@ fn entered(case: &mut Case) -> Result<()> {
 }
 
 fn skips(_: &mut Case) -> Result<()> {
-    Err(Stop::skipped("no such device"))
+    Err(RoundError::skipped("no such device"))
 }
 
 fn fails(case: &mut Case) -> Result<()> {
@@ -382,7 +382,7 @@ fn garbage_is_an_error() {
 fn says(_: &mut Case) -> Result<()> {
     last_words::prepare().call("sigaction")?;
     last_words::say("no memory");
-    Err(Stop::skipped("a child ended"))
+    Err(RoundError::skipped("a child ended"))
 }
 
 #[test]

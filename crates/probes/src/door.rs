@@ -14,9 +14,9 @@ use crate::workloads::{local, socket};
 pub const PATIENCE: Duration = Duration::from_secs(2);
 const NONCE_BYTES: usize = 16;
 
-fn no_socket(at: &[IpAddr], error: &io::Error) -> Stop {
+fn no_socket(at: &[IpAddr], error: &io::Error) -> RoundError {
     let at: Vec<String> = at.iter().map(IpAddr::to_string).collect();
-    Stop::lacking(format_args!("cannot open a socket at {}", at.join(" or ")), error)
+    RoundError::lacking(format_args!("cannot open a socket at {}", at.join(" or ")), error)
 }
 
 /// What accepts the connections of a far end's clients.
@@ -199,13 +199,13 @@ pub fn is_second_answer(far: &FarEnd, message: &[u8]) -> bool {
 }
 
 /// What a client's error says of its server.
-pub fn unanswered(error: io::Error) -> Stop {
+pub fn unanswered(error: io::Error) -> RoundError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            Stop::failed(format!("the far end did not answer within {} s", PATIENCE.as_secs()))
+            RoundError::failed(format!("the far end did not answer within {} s", PATIENCE.as_secs()))
         }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused => {
-            Stop::failed(format!("the far end is gone: {error}"))
+            RoundError::failed(format!("the far end is gone: {error}"))
         }
         _ => error.into(),
     }

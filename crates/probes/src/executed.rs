@@ -96,7 +96,7 @@ pub(crate) fn told(case: &mut Case) -> Result<()> {
         Some(Sampled::Bytes(bytes)) => case.once(|clock| program.execute(clock)).rate(bytes)?,
         Some(Sampled::Printed { pattern, unit }) => {
             let is_wrong = |what: &str| {
-                Stop::failed(format!("--{what}, which was checked when it was typed, is not understood here"))
+                RoundError::failed(format!("--{what}, which was checked when it was typed, is not understood here"))
             };
             let pattern = Regex::new(&pattern).map_err(|_| is_wrong("value"))?;
             let unit = PrintedUnit::of_name(&unit).ok_or_else(|| is_wrong("unit"))?;
@@ -108,7 +108,7 @@ pub(crate) fn told(case: &mut Case) -> Result<()> {
             .value()?;
             case.also(WALL.name, [wall_ns])?;
         }
-        None => return Err(Stop::failed("nothing was asked of the command but its time")),
+        None => return Err(RoundError::failed("nothing was asked of the command but its time")),
     }
     used(case, &program)
 }
@@ -149,7 +149,7 @@ impl Program {
             }
             Err(how) => {
                 let last = self.last_words();
-                Err(Stop::failed(format!("{} {how}{last}", self.name)))
+                Err(RoundError::failed(format!("{} {how}{last}", self.name)))
             }
         }
     }
@@ -157,8 +157,8 @@ impl Program {
     /// The number that it printed.
     fn printed(&mut self, pattern: &Regex) -> Result<f64> {
         let text = self.command.written()?;
-        printed::number(pattern, &text).map_err(|stop| match stop {
-            Stop::Failed(reason) => Stop::failed(format!("{reason}{}", self.last_words())),
+        printed::number(pattern, &text).map_err(|error| match error {
+            RoundError::Failed(reason) => RoundError::failed(format!("{reason}{}", self.last_words())),
             other => other,
         })
     }
@@ -170,7 +170,7 @@ impl Program {
 }
 
 fn used(case: &mut Case, program: &Program) -> Result<()> {
-    let Some((used, floor_bytes)) = program.used else { return Err(Stop::failed("it was not run")) };
+    let Some((used, floor_bytes)) = program.used else { return Err(RoundError::failed("it was not run")) };
     case.also(USER.name, [used.user_ns])?;
     case.also(SYSTEM.name, [used.system_ns])?;
     match used.peak_bytes > floor_bytes {

@@ -26,7 +26,7 @@ pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
     let filling = case.filling(bytes)?;
     let room = files::room(directory)?;
     match room / 2 < bytes {
-        true => Err(Stop::skipped(format!(
+        true => Err(RoundError::skipped(format!(
             "needs a file of {} MiB where there is room for {} MiB",
             bytes >> 20,
             room >> 20
@@ -49,7 +49,7 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     let filesystem = sys::filesystem::filesystem(&directory)?;
     if filesystem == "tmpfs" {
         let lies = "the scratch directory lies in memory; name one on a disk by --scratch";
-        return Err(Stop::skipped(lies));
+        return Err(RoundError::skipped(lies));
     }
     case.note("filesystem", filesystem);
     Ok(directory)

@@ -10,12 +10,12 @@ use regex_lite::Regex;
 pub(crate) fn number(pattern: &Regex, text: &str) -> Result<f64> {
     let last = pattern.captures_iter(text).last();
     let Some(found) = last.and_then(|found| found.get(1).or_else(|| found.get(0))) else {
-        return Err(Stop::failed("--value matches nothing that the command printed"));
+        return Err(RoundError::failed("--value matches nothing that the command printed"));
     };
     let found = found.as_str().trim();
     let typed: String = found.chars().take(LONGEST).collect();
     if typed.len() < found.len() {
-        return Err(Stop::failed(format!(
+        return Err(RoundError::failed(format!(
             "--value found '{typed}…', which is too long for a number; put the number alone in (…)"
         )));
     }
@@ -23,9 +23,11 @@ pub(crate) fn number(pattern: &Regex, text: &str) -> Result<f64> {
     match number {
         Some(number) if number > 0.0 => Ok(number),
         Some(_) => {
-            Err(Stop::failed(format!("--value found {typed}, and only a number above 0 has a place on a scale")))
+            Err(RoundError::failed(format!("--value found {typed}, and only a number above 0 has a place on a scale")))
         }
-        None => Err(Stop::failed(format!("--value found '{typed}', which is no number; put the number alone in (…)"))),
+        None => {
+            Err(RoundError::failed(format!("--value found '{typed}', which is no number; put the number alone in (…)")))
+        }
     }
 }
 
@@ -51,7 +53,7 @@ mod tests {
     use super::*;
 
     fn found(pattern: &str, text: &str) -> std::result::Result<f64, String> {
-        number(&Regex::new(pattern).unwrap(), text).map_err(|stop| format!("{stop:?}"))
+        number(&Regex::new(pattern).unwrap(), text).map_err(|error| format!("{error:?}"))
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::Stop;
+use hostmark_engine::RoundError;
 use hostmark_engine::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
 use hostmark_launch::agent::AgentError;
 use hostmark_model::{
@@ -166,7 +166,7 @@ impl<L: PeerLink> FarPeers<L> {
 
     /// Asks within a run: a peer that is lost once is not asked again.
     fn answer(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer, Missing> {
-        let failed = |sentence: String| Missing::Round(Stop::Failed(sentence));
+        let failed = |sentence: String| Missing::Round(RoundError::Failed(sentence));
         if let Some(sentence) = &*self.known[index].lost.borrow() {
             return Err(failed(sentence.clone()));
         }
@@ -192,7 +192,7 @@ impl FarPeers<Direct<'_>> {
 
 impl<L: PeerLink> Peers for FarPeers<L> {
     fn serve(&self, peer: &str, request: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
-        let skipped = |reason: String| Missing::Round(Stop::Skipped(reason));
+        let skipped = |reason: String| Missing::Round(RoundError::Skipped(reason));
         let index = self.known.iter().position(|known| known.name == peer);
         let index = index.ok_or_else(|| skipped(format!("no peer of this run is called {peer}")))?;
         let at = of_version(&self.known[index].addresses, &request.params);
@@ -209,8 +209,8 @@ impl<L: PeerLink> Peers for FarPeers<L> {
                 Ok(Box::new(Far { peers: self, index, ends, is_over: false }))
             }
             PeerAnswer::Unserved { is_skipped: true, reason } => Err(skipped(shown(&reason))),
-            PeerAnswer::Unserved { reason, .. } => Err(Missing::Round(Stop::Failed(shown(&reason)))),
-            _ => Err(Missing::Round(Stop::Failed("the peer said what was not asked for".into()))),
+            PeerAnswer::Unserved { reason, .. } => Err(Missing::Round(RoundError::Failed(shown(&reason)))),
+            _ => Err(Missing::Round(RoundError::Failed("the peer said what was not asked for".into()))),
         }
     }
 }
@@ -250,7 +250,7 @@ impl<L: PeerLink> Distant for Far<'_, L> {
                 return Account { notes: notes.into_iter().map(note).collect(), said };
             }
             Ok(_) => "the peer said what was not asked for".to_owned(),
-            Err(Missing::Round(Stop::Failed(why) | Stop::Skipped(why))) => why,
+            Err(Missing::Round(RoundError::Failed(why) | RoundError::Skipped(why))) => why,
             // A person in a hurry is no fault of the round.
             Err(Missing::Interrupted | Missing::OutOfTime) => return Account::default(),
         };

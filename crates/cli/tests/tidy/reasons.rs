@@ -32,7 +32,7 @@ const ALL_REASONS: [&str; 16] = [
     "crates/engine/src/plan/worth.rs",
     "crates/engine/src/probe/need.rs",
     "crates/engine/src/session.rs",
-    "crates/engine/src/stop.rs",
+    "crates/engine/src/round_error.rs",
     "crates/engine/src/vote.rs",
     "crates/host/src/placement.rs",
     "crates/launch/src/local.rs",
@@ -199,13 +199,13 @@ fn is_sentence(text: &str) -> bool {
 #[test]
 fn a_reason_without_chinese_is_found() {
     let code = "//! A.\n\
-                fn f() { Stop::skipped(\"needs a thing\") }\n\
-                fn g() { Err(Stop::lacking(format_args!(\"no way to {x} it\"), &e)) }\n\
+                fn f() { RoundError::skipped(\"needs a thing\") }\n\
+                fn g() { Err(RoundError::lacking(format_args!(\"no way to {x} it\"), &e)) }\n\
                 fn h() { io::Error::other(format!(\"{a} of {} \\\n  were there\", b)) }\n\
-                fn i() { let reason = \"it is late\"; log(\"nobody is told\"); Stop::failed(name) }\n\
+                fn i() { let reason = \"it is late\"; log(\"nobody is told\"); RoundError::failed(name) }\n\
                 #[derive(Debug)] #[error(\"{0} is wrong here\")] struct E;\n\
-                fn known() { Stop::failed(\"this one is known\") }\n\
-                #[cfg(test)]\nmod tests { fn f() { Stop::skipped(\"of no run\") } }";
+                fn known() { RoundError::failed(\"this one is known\") }\n\
+                #[cfg(test)]\nmod tests { fn f() { RoundError::skipped(\"of no run\") } }";
     let tree = Tree::of(&[("crates/probes/src/a.rs", code), ("crates/report/src/a.rs", code)]);
     let found = in_english_alone(&tree, |reason, _| reason == "this one is known");
     assert_eq!(found.len(), 5, "{found:?}");

@@ -6,7 +6,7 @@ use super::Case;
 use crate::clock::{Clock, Ticks};
 use crate::copies;
 use crate::latencies;
-use crate::stop::{Checked, Result};
+use crate::round_error::{Checked, Result};
 
 /// The clock is read in a batch as often as this at most, once it has lasted this share of its time.
 const TURNS: f64 = 16.0;

@@ -6,8 +6,8 @@ use super::{Case, Cpu};
 use crate::choice;
 use crate::copies::Copies;
 use crate::lockstep::{self, Part};
+use crate::round_error::{Result, RoundError};
 use crate::setup;
-use crate::stop::{Result, Stop};
 
 impl Case {
     /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it
@@ -62,7 +62,7 @@ impl Case {
     /// with each other, do the same at once.
     pub(super) fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
         if ways.is_empty() {
-            return Err(Stop::failed("there is no way to choose from"));
+            return Err(RoundError::failed("there is no way to choose from"));
         }
         let is_settled = ways.len() == 1 || !matches!(self.copies, Copies::Alone);
         if is_settled {
@@ -73,7 +73,7 @@ impl Case {
             return Ok(None);
         };
         let found = ways.iter().position(|known| known == way);
-        let absent = || Stop::failed(format!("an earlier round chose '{way}', which this one does not have"));
+        let absent = || RoundError::failed(format!("an earlier round chose '{way}', which this one does not have"));
         found.map(Some).ok_or_else(absent)
     }
 

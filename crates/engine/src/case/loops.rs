@@ -3,7 +3,7 @@
 use super::Case;
 use crate::copies;
 use crate::quantity::Quantity;
-use crate::stop::{Checked, Result};
+use crate::round_error::{Checked, Result};
 
 /// A body that does its operation so many times as it is told.
 #[must_use = "nothing is measured before it is said what is wanted of it"]

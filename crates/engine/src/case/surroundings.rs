@@ -10,21 +10,21 @@ use crate::allotment::{Allotment, Filling};
 use crate::arena::Buffer;
 use crate::bind::Bind;
 use crate::clock::{Clock, Ticks};
-use crate::stop::{Result, Stop};
+use crate::round_error::{Result, RoundError};
 use crate::sys::affinity;
 use crate::sys::memory::{Node, Pages};
 
 impl Case {
     /// The value of an axis at this point.
     pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
-        let value = self.id.params.get(axis).ok_or_else(|| Stop::failed(format!("there is no axis '{axis}'")))?;
-        value.parse().map_err(|_| Stop::failed(format!("'{value}' is no value of the axis '{axis}'")))
+        let value = self.id.params.get(axis).ok_or_else(|| RoundError::failed(format!("there is no axis '{axis}'")))?;
+        value.parse().map_err(|_| RoundError::failed(format!("'{value}' is no value of the axis '{axis}'")))
     }
 
     /// The CPUs of this case; the first is the one that the round already runs on.
     pub fn cpus<const N: usize>(&self) -> Result<[Cpu; N]> {
         let cpus: Vec<Cpu> = self.job.cpus.iter().take(N).map(|&id| Cpu(id)).collect();
-        cpus.try_into().map_err(|_| Stop::skipped(format!("needs {N} CPUs")))
+        cpus.try_into().map_err(|_| RoundError::skipped(format!("needs {N} CPUs")))
     }
 
     /// The CPUs of this case's threads: as many as these. One thread that is bound nowhere may use all of the case's, and has
@@ -42,7 +42,7 @@ impl Case {
 
     /// The first of them, or the only one.
     pub fn far_end(&self) -> Result<&FarEnd> {
-        self.own.far.first().ok_or_else(|| Stop::failed("no far end was started"))
+        self.own.far.first().ok_or_else(|| RoundError::failed("no far end was started"))
     }
 
     /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None
@@ -58,7 +58,7 @@ impl Case {
 
     /// Binds the calling thread to one CPU.
     pub fn pin(&mut self, cpu: Cpu) -> Result<()> {
-        affinity::bind(&[cpu.0]).map_err(|error| Stop::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))
+        affinity::bind(&[cpu.0]).map_err(|error| RoundError::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))
     }
 
     /// Skipped where so much memory may not be filled now: more than half of what the machine, its control groups and
@@ -141,7 +141,7 @@ impl Case {
     pub fn counter_ns_per_tick(&self) -> Result<f64> {
         match self.clock {
             Clock::Counter { ns_per_tick } => Ok(ns_per_tick),
-            _ => Err(Stop::skipped("the counter's rate is not known here, so that its ticks are no time")),
+            _ => Err(RoundError::skipped("the counter's rate is not known here, so that its ticks are no time")),
         }
     }
 

@@ -4,7 +4,7 @@ use super::Case;
 use crate::cpu::Cpu;
 use crate::free_running;
 use crate::lockstep::{self, Part};
-use crate::stop::{Checked, Result};
+use crate::round_error::{Checked, Result};
 
 /// Workers that run freely, one a CPU.
 #[must_use = "nothing is measured before it is said what is wanted of it"]

@@ -7,8 +7,8 @@ use crate::copies;
 use crate::counter_blocks::CounterBlocks;
 use crate::latencies::LatencySampler;
 use crate::quantity::Quantity;
+use crate::round_error::Result;
 use crate::sample::{MOST_SAMPLES, Samples};
-use crate::stop::Result;
 
 /// Operations of a batch.
 pub(super) const BATCH: u64 = 10_000;

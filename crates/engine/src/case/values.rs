@@ -4,8 +4,8 @@ use super::Case;
 use crate::clock::Clock;
 use crate::copies;
 use crate::counter_blocks::CounterBlocks;
+use crate::round_error::{Result, RoundError};
 use crate::sample::Samples;
-use crate::stop::{Result, Stop};
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
@@ -62,7 +62,7 @@ impl Case {
                 return self.keep(samples, 0);
             }
             if spent_ns >= (MOST_SEARCHED * budget_ns).max(LEAST_SEARCHED_NS) {
-                return Err(Stop::skipped("the times of this round show no step"));
+                return Err(RoundError::skipped("the times of this round show no step"));
             }
         }
     }

@@ -5,8 +5,8 @@ use hostmark_model::{Inputs, Profile};
 use super::*;
 use crate::fixture::{PLAIN, host, request};
 use crate::probe::{Group, Measure, Probe};
+use crate::round_error::RoundError;
 use crate::serving::{Service, Serving};
-use crate::stop::Stop;
 
 static SERVICE: Service = Service { name: "nobody", serve: never };
 static BETWEEN: Probe = Probe {
@@ -23,11 +23,11 @@ static NET: Catalogue =
     &[&Group { name: "net", shares_worker: false, probes: &[("between", &BETWEEN), ("alone", &PLAIN)] }];
 
 fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(Stop::failed("never"))
+    Err(RoundError::failed("never"))
 }
 
 fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(Stop::failed("never"))
+    Err(RoundError::failed("never"))
 }
 
 fn planned(filters: &[&str], set: &[&str], peers: &[&str], profile: Profile) -> Result<Plan, PlanError> {

@@ -30,8 +30,8 @@ impl<'a> Runner<'a> {
                 self.interrupted = true;
                 true
             }
-            Err(Missing::Round(stop)) => {
-                rounds.push(self.keep(unit[0], vec![stop.into()], began, grant));
+            Err(Missing::Round(error)) => {
+                rounds.push(self.keep(unit[0], vec![error.into()], began, grant));
                 false
             }
             Ok(far) => {

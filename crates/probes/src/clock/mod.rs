@@ -7,7 +7,7 @@ mod sleep;
 
 crate::group!("clock", shares_worker true: read resolution r#loop sleep);
 
-use hostmark_engine::prelude::{Axis, Case, Points, Result, Stop};
+use hostmark_engine::prelude::{Axis, Case, Points, Result, RoundError};
 
 use crate::workloads::clocks::Source;
 
@@ -19,9 +19,9 @@ const fn sources(quick: &'static [&'static str], standard: &'static [&'static st
 /// The clock that the case's axis `source` names.
 fn source(case: &Case) -> Result<Source> {
     let name: String = case.param("source")?;
-    let source = Source::of_name(&name).ok_or_else(|| Stop::failed(format!("there is no clock '{name}'")))?;
+    let source = Source::of_name(&name).ok_or_else(|| RoundError::failed(format!("there is no clock '{name}'")))?;
     match source.is_readable() {
         true => Ok(source),
-        false => Err(Stop::skipped("reading the counter is forbidden to this process")),
+        false => Err(RoundError::skipped("reading the counter is forbidden to this process")),
     }
 }

@@ -68,6 +68,6 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     case.values(|| match source.step() {
         Some(step) => Ok(step as f64 * ns_a_step),
-        None => Err(Stop::failed("the clock stood still over 500 readings")),
+        None => Err(RoundError::failed("the clock stood still over 500 readings")),
     })
 }

@@ -96,7 +96,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let space: String = case.param("space")?;
     let mut content = Content::new()?;
     case.may_fill(block)?;
-    let mut record = content.bytes(usize::try_from(block).map_err(Stop::skipped)?);
+    let mut record = content.bytes(usize::try_from(block).map_err(RoundError::skipped)?);
     let file = match space.as_str() {
         "written" => crate::place::on_device(case, SEGMENT_BYTES.max(block))?,
         _ => {
@@ -111,7 +111,7 @@ fn measure(case: &mut Case) -> Result<()> {
         }
         if space == "preallocated" {
             files::preallocate(&file, SEGMENT_BYTES.max(block))
-                .map_err(|error| Stop::unable("this filesystem preallocates nothing", error))?;
+                .map_err(|error| RoundError::unable("this filesystem preallocates nothing", error))?;
         }
         Ok(files::sync(&file)?)
     };

@@ -72,8 +72,8 @@ pub(crate) fn other_party(case: &Case) -> Result<Vec<usize>> {
 }
 
 /// What the kernel refused when two processes were to be connected.
-fn refused(error: io::Error) -> Stop {
-    Stop::lacking("two processes cannot be connected so", &error)
+fn refused(error: io::Error) -> RoundError {
+    RoundError::lacking("two processes cannot be connected so", &error)
 }
 
 /// Further quantities of the round trips.

@@ -98,7 +98,7 @@ impl Memory for Words<'_> {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
-    let pattern = Pattern::named(&name).ok_or_else(|| Stop::failed(format!("there is no pattern {name}")))?;
+    let pattern = Pattern::named(&name).ok_or_else(|| RoundError::failed(format!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
     let (mut buffer, mut filling) = case.allot(1, amount, Pages::Base, None)?.reserve()?;
     let (kib, hint) = (amount >> 10, "raise RLIMIT_MEMLOCK (ulimit -l)");
@@ -106,7 +106,7 @@ fn measure(case: &mut Case) -> Result<()> {
     for from in (0..bytes).step_by(PART_BYTES) {
         let to = bytes.min(from + PART_BYTES);
         let locked = buffer.lock(from, to);
-        locked.map_err(|error| Stop::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}")))?;
+        locked.map_err(|error| RoundError::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}")))?;
         filling.advance((to - from) as u64)?;
     }
     let (seed, mut from, mut walked) = (case.seed(), 0, 0_u64);
@@ -132,6 +132,6 @@ fn sound(faults: &Faults, from: usize) -> Result<()> {
     let first: Vec<String> = faults.first.iter().map(told).collect();
     match faults.count {
         0 => Ok(()),
-        count => Err(Stop::failed(format!("memory errors: {count} wrong words, {}", first.join("; ")))),
+        count => Err(RoundError::failed(format!("memory errors: {count} wrong words, {}", first.join("; ")))),
     }
 }

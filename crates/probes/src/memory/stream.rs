@@ -104,13 +104,13 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
-    let operation = Operation::named(&name).ok_or_else(|| Stop::failed(format!("STREAM has no {name}")))?;
+    let operation = Operation::named(&name).ok_or_else(|| RoundError::failed(format!("STREAM has no {name}")))?;
     let kernels = candidates(operation, &case.param::<String>("store")?)?;
     let pages = super::pages(case)?;
     let cpus = case.thread_cpus();
     let elements: u64 = case.param("elements")?;
     note_short(case, elements);
-    let total = usize::try_from(elements).map_err(Stop::skipped)?;
+    let total = usize::try_from(elements).map_err(RoundError::skipped)?;
     let largest = (0..cpus.len()).map(|index| part(total, cpus.len(), index)).max().unwrap_or(0);
     let memory = case.allot(cpus.len() as u64, bytes(largest), pages, None)?;
     for (key, value) in [
@@ -143,7 +143,7 @@ fn candidates(operation: Operation, store: &str) -> Result<Candidates<Kernel>> {
         "libc" => stream::kernel(operation, "libc"),
         _ => usual,
     };
-    let absent = || Stop::skipped(format!("there is no such operation with {store} stores: libc copies alone"));
+    let absent = || RoundError::skipped(format!("there is no such operation with {store} stores: libc copies alone"));
     let (named, usual) = named.zip(usual).ok_or_else(absent)?;
     let name = if store == "best" { store } else { named.name };
     Candidates::of(name, stream::kernels().filter(|kernel| kernel.operation == operation), usual)

@@ -101,11 +101,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let amount: u64 = case.param("amount")?;
     if amount > MOST_BYTES {
         let most = MOST_BYTES >> 30;
-        return Err(Stop::skipped(format!("a transfer of over {most} GiB may last longer than a round: name less")));
+        return Err(RoundError::skipped(format!(
+            "a transfer of over {most} GiB may last longer than a round: name less"
+        )));
     }
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     if path.pace != Pace::Free && cpus.len() > 1 {
-        return Err(Stop::skipped("only processes of one CPU take turns"));
+        return Err(RoundError::skipped("only processes of one CPU take turns"));
     }
     let file = match path.stages[0].from {
         Place::File => {
@@ -121,7 +123,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut block = case.buffer(block, Pages::Base, None)?;
     let plan = Plan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
     let started = Pipeline::start(&plan, block.bytes_mut());
-    let mut pipeline = started.map_err(|error| Stop::lacking("these processes cannot be connected so", &error))?;
+    let mut pipeline =
+        started.map_err(|error| RoundError::lacking("these processes cannot be connected so", &error))?;
     case.timed(|clock| Ok(clock.ticks(pipeline.transfer()? as f64))).rate(amount)?;
     case.note("stages", &path);
     if let Some(algorithm) = &pipeline.congestion_control {

@@ -46,6 +46,6 @@ fn run(case: &mut Case, program: &workloads::program::Program) -> Result<()> {
 
 /// Times starting a program in some way; one that ends badly at its first run is the host's lack, not a cost.
 fn by_way(case: &mut Case, mut run: impl FnMut() -> std::io::Result<()>) -> Result<()> {
-    run().map_err(|error| Stop::skipped(format!("the program cannot be executed here: {error}")))?;
+    run().map_err(|error| RoundError::skipped(format!("the program cannot be executed here: {error}")))?;
     case.calls(run).time()
 }

@@ -49,7 +49,7 @@ fn measure(case: &mut Case) -> Result<()> {
             .spawn(|| ())
             .call("pthread_create")?
             .join()
-            .map_err(|_| Stop::failed("the thread panicked"))
+            .map_err(|_| RoundError::failed("the thread panicked"))
     })
     .time()
 }

@@ -119,12 +119,12 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill((footprint as u64).saturating_add(fork::LEAST_BYTES).saturating_mul(members as u64))?;
     let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let kernel = bandwidth::read("scalar").ok_or_else(|| Stop::failed("there is no scalar kernel"))?;
+    let kernel = bandwidth::read("scalar").ok_or_else(|| RoundError::failed("there is no scalar kernel"))?;
     let member = match case.param::<String>("kind")?.as_str() {
         "thread" => Member::Thread,
         _ => Member::Process,
     };
-    let none = |error| Stop::lacking(format_args!("cannot build a ring of {members}"), &error);
+    let none = |error| RoundError::lacking(format_args!("cannot build a ring of {members}"), &error);
     let pipes = Pipes::new(members).map_err(none)?;
     let is_free = case.param::<String>("cpus")? == "free";
     let place = |number: usize| if is_free { cpus.clone() } else { vec![cpus[number % cpus.len()]] };
@@ -136,7 +136,7 @@ fn measure(case: &mut Case) -> Result<()> {
         (0..n).try_for_each(|_| {
             ring.tour()?;
             work();
-            Ok::<(), Stop>(())
+            Ok::<(), RoundError>(())
         })
     })
     .beyond(|n| {

@@ -66,6 +66,6 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill(members * fork::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let gathered =
-        Gathered::new(crowd, &cpus).map_err(|error| Stop::lacking("cannot start so many processes", &error))?;
+        Gathered::new(crowd, &cpus).map_err(|error| RoundError::lacking("cannot start so many processes", &error))?;
     case.calls(|| gathered.burst()).each(crowd.total()).time()
 }

@@ -90,8 +90,10 @@ fn measure(case: &mut Case) -> Result<()> {
             Some(state) => state,
             none => {
                 let sleeper = Sleeper::spawn(&by, theirs, is_here, clock)
-                    .map_err(|error| Stop::skipped(format!("cannot make a sleeper that is woken by {by}: {error}")))?
-                    .ok_or_else(|| Stop::failed(format!("nothing wakes by '{by}'")))?;
+                    .map_err(|error| {
+                        RoundError::skipped(format!("cannot make a sleeper that is woken by {by}: {error}"))
+                    })?
+                    .ok_or_else(|| RoundError::failed(format!("nothing wakes by '{by}'")))?;
                 none.insert((sleeper, clock.start()))
             }
         };

@@ -88,6 +88,6 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(HANDLING.name, handling)?;
     match handler.handled() - before {
         handled if handled == due => Ok(()),
-        handled => Err(Stop::failed(format!("{due} signals were sent and {handled} handled"))),
+        handled => Err(RoundError::failed(format!("{due} signals were sent and {handled} handled"))),
     }
 }

@@ -63,8 +63,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let word = AtomicU32::new(1);
     let nobody = |result: std::io::Result<usize>| match result {
         Ok(0) => Ok(()),
-        Ok(_) => Err(Stop::failed("somebody waited on a word that only this thread knows")),
-        Err(error) => Err(Stop::skipped(format!("futex is not available: {error}"))),
+        Ok(_) => Err(RoundError::failed("somebody waited on a word that only this thread knows")),
+        Err(error) => Err(RoundError::skipped(format!("futex is not available: {error}"))),
     };
     nobody(futex::wake(&word, true))?;
     match case.param::<String>("way")?.as_str() {
@@ -81,8 +81,8 @@ fn measure(case: &mut Case) -> Result<()> {
         "wait" => case
             .calls(|| match futex::wait(&word, 2, true) {
                 Ok(false) => Ok(()),
-                Ok(true) => Err(Stop::failed("the word has a value that nobody gave it")),
-                Err(error) => Err(Stop::from(error)),
+                Ok(true) => Err(RoundError::failed("the word has a value that nobody gave it")),
+                Err(error) => Err(RoundError::from(error)),
             })
             .time(),
         way => {

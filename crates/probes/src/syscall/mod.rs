@@ -37,7 +37,7 @@ const KIND: Axis =
 /// The descriptors that the case's axes name.
 fn descriptors(case: &mut Case) -> Result<Descriptors> {
     let count: usize = case.param("descriptors")?;
-    let many = |error| Stop::lacking(format_args!("cannot open {count} descriptors"), &error);
+    let many = |error| RoundError::lacking(format_args!("cannot open {count} descriptors"), &error);
     match case.param::<String>("kind")?.as_str() {
         "file" => {
             let path = case.memory_dir()?.join("file");
@@ -88,7 +88,7 @@ impl Files {
 
     /// One of them, to be walked to over and over.
     fn first(&self) -> Result<&KernelPath> {
-        self.paths.first().ok_or_else(|| Stop::failed("one file was asked for, and none made"))
+        self.paths.first().ok_or_else(|| RoundError::failed("one file was asked for, and none made"))
     }
 }
 

@@ -102,12 +102,12 @@ fn cold(case: &mut Case) -> Result<()> {
     let (mut colds_ns, mut warms_ns) = (Vec::new(), Vec::new());
     case.timed(|clock| {
         for path in paths {
-            path.forget().map_err(|error| Stop::unable("this filesystem forgets no single file", error))?;
+            path.forget().map_err(|error| RoundError::unable("this filesystem forgets no single file", error))?;
         }
         let pass = || {
             let start = clock.start();
             paths.iter().try_for_each(KernelPath::open_close)?;
-            Ok::<_, Stop>(clock.end().since(start))
+            Ok::<_, RoundError>(clock.end().since(start))
         };
         let (took, again) = (pass()?, pass()?);
         colds_ns.push(clock.ns(took));
@@ -117,7 +117,7 @@ fn cold(case: &mut Case) -> Result<()> {
     .time()?;
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     match least(&colds_ns) < COLDER * least(&warms_ns) {
-        true => Err(Stop::skipped("the filesystem keeps files in its cache, though made to forget them")),
+        true => Err(RoundError::skipped("the filesystem keeps files in its cache, though made to forget them")),
         false => Ok(()),
     }
 }

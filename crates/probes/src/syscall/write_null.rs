@@ -57,6 +57,6 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let file = workloads::files::open(Path::new("/dev/null"), true)
-        .map_err(|error| Stop::skipped(format!("/dev/null cannot be opened: {error}")))?;
+        .map_err(|error| RoundError::skipped(format!("/dev/null cannot be opened: {error}")))?;
     case.calls(|| workloads::files::write_byte(&file)).time()
 }

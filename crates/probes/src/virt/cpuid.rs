@@ -46,7 +46,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     if sensitive::cpuid().is_none() {
-        return Err(Stop::skipped("this architecture has no cpuid"));
+        return Err(RoundError::skipped("this architecture has no cpuid"));
     }
     case.loops(|times| {
         for _ in 0..times {

@@ -67,8 +67,8 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("cause")?;
-    let cause = Cause::of_name(&name).ok_or_else(|| Stop::failed(format!("there is no cause '{name}'")))?;
-    let unable = |error| Stop::unable(format_args!("KVM here cannot do {name}"), error);
+    let cause = Cause::of_name(&name).ok_or_else(|| RoundError::failed(format!("there is no cause '{name}'")))?;
+    let unable = |error| RoundError::unable(format_args!("KVM here cannot do {name}"), error);
     let mut guest = TinyGuest::new(cause).map_err(unable)?;
     // Whether KVM can do both is known once it did.
     guest.pass(Pass::Empty).and_then(|()| guest.pass(Pass::Loaded)).map_err(unable)?;
@@ -77,7 +77,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let guest = std::cell::RefCell::new(guest);
     let passes = |pass, times| -> Result<()> {
         let mut guest = guest.borrow_mut();
-        (0..times).try_for_each(|_| guest.pass(pass)).map_err(Stop::from)
+        (0..times).try_for_each(|_| guest.pass(pass)).map_err(RoundError::from)
     };
     case.loops(|times| passes(Pass::Loaded, times)).beyond(|times| passes(Pass::Empty, times)).each(TIMES).time()
 }

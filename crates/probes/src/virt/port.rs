@@ -47,6 +47,6 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let port = Port::open().map_err(|error| Stop::lacking("the kernel gives no I/O port", &error))?;
+    let port = Port::open().map_err(|error| RoundError::lacking("the kernel gives no I/O port", &error))?;
     case.calls(|| port.write()).time()
 }

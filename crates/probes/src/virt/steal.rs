@@ -59,7 +59,8 @@ const WINDOW_NS: f64 = 250e6;
 
 fn measure(case: &mut Case) -> Result<()> {
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let read = || Stolen::read(&cpus).map_err(|error| Stop::lacking("the kernel does not tell stolen time", &error));
+    let read =
+        || Stolen::read(&cpus).map_err(|error| RoundError::lacking("the kernel does not tell stolen time", &error));
     let is_told = Stolen::read(&[]).is_ok_and(|all| all.ns > 0);
     case.note("stolen_since_boot", if is_told { "yes" } else { "nothing" });
     let step = Stolen::STEP_NS as f64 / (WINDOW_NS * cpus.len() as f64);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use hostmark_engine::Stop;
+use hostmark_engine::RoundError;
 use hostmark_engine::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
 use hostmark_host::Root;
 use hostmark_launch::agent::{LEASES, LEAST_LEASE};
@@ -110,8 +110,8 @@ impl Serving {
                 self.silent = Duration::from_millis(request.silent_ms).clamp(LEAST_LEASE * LEASES, LONGEST_SILENCE);
                 Ok(PeerAnswer::Serving { at })
             }
-            Err(Missing::Round(Stop::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
-            Err(Missing::Round(Stop::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),
+            Err(Missing::Round(RoundError::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
+            Err(Missing::Round(RoundError::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),
             Err(Missing::OutOfTime | Missing::Interrupted) => {
                 let reason = format!("its far ends did not listen within {} s", limit.as_secs());
                 Ok(PeerAnswer::Unserved { is_skipped: false, reason })

@@ -26,9 +26,9 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
     let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
     files::drop_cache(&file)?;
     files::bypass_cache(&file)
-        .map_err(|error| Stop::unable("this filesystem has no direct input and output", error))?;
+        .map_err(|error| RoundError::unable("this filesystem has no direct input and output", error))?;
     case.may_fill(u64::from(depth) * block)?;
-    let mut door = Door::open(case, file, direction, depth, usize::try_from(block).map_err(Stop::skipped)?)?;
+    let mut door = Door::open(case, file, direction, depth, usize::try_from(block).map_err(RoundError::skipped)?)?;
     let places = FILE_BYTES.max(block) / block;
     let (mut random, mut at) = (Random::new(case.seed()), 0);
     let mut next_offset = || {

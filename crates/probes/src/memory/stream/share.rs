@@ -130,7 +130,7 @@ impl Part for Share<'_> {
 
     fn check(&mut self) -> Result<()> {
         if let Some(refused) = self.refused {
-            return Err(Stop::failed(format!("cannot {refused}")));
+            return Err(RoundError::failed(format!("cannot {refused}")));
         }
         let operation = self.kernel.operation;
         let [d, x, y] = [Role::D, Role::X, Role::Y].map(|role| move |index| before(role, index));
@@ -148,7 +148,7 @@ impl Part for Share<'_> {
         }
         match wrong {
             0 => Ok(()),
-            _ => Err(Stop::failed(format!("{wrong} of {} elements of a thread are wrong", self.elements))),
+            _ => Err(RoundError::failed(format!("{wrong} of {} elements of a thread are wrong", self.elements))),
         }
     }
 }
@@ -184,7 +184,7 @@ mod tests {
                 let element = &mut share.arrays()[destination][10_000];
                 let right = std::mem::replace(element, value);
                 let wrong = "1 of 10001 elements of a thread are wrong";
-                assert_eq!(share.check(), Err(Stop::failed(wrong)), "{value} for {right}");
+                assert_eq!(share.check(), Err(RoundError::failed(wrong)), "{value} for {right}");
                 share.arrays()[destination][10_000] = right;
             }
         }

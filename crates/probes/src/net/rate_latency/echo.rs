@@ -61,7 +61,7 @@ impl Client {
         let start = clock.start();
         self.there_and_back().map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => {
-                Stop::failed(format!("a request under load was not answered within {} s", PATIENCE.as_secs()))
+                RoundError::failed(format!("a request under load was not answered within {} s", PATIENCE.as_secs()))
             }
             _ => door::unanswered(error),
         })?;

@@ -167,8 +167,11 @@ impl<'scope> Flows<'scope> {
             }
         }
         let infos = flows.iter().map(|flow| TcpInfo::of(&flow.stream)).collect::<io::Result<Vec<_>>>()?;
-        let pace =
-            infos.iter().map(Pace::of).reduce(Pace::or_slower).ok_or_else(|| Stop::failed("no far end was started"))?;
+        let pace = infos
+            .iter()
+            .map(Pace::of)
+            .reduce(Pace::or_slower)
+            .ok_or_else(|| RoundError::failed("no far end was started"))?;
         let threads = threads::start(scope, works)?;
         Ok(Flows { flows, accounts, threads, begun, pace })
     }
@@ -275,10 +278,10 @@ impl Drop for Flows<'_> {
 }
 
 /// What a stream that broke off says of its far end.
-fn broken(error: io::Error) -> Stop {
+fn broken(error: io::Error) -> RoundError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            Stop::failed(format!("nothing moved on a stream for {} s", SILENCE.as_secs()))
+            RoundError::failed(format!("nothing moved on a stream for {} s", SILENCE.as_secs()))
         }
         _ => unanswered(error),
     }

@@ -60,7 +60,7 @@ fn a_far_end_that_goes_away_is_told_at_once() {
         socket::reset_on_close(&stream).unwrap();
         std::thread::sleep(Duration::from_millis(20));
     });
-    let Err(Stop::Failed(reason)) = rates else { panic!("{rates:?}") };
+    let Err(RoundError::Failed(reason)) = rates else { panic!("{rates:?}") };
     assert!(reason.starts_with("the far end is gone"), "{reason}");
 }
 
@@ -72,5 +72,5 @@ fn a_far_end_that_counts_no_further_has_no_rate() {
             std::thread::sleep(Duration::from_millis(5));
         }
     });
-    assert_eq!(rates, Err(Stop::failed("nothing moved on a stream for 4 s")));
+    assert_eq!(rates, Err(RoundError::failed("nothing moved on a stream for 4 s")));
 }

@@ -104,7 +104,7 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
             let mut all = flows.end()?;
             told.append(&mut all.told);
             ended = Some(all);
-            Ok::<(), Stop>(())
+            Ok::<(), RoundError>(())
         })
     })?;
     let Some(ended) = ended else { return Ok(()) };

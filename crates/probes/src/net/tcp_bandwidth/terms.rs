@@ -80,5 +80,5 @@ impl Terms {
 }
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(value: String) -> Result<T> {
-    value.parse().map_err(Stop::failed)
+    value.parse().map_err(RoundError::failed)
 }

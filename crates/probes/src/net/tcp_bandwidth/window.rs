@@ -63,7 +63,7 @@ impl Window {
         let larger = sends.max(receives);
         let same = SIZES.iter().find(|(_, bytes)| *bytes < wanted && *bytes as u64 >= larger);
         same.map_or(Ok(()), |(name, _)| {
-            Err(Stop::skipped(format!(
+            Err(RoundError::skipped(format!(
                 "the kernel gives {sends} bytes to send and {receives} to receive, as for window={name}; raise \
                  net.core.wmem_max and net.core.rmem_max"
             )))
@@ -90,7 +90,7 @@ mod tests {
             ("64k", 1 << 10, None),
             ("default", limit, None),
         ] {
-            let told = window(name).check(given, given).map_err(|stop| stop.to_string()).err();
+            let told = window(name).check(given, given).map_err(|error| error.to_string()).err();
             assert_eq!(told.is_some(), as_for.is_some(), "{name} {given}: {told:?}");
             assert!(told.zip(as_for).is_none_or(|(told, other)| told.contains(other)));
         }

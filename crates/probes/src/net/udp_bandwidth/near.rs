@@ -92,7 +92,7 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
             empty += 1;
             if empty >= MOST_EMPTY {
                 let (sent, came) = (sent.datagrams, received.datagrams);
-                return Err(Stop::failed(format!(
+                return Err(RoundError::failed(format!(
                     "{came} of {sent} datagrams came to the far end: look for a packet filter or a full queue on the way"
                 )));
             }
@@ -145,7 +145,10 @@ fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; N
         }
     }
     let waited = TOLD_EVERY * MOST_TOLD;
-    Err(Stop::failed(format!("the far end did not say within {} s what became of the datagrams", waited.as_secs())))
+    Err(RoundError::failed(format!(
+        "the far end did not say within {} s what became of the datagrams",
+        waited.as_secs()
+    )))
 }
 
 /// Notes the largest packet on the way, as far as one of the two ends knows, where datagrams are longer.
@@ -162,9 +165,9 @@ fn note_path(case: &mut Case, socket: &UdpSocket, flow: Flow, known: u32) -> Res
 }
 
 /// What says that no datagram came.
-fn nothing_came(error: io::Error) -> Stop {
+fn nothing_came(error: io::Error) -> RoundError {
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => Stop::failed(format!(
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => RoundError::failed(format!(
             "no datagram came within {} s: look for a packet filter on the way, and whether the far end still runs",
             PATIENCE.as_secs()
         )),
@@ -173,6 +176,6 @@ fn nothing_came(error: io::Error) -> Stop {
 }
 
 /// What says that the kernel has no such offload.
-fn uncut(error: io::Error) -> Stop {
-    Stop::lacking(format_args!("the kernel neither cuts nor joins datagrams"), &error)
+fn uncut(error: io::Error) -> RoundError {
+    RoundError::lacking(format_args!("the kernel neither cuts nor joins datagrams"), &error)
 }

@@ -11,74 +11,74 @@ use crate::sys::last_words;
 
 /// Why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum RoundError {
     /// It cannot be measured here.
     Skipped(String),
     /// It should have worked and did not.
     Failed(String),
 }
 
-impl Stop {
+impl RoundError {
     /// Skipped, with the reason.
-    pub fn skipped(reason: impl Display) -> Stop {
-        Stop::Skipped(reason.to_string())
+    pub fn skipped(reason: impl Display) -> RoundError {
+        RoundError::Skipped(reason.to_string())
     }
 
     /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
-    pub fn lacking(what: impl Display, error: &io::Error) -> Stop {
+    pub fn lacking(what: impl Display, error: &io::Error) -> RoundError {
         last_words::settle();
         match lack::cure(error) {
-            Some(cure) => Stop::skipped(format_args!("{what}: {error}: {cure}")),
-            None => Stop::skipped(format_args!("{what}: {error}")),
+            Some(cure) => RoundError::skipped(format_args!("{what}: {error}: {cure}")),
+            None => RoundError::skipped(format_args!("{what}: {error}")),
         }
     }
 
     /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
     /// is the reason, with what helps.
-    pub fn unable(what: impl Display, error: io::Error) -> Stop {
+    pub fn unable(what: impl Display, error: io::Error) -> RoundError {
         match lack::cure(&error) {
-            Some(_) => Stop::from(error),
-            None => Stop::lacking(what, &error),
+            Some(_) => RoundError::from(error),
+            None => RoundError::lacking(what, &error),
         }
     }
 
     /// Failed, with what went wrong.
-    pub fn failed(error: impl Display) -> Stop {
-        Stop::Failed(error.to_string())
+    pub fn failed(error: impl Display) -> RoundError {
+        RoundError::Failed(error.to_string())
     }
 }
 
-impl Display for Stop {
+impl Display for RoundError {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Stop::Skipped(reason) | Stop::Failed(reason)) = self;
+        let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = self;
         to.write_str(reason)
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for RoundError {}
 
-impl From<Stop> for Event {
+impl From<RoundError> for Event {
     /// The last of a round.
-    fn from(stop: Stop) -> Event {
-        match stop {
-            Stop::Skipped(reason) => Event::Skipped { reason },
-            Stop::Failed(reason) => Event::Failed { reason },
+    fn from(error: RoundError) -> Event {
+        match error {
+            RoundError::Skipped(reason) => Event::Skipped { reason },
+            RoundError::Failed(reason) => Event::Failed { reason },
         }
     }
 }
 
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Stop {
+impl From<io::Error> for RoundError {
+    fn from(error: io::Error) -> RoundError {
         last_words::settle();
         match lack::cure(&error) {
-            Some(cure) => Stop::skipped(format_args!("{error}: {cure}")),
-            None => Stop::failed(error),
+            Some(cure) => RoundError::skipped(format_args!("{error}: {cure}")),
+            None => RoundError::failed(error),
         }
     }
 }
 
 /// What a probe's function returns.
-pub type Result<T> = std::result::Result<T, Stop>;
+pub type Result<T> = std::result::Result<T, RoundError>;
 
 /// What a timed operation may return: a value that only has to be computed, or a result that is checked.
 pub trait Checked {
@@ -99,7 +99,7 @@ macro_rules! always_fine {
 
 always_fine!(() u8 u32 u64 usize i32 i64);
 
-impl<T, E: Into<Stop>> Checked for std::result::Result<T, E> {
+impl<T, E: Into<RoundError>> Checked for std::result::Result<T, E> {
     #[inline(always)]
     fn check(self) -> Result<()> {
         self.map(drop).map_err(Into::into)
